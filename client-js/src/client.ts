@@ -1,0 +1,426 @@
+import { Backoff } from "./backoff.js";
+import { isPassing, problemOf, stableJson, toError, type SubscriptionMessage } from "./protocol.js";
+import { INITIAL, Shared } from "./shared.js";
+import { SocketTransport } from "./socket.js";
+import { StreamTransport } from "./stream.js";
+import type { Transport, TransportEvents } from "./transport.js";
+import {
+  LiveError,
+  type AnswerOf,
+  type Client,
+  type ClientOptions,
+  type CommandName,
+  type CommandOf,
+  type ConnectionState,
+  type Live,
+  type LiveOptions,
+  type ParamsOf,
+  type ResultOf,
+  type Snapshot,
+  type ViewName,
+} from "./types.js";
+
+/** So many WebSockets in a row that never opened though the server answers, and event streams are tried. */
+const SOCKETS_BEFORE_STREAMS = 2;
+
+/** A client of the server at `options.url`. It connects when the first view is watched. */
+export function createClient(options: ClientOptions = {}): Client {
+  return new LiveClient(options);
+}
+
+let ofThisPage: Client | undefined;
+
+/** The client of the page's own origin, made at the first use. */
+export function defaultClient(): Client {
+  ofThisPage ??= createClient();
+  return ofThisPage;
+}
+
+/** Watches a view of the page's own origin: `defaultClient().live(view, params, options)`. */
+export function live<V extends ViewName>(view: V, params: ParamsOf<V>, options?: LiveOptions): Live<ResultOf<V>> {
+  return defaultClient().live(view, params, options);
+}
+
+class LiveClient implements Client, TransportEvents {
+  state: ConnectionState = "idle";
+  private readonly shared = new Map<string, Shared>();
+  private readonly backoff: Backoff;
+  private readonly options: Required<ClientOptions>;
+  /** The server in use, and after it those to turn to, in this order. */
+  private base: URL;
+  private others: URL[] = [];
+  private transport: Transport | undefined;
+  private reconnectTimer: ReturnType<typeof setTimeout> | undefined;
+  private idleTimer: ReturnType<typeof setTimeout> | undefined;
+  private nextId = 1;
+
+  /** WebSockets that failed though the server answers, since one last worked. */
+  private failedSockets = 0;
+  private usesStreams: boolean;
+
+  /** False in Node before version 22, unless the options bring one. */
+  private readonly hasSockets: boolean;
+
+  constructor(options: ClientOptions) {
+    this.options = {
+      url: options.url ?? pageRoot(),
+      transport: options.transport ?? "auto",
+      reconnectBase: options.reconnectBase ?? 500,
+      reconnectMax: options.reconnectMax ?? 30_000,
+      keepFor: options.keepFor ?? 1_000,
+      keepConnectionFor: options.keepConnectionFor ?? 10_000,
+      webSocket: options.webSocket ?? ((url) => new WebSocket(url)),
+      fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
+      random: options.random ?? Math.random,
+    };
+    this.base = rootOf(this.options.url);
+    this.hasSockets = options.webSocket !== undefined || globalThis.WebSocket !== undefined;
+    if (!this.hasSockets && this.options.transport === "websocket") {
+      throw new LiveError(
+        "no-web-socket",
+        "There is no WebSocket here: give one by the option 'webSocket', or leave out 'transport' to use event streams.",
+        0,
+      );
+    }
+    this.usesStreams = this.options.transport === "sse" || !this.hasSockets;
+    this.backoff = this.newBackoff();
+    globalThis.addEventListener?.("online", this.hurry);
+    globalThis.addEventListener?.("focus", this.hurry);
+    globalThis.document?.addEventListener("visibilitychange", this.hurry);
+  }
+
+  live<V extends ViewName>(view: V, params: ParamsOf<V>, options: LiveOptions = {}): Live<ResultOf<V>> {
+    return new LiveView<ResultOf<V>>(this, view, params as Readonly<Record<string, unknown>>, options.signal);
+  }
+
+  async command<C extends CommandName>(
+    name: C,
+    command: CommandOf<C>,
+    options: LiveOptions = {},
+  ): Promise<AnswerOf<C>> {
+    let response: Response;
+    try {
+      response = await this.options.fetch(new URL(`commands/${encodeURIComponent(name)}`, this.base).href, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(command),
+        credentials: "include",
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+      });
+    } catch (failure) {
+      if (options.signal?.aborted === true) {
+        throw failure;
+      }
+      if (this.state === "idle") {
+        this.turnToNext(); // no connection would find out
+      }
+      throw new LiveError("no-answer", "The server did not answer; whether it did what was asked is unknown.", 0);
+    }
+    if (!response.ok) {
+      throw toError(await problemOf(response));
+    }
+    return (response.status === 204 ? undefined : await response.json()) as AnswerOf<C>;
+  }
+
+  reconnect(): void {
+    if (this.state === "closed") {
+      return;
+    }
+    this.drop();
+    this.backoff.reset();
+    this.shared.forEach((shared) => {
+      shared.stopTimers();
+      if (shared.uses === 0) {
+        this.shared.delete(shared.key);
+      } else {
+        shared.forget();
+      }
+    });
+    this.connectIfNeeded();
+  }
+
+  alsoAt(...urls: readonly (string | URL)[]): void {
+    const known = new Map(urls.map(rootOf).map((url) => [url.href, url]));
+    known.delete(this.base.href);
+    this.others = [...known.values()];
+  }
+
+  get url(): string {
+    return this.base.href;
+  }
+
+  retry(): void {
+    if (this.state === "waiting") {
+      this.backoff.reset();
+      this.connect();
+    }
+  }
+
+  close(): void {
+    this.drop();
+    this.state = "closed";
+    globalThis.removeEventListener?.("online", this.hurry);
+    globalThis.removeEventListener?.("focus", this.hurry);
+    globalThis.document?.removeEventListener("visibilitychange", this.hurry);
+    this.shared.forEach((shared) => {
+      shared.stopTimers();
+      shared.end(new LiveError("closed", "This client has been closed.", 0), true);
+    });
+    this.shared.clear();
+  }
+
+  /** The subscription for these parameters if there is one. */
+  find(key: string): Shared | undefined {
+    return this.shared.get(key);
+  }
+
+  /** Uses the subscription for these parameters, and makes it if need be. */
+  use(key: string, view: string, params: Readonly<Record<string, unknown>>): Shared {
+    let shared = this.shared.get(key);
+    if (shared === undefined || (shared.snapshot.ended && shared.uses === 0)) {
+      shared?.stopTimers();
+      shared = new Shared(this.nextId++, key, view, params);
+      if (this.state === "closed") {
+        shared.end(new LiveError("closed", "This client has been closed.", 0), true);
+        return shared;
+      }
+      this.shared.set(key, shared);
+      this.transport?.add(shared);
+    }
+    shared.uses++;
+    clearTimeout(shared.keepTimer);
+    this.connectIfNeeded();
+    return shared;
+  }
+
+  /** Ends one use; the subscription goes a while after the last. */
+  release(shared: Shared): void {
+    shared.uses--;
+    if (shared.uses === 0 && this.shared.get(shared.key) === shared) {
+      shared.keepTimer = setTimeout(() => this.remove(shared), this.options.keepFor);
+    }
+  }
+
+  private remove(shared: Shared): void {
+    shared.stopTimers();
+    this.shared.delete(shared.key);
+    this.transport?.remove(shared);
+    if (this.shared.size === 0) {
+      this.idleTimer = setTimeout(() => this.drop(), this.options.keepConnectionFor);
+    }
+  }
+
+  private connectIfNeeded(): void {
+    clearTimeout(this.idleTimer);
+    if (this.state === "idle" && this.shared.size > 0) {
+      this.connect();
+    }
+  }
+
+  private connect(): void {
+    clearTimeout(this.reconnectTimer);
+    this.state = "connecting";
+    const transport = this.usesStreams
+      ? new StreamTransport(this.base, this.options.fetch, this)
+      : new SocketTransport(this.socketAddress(), this.options.webSocket, this);
+    this.transport = transport;
+    this.shared.forEach((shared) => {
+      if (!shared.snapshot.ended && shared.retryTimer === undefined) {
+        transport.add(shared);
+      }
+    });
+  }
+
+  private socketAddress(): string {
+    const url = new URL("live", this.base);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    return url.href;
+  }
+
+  /** Drops the connection without trying again. */
+  private drop(): void {
+    clearTimeout(this.reconnectTimer);
+    clearTimeout(this.idleTimer);
+    this.transport?.stop();
+    this.transport = undefined;
+    this.state = "idle";
+    this.shared.forEach((shared) => shared.offline());
+  }
+
+  opened(): void {
+    this.state = "open";
+    this.failedSockets = 0;
+    this.backoff.reset();
+  }
+
+  message(shared: Shared, message: SubscriptionMessage): void {
+    if (message.type !== "end") {
+      shared.take(message);
+    } else if (isPassing(message.error)) {
+      shared.take(message);
+      this.askAgainLater(shared);
+    } else {
+      shared.end(toError(message.error), true);
+    }
+  }
+
+  private askAgainLater(shared: Shared): void {
+    const delay = this.options.reconnectBase + this.options.random() * this.options.reconnectBase * 4;
+    shared.retryTimer = setTimeout(() => {
+      shared.retryTimer = undefined;
+      this.transport?.add(shared);
+    }, delay);
+  }
+
+  closed(heard: boolean, retryAfter: number): void {
+    this.transport = undefined;
+    this.shared.forEach((shared) => shared.offline());
+    void this.chooseTransport(heard, new URL("live", this.base).href);
+    if (this.shared.size === 0) {
+      this.state = "idle";
+      return;
+    }
+    this.state = "waiting";
+    this.reconnectTimer = setTimeout(() => this.connect(), this.backoff.next(this.turnToNext() ? 0 : retryAfter));
+  }
+
+  /** Turns to another server, if there is one; what the last one asked for is nothing to it. */
+  private turnToNext(): boolean {
+    const next = this.others.shift();
+    if (next === undefined) {
+      return false;
+    }
+    this.others.push(this.base);
+    this.base = next;
+    return true;
+  }
+
+  /**
+   * Streams only where sockets never get through; back to sockets where streams get no answer either. A server that is
+   * away says nothing about sockets: streams would stay when it is back, and few of them fill a browser's connections.
+   */
+  private async chooseTransport(heard: boolean, address: string): Promise<void> {
+    if (this.options.transport !== "auto" || !this.hasSockets || heard) {
+      return;
+    }
+    if (this.usesStreams) {
+      this.usesStreams = false;
+      this.failedSockets = 0;
+      return;
+    }
+    const answers = await this.answersWithoutSocket(address);
+    if (this.state === "waiting") {
+      this.failedSockets = answers ? this.failedSockets + 1 : 0;
+      this.usesStreams = this.failedSockets >= SOCKETS_BEFORE_STREAMS;
+    }
+  }
+
+  /** Whether the server itself says, by status 426, that a WebSocket belongs there. */
+  private answersWithoutSocket(address: string): Promise<boolean> {
+    return this.options.fetch(address, { cache: "no-store" }).then(
+      (response) => response.status === 426,
+      () => false,
+    );
+  }
+
+  /** The network is back, or somebody looks: no reason to wait any longer. */
+  private readonly hurry = (): void => {
+    if (globalThis.document?.visibilityState !== "hidden") {
+      this.retry();
+    }
+  };
+
+  private newBackoff(): Backoff {
+    return new Backoff(this.options.reconnectBase, this.options.reconnectMax, this.options.random);
+  }
+}
+
+class LiveView<R> implements Live<R> {
+  private readonly key: string;
+
+  constructor(
+    private readonly client: LiveClient,
+    private readonly view: string,
+    private readonly params: Readonly<Record<string, unknown>>,
+    private readonly signal: AbortSignal | undefined,
+  ) {
+    this.key = `${view} ${stableJson(params)}`;
+  }
+
+  snapshot(): Snapshot<R> {
+    return (this.client.find(this.key)?.snapshot ?? INITIAL) as Snapshot<R>;
+  }
+
+  subscribe(listener: (snapshot: Snapshot<R>) => void): () => void {
+    if (this.signal?.aborted === true) {
+      return () => undefined;
+    }
+    const shared = this.client.use(this.key, this.view, this.params);
+    let active = true;
+    const tell = (): void => {
+      if (active) {
+        listener(shared.snapshot as Snapshot<R>);
+      }
+    };
+    const unlisten = shared.listen(tell);
+    queueMicrotask(tell);
+    const stop = (): void => {
+      if (active) {
+        active = false;
+        unlisten();
+        this.signal?.removeEventListener("abort", stop);
+        this.client.release(shared);
+      }
+    };
+    this.signal?.addEventListener("abort", stop);
+    return stop;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
+    let wake = (): void => undefined;
+    let latest: Snapshot<R> = INITIAL;
+    const stop = this.subscribe((snapshot) => {
+      latest = snapshot;
+      wake();
+    });
+    const aborted = (): void => wake();
+    this.signal?.addEventListener("abort", aborted);
+    try {
+      let seen: string | undefined;
+      while (this.signal?.aborted !== true) {
+        if (latest.error?.type === "closed" && latest.ended) {
+          return;
+        }
+        if (latest.error !== undefined) {
+          throw latest.error;
+        }
+        if (latest.tag !== undefined && latest.tag !== seen) {
+          seen = latest.tag;
+          yield latest.value as R;
+        } else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+    } finally {
+      this.signal?.removeEventListener("abort", aborted);
+      stop();
+    }
+  }
+}
+
+function rootOf(url: string | URL): URL {
+  const root = new URL(url);
+  if (!root.pathname.endsWith("/")) {
+    root.pathname += "/";
+  }
+  return root;
+}
+
+function pageRoot(): string {
+  if (globalThis.location === undefined) {
+    throw new LiveError("no-url", "Outside a page the client needs the option 'url'.", 0);
+  }
+  return new URL("/", globalThis.location.href).href;
+}

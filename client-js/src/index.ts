@@ -1,0 +1,2 @@
+export { createClient, defaultClient, live } from "./client.js";
+export * from "./types.js";

@@ -1,0 +1,59 @@
+import { LiveError } from "./types.js";
+
+/** A failure as messages carry it. */
+export interface WireError {
+  type: string;
+  message: string;
+  status: number;
+}
+
+/** What the server says about one subscription. */
+export type SubscriptionMessage =
+  | { type: "result"; id?: number; tag: string; freshness: WireFreshness; value: unknown }
+  | { type: "error"; id?: number; tag: string; freshness: WireFreshness; error: WireError }
+  | { type: "unchanged"; id?: number; tag: string; freshness: WireFreshness }
+  | { type: "freshness"; id?: number; tag: string; freshness: WireFreshness }
+  | { type: "end"; id?: number; error: WireError };
+
+export type WireFreshness = "current" | "in-doubt";
+
+/** What the server says. */
+export type ServerMessage =
+  | { type: "hello"; protocol: number; heartbeat: number }
+  | { type: "heartbeat" }
+  | { type: "bye"; reason: string; retryAfter: number }
+  | SubscriptionMessage;
+
+export function toError(error: WireError): LiveError {
+  return new LiveError(error.type, error.message, error.status);
+}
+
+/** Whether asking again later may help. */
+export function isPassing(error: WireError): boolean {
+  return error.status === 429 || error.status >= 500;
+}
+
+/** Reads an answer that is an error, as `application/problem+json` or as anything else. */
+export async function problemOf(response: Response): Promise<WireError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const problem = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
+  return {
+    type: typeof problem["type"] === "string" ? problem["type"] : "http",
+    message:
+      typeof problem["detail"] === "string" ? problem["detail"] : `The server answered ${response.status}.`,
+    status: response.status,
+  };
+}
+
+/** JSON with sorted names: equal for equal parameters. */
+export function stableJson(value: unknown): string {
+  return JSON.stringify(value, (_name, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(
+          Object.entries(part)
+            .filter(([, v]) => v !== undefined)
+            .sort(([a], [b]) => (a < b ? -1 : 1)),
+        )
+      : part,
+  );
+}

@@ -1,0 +1,85 @@
+import { WebSocket as NodeWebSocket } from "ws";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { createClient, type Client, type ClientOptions } from "../src/index.js";
+
+// The web module's ClientJsTest starts the server and names it here.
+const url = process.env["EVERGREEN_SERVER"];
+
+const opened: Client[] = [];
+let sockets: NodeWebSocket[] = [];
+
+function client(options: ClientOptions = {}): Client {
+  const made = createClient({
+    url: url ?? "",
+    reconnectBase: 5,
+    webSocket: (address) => {
+      const socket = new NodeWebSocket(address);
+      sockets.push(socket);
+      return socket as unknown as WebSocket;
+    },
+    ...options,
+  });
+  opened.push(made);
+  return made;
+}
+
+afterEach(() => {
+  opened.splice(0).forEach((made) => made.close());
+  sockets = [];
+});
+
+describe.skipIf(url === undefined)("with the server of the web module", () => {
+  for (const transport of ["websocket", "sse"] as const) {
+    it(`a command's effect arrives over ${transport}`, async () => {
+      const board = `by ${transport}`;
+      const used = client({ transport });
+      const notes: unknown[] = [];
+      for await (const value of used.live("board", { name: board })) {
+        notes.push(value);
+        if (notes.length === 3) {
+          break;
+        }
+        await used.command("write", { board, note: `note ${notes.length}` });
+      }
+      expect(notes).toEqual([[], ["note 1"], ["note 1", "note 2"]]);
+    });
+  }
+
+  it("a lost connection is resumed, and what was missed arrives", async () => {
+    const used = client();
+    const live = used.live("board", { name: "resumed" });
+    const seen: string[] = [];
+    live.subscribe((snapshot) => seen.push(`${snapshot.freshness} ${JSON.stringify(snapshot.value)}`));
+    await vi.waitFor(() => expect(seen.at(-1)).toBe("live []"));
+    sockets[0]?.terminate();
+    await vi.waitFor(() => expect(seen).toContain("offline []"));
+    await vi.waitFor(() => expect(seen.at(-1)).toBe("live []"));
+    sockets[1]?.terminate();
+    await used.command("write", { board: "resumed", note: "missed" });
+    await vi.waitFor(() => expect(seen.at(-1)).toBe('live ["missed"]'));
+  });
+
+  it("refusals have a type and a message", async () => {
+    const used = client();
+    const loop = async (view: string, params: Record<string, unknown>): Promise<void> => {
+      for await (const value of used.live(view, params)) {
+        throw new Error(String(value));
+      }
+    };
+    await expect(loop("nothing", {})).rejects.toMatchObject({ type: "no-such-view", status: 404 });
+    await expect(loop("board", { name: 1 })).rejects.toMatchObject({
+      type: "bad-params",
+      message: "Field 'name' must be a string.",
+    });
+    await expect(used.command("write", { board: "b" })).rejects.toMatchObject({ type: "bad-params", status: 400 });
+    await expect(used.command("nothing", {})).rejects.toMatchObject({ type: "no-such-command", status: 404 });
+  });
+
+  it("many views share one connection", async () => {
+    const used = client();
+    const boards = Array.from({ length: 50 }, (_, i) => used.live("board", { name: `b${i}` }));
+    boards.forEach((board) => board.subscribe(() => undefined));
+    await vi.waitFor(() => boards.forEach((board) => expect(board.snapshot().freshness).toBe("live")), 10_000);
+    expect(sockets).toHaveLength(1);
+  });
+});

@@ -1,0 +1,732 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.cluster.links.LinkListener;
+import dev.evergreen.cluster.links.LinkSecurity;
+import dev.evergreen.cluster.links.LinkSettings;
+import dev.evergreen.cluster.links.NodeLinks;
+import dev.evergreen.core.Computation;
+import dev.evergreen.core.EngineNode;
+import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.Grains;
+import dev.evergreen.core.KeyedGrain;
+import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeCounts;
+import dev.evergreen.core.NodeReport;
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.spi.Engine;
+import dev.evergreen.core.spi.LifeLog;
+import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.RealTime;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.Tracing;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.BiPredicate;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.UnaryOperator;
+import java.util.random.RandomGenerator;
+import org.apache.pekko.Done;
+import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.actor.ActorSystem;
+import org.apache.pekko.actor.CoordinatedShutdown;
+import org.apache.pekko.actor.Props;
+import org.apache.pekko.cluster.Cluster;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A node of a cluster of processes: grains are spread over all nodes that host them, each active on
+ * one, and found from everywhere. The API is that of any {@link Node}.
+ *
+ * <p><b>Its life.</b> {@link Builder#start} joins the cluster and returns when the node takes part.
+ * {@link #close} leaves it: grains are handed over, which takes seconds, then the node stops. A
+ * node that was declared dead by the others, or that finds itself in the smaller part of a split
+ * cluster, is <em>fenced</em>: calls and trackers end with {@link
+ * dev.evergreen.core.NodeStoppedException}, and by default the process exits.
+ *
+ * <p>Thread-safe.
+ */
+public final class ClusterNode implements Node {
+
+  private static final Duration REPORT_PATIENCE = Duration.ofSeconds(1);
+  private static final String GIVEN_UP =
+      "the others regard it as dead, or it is in the smaller part of a split cluster (of two nodes that"
+          + " is the one with the higher address)";
+
+  private final ClusterSettings settings;
+  private final Consumer<String> whenFenced;
+  private final RealTime time = RealTime.create();
+  private final NodeLinks links;
+  private final ActorSystem system;
+  private final Cluster cluster;
+  private final NodeId self;
+  private final Tenure tenure;
+  private final Partitions partitions;
+  private final EngineNode node;
+  private final LifeLog log;
+  private final ConcurrentHashMap<NodeId, Member> members = new ConcurrentHashMap<>();
+  private final CompletableFuture<Done> up = new CompletableFuture<>();
+  private final CompletableFuture<Done> ended;
+
+  /** Members to whom a connection has ended, at some time. */
+  private final Set<NodeId> lost = ConcurrentHashMap.newKeySet();
+
+  private volatile @Nullable ActorRef region;
+  private volatile @Nullable ActorRef owners;
+  private volatile boolean joined;
+  private volatile boolean wasReady;
+  private volatile boolean leaving;
+  private volatile @Nullable String fenced;
+
+  private ClusterNode(Builder builder, ClusterSettings settings) {
+    this.settings = settings;
+    this.whenFenced = builder.whenFenced;
+    var security = settings.security().orElse(null);
+    this.links = bindLinks(settings, builder.links.apply(LinkSettings.of(settings.name())));
+    try {
+      this.system =
+          PekkoSystem.start(settings, links.port(), builder.settings.stopGrace(), security);
+    } catch (Exception e) { // Pekko throws checked ones, too
+      links.close();
+      time.close();
+      throw e instanceof IllegalArgumentException refused ? refused : notStarted(settings, e);
+    }
+    this.cluster = Cluster.get(system);
+    this.self = Member.idOf(cluster.selfUniqueAddress());
+    this.tenure = new Tenure(self, PekkoSystem.downRemovalMargin(system), links::ping);
+    this.partitions = new Partitions(self, settings.partitions(), tenure);
+    this.node = startNode(builder);
+    this.log = new LifeLog(self, time, System.Logger.Level.INFO);
+    this.ended =
+        system.getWhenTerminated().toCompletableFuture().thenApply(t -> Done.getInstance());
+    var shutdown = CoordinatedShutdown.get(system);
+    shutdown.addTask(
+        CoordinatedShutdown.PhaseBeforeServiceUnbind(), "evergreen-fence", this::fenceIfDowned);
+    shutdown.addTask(
+        CoordinatedShutdown.PhaseBeforeActorSystemTerminate(), "evergreen-stop", this::stopNode);
+    partitions.whenFound(partition -> node.found(grain -> partitions.of(grain) == partition));
+    links.start(self, new FromLinks());
+  }
+
+  private EngineNode startNode(Builder builder) {
+    try {
+      return EngineNode.start(
+          new Engine(
+              self,
+              time,
+              time,
+              links,
+              partitions,
+              builder.storage,
+              (RandomGenerator) () -> ThreadLocalRandom.current().nextLong()),
+          builder.types,
+          builder.settings,
+          builder.tracing);
+    } catch (RuntimeException e) {
+      // Nothing that closes this node can run yet.
+      links.close();
+      time.close();
+      system.terminate();
+      system.getWhenTerminated().toCompletableFuture().join();
+      throw e;
+    }
+  }
+
+  private static NodeLinks bindLinks(ClusterSettings settings, LinkSettings links) {
+    try {
+      return NodeLinks.bind(
+          links,
+          new InetSocketAddress(settings.bindHost(), settings.linkPort()),
+          settings.security().orElse(null));
+    } catch (IOException e) {
+      throw cannotListen(settings.bindHost(), settings.linkPort(), e);
+    }
+  }
+
+  private static IllegalStateException notStarted(ClusterSettings settings, Exception cause) {
+    var reason = String.valueOf(cause.getMessage());
+    return reason.contains("bind")
+        ? cannotListen(settings.bindHost(), settings.port(), cause)
+        : new IllegalStateException(
+            "The node at %s:%d cannot start: %s"
+                .formatted(settings.bindHost(), settings.port(), reason),
+            cause);
+  }
+
+  private static IllegalStateException cannotListen(String host, int port, Exception cause) {
+    return new IllegalStateException(
+        "The node cannot listen at %s:%d: %s".formatted(host, port, cause.getMessage()), cause);
+  }
+
+  /** Joins, and returns when this node takes part. */
+  private void join() {
+    long deadline = System.nanoTime() + settings.joinWithin().toNanos();
+    system.actorOf(
+        Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
+        "members");
+    var started = Sharding.start(system, settings, node, partitions, self);
+    region = started;
+    var asking =
+        system.actorOf(
+            Props.create(Owners.class, () -> new Owners(started, partitions)), Owners.NAME);
+    owners = asking;
+    partitions.askAt(partition -> asking.tell(new Owners.Wanted(partition), ActorRef.noSender()));
+    // Whoever was refused for good has no need to wait.
+    var _ = ended.whenComplete((done, failure) -> up.complete(Done.getInstance()));
+    if (!Joining.join(cluster, settings.seeds().find(deadline), up, deadline) || ended.isDone()) {
+      throw new IllegalStateException(
+          "%s could not join the cluster '%s' by %s, %s"
+              .formatted(self.address(), settings.name(), settings.seeds(), whyNotJoined()));
+    }
+    for (int i = 0; i < partitions.count(); i++) {
+      asking.tell(new Owners.Wanted(i), ActorRef.noSender());
+    }
+    joined = true;
+    log.usual("joined", "cluster", settings.name(), "hosts", settings.hosts());
+  }
+
+  private String whyNotJoined() {
+    var reason = CoordinatedShutdown.get(system).getShutdownReason();
+    if (reason.isEmpty()) {
+      return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster? Only the"
+              + " first of them begins one, and not while another does not answer")
+          .formatted(settings.joinWithin().toSeconds());
+    }
+    boolean refused = reason.get() == CoordinatedShutdown.incompatibleConfigurationDetectedReason();
+    return refused
+        ? "as their settings are others; this node has partitions(%d), and all must have the same"
+            .formatted(settings.partitions())
+        : "as it was stopped: " + (fenced != null ? fenced : reason.get());
+  }
+
+  /** Starts to describe a node. */
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  // What others see of it
+
+  /** This life of this node. */
+  public NodeId self() {
+    return self;
+  }
+
+  /** The nodes of the cluster as this one knows them, itself included, in a fixed order. */
+  public List<Member> members() {
+    return members.values().stream().sorted(Comparator.comparing(Member::id)).toList();
+  }
+
+  /**
+   * Whether requests may be sent here: it has joined and has known where all grains are, is neither
+   * leaving nor fenced, and is connected to at least half of the nodes that host grains.
+   */
+  public boolean ready() {
+    if (!joined || leaving || fenced != null) {
+      return false;
+    }
+    wasReady |= partitions.allKnown();
+    return wasReady && isConnected();
+  }
+
+  private boolean isConnected() {
+    var voters = tenure.voters();
+    long connected =
+        voters.stream().filter(other -> other.equals(self) || links.isConnected(other)).count();
+    return 2 * connected >= voters.size();
+  }
+
+  /** Whether the process can be of use again: false once it is fenced or has stopped. */
+  public boolean live() {
+    return fenced == null && !ended.isDone();
+  }
+
+  /** How many partitions of all grains this node owns. */
+  public int ownedPartitions() {
+    return partitions.owned();
+  }
+
+  @Override
+  public Grains grains() {
+    return node.grains();
+  }
+
+  @Override
+  public <T extends @Nullable Object> ReactiveComputation<T> reactive(Computation<T> computation) {
+    return node.reactive(computation);
+  }
+
+  @Override
+  public <T extends @Nullable Object> ReactiveComputation<T> reactive(
+      Computation<T> computation, BiPredicate<? super T, ? super T> same) {
+    return node.reactive(computation, same);
+  }
+
+  @Override
+  public NodeCounts counts() {
+    return node.counts();
+  }
+
+  @Override
+  public NodeReport report() {
+    return node.report();
+  }
+
+  /**
+   * The reports of all nodes of the cluster, this one's first; those that do not answer within a
+   * second are missing. Blocks until then.
+   */
+  public List<NodeReport> reports() {
+    var others = members().stream().map(Member::id).filter(id -> !id.equals(self)).toList();
+    var reports = new ArrayList<>(List.of(report()));
+    reports.addAll(node.reports(others, REPORT_PATIENCE));
+    return reports;
+  }
+
+  // What the world tells it
+
+  private final class FromLinks implements LinkListener {
+
+    @Override
+    public void received(NodeId from, Message message) {
+      node.receive(from, message);
+    }
+
+    @Override
+    public void broken(NodeId other) {
+      if (members.containsKey(other)) {
+        lost.add(other);
+      }
+      node.linkBroken(other);
+    }
+
+    @Override
+    public void refused(NodeId other) {
+      var member = members.get(other);
+      boolean evidence = lost.contains(other) && member != null && member.isUp();
+      if (settings.crashEvidence() && evidence && !leaving && mayJudge()) {
+        log.warning("declared-dead", "other", other, "because", "its host refuses connections");
+        dead(other);
+      }
+    }
+
+    private boolean mayJudge() {
+      int up = (int) members.values().stream().filter(Member::isUp).count();
+      return CrashDetector.mayJudge(links.counts().connected(), up);
+    }
+
+    /** Unreachable first: the others need not have seen what an unreachable node should see. */
+    private void dead(NodeId other) {
+      for (var member : cluster.state().getMembers()) {
+        if (Member.idOf(member).equals(other)) {
+          CrashDetector.of(system.eventStream()).add(member.address().toString());
+          cluster.down(member.address());
+        }
+      }
+    }
+
+    @Override
+    public void ponged(NodeId other, long token) {
+      tenure.answered(other, token);
+    }
+
+    @Override
+    public void removedBy(NodeId other) {
+      fence(other + " says that this node was removed from the cluster");
+    }
+  }
+
+  private final class FromMembers implements Members.Listener {
+    @Override
+    public void changed() {
+      if (cluster.isTerminated()) {
+        return; // to whom it is not known any more all seem gone
+      }
+      var own = members.get(self);
+      if (own != null && own.isUp()) {
+        up.complete(Done.getInstance());
+      }
+      tenure.voters(
+          members.values().stream()
+              .filter(Member::votes)
+              .sorted(Member.BY_ADDRESS)
+              .map(Member::id)
+              .toList());
+    }
+
+    @Override
+    public void belongs(Member member) {
+      log.usual(
+          "member",
+          "other",
+          member.id(),
+          "status",
+          member.status(),
+          "reachable",
+          member.reachable());
+      if (member.isExiting()) {
+        // It has handed its grains over: no call shall meet its end.
+        partitions.forget(member.id());
+      } else if (member.linkPort() != 0) {
+        // Looked up by the link: whoever follows the members must not wait for names.
+        links.admit(
+            member.id(), InetSocketAddress.createUnresolved(member.host(), member.linkPort()));
+        node.found(grain -> true); // it may be one that was not heard of
+      }
+    }
+
+    @Override
+    public void unreachable(Member member) {
+      log.warning("member-unreachable", "other", member.id());
+      node.notHeardOf(member.id());
+    }
+
+    @Override
+    public void downed() {
+      tenure.end(); // also when it leaves
+      fence(GIVEN_UP);
+    }
+
+    @Override
+    public void givenUp(NodeId other) {
+      if (fenced == null && !cluster.isTerminated()) {
+        tenure.gone();
+        lose(other);
+      }
+    }
+
+    @Override
+    public void gone(NodeId gone) {
+      CrashDetector.of(system.eventStream()).removeIf(dead -> dead.endsWith("@" + gone.address()));
+      if (leaving || fenced != null || cluster.isTerminated()) {
+        // To a node that leaves all others seem gone. It must not tell them so.
+        partitions.forget(gone);
+        return;
+      }
+      if (links.knows(gone)) {
+        lose(gone);
+      } else {
+        tenure.gone(); // it was given up before
+      }
+    }
+
+    private void lose(NodeId gone) {
+      log.usual("member-gone", "other", gone);
+      links.remove(gone);
+      lost.remove(gone);
+      node.nodeRemoved(gone);
+      partitions.forget(gone);
+    }
+  }
+
+  // The end
+
+  /** Stops at once what this node does, then leaves nothing behind. */
+  private void fence(String reason) {
+    synchronized (this) {
+      if (fenced != null || leaving) {
+        return;
+      }
+      fenced = reason;
+    }
+    tenure.end();
+    node.fence(reason);
+    CoordinatedShutdown.get(system).runAll(CoordinatedShutdown.clusterDowningReason());
+    var _ =
+        ended.whenComplete(
+            (done, failure) -> Thread.ofPlatform().start(() -> whenFenced.accept(reason)));
+  }
+
+  private CompletableFuture<Done> fenceIfDowned() {
+    var reason = CoordinatedShutdown.get(system).getShutdownReason();
+    if (reason.isPresent() && reason.get() == CoordinatedShutdown.clusterDowningReason()) {
+      fence(GIVEN_UP);
+    }
+    return CompletableFuture.completedFuture(Done.getInstance());
+  }
+
+  private CompletableFuture<Done> stopNode() {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          node.close();
+          tenure.end();
+          links.close();
+          time.close();
+          return Done.getInstance();
+        },
+        task -> Thread.ofVirtual().start(task));
+  }
+
+  /**
+   * Leaves the cluster: the grains here are handed over to other nodes, running operations get the
+   * grace of {@link NodeSettings#stopGrace}, then the node stops. Idempotent; blocks until done,
+   * usually for a few seconds.
+   */
+  @Override
+  public void close() {
+    boolean first;
+    synchronized (this) {
+      first = !leaving && fenced == null;
+      leaving = true;
+    }
+    var asking = owners;
+    if (asking != null) {
+      asking.tell(Owners.Leave.NOW, ActorRef.noSender());
+    }
+    var placed = region;
+    if (placed != null && members.values().stream().noneMatch(this::mayTakeOver)) {
+      // There is nobody to hand over to; the region would wait for somebody.
+      system.stop(placed);
+    }
+    CoordinatedShutdown.get(system).runAll(CoordinatedShutdown.clusterLeavingReason());
+    ended.join();
+    if (first && joined) {
+      log.usual("left", "cluster", settings.name());
+    }
+  }
+
+  private boolean mayTakeOver(Member member) {
+    return !member.id().equals(self) && member.hosts() && member.isUp();
+  }
+
+  /** Describes a node, and starts it. Every setting of a node's part in a cluster is here. */
+  public static final class Builder {
+
+    private final GrainTypes types = GrainTypes.create();
+    private Storage storage = new MemoryStorage();
+    private NodeSettings settings = NodeSettings.DEFAULT;
+    private Tracing tracing = Tracing.NONE;
+    private String name = "evergreen";
+    private String host = "127.0.0.1";
+    private @Nullable String bindHost;
+    private int port = 25520;
+    private OptionalInt linkPort = OptionalInt.empty();
+    private boolean hosts = true;
+    private int partitions = 128;
+    private Seeds seeds = new Seeds.None();
+    private Duration joinWithin = Duration.ofSeconds(60);
+    private UnaryOperator<LinkSettings> links = shipped -> shipped;
+    private Optional<LinkSecurity> security = Optional.empty();
+    private boolean plaintextAnywhere;
+    private boolean crashEvidence;
+    private boolean unsharedStorage;
+    private Consumer<String> whenFenced = reason -> System.exit(EXIT_FENCED);
+
+    /** The status of a process that exits because its node was fenced. */
+    private static final int EXIT_FENCED = 75;
+
+    private Builder() {}
+
+    /**
+     * Registers a grain type.
+     *
+     * @param type its interface
+     * @param factory makes the object for an activation; usually a constructor reference
+     * @throws dev.evergreen.core.InvalidGrainException if the type's name is taken
+     */
+    public <K, T extends KeyedGrain<K>> Builder grain(
+        Class<T> type, Function<GrainContext<K>, ? extends T> factory) {
+      types.add(type, factory);
+      return this;
+    }
+
+    /** Registers grain types. */
+    public Builder grains(GrainTypes more) {
+      types.addAll(more);
+      return this;
+    }
+
+    /**
+     * Where state is kept, the same for all nodes; the node does not close it. Needed, unless
+     * {@link #memoryOfEachProcess} is.
+     */
+    public Builder storage(Storage storage) {
+      this.storage = storage;
+      return this;
+    }
+
+    /**
+     * Keeps state in the memory of each process: a grain that moves to another node begins anew.
+     * For grains without state, and for trials.
+     */
+    public Builder memoryOfEachProcess() {
+      this.unsharedStorage = true;
+      return this;
+    }
+
+    /** The settings of grains and computations. */
+    public Builder settings(NodeSettings settings) {
+      this.settings = settings;
+      return this;
+    }
+
+    /** Follows calls and pushes in traces; off by default. */
+    public Builder tracing(Tracing tracing) {
+      this.tracing = tracing;
+      return this;
+    }
+
+    /** The name of the cluster, {@code evergreen} by default; nodes of another are refused. */
+    public Builder name(String name) {
+      this.name = name;
+      return this;
+    }
+
+    /**
+     * Where this node is reached by the others, {@code 127.0.0.1:25520} by default. Calls and
+     * results go over a second port, the next one by default.
+     *
+     * @param port 0 for any free ones
+     */
+    public Builder listen(String host, int port) {
+      this.host = host;
+      this.port = port;
+      return this;
+    }
+
+    /** The address to listen at, if it is another than the one by which the others reach it. */
+    public Builder bind(String address) {
+      this.bindHost = address;
+      return this;
+    }
+
+    /** The port for calls and results. */
+    public Builder linkPort(int port) {
+      this.linkPort = OptionalInt.of(port);
+      return this;
+    }
+
+    /** How the others are found; by default this node begins a cluster. */
+    public Builder seeds(Seeds seeds) {
+      this.seeds = seeds;
+      return this;
+    }
+
+    /**
+     * The addresses by which the others are found. The first one begins the cluster, unless one of
+     * the others may have one ({@link Seeds.Addresses}); give all nodes the same list.
+     *
+     * @param addresses each {@code host:port}
+     */
+    public Builder seeds(String... addresses) {
+      return seeds(
+          new Seeds.Addresses(List.of(addresses).stream().map(Seeds.Address::parse).toList()));
+    }
+
+    /** No grains are placed on this node; it calls and computes over those of others. */
+    public Builder hostsNoGrains() {
+      this.hosts = false;
+      return this;
+    }
+
+    /**
+     * Into how many partitions all grains are divided, 128 by default: about 10 for each node that
+     * the cluster may ever have. The same on all nodes; changed only while none runs.
+     */
+    public Builder partitions(int count) {
+      this.partitions = count;
+      return this;
+    }
+
+    /** How long the start may take, a minute by default. */
+    public Builder joinWithin(Duration limit) {
+      this.joinWithin = limit;
+      return this;
+    }
+
+    /**
+     * Changes the limits of the links between nodes, for instance {@code links -> links
+     * .withMaxMessageBytes(128 << 20)}.
+     */
+    public Builder links(UnaryOperator<LinkSettings> change) {
+      this.links = change;
+      return this;
+    }
+
+    /** The keys for TLS on both ports, required of both sides. */
+    public Builder security(LinkSecurity security) {
+      this.security = Optional.of(security);
+      return this;
+    }
+
+    /**
+     * Allows to listen beyond this machine without TLS: whoever reaches the ports can then read and
+     * change everything. For networks that nobody else reaches.
+     */
+    public Builder plaintextBeyondThisMachine() {
+      this.plaintextAnywhere = true;
+      return this;
+    }
+
+    /**
+     * Declares a node dead as soon as its connections were reset and its host refuses new ones,
+     * rather than when it was not heard of for some seconds. Off by default: where something on the
+     * way refuses connections for a host (a firewall, a load balancer), healthy nodes would be
+     * removed. Only a node that is connected to more than half of the cluster acts on it; of two
+     * nodes each may.
+     */
+    public Builder crashEvidence() {
+      this.crashEvidence = true;
+      return this;
+    }
+
+    /**
+     * What to do after the node was fenced and has stopped, on a thread of its own; by default the
+     * process exits with status {@value #EXIT_FENCED}, to be started anew.
+     */
+    public Builder whenFenced(Consumer<String> action) {
+      this.whenFenced = action;
+      return this;
+    }
+
+    /**
+     * Joins the cluster. Blocks until the node takes part.
+     *
+     * @throws dev.evergreen.core.InvalidGrainException if a registered interface breaks a rule
+     * @throws IllegalArgumentException if a setting makes no sense; the message names it
+     * @throws IllegalStateException if a port is taken, or no cluster was joined in time
+     */
+    public ClusterNode start() {
+      if (hosts && !unsharedStorage && !storage.shared()) {
+        throw new IllegalArgumentException(
+            "The nodes of a cluster need a storage that all share, for instance PostgresStorage; "
+                + "with memoryOfEachProcess() a grain that moves to another node begins anew");
+      }
+      var described =
+          new ClusterSettings(
+              name,
+              host,
+              bindHost == null ? host : bindHost,
+              port,
+              linkPort.orElse(port == 0 ? 0 : port + 1),
+              hosts,
+              partitions,
+              seeds,
+              joinWithin,
+              security,
+              plaintextAnywhere,
+              crashEvidence);
+      var node = new ClusterNode(this, described);
+      try {
+        node.join();
+      } catch (RuntimeException | Error e) {
+        node.close();
+        throw e;
+      }
+      return node;
+    }
+  }
+}

@@ -1,0 +1,105 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.cluster.links.LinkSecurity;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.regex.Pattern;
+
+/**
+ * Every setting of a node's part in a cluster. Made by {@link ClusterNode.Builder}, whose methods
+ * have the defaults.
+ *
+ * @param name of the cluster; nodes of another are refused
+ * @param host this node's name or address, as the others reach it
+ * @param bindHost the address to listen at
+ * @param port for membership; 0 for any free one
+ * @param linkPort for calls and results; 0 for any free one
+ * @param hosts whether grains are placed on this node
+ * @param partitions how many partitions all grains are divided into, the same on all nodes
+ * @param seeds how the others are found
+ * @param joinWithin how long the start may take
+ * @param security the keys for TLS, required of both sides; none for plaintext
+ * @param plaintextAnywhere whether plaintext may be spoken beyond this machine
+ * @param crashEvidence whether a node is declared dead as soon as its connections were reset and
+ *     its host refuses new ones
+ */
+record ClusterSettings(
+    String name,
+    String host,
+    String bindHost,
+    int port,
+    int linkPort,
+    boolean hosts,
+    int partitions,
+    Seeds seeds,
+    Duration joinWithin,
+    Optional<LinkSecurity> security,
+    boolean plaintextAnywhere,
+    boolean crashEvidence) {
+
+  private static final Pattern NAME = Pattern.compile("[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}");
+
+  /**
+   * @throws IllegalArgumentException if a setting makes no sense; the message names it
+   */
+  ClusterSettings {
+    if (!NAME.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "The name of a cluster has 1 to 64 letters, digits, '-' and '_', but was '" + name + "'");
+    }
+    if (port < 0 || port > 0xFFFF || linkPort < 0 || linkPort > 0xFFFF) {
+      throw new IllegalArgumentException(
+          "Ports are between 0 and 65535, but were %d and %d".formatted(port, linkPort));
+    }
+    if (partitions < 1 || partitions > 10_000) {
+      throw new IllegalArgumentException(
+          "There may be 1 to 10,000 partitions, but were to be " + partitions);
+    }
+    if (!joinWithin.isPositive()) {
+      throw new IllegalArgumentException("joinWithin must be positive, but was " + joinWithin);
+    }
+    if (linkPort != 0
+        && seeds instanceof Seeds.Addresses(var addresses)
+        && addresses.contains(new Seeds.Address(host, linkPort))) {
+      throw new IllegalArgumentException(
+          ("The seed %s:%d is this node's own port for links; a node takes two, by default one after"
+                  + " the other: leave room between the nodes' ports, or choose with linkPort(...)")
+              .formatted(host, linkPort));
+    }
+    if (host.isBlank() || bindHost.isBlank()) {
+      throw new IllegalArgumentException(
+          "A node needs a host to listen at, but was given '%s' and '%s'"
+              .formatted(host, bindHost));
+    }
+    checkReach(security, plaintextAnywhere, bindHost, port);
+  }
+
+  /**
+   * That nobody beyond this machine reaches plaintext, unless that is allowed.
+   *
+   * @throws IllegalArgumentException otherwise
+   */
+  void checkReach(String boundHost) {
+    checkReach(security, plaintextAnywhere, boundHost, port);
+  }
+
+  private static void checkReach(
+      Optional<LinkSecurity> security, boolean plaintextAnywhere, String host, int port) {
+    if (security.isEmpty() && !plaintextAnywhere && !isLoopback(host)) {
+      throw new IllegalArgumentException(
+          "Without TLS whoever reaches %s:%d could take part in the cluster: give the node keys with"
+                  .formatted(host, port)
+              + " security(...), listen at 127.0.0.1, or allow it by plaintextBeyondThisMachine()");
+    }
+  }
+
+  private static boolean isLoopback(String host) {
+    try {
+      return InetAddress.getByName(host).isLoopbackAddress();
+    } catch (UnknownHostException e) {
+      throw new IllegalArgumentException("There is no address for the host '" + host + "'", e);
+    }
+  }
+}

@@ -1,0 +1,81 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.core.spi.NodeId;
+import java.util.Comparator;
+import java.util.Locale;
+
+/**
+ * A node of the cluster, as another one knows it.
+ *
+ * @param id its address in the cluster, {@code host:port}, and its incarnation
+ * @param linkPort where it takes links, on the same host; 0 if it says none
+ * @param hosts whether it hosts grains
+ * @param status its part in the cluster: joining, weaklyup, up, leaving or exiting
+ * @param reachable false while it is not heard of
+ */
+public record Member(NodeId id, int linkPort, boolean hosts, String status, boolean reachable) {
+
+  /** The role of nodes that host grains. */
+  static final String HOSTS = "grains";
+
+  private static final String LINK_PORT = "links-";
+
+  /** As Pekko orders them, which keeps the half with the first when a cluster is halved. */
+  static final Comparator<Member> BY_ADDRESS =
+      Comparator.comparing(Member::host).thenComparing(Member::port);
+
+  /** Its host name or address. */
+  public String host() {
+    return id.address().substring(0, id.address().lastIndexOf(':'));
+  }
+
+  private int port() {
+    return Integer.parseInt(id.address().substring(id.address().lastIndexOf(':') + 1));
+  }
+
+  /** Whether it counts when a split cluster decides who goes on. */
+  boolean votes() {
+    return hosts && (isUp() || status.equals("leaving"));
+  }
+
+  /** Whether it takes part fully: neither joining nor leaving. */
+  public boolean isUp() {
+    return status.equals("up");
+  }
+
+  /** Whether it is about to end, and has nothing left that others would ask for. */
+  boolean isExiting() {
+    return status.equals("exiting");
+  }
+
+  /** How a node tells the others where it takes links: all know all roles. */
+  static String linkRole(int port) {
+    return LINK_PORT + port;
+  }
+
+  static NodeId idOf(org.apache.pekko.cluster.Member member) {
+    return idOf(member.uniqueAddress());
+  }
+
+  static NodeId idOf(org.apache.pekko.cluster.UniqueAddress unique) {
+    var address = unique.address();
+    return new NodeId(
+        address.host().getOrElse(() -> "") + ":" + address.port().getOrElse(() -> 0),
+        unique.longUid());
+  }
+
+  static Member of(org.apache.pekko.cluster.Member member, boolean reachable) {
+    int linkPort =
+        member.getRoles().stream()
+            .filter(role -> role.startsWith(LINK_PORT))
+            .mapToInt(role -> Integer.parseInt(role.substring(LINK_PORT.length())))
+            .findFirst()
+            .orElse(0);
+    return new Member(
+        idOf(member),
+        linkPort,
+        member.hasRole(HOSTS),
+        member.status().toString().toLowerCase(Locale.ROOT),
+        reachable);
+  }
+}

@@ -1,0 +1,60 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.core.EngineNode;
+import dev.evergreen.core.spi.NodeId;
+import java.util.Optional;
+import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.actor.ActorSystem;
+import org.apache.pekko.actor.Props;
+import org.apache.pekko.cluster.sharding.ClusterSharding;
+import org.apache.pekko.cluster.sharding.ClusterShardingSettings;
+import org.apache.pekko.cluster.sharding.ShardRegion;
+
+/** Has Pekko's cluster sharding decide which node owns which partition. */
+final class Sharding {
+
+  private Sharding() {}
+
+  /** A question for the owner of a partition is the partition's number. */
+  private static final class ByNumber implements ShardRegion.MessageExtractor {
+    @Override
+    public String entityId(Object message) {
+      return message.toString();
+    }
+
+    @Override
+    public Object entityMessage(Object message) {
+      return message;
+    }
+
+    @Override
+    public String shardId(Object message) {
+      return message.toString();
+    }
+  }
+
+  /**
+   * Takes part in owning partitions, or only asks for owners if this node hosts no grains.
+   *
+   * @param owner this node
+   * @return where to ask
+   */
+  static ActorRef start(
+      ActorSystem system,
+      ClusterSettings settings,
+      EngineNode node,
+      Partitions partitions,
+      NodeId owner) {
+    var sharding = ClusterSharding.get(system);
+    if (!settings.hosts()) {
+      return sharding.startProxy(PartitionActor.TYPE, Optional.of(Member.HOSTS), new ByNumber());
+    }
+    return sharding.start(
+        PartitionActor.TYPE,
+        Props.create(PartitionActor.class, () -> new PartitionActor(node, partitions, owner)),
+        ClusterShardingSettings.create(system).withRole(Member.HOSTS),
+        new ByNumber(),
+        sharding.defaultShardAllocationStrategy(ClusterShardingSettings.create(system)),
+        PartitionActor.HandOff.BEGIN);
+  }
+}

@@ -1,0 +1,311 @@
+package dev.evergreen.cluster;
+
+import static dev.evergreen.cluster.Await.await;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.cluster.links.LinkSecurity;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.InvalidGrainException;
+import dev.evergreen.core.NodeStoppedException;
+import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.storage.SqliteStorage;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Nodes of a cluster, several in one process. */
+@Timeout(120)
+final class ClusterNodeTest {
+
+  private final Path directory;
+  private final List<ClusterNode> nodes = new ArrayList<>();
+  private Storage storage = new MemoryStorage();
+
+  ClusterNodeTest(@TempDir Path directory) {
+    this.directory = directory;
+  }
+
+  @BeforeEach
+  void openStorage() {
+    storage = SqliteStorage.open(directory.resolve("states.db"));
+  }
+
+  @AfterEach
+  void stop() {
+    nodes.reversed().forEach(ClusterNode::close);
+    storage.close();
+  }
+
+  private ClusterNode.Builder describe() {
+    return ClusterNode.builder()
+        .name("test")
+        .listen("127.0.0.1", 0)
+        .grain(Ledger.class, Ledger.InState::new)
+        .storage(storage)
+        .whenFenced(reason -> {});
+  }
+
+  private ClusterNode start(ClusterNode.Builder builder) {
+    var node = builder.start();
+    nodes.add(node);
+    return node;
+  }
+
+  private static Ledger ledger(ClusterNode node, String key) {
+    return node.grains().get(Ledger.class, key);
+  }
+
+  @Test
+  void grainsAreSpreadOverTheNodesThatHostThemAndFoundFromAll() throws Exception {
+    var first = start(describe());
+    var second = start(describe().seeds(first.self().address()));
+    var guest = start(describe().seeds(first.self().address()).hostsNoGrains());
+    for (var node : nodes) {
+      await("being ready", node::ready);
+    }
+    await("a share", () -> second.ownedPartitions() > 0);
+    for (int i = 0; i < 50; i++) {
+      ledger(guest, "l" + i).put("guest", i);
+    }
+    for (int i = 0; i < 50; i++) {
+      assertEquals(Map.of("guest", (long) i), ledger(first, "l" + i).entries());
+      assertEquals(Map.of("guest", (long) i), ledger(second, "l" + i).entries());
+    }
+    await("all partitions", () -> first.ownedPartitions() + second.ownedPartitions() == 128);
+    assertEquals(0, guest.ownedPartitions());
+    try (var computation =
+        guest.reactive(() -> ledger(guest, "l1").entries().getOrDefault("first", 0L))) {
+      var tracker = computation.tracker();
+      assertEquals(0L, tracker.next());
+      ledger(first, "l1").put("first", 7);
+      assertEquals(7L, tracker.next(Duration.ofSeconds(20)));
+      assertEquals(Freshness.CURRENT, tracker.freshness());
+    }
+    var members = guest.members();
+    assertEquals(3, members.size());
+    assertEquals(2, members.stream().filter(Member::hosts).count());
+    var reporting = new TreeSet<String>();
+    guest.reports().forEach(report -> reporting.add(report.node().address()));
+    assertEquals(3, reporting.size(), reporting::toString);
+    assertTrue(guest.report().links().messagesIn() > 0);
+  }
+
+  @Test
+  void aNodeThatLeavesIsMissedByNobody() throws Exception {
+    var first = start(describe());
+    var second = start(describe().seeds(first.self().address()));
+    await("being ready", second::ready);
+    for (int i = 0; i < 20; i++) {
+      ledger(first, "l" + i).put("first", i);
+    }
+    try (var computation =
+        second.reactive(() -> ledger(second, "l3").entries().getOrDefault("first", 0L))) {
+      var tracker = computation.tracker();
+      assertEquals(3L, tracker.next());
+      first.close();
+      assertFalse(first.live());
+      assertFalse(first.ready());
+      assertThrows(NodeStoppedException.class, () -> ledger(first, "l3").entries());
+      for (int i = 0; i < 20; i++) {
+        ledger(second, "l" + i).put("first", 100 + i);
+      }
+      long shown = 3;
+      while (shown != 103) {
+        shown = tracker.next(Duration.ofSeconds(20));
+      }
+    }
+    await("the other being gone", () -> second.members().size() == 1);
+    first.close();
+  }
+
+  @Test
+  void memoryOfEachProcessIsRefusedUnlessItIsAskedFor() {
+    var failure =
+        assertThrows(
+            IllegalArgumentException.class, () -> start(describe().storage(new MemoryStorage())));
+    assertNames(failure, "PostgresStorage");
+    start(describe().storage(new MemoryStorage()).memoryOfEachProcess());
+  }
+
+  @Test
+  void plaintextBeyondThisMachineIsRefusedUnlessItIsAskedFor() {
+    var failure =
+        assertThrows(IllegalArgumentException.class, () -> start(describe().bind("0.0.0.0")));
+    assertNames(failure, "TLS");
+    start(describe().bind("0.0.0.0").plaintextBeyondThisMachine());
+  }
+
+  @Test
+  void aPortThatIsTakenIsNamed() throws IOException {
+    try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      int port = taken.getLocalPort();
+      var links = assertThrows(IllegalStateException.class, () -> start(describe().linkPort(port)));
+      assertNames(links, ":" + port);
+      var cluster =
+          assertThrows(
+              IllegalStateException.class,
+              () -> start(describe().listen("127.0.0.1", port).linkPort(0)));
+      assertNames(cluster, ":" + port);
+    }
+  }
+
+  private static int freePort() throws IOException {
+    try (var free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return free.getLocalPort();
+    }
+  }
+
+  /** A thread is no value. */
+  interface Broken extends Grain {
+    void take(Thread thread);
+  }
+
+  @Test
+  void aStartThatFailsAtAGrainTypeLeavesNoPortTaken() throws IOException {
+    int port = freePort();
+    int links = freePort();
+    assertThrows(
+        InvalidGrainException.class,
+        () ->
+            start(
+                describe()
+                    .listen("127.0.0.1", port)
+                    .linkPort(links)
+                    .grain(Broken.class, context -> thread -> {})));
+    start(describe().listen("127.0.0.1", port).linkPort(links));
+  }
+
+  @Test
+  void whoFindsNoClusterInTimeSaysWhereItLooked() throws IOException {
+    int nobody = freePort();
+    var failure =
+        assertThrows(
+            IllegalStateException.class,
+            () -> start(describe().seeds("127.0.0.1:" + nobody).joinWithin(Duration.ofSeconds(2))));
+    assertNames(failure, "127.0.0.1");
+    assertNames(failure, String.valueOf(nobody));
+  }
+
+  /** Two nodes that count differently would both host some grains. */
+  @Test
+  void aNodeWithAnotherNumberOfPartitionsIsNotLetIn() {
+    var first = start(describe());
+    var failure =
+        assertThrows(
+            IllegalStateException.class,
+            () -> start(describe().partitions(64).seeds(first.self().address())));
+    assertNames(failure, "partitions(64)");
+    assertEquals(1, first.members().size());
+  }
+
+  @Test
+  void settingsThatMakeNoSenseAreRefused() {
+    assertNames(refusal(describe().name("a b")), "'a b'");
+    assertNames(refusal(describe().partitions(0)), "0");
+    assertNames(refusal(describe().linkPort(70_000)), "70000");
+    assertNames(
+        assertThrows(IllegalArgumentException.class, () -> describe().seeds("nowhere")),
+        "'nowhere'");
+    assertNames(
+        refusal(describe().listen("127.0.0.1", 25_620).seeds("127.0.0.1:25620", "127.0.0.1:25621")),
+        "127.0.0.1:25621 is this node's own port for links");
+  }
+
+  private IllegalArgumentException refusal(ClusterNode.Builder builder) {
+    return assertThrows(IllegalArgumentException.class, () -> start(builder));
+  }
+
+  @Test
+  void theOthersAreFoundByNameInDns() throws IOException {
+    int port = freePort();
+    var dns = new Seeds.Dns("127.0.0.1", port, 1, Duration.ofMillis(10));
+    var first = start(describe().listen("127.0.0.1", port).linkPort(0).seeds(dns));
+    var second = start(describe().seeds(dns));
+    await("each other", () -> first.members().size() == 2 && second.members().size() == 2);
+    var missing = new Seeds.Dns("no-such-name.invalid", port, 1, Duration.ofMillis(10));
+    var failure =
+        assertThrows(
+            IllegalStateException.class,
+            () -> start(describe().seeds(missing).joinWithin(Duration.ofSeconds(1))));
+    assertNames(failure, "no-such-name.invalid");
+  }
+
+  @Test
+  void nodesWithCertificatesMeetAndAPeerWithoutOneGetsNothing() throws Exception {
+    makeCertificates("a", "b");
+    var first = start(describe().security(certificate("a")));
+    var second = start(describe().security(certificate("b")).seeds(first.self().address()));
+    await("being ready", () -> first.ready() && second.ready());
+    for (int i = 0; i < 20; i++) {
+      ledger(second, "l" + i).put("second", i);
+      assertEquals(Map.of("second", (long) i), ledger(first, "l" + i).entries());
+    }
+    for (var member : first.members()) {
+      assertSilent(Integer.parseInt(member.id().address().split(":", -1)[1]));
+      assertSilent(member.linkPort());
+    }
+    assertThrows(
+        IllegalStateException.class,
+        () -> start(describe().seeds(first.self().address()).joinWithin(Duration.ofSeconds(3))));
+    assertEquals(2, first.members().size());
+  }
+
+  /** Whoever speaks no TLS is told nothing but an alert, and cut off. */
+  private static void assertSilent(int port) throws IOException {
+    try (var socket = new Socket()) {
+      socket.setSoTimeout(20_000);
+      socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 5_000);
+      socket.getOutputStream().write("AKKA\1\0\0\0 let me in\r\n\r\n".getBytes(UTF_8));
+      socket.getOutputStream().flush();
+      int alert = 0x15;
+      byte[] answer;
+      try {
+        answer = socket.getInputStream().readAllBytes();
+      } catch (SocketException e) {
+        return; // reset
+      }
+      assertTrue(answer.length == 0 || answer[0] == alert, () -> answer.length + " bytes");
+    }
+  }
+
+  private void makeCertificates(String... names) throws Exception {
+    var command = new ArrayList<>(List.of("../scripts/certificates", directory.toString()));
+    command.addAll(List.of(names));
+    var made = new ProcessBuilder(command).redirectErrorStream(true).start();
+    var output = new String(made.getInputStream().readAllBytes(), UTF_8);
+    assertEquals(0, made.waitFor(), output);
+  }
+
+  private LinkSecurity certificate(String name) throws Exception {
+    return LinkSecurity.of(
+        directory.resolve(name + ".key"),
+        directory.resolve(name + ".pem"),
+        directory.resolve("authority.pem"));
+  }
+
+  private static void assertNames(Throwable failure, String part) {
+    assertTrue(
+        String.valueOf(failure.getMessage()).contains(part),
+        () -> part + " is missing in: " + failure.getMessage());
+  }
+}

@@ -1,0 +1,127 @@
+package dev.evergreen.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Processes in network namespaces, one of which is cut off; skipped where none can be made. */
+@Timeout(value = 10, unit = TimeUnit.MINUTES)
+final class CutTest {
+
+  private static final String[] NAMES = {"n1", "n2", "n3"};
+
+  private final Path directory;
+
+  CutTest(@TempDir Path directory) {
+    this.directory = directory;
+  }
+
+  private static Namespaces namespaces() {
+    try {
+      return new Namespaces(NAMES);
+    } catch (IOException e) {
+      return Assumptions.abort("no network namespaces here: " + e.getMessage());
+    }
+  }
+
+  @Test
+  void theLargerPartOfASplitClusterGoesOnAndTheSmallerEnds() throws Exception {
+    try (var network = namespaces();
+        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+      cluster.start(NAMES);
+      cluster.write();
+      cluster.probe(1);
+      var smaller = cluster.drop("n1"); // the oldest, which coordinates
+      int mark = smaller.mark();
+      network.cut("n1");
+      cluster.probe(2);
+      assertEquals(75, smaller.exitValue());
+      assertEquals(
+          LedgerNode.LEDGERS,
+          smaller.toldSince(mark, "tracker-ended NodeStoppedException").size(),
+          "trackers that ended with a clear exception");
+      network.heal("n1");
+      cluster.still();
+      cluster.assertAllTrue();
+      cluster.start("n1");
+      cluster.assertAllTrue();
+    }
+  }
+
+  /** It is paused, too, so that the others have taken over before it finds that it is alone. */
+  @Test
+  void aWriteThatIsSavedWhenOthersMayHaveTakenOverIsNotAcknowledged() throws Exception {
+    try (var network = namespaces();
+        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+      cluster.start(NAMES);
+      cluster.probe(1);
+      var former = cluster.drop(oneThatOwns(cluster));
+      former.tell("hold");
+      former.tell("once 7");
+      former.await(0, line -> line.startsWith("saving"));
+      network.cut(former.name());
+      former.signal("STOP");
+      cluster.awaitReady();
+      cluster.nodes().getFirst().report("fresh"); // loads what was saved so far
+      former.tell("go");
+      former.signal("CONT");
+      assertEquals(75, former.exitValue());
+      cluster.assertAllTrue();
+    }
+  }
+
+  @Test
+  void theFirstSeedThatStartsInACutBeginsNoClusterBesideTheOthers() throws Exception {
+    try (var network = namespaces();
+        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+      cluster.start(NAMES);
+      var first = cluster.drop("n1");
+      network.cut("n1");
+      assertEquals(75, first.exitValue());
+      cluster.launch("n1");
+      var restarted = cluster.drop("n1");
+      restarted.await(0, line -> line.startsWith("starting"));
+      // Longer than it would wait for the others if it might give them up.
+      long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+      for (long probe = 1; System.nanoTime() - until < 0; probe++) {
+        cluster.probe(probe);
+      }
+      assertEquals(List.of(), restarted.toldSince(0, "started"));
+      network.heal("n1");
+      cluster.take(restarted);
+      cluster.awaitStarted("n1");
+      cluster.assertAllTrue();
+    }
+  }
+
+  private static String oneThatOwns(Processes cluster) {
+    return cluster.nodes().stream()
+        .filter(node -> !node.ask("state", "state").contains("owned=0"))
+        .findFirst()
+        .orElseThrow()
+        .name();
+  }
+
+  @Test
+  void aShortCutEndsNothing() throws Exception {
+    try (var network = namespaces();
+        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+      cluster.start(NAMES);
+      cluster.write();
+      cluster.probe(1);
+      network.cut("n3");
+      network.heal("n3");
+      cluster.probe(2);
+      cluster.still();
+      cluster.assertAllTrue();
+      assertEquals(3, cluster.nodes().stream().filter(NodeProcess::alive).count());
+    }
+  }
+}

@@ -1,0 +1,343 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.core.ComputationClosedException;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.GrainException;
+import dev.evergreen.core.NodeStoppedException;
+import dev.evergreen.core.NotStartedException;
+import dev.evergreen.core.OutcomeUnknownException;
+import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
+import dev.evergreen.storage.SqliteStorage;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The program of a child process: a node that writes to ledgers, tracks them, and says on its
+ * standard output what it did, one line each. It is told what to do on its standard input; when
+ * that ends, the node leaves the cluster and the process ends.
+ *
+ * <ul>
+ *   <li>{@code acked LEDGER WRITER NUMBER}: a write was acknowledged
+ *   <li>{@code trouble KIND TEXT}: a call or a tracker got an exception
+ *   <li>{@code probed NUMBER}: answers {@code probe NUMBER}: for each ledger a write has succeeded,
+ *       and its tracker has shown it, without doubt
+ *   <li>{@code saving LEDGER}: answers {@code hold} and {@code once NUMBER}, by which each ledger
+ *       is written once: the save of this one waits for {@code go}
+ *   <li>{@code fresh} and {@code tracked LEDGER FRESHNESS WRITER=NUMBER...}: answer {@code report}
+ * </ul>
+ */
+final class LedgerNode {
+
+  static final int LEDGERS = 12;
+
+  private static final long PAUSE_NANOS = 5_000_000;
+
+  private final String name;
+  private final ClusterNode node;
+  private final HeldStorage storage;
+  private final Map<String, Tracked> tracked = new ConcurrentHashMap<>();
+  private final List<Thread> writers = new ArrayList<>();
+  private volatile boolean writing;
+
+  /** What a tracker has shown last. */
+  private record Tracked(Map<String, Long> entries, ResultTracker<Map<String, Long>> tracker) {}
+
+  private LedgerNode(String name, ClusterNode node, HeldStorage storage) {
+    this.name = name;
+    this.node = node;
+    this.storage = storage;
+  }
+
+  /** A storage whose saves can be made to wait. */
+  private static final class HeldStorage implements Storage {
+    private final Storage storage;
+    private volatile CountDownLatch gate = new CountDownLatch(0);
+
+    HeldStorage(Storage storage) {
+      this.storage = storage;
+    }
+
+    void hold() {
+      gate = new CountDownLatch(1);
+    }
+
+    void go() {
+      gate.countDown();
+    }
+
+    @Override
+    public Optional<Stored> load(GrainId grain) {
+      return storage.load(grain);
+    }
+
+    @Override
+    public long save(GrainId grain, long expected, byte[] state) {
+      if (gate.getCount() > 0) {
+        say("saving " + grain.key());
+        try {
+          gate.await();
+        } catch (InterruptedException e) {
+          throw new StorageException("interrupted", e);
+        }
+      }
+      return storage.save(grain, expected, state);
+    }
+
+    @Override
+    public boolean shared() {
+      return storage.shared();
+    }
+
+    @Override
+    public void close() {
+      storage.close();
+    }
+  }
+
+  /**
+   * Runs a node until its standard input ends.
+   *
+   * @param arguments name, port, link port, seeds separated by commas, the storage's file, and
+   *     options: {@code evidence}, {@code host=ADDRESS}
+   */
+  public static void main(String[] arguments) throws IOException {
+    var options = List.of(arguments).subList(5, arguments.length);
+    var storage = new HeldStorage(SqliteStorage.open(Path.of(arguments[4])));
+    var builder =
+        ClusterNode.builder()
+            .name("ledgers")
+            .grain(Ledger.class, Ledger.InState::new)
+            .listen("127.0.0.1", Integer.parseInt(arguments[1]))
+            .linkPort(Integer.parseInt(arguments[2]))
+            .seeds(arguments[3].split(","))
+            .storage(storage);
+    for (var option : options) {
+      if (option.equals("evidence")) {
+        builder.crashEvidence();
+      } else if (option.startsWith("host=")) {
+        builder
+            .listen(option.substring(5), Integer.parseInt(arguments[1]))
+            .plaintextBeyondThisMachine();
+      }
+    }
+    say("starting " + arguments[0]);
+    var program = new LedgerNode(arguments[0], builder.start(), storage);
+    program.trackAll();
+    say("started " + program.node.self());
+    program.obey();
+  }
+
+  private void obey() throws IOException {
+    var input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    for (var line = input.readLine(); line != null; line = input.readLine()) {
+      var words = line.split(" ", -1);
+      switch (words[0]) {
+        case "write" -> write();
+        case "still" -> still();
+        case "hold" -> storage.hold();
+        case "go" -> storage.go();
+        case "once" -> writeOnce(Long.parseLong(words[1]));
+        case "probe" -> {
+          long number = Long.parseLong(words[1]);
+          Thread.startVirtualThread(() -> probe(number));
+        }
+        case "report" -> Thread.startVirtualThread(this::report);
+        case "state" ->
+            say(
+                "state ready=%s owned=%d members=%d"
+                    .formatted(node.ready(), node.ownedPartitions(), node.members().size()));
+        default -> say("unknown " + line);
+      }
+    }
+    writing = false;
+    node.close();
+    say("left");
+    System.exit(0);
+  }
+
+  private static String ledger(int number) {
+    return "ledger-" + number;
+  }
+
+  private static void say(String line) {
+    synchronized (LedgerNode.class) {
+      System.out.println(line + " .");
+      System.out.flush();
+    }
+  }
+
+  // Writing
+
+  private void write() {
+    writing = true;
+    for (int i = 0; i < LEDGERS; i++) {
+      var ledger = ledger(i);
+      writers.add(Thread.startVirtualThread(() -> write(ledger)));
+    }
+  }
+
+  private void write(String key) {
+    var ledger = node.grains().get(Ledger.class, key);
+    for (long number = System.nanoTime(); writing; number = System.nanoTime()) {
+      if (put(ledger, name, number)) {
+        say("acked " + key + " " + name + " " + number);
+      }
+      LockSupport.parkNanos(PAUSE_NANOS); // a load, not as much as possible
+    }
+  }
+
+  private void writeOnce(long number) {
+    for (int i = 0; i < LEDGERS; i++) {
+      var key = ledger(i);
+      var ledger = node.grains().get(Ledger.class, key);
+      Thread.startVirtualThread(
+          () -> {
+            if (put(ledger, "once", number)) {
+              say("acked " + key + " once " + number);
+            }
+          });
+    }
+  }
+
+  private boolean put(Ledger ledger, String writer, long number) {
+    try {
+      ledger.put(writer, number);
+      return true;
+    } catch (NodeStoppedException e) {
+      writing = false;
+    } catch (NotStartedException e) {
+      trouble("not-started", e);
+    } catch (OutcomeUnknownException e) {
+      trouble("unknown", e);
+    } catch (GrainException e) {
+      trouble("failed", e);
+    }
+    return false;
+  }
+
+  private static void trouble(String kind, Exception e) {
+    say("trouble " + kind + " " + e.toString().replace('\n', ' '));
+  }
+
+  private void still() {
+    writing = false;
+    writers.forEach(
+        writer -> {
+          try {
+            writer.join();
+          } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+          }
+        });
+    writers.clear();
+    say("still");
+  }
+
+  // Tracking
+
+  private void trackAll() {
+    for (int i = 0; i < LEDGERS; i++) {
+      var key = ledger(i);
+      var ledger = node.grains().get(Ledger.class, key);
+      var tracker = node.reactive(ledger::entries).tracker();
+      tracked.put(key, new Tracked(Map.of(), tracker));
+      Thread.startVirtualThread(() -> track(key, tracker));
+    }
+  }
+
+  private void track(String key, ResultTracker<Map<String, Long>> tracker) {
+    while (true) {
+      try {
+        tracked.put(key, new Tracked(tracker.next(), tracker));
+      } catch (NodeStoppedException | ComputationClosedException e) {
+        say("tracker-ended " + e.getClass().getSimpleName());
+        return;
+      } catch (Exception e) {
+        trouble("tracker", e);
+      }
+      synchronized (this) {
+        notifyAll();
+      }
+    }
+  }
+
+  private void probe(long number) {
+    var probes = new ArrayList<Thread>();
+    for (int i = 0; i < LEDGERS; i++) {
+      var key = ledger(i);
+      probes.add(Thread.startVirtualThread(() -> probe(key, number)));
+    }
+    try {
+      for (var probe : probes) {
+        probe.join();
+      }
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+    say("probed " + number);
+  }
+
+  private void probe(String key, long number) {
+    var writer = "probe-" + name;
+    var ledger = node.grains().get(Ledger.class, key);
+    while (!put(ledger, writer, number)) {
+      LockSupport.parkNanos(PAUSE_NANOS);
+    }
+    while (!shows(key, writer, number)) {
+      LockSupport.parkNanos(PAUSE_NANOS);
+    }
+  }
+
+  private boolean shows(String key, String writer, long number) {
+    var now = tracked.get(key);
+    return now != null
+        && now.entries().getOrDefault(writer, 0L) >= number
+        && now.tracker().freshness() == Freshness.CURRENT;
+  }
+
+  private void report() {
+    for (int i = 0; i < LEDGERS; i++) {
+      var key = ledger(i);
+      var now = tracked.get(key);
+      say(
+          "tracked "
+              + key
+              + " "
+              + (now == null ? "?" : now.tracker().freshness() + text(now.entries())));
+      var fresh = read(key);
+      say("fresh " + key + " " + (fresh == null ? "?" : Freshness.CURRENT + text(fresh)));
+    }
+    say("reported");
+  }
+
+  private @Nullable Map<String, Long> read(String key) {
+    try {
+      return node.grains().get(Ledger.class, key).entries();
+    } catch (GrainException e) {
+      trouble("read", e);
+      return null;
+    }
+  }
+
+  private static String text(Map<String, Long> entries) {
+    var text = new StringBuilder();
+    new TreeMap<>(entries)
+        .forEach((writer, number) -> text.append(' ').append(writer).append('=').append(number));
+    return text.toString();
+  }
+}

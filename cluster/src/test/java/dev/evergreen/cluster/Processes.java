@@ -1,0 +1,231 @@
+package dev.evergreen.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** A cluster of child processes over one storage file, and the checks of what must hold in it. */
+final class Processes implements AutoCloseable {
+
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+  /**
+   * Where a node runs.
+   *
+   * @param host its address
+   * @param prefix what its command begins with
+   */
+  record Place(String host, List<String> prefix) {
+    static final Place HERE = new Place("127.0.0.1", List.of());
+  }
+
+  private final Path file;
+  private final List<String> options;
+  private final Map<String, Place> places;
+  private final Map<String, Integer> ports = new LinkedHashMap<>();
+  private final Map<String, NodeProcess> running = new LinkedHashMap<>();
+  private final List<NodeProcess> all = new ArrayList<>();
+
+  Processes(Path directory, List<String> options, String... names) throws IOException {
+    this(directory, options, Map.of(), names);
+  }
+
+  /** With places for nodes that shall not run just here. */
+  Processes(Path directory, List<String> options, Map<String, Place> places, String... names)
+      throws IOException {
+    this.file = directory.resolve("ledgers.db");
+    this.options = options;
+    this.places = places;
+    var sockets = new ArrayList<ServerSocket>();
+    for (var name : names) {
+      // Two each, all held until all are known, so that they differ.
+      sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
+      ports.put(name, sockets.getLast().getLocalPort());
+      sockets.add(new ServerSocket(0, 1, InetAddress.getLoopbackAddress()));
+      ports.put(name + " links", sockets.getLast().getLocalPort());
+    }
+    for (var socket : sockets) {
+      socket.close();
+    }
+  }
+
+  /** Starts these, and waits until all are ready. */
+  void start(String... names) {
+    for (var name : names) {
+      launch(name);
+    }
+    for (var name : names) {
+      awaitStarted(name);
+    }
+  }
+
+  /** Starts one, and waits for nothing. */
+  void launch(String name) {
+    var seeds = new ArrayList<String>();
+    ports.forEach(
+        (node, port) -> {
+          if (!node.endsWith("links")) {
+            seeds.add(place(node).host() + ":" + port);
+          }
+        });
+    var arguments =
+        new ArrayList<>(
+            List.of(port(name), port(name + " links"), String.join(",", seeds), file.toString()));
+    arguments.addAll(options);
+    if (places.containsKey(name)) {
+      arguments.add("host=" + place(name).host());
+    }
+    var process = NodeProcess.start(place(name).prefix(), name, arguments);
+    running.put(name, process);
+    all.add(process);
+  }
+
+  private Place place(String name) {
+    return places.getOrDefault(name, Place.HERE);
+  }
+
+  /** Waits until one that was launched takes part, and all are ready. */
+  void awaitStarted(String name) {
+    node(name).await(0, line -> line.startsWith("started"));
+    awaitReady();
+  }
+
+  /**
+   * Waits until every node knows where all grains are, and all know as many members as there are.
+   */
+  void awaitReady() {
+    var state = "state ready=true";
+    var members = "members=" + running.size();
+    var last = new ArrayList<String>();
+    await(
+        () -> "all nodes being ready, last seen: " + last,
+        () -> {
+          last.clear();
+          nodes().forEach(node -> last.add(node.ask("state", "state")));
+          return last.stream().allMatch(line -> line.startsWith(state) && line.endsWith(members));
+        });
+  }
+
+  NodeProcess node(String name) {
+    return Objects.requireNonNull(running.get(name), name);
+  }
+
+  private String port(String name) {
+    return Objects.requireNonNull(ports.get(name), name).toString();
+  }
+
+  List<NodeProcess> nodes() {
+    return List.copyOf(running.values());
+  }
+
+  /** It is not one of the cluster any more. */
+  NodeProcess drop(String name) {
+    return Objects.requireNonNull(running.remove(name), name);
+  }
+
+  /** It is one of the cluster again. */
+  void take(NodeProcess node) {
+    running.put(node.name(), node);
+  }
+
+  void write() {
+    nodes().forEach(node -> node.tell("write"));
+  }
+
+  void still() {
+    nodes().forEach(node -> node.ask("still", "still"));
+  }
+
+  /** Has every node write to every ledger and wait for its own trackers to show it, undoubted. */
+  void probe(long number) {
+    var marks = new HashMap<NodeProcess, Integer>();
+    for (var node : nodes()) {
+      marks.put(node, node.mark());
+      node.tell("probe " + number);
+    }
+    marks.forEach((node, mark) -> node.await(mark, line -> line.equals("probed " + number)));
+  }
+
+  /**
+   * Fails unless every tracker comes to show what a fresh call answers, and every write that any
+   * node was acknowledged is in it. Nobody writes meanwhile.
+   */
+  void assertAllTrue() {
+    var untrue = new AtomicReference<@Nullable String>();
+    await(
+        () -> "trackers that show what is true, last seen: " + untrue.get(),
+        () -> {
+          untrue.set(firstUntrue());
+          return untrue.get() == null;
+        });
+    var fresh = nodes().getFirst().report("fresh");
+    for (var process : all) {
+      process
+          .acked()
+          .forEach(
+              (ledger, numbers) ->
+                  numbers.forEach(
+                      (writer, number) -> assertKept(fresh.get(ledger), ledger, writer, number)));
+    }
+  }
+
+  private @Nullable String firstUntrue() {
+    for (var node : nodes()) {
+      var tracked = node.report("tracked");
+      var fresh = node.report("fresh");
+      assertEquals(LedgerNode.LEDGERS, fresh.size());
+      for (var ledger : fresh.keySet()) {
+        if (!fresh.get(ledger).equals(tracked.get(ledger))) {
+          return node.name()
+              + " "
+              + ledger
+              + ": "
+              + tracked.get(ledger)
+              + " / "
+              + fresh.get(ledger);
+        }
+      }
+    }
+    return null;
+  }
+
+  private static void assertKept(
+      @Nullable String report, String ledger, String writer, long number) {
+    var kept = report == null ? null : NodeProcess.number(report, writer);
+    assertTrue(
+        kept != null && kept >= number,
+        () ->
+            "%s was acknowledged %d in %s, which holds %s".formatted(writer, number, ledger, kept));
+  }
+
+  private static void await(Supplier<String> what, BooleanSupplier condition) {
+    long deadline = System.nanoTime() + PATIENCE_NANOS;
+    while (!condition.getAsBoolean()) {
+      if (System.nanoTime() - deadline > 0) {
+        fail("waited in vain for " + what.get());
+      }
+      Thread.onSpinWait();
+    }
+  }
+
+  @Override
+  public void close() {
+    all.forEach(NodeProcess::close);
+  }
+}

@@ -1,0 +1,191 @@
+package dev.evergreen.cluster;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.spi.NodeId;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+class TenureTest {
+
+  private static final NodeId A = node("a");
+  private static final NodeId B = node("b");
+  private static final NodeId C = node("c");
+  private static final NodeId D = node("d");
+
+  private record Ping(NodeId to, long token) {}
+
+  private final BlockingQueue<Ping> pings = new LinkedBlockingQueue<>();
+  private final Set<NodeId> answering = ConcurrentHashMap.newKeySet();
+  private Tenure tenure = of(A, Duration.ofMinutes(1));
+
+  private static NodeId node(String name) {
+    return new NodeId(name + ":1", 1);
+  }
+
+  private Tenure of(NodeId self, Duration margin) {
+    return new Tenure(
+        self,
+        margin,
+        (to, token) -> {
+          pings.add(new Ping(to, token));
+          if (answering.contains(to)) {
+            tenure.answered(to, token);
+          }
+        });
+  }
+
+  private Ping nextPing() throws InterruptedException {
+    var ping = pings.poll(20, TimeUnit.SECONDS);
+    assertTrue(ping != null, "no ping");
+    return ping;
+  }
+
+  private CompletableFuture<Boolean> asked() {
+    return CompletableFuture.supplyAsync(tenure::confirmed);
+  }
+
+  private boolean confirmed() throws Exception {
+    return asked().get(30, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void whoIsAloneNeedsNobodyAlsoWhenItHasLeft() throws Exception {
+    tenure.voters(List.of(A));
+    assertTrue(confirmed());
+    tenure.voters(List.of());
+    assertTrue(confirmed());
+    assertEquals(List.of(), List.copyOf(pings));
+  }
+
+  @Test
+  void oneOfThreeNeedsOneMore() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    var waiting = asked();
+    var ping = nextPing();
+    assertFalse(waiting.isDone());
+    tenure.answered(ping.to(), ping.token());
+    assertTrue(waiting.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void anAnswerIsGoodForManyOperations() throws Exception {
+    answering.add(B);
+    tenure.voters(List.of(A, B, C));
+    for (int i = 0; i < 1_000; i++) {
+      assertTrue(confirmed());
+    }
+    assertEquals(2, pings.size(), "pings");
+  }
+
+  @Test
+  void halfOfTheNodesSufficeWithTheFirstOfThemOnly() throws Exception {
+    answering.add(B);
+    tenure.voters(List.of(A, B, C, D));
+    assertTrue(confirmed());
+    pings.clear();
+    tenure.voters(List.of(C, A, B, D));
+    var waiting = asked();
+    assertEquals(C, nextPing().to(), "the first of those who are asked");
+    tenure.end();
+    assertFalse(waiting.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void anAnswerToAnOldQuestionDoesNotCount() throws Exception {
+    long old = System.nanoTime() - Duration.ofMinutes(1).toNanos();
+    tenure.voters(List.of(B, A));
+    tenure.answered(B, old);
+    var waiting = asked();
+    var ping = nextPing();
+    tenure.answered(B, old + 1);
+    tenure.answered(B, ping.token() + 1); // nobody has asked that
+    assertFalse(waiting.isDone());
+    tenure.answered(B, ping.token());
+    assertTrue(waiting.get(20, TimeUnit.SECONDS));
+    // One that overtakes the other takes nothing back.
+    tenure.answered(B, old);
+    assertTrue(confirmed());
+  }
+
+  @Test
+  void whatIsAskedInVainIsAskedAgain() throws Exception {
+    tenure = of(A, Duration.ofMillis(8));
+    tenure.voters(List.of(B, A));
+    var waiting = asked();
+    var first = nextPing();
+    var second = nextPing();
+    assertTrue(second.token() - first.token() > 0);
+    while (!waiting.isDone()) {
+      var ping = pings.poll(1, TimeUnit.MILLISECONDS);
+      if (ping != null) {
+        tenure.answered(ping.to(), ping.token());
+      }
+    }
+    assertTrue(waiting.get());
+  }
+
+  @Test
+  void whoeverDecidesNoMoreIsNotNeeded() throws Exception {
+    tenure.voters(List.of(B, A));
+    var waiting = asked();
+    nextPing();
+    assertFalse(waiting.isDone());
+    tenure.voters(List.of(A));
+    assertTrue(waiting.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void whoWasGivenUpIsNotConfirmedWhateverWasAnswered() throws Exception {
+    answering.add(B);
+    tenure.voters(List.of(A, B));
+    assertTrue(confirmed());
+    tenure.end();
+    assertFalse(confirmed());
+    tenure.voters(List.of(B));
+    assertFalse(confirmed());
+  }
+
+  @Test
+  void whoDoesNotBelongToTheOthersIsNotConfirmedByItself() throws Exception {
+    tenure.voters(List.of(B));
+    var waiting = asked();
+    nextPing();
+    assertFalse(waiting.isDone());
+    tenure.end();
+    assertFalse(waiting.get(20, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void whoHasLeftOthersIsNotConfirmed() throws Exception {
+    answering.add(B);
+    tenure.voters(List.of(A, B));
+    assertTrue(confirmed());
+    tenure.voters(List.of(B));
+    assertFalse(confirmed());
+  }
+
+  @Test
+  void whatOthersHadMayBeTakenOverWhenTheMarginIsOver() {
+    assertEquals(0, tenure.nanosUntilTakeover());
+    tenure.gone();
+    long wait = tenure.nanosUntilTakeover();
+    assertTrue(wait > 0 && wait <= Duration.ofMinutes(1).toNanos());
+  }
+
+  @Test
+  void withoutAMajorityItIsGivenUpAfterAWhile() throws Exception {
+    tenure = of(A, Duration.ofMillis(100));
+    tenure.voters(List.of(A, B, C));
+    assertFalse(confirmed());
+  }
+}

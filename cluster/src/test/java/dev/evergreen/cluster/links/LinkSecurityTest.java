@@ -1,0 +1,355 @@
+package dev.evergreen.cluster.links;
+
+import static dev.evergreen.cluster.links.TestNode.await;
+import static dev.evergreen.cluster.links.TestNode.awaitConnected;
+import static dev.evergreen.cluster.links.TestNode.connect;
+import static dev.evergreen.cluster.links.TestNode.numbered;
+import static dev.evergreen.cluster.links.TestNode.sized;
+import static java.nio.charset.StandardCharsets.US_ASCII;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.cluster.links.TestNode.Broken;
+import dev.evergreen.core.spi.Message;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.security.GeneralSecurityException;
+import java.security.cert.X509Certificate;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLSocket;
+import javax.net.ssl.X509TrustManager;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Links with TLS, with files of {@code scripts/certificates}. */
+@Timeout(120)
+class LinkSecurityTest {
+
+  @TempDir private static Path shared;
+
+  @TempDir private Path dir;
+
+  private final List<AutoCloseable> closed = new ArrayList<>();
+
+  @BeforeAll
+  static void makeCertificates() throws Exception {
+    assertEquals(0, certificates(shared.resolve("ours"), "a", "b", "c"));
+    assertEquals(0, certificates(shared.resolve("theirs"), "a"));
+  }
+
+  @AfterEach
+  void stop() throws Exception {
+    for (var one : closed) {
+      one.close();
+    }
+  }
+
+  /** Runs the script; returns its exit code. */
+  private static int certificates(Path folder, String... names) throws Exception {
+    var command = new ArrayList<String>();
+    command.add(Path.of("..", "scripts", "certificates").toString());
+    command.add(folder.toString());
+    command.addAll(List.of(names));
+    var process = new ProcessBuilder(command).inheritIO().start();
+    assertTrue(process.waitFor(60, TimeUnit.SECONDS));
+    return process.exitValue();
+  }
+
+  private static LinkSecurity security(Path folder, String name) throws Exception {
+    return LinkSecurity.of(
+            folder.resolve(name + ".key"),
+            folder.resolve(name + ".pem"),
+            folder.resolve("authority.pem"))
+        .lookingEvery(Duration.ZERO);
+  }
+
+  private static LinkSecurity ours(String name) throws Exception {
+    return security(shared.resolve("ours"), name);
+  }
+
+  private TestNode node(String name, LinkSecurity security) {
+    var node = TestNode.start(name, TestNode.SETTINGS, security);
+    closed.add(node);
+    return node;
+  }
+
+  @Test
+  void nodesOfOneAuthorityExchangeMessagesOfEverySize() throws Exception {
+    var a = node("a", ours("a"));
+    var b = node("b", ours("b"));
+    connect(a, b);
+    for (int size : new int[] {0, 1_000, Frame.PIECE, 100_000, 10_000_000}) {
+      a.send(b, sized(1, size));
+      b.send(a, sized(2, size));
+      assertEquals(size, assertInstanceOf(Message.Call.class, b.nextMessage()).arguments().length);
+      assertEquals(size, assertInstanceOf(Message.Call.class, a.nextMessage()).arguments().length);
+    }
+    for (int i = 0; i < 5_000; i++) {
+      a.send(b, numbered(i));
+    }
+    a.close();
+    for (int i = 0; i < 5_000; i++) {
+      assertEquals(numbered(i), b.nextMessage());
+    }
+    b.next(Broken.class);
+  }
+
+  private void assertNoConnection(TestNode a, TestNode b) {
+    var before = b.links.counts();
+    a.admit(b);
+    b.admit(a);
+    await("refusals", () -> b.links.counts().refused() >= before.refused() + 2);
+    assertEquals(before.connections(), b.links.counts().connections());
+    assertFalse(a.links.send(b.id, numbered(1)));
+    assertFalse(b.links.send(a.id, numbered(1)));
+  }
+
+  @Test
+  void aNodeOfAnotherAuthorityGetsNothing() throws Exception {
+    assertNoConnection(node("a", security(shared.resolve("theirs"), "a")), node("b", ours("b")));
+  }
+
+  @Test
+  void aNodeThatTrustsEverybodyButHasAForeignCertificateGetsNothing() throws Exception {
+    var files = dir.resolve("mixed");
+    Files.createDirectories(files);
+    Files.copy(shared.resolve("theirs/a.key"), files.resolve("a.key"));
+    Files.copy(shared.resolve("theirs/a.pem"), files.resolve("a.pem"));
+    Files.copy(shared.resolve("ours/authority.pem"), files.resolve("authority.pem"));
+    assertNoConnection(node("a", security(files, "a")), node("b", ours("b")));
+  }
+
+  @Test
+  void aNodeWithoutTlsGetsNothing() throws Exception {
+    var plain = TestNode.start("a");
+    closed.add(plain);
+    assertNoConnection(plain, node("b", ours("b")));
+  }
+
+  @Test
+  void aNodeDoesNotTalkToOneWithoutTls() throws Exception {
+    var plain = TestNode.start("b");
+    closed.add(plain);
+    assertNoConnection(node("a", ours("a")), plain);
+  }
+
+  /** Trusts whoever answers. */
+  private static final class Credulous implements X509TrustManager {
+    @Override
+    public void checkClientTrusted(X509Certificate[] chain, String type) {}
+
+    @Override
+    public void checkServerTrusted(X509Certificate[] chain, String type) {}
+
+    @Override
+    public X509Certificate[] getAcceptedIssuers() {
+      return new X509Certificate[0];
+    }
+  }
+
+  private static SSLContext withoutCertificate() throws GeneralSecurityException {
+    var context = SSLContext.getInstance("TLS");
+    context.init(null, new X509TrustManager[] {new Credulous()}, null);
+    return context;
+  }
+
+  @Test
+  void aPeerWithoutACertificateGetsNothingAndHarmsNothing() throws Exception {
+    var a = node("a", ours("a"));
+    var b = node("b", ours("b"));
+    connect(a, b);
+    for (String protocol : new String[] {"TLSv1.3", "TLSv1.2"}) {
+      long before = b.links.counts().refused();
+      try (var socket =
+          (SSLSocket)
+              withoutCertificate()
+                  .getSocketFactory()
+                  .createSocket(b.address().getAddress(), b.address().getPort())) {
+        socket.setEnabledProtocols(new String[] {protocol});
+        socket.setSoTimeout(30_000);
+        assertThrows(
+            IOException.class,
+            () -> {
+              socket.startHandshake();
+              Handshake.write(
+                  socket.getOutputStream(), new Handshake.Hello(1, 1, "test", a.id, b.id));
+              Handshake.readAnswer(new FrameInput(socket.getInputStream(), 1));
+            });
+      }
+      await("its refusal", () -> b.links.counts().refused() == before + 1);
+    }
+    a.send(b, numbered(2));
+    assertEquals(numbered(2), b.nextMessage());
+    assertEquals(1, b.links.counts().connections());
+  }
+
+  @Test
+  void theNodeThatDialsChecksTheNameUnlessToldNotTo() throws Exception {
+    var b = node("b", ours("b"));
+    var strict = node("a", ours("a"));
+    // The certificate is for 127.0.0.1.
+    var elsewhere = new Relay(b.address(), "127.0.0.2");
+    closed.add(elsewhere);
+    strict.links.admit(b.id, elsewhere.address());
+    b.admit(strict);
+    await("refusals", () -> b.links.counts().refused() >= 2);
+    assertEquals(0, b.links.counts().connections());
+    var lenient = node("a2", ours("a").withoutHostNames());
+    lenient.links.admit(b.id, elsewhere.address());
+    b.admit(lenient);
+    awaitConnected(lenient, b);
+  }
+
+  @Test
+  void newConnectionsUseTheFilesThatAreThereByThen() throws Exception {
+    assertEquals(0, certificates(dir, "a", "b"));
+    var a = node("a", security(dir, "a"));
+    var b = node("b", security(dir, "b"));
+    var relay = new Relay(b.address());
+    closed.add(relay);
+    a.links.admit(b.id, relay.address());
+    b.admit(a);
+    awaitConnected(a, b);
+    // Both get an authority that the old certificates are not of.
+    var fresh = dir.resolve("fresh");
+    assertEquals(0, certificates(fresh, "a", "b"));
+    for (var name : List.of("a.key", "b.key", "a.pem", "b.pem", "authority.pem")) {
+      Files.move(fresh.resolve(name), dir.resolve(name), StandardCopyOption.REPLACE_EXISTING);
+    }
+    a.send(b, numbered(1));
+    assertEquals(numbered(1), b.nextMessage(), "over the connection that there was");
+    relay.cut();
+    a.next(Broken.class);
+    b.next(Broken.class);
+    awaitConnected(a, b);
+    var late = node("late", security(dir, "a"));
+    connect(late, b);
+    assertNoConnection(node("aa", ours("a")), b);
+  }
+
+  @Test
+  void filesThatDoNotFitEachOtherAreNotTakenUntilTheyDo() throws Exception {
+    assertEquals(0, certificates(dir, "a"));
+    var security = security(dir, "a");
+    var before = security.context();
+    assertSame(before, security.context());
+    assertEquals(0, certificates(dir.resolve("other"), "a"));
+    Files.move(
+        dir.resolve("other/a.key"), dir.resolve("a.key"), StandardCopyOption.REPLACE_EXISTING);
+    assertSame(before, security.context(), "a key without its certificate");
+    Files.writeString(dir.resolve("a.pem"), "half of a certif");
+    assertSame(before, security.context(), "half a file");
+    Files.delete(dir.resolve("a.pem"));
+    assertSame(before, security.context(), "no file");
+    Files.move(dir.resolve("other/a.pem"), dir.resolve("a.pem"));
+    assertNotSame(before, security.context());
+  }
+
+  @Test
+  void filesThatCannotBeUsedAreNamed() throws Exception {
+    assertEquals(0, certificates(dir, "a", "b"));
+    var key = dir.resolve("a.key");
+    var certificate = dir.resolve("a.pem");
+    var authority = dir.resolve("authority.pem");
+    assertNames("b.key", () -> LinkSecurity.of(dir.resolve("b.key"), certificate, authority));
+    assertNames("a.pem", () -> LinkSecurity.of(certificate, certificate, authority));
+    assertNames("a.key", () -> LinkSecurity.of(key, key, authority));
+    assertThrows(IOException.class, () -> LinkSecurity.of(key, dir.resolve("nothing"), authority));
+  }
+
+  private static void assertNames(String file, Executable executable) {
+    var thrown = assertThrows(GeneralSecurityException.class, executable);
+    assertTrue(String.valueOf(thrown.getMessage()).contains(file), thrown::toString);
+  }
+
+  @Test
+  void enginesForOtherProtocolsHaveTheSameRules() throws Exception {
+    assertTrue(agree(ours("a").engine(true, "localhost", 1), ours("b").engine(false, "x", 1)));
+    assertFalse(agree(ours("a").engine(true, "elsewhere", 1), ours("b").engine(false, "x", 1)));
+    var anonymous = withoutCertificate().createSSLEngine();
+    anonymous.setUseClientMode(true);
+    assertFalse(agree(anonymous, ours("b").engine(false, "x", 1)));
+  }
+
+  /** Lets both speak in turn until both are content, or one is not. */
+  private static boolean agree(SSLEngine client, SSLEngine server) {
+    var toServer = ByteBuffer.allocate(64 << 10);
+    var toClient = ByteBuffer.allocate(64 << 10);
+    try {
+      for (int i = 0; i < 50; i++) {
+        step(client, toServer, toClient);
+        step(server, toClient, toServer);
+      }
+    } catch (SSLException e) {
+      return false;
+    }
+    return server.getSession().isValid() && server.getSession().getCipherSuite().contains("AES");
+  }
+
+  private static void step(SSLEngine engine, ByteBuffer out, ByteBuffer in) throws SSLException {
+    var plain = ByteBuffer.allocate(64 << 10);
+    switch (engine.getHandshakeStatus()) {
+      case NEED_TASK -> {
+        for (var task = engine.getDelegatedTask(); task != null; task = engine.getDelegatedTask()) {
+          task.run();
+        }
+      }
+      case NEED_WRAP -> engine.wrap(ByteBuffer.allocate(0), out);
+      default -> {
+        in.flip();
+        engine.unwrap(in, plain);
+        in.compact();
+      }
+    }
+  }
+
+  // The script
+
+  @Test
+  void keysAreTheOwnersOnlyAndAnAuthorityIsNeverReplaced() throws Exception {
+    assertEquals(0, certificates(dir, "a"));
+    for (var key : List.of("a.key", "authority.key")) {
+      assertEquals(
+          PosixFilePermissions.fromString("rw-------"),
+          Files.getPosixFilePermissions(dir.resolve(key)));
+    }
+    byte[] authority = Files.readAllBytes(dir.resolve("authority.pem"));
+    byte[] first = Files.readAllBytes(dir.resolve("a.pem"));
+    assertEquals(0, certificates(dir, "b", "a"));
+    assertEquals(
+        List.of("a.key", "a.pem", "authority.key", "authority.pem", "b.key", "b.pem"), names());
+    assertEquals(new String(authority, US_ASCII), Files.readString(dir.resolve("authority.pem")));
+    assertNotEquals(new String(first, US_ASCII), Files.readString(dir.resolve("a.pem")));
+    Files.delete(dir.resolve("authority.key"));
+    assertNotEquals(0, certificates(dir, "c"));
+    assertNotEquals(0, certificates(dir, "authority"));
+    assertNotEquals(0, certificates(dir, "../c"));
+    assertFalse(Files.exists(dir.resolve("c.pem")));
+  }
+
+  private List<String> names() throws IOException {
+    try (var files = Files.list(dir)) {
+      return files.map(file -> file.getFileName().toString()).sorted().toList();
+    }
+  }
+}

@@ -1,0 +1,303 @@
+package dev.evergreen.cluster.links;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.spi.Failure;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.SummaryKey;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Messages as bytes. Seeds are printed, and set by {@code -Devergreen.fuzz.seed}; {@code
+ * -Devergreen.fuzz.messages} sets how many there are.
+ */
+@Timeout(120)
+class MessageCodecTest {
+
+  private static final int MESSAGES = Integer.getInteger("evergreen.fuzz.messages", 5_000);
+
+  private final MessageCodec.Reader reader = new MessageCodec.Reader();
+
+  private static Random random(String what) {
+    long seed = Long.getLong("evergreen.fuzz.seed", ThreadLocalRandom.current().nextLong());
+    System.out.println(what + ": seed " + seed);
+    return new Random(seed);
+  }
+
+  private static byte[] bytes(Message message) {
+    var out = MessageCodec.write(message);
+    return Arrays.copyOfRange(out.bytes(), MessageCodec.HEAD, out.size());
+  }
+
+  private @Nullable Message read(byte[] bytes) throws MalformedMessageException {
+    return reader.read(bytes, 0, bytes.length);
+  }
+
+  private void assertMalformed(byte[] bytes) {
+    assertThrows(MalformedMessageException.class, () -> read(bytes));
+  }
+
+  @Test
+  void everyMessageIsReadAsItWasWritten() throws Exception {
+    var random = random("round trips");
+    var messages = new Messages(random);
+    for (int i = 0; i < MESSAGES; i++) {
+      var message = messages.ofType(i % Messages.TYPES);
+      var bytes = bytes(message);
+      // Anywhere in a larger buffer, as in that of a connection.
+      int before = random.nextInt(100);
+      var buffer = new byte[before + bytes.length + random.nextInt(100)];
+      random.nextBytes(buffer);
+      System.arraycopy(bytes, 0, buffer, before, bytes.length);
+      var back = reader.read(buffer, before, bytes.length);
+      assertNotNull(back);
+      assertTrue(Messages.same(message, back), () -> message + " became " + back);
+    }
+  }
+
+  @Test
+  void everyTextSurvivesAlsoHalvesOfSurrogatePairs() throws Exception {
+    var messages = new Messages(random("texts"));
+    for (int i = 0; i < MESSAGES; i++) {
+      var text = messages.text();
+      var out = new ByteWriter(1);
+      out.text(text);
+      var in = new ByteReader();
+      assertEquals(text, in.reset(out.bytes(), 0, out.size()).text());
+      assertEquals(text, in.reset(out.bytes(), 0, out.size()).name());
+      assertEquals(text, in.reset(out.bytes(), 0, out.size()).name(), "when it is known");
+      assertEquals(0, in.remaining());
+    }
+  }
+
+  @Test
+  void textThatIsNoUtf8IsMalformed() {
+    for (var bytes :
+        new int[][] {
+          {0x80},
+          {0xC3},
+          {0xC3, 0x41},
+          {0xC0, 0x80},
+          {0xC1, 0xBF},
+          {0xE0, 0x80, 0x80},
+          {0xE2, 0x82},
+          {0xF0, 0x80, 0x80, 0x80},
+          {0xF4, 0x90, 0x80, 0x80},
+          {0xF8, 0x88, 0x80, 0x80, 0x80},
+          {0xFF}
+        }) {
+      var out = new ByteWriter(8);
+      out.varint(bytes.length);
+      for (int b : bytes) {
+        out.u8(b);
+      }
+      var in = new ByteReader().reset(out.bytes(), 0, out.size());
+      assertThrows(MalformedMessageException.class, in::text, () -> Arrays.toString(bytes));
+    }
+  }
+
+  @Test
+  void structsOfEveryLengthAreFramedWhateverWasEstimated() throws Exception {
+    for (int length : new int[] {0, 1, 63, 64, 126, 127, 128, 129, 16_383, 16_384, 3_000_000}) {
+      for (int estimate : new int[] {0, 63, 64, length}) {
+        var out = new ByteWriter(4);
+        out.u8(9);
+        int struct = out.begin(estimate);
+        out.raw(new byte[length]);
+        out.end(struct);
+        out.u8(7);
+        var in = new ByteReader().reset(out.bytes(), 0, out.size());
+        assertEquals(9, in.u8());
+        int outer = in.begin();
+        assertEquals(length, in.remaining());
+        in.end(outer);
+        assertEquals(7, in.u8());
+      }
+    }
+  }
+
+  // Later versions
+
+  @Test
+  void fieldsThatLaterVersionsAppendToAMessageArePassedOver() throws Exception {
+    var messages = new Messages(random("appended"));
+    for (int type = 0; type < Messages.TYPES; type++) {
+      var message = messages.ofType(type);
+      var bytes = bytes(message);
+      var longer = Arrays.copyOf(bytes, bytes.length + 17);
+      Arrays.fill(longer, bytes.length, longer.length, (byte) 0xEE);
+      var back = read(longer);
+      assertNotNull(back);
+      assertTrue(Messages.same(message, back));
+    }
+  }
+
+  @Test
+  void fieldsThatLaterVersionsAppendToAPartArePassedOver() throws Exception {
+    var grain = new GrainId("Cell", "c");
+    var call =
+        new Message.Call(
+            5,
+            4,
+            grain,
+            "text()",
+            new byte[2],
+            true,
+            List.of(
+                new Message.Hop(grain, "a()", new byte[1], true),
+                new Message.Hop(grain, "b()", new byte[1], false)),
+            null);
+    var bytes = bytes(call);
+    // The first hop is a struct of 14 bytes, which begins after the count of hops.
+    int hop = bytes.length - 2 * 15;
+    assertEquals(14, bytes[hop]);
+    var longer = new byte[bytes.length + 3];
+    System.arraycopy(bytes, 0, longer, 0, hop + 15);
+    System.arraycopy(bytes, hop + 15, longer, hop + 18, 15);
+    longer[hop] = 14 + 3;
+    var back = read(longer);
+    assertNotNull(back);
+    assertTrue(Messages.same(call, back));
+  }
+
+  @Test
+  void aMessageOfALaterTypeIsRecognisedAsSuch() throws Exception {
+    assertNull(read(new byte[] {Messages.TYPES + 1, 1, 2, 3}));
+    assertNull(read(new byte[] {(byte) 0xFF}));
+    assertMalformed(new byte[] {0});
+    assertMalformed(new byte[0]);
+  }
+
+  // Bad input
+
+  @Test
+  void everyTruncatedMessageIsMalformed() {
+    var messages = new Messages(random("truncated"));
+    for (int i = 0; i < 100; i++) {
+      var bytes = bytes(messages.ofType(i % Messages.TYPES));
+      int step = Math.max(1, bytes.length / 100);
+      for (int length = 0; length < bytes.length; length += step) {
+        assertMalformed(Arrays.copyOf(bytes, length));
+      }
+    }
+  }
+
+  /** Whatever comes, it is a message, of an unknown type, or malformed. */
+  private void readAnything(byte[] bytes) {
+    try {
+      var message = read(bytes);
+      if (message != null) {
+        read(bytes(message));
+      }
+    } catch (MalformedMessageException e) {
+      assertNotNull(e.getMessage());
+    }
+  }
+
+  @Test
+  void randomBytesAreMessagesOrMalformed() {
+    var random = random("random bytes");
+    for (int i = 0; i < 10 * MESSAGES; i++) {
+      var bytes = new byte[random.nextInt(100)];
+      random.nextBytes(bytes);
+      if (bytes.length > 0) {
+        bytes[0] = (byte) random.nextInt(12);
+      }
+      readAnything(bytes);
+    }
+  }
+
+  @Test
+  void mutatedMessagesAreMessagesOrMalformed() {
+    var random = random("mutated");
+    var messages = new Messages(random);
+    for (int i = 0; i < MESSAGES; i++) {
+      var bytes = bytes(messages.next());
+      for (int flips = random.nextInt(5); flips >= 0; flips--) {
+        bytes[random.nextInt(bytes.length)] = (byte) random.nextInt();
+      }
+      readAnything(bytes);
+    }
+  }
+
+  @Test
+  void lengthsThatTheBytesCannotHoldAllocateNothing() {
+    for (long length : new long[] {100, 1 << 20, Integer.MAX_VALUE, 1L << 40, Long.MIN_VALUE, -1}) {
+      for (int type = 3; type <= 10; type++) {
+        var out = new ByteWriter(32);
+        out.u8(type);
+        if (type != 5 && type != 8) {
+          out.varint(1);
+        }
+        if (type == 9) {
+          out.u8(0);
+        }
+        out.varint(length);
+        out.fixed8(0);
+        if (type != 7) {
+          assertMalformed(Arrays.copyOf(out.bytes(), out.size()));
+        }
+      }
+    }
+  }
+
+  @Test
+  void moreItemsThanAreAllowedAreRefusedWhenWrittenAndWhenRead() {
+    var empty = new SummaryKey(new GrainId("", ""), "", new byte[0]);
+    var keys = Collections.nCopies(MessageCodec.MAX_ITEMS + 1, empty);
+    var thrown =
+        assertThrows(
+            IllegalArgumentException.class, () -> MessageCodec.write(new Message.Moved(keys)));
+    assertTrue(String.valueOf(thrown.getMessage()).contains("1048576"), thrown::toString);
+    var out = new ByteWriter(16);
+    out.u8(8);
+    out.varint(keys.size());
+    out.raw(new byte[4 * keys.size()]);
+    assertMalformed(Arrays.copyOf(out.bytes(), out.size()));
+  }
+
+  @Test
+  void anEndlessChainOfCausesIsCutWhenWritten() throws Exception {
+    Failure failure = new Failure("first", null, null, List.of());
+    for (int i = 0; i < 100_000; i++) {
+      failure = new Failure("later", "m", failure, List.of());
+    }
+    var reply = new Message.Reply(1, new Message.Answer.Threw(failure));
+    if (read(bytes(reply)) instanceof Message.Reply(var id, Message.Answer.Threw(Failure back))) {
+      int causes = 0;
+      for (var f = back; f != null; f = f.cause()) {
+        causes++;
+      }
+      assertEquals(MessageCodec.MAX_CAUSES, causes);
+    } else {
+      throw new AssertionError("it is no failure any more");
+    }
+  }
+
+  @Test
+  void aNameThatRepeatsIsTheSameObject() throws Exception {
+    var call =
+        bytes(
+            new Message.Call(
+                1, 1, new GrainId("Cell", "c"), "text()", new byte[0], true, List.of(), null));
+    var first = (Message.Call) read(call);
+    var second = (Message.Call) read(call);
+    assertNotNull(first);
+    assertNotNull(second);
+    assertSame(first.operation(), second.operation());
+    assertSame(first.target().type(), second.target().type());
+  }
+}

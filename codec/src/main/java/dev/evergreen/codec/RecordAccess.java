@@ -1,0 +1,100 @@
+package dev.evergreen.codec;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InaccessibleObjectException;
+import java.lang.reflect.Method;
+import java.lang.reflect.RecordComponent;
+import org.jspecify.annotations.Nullable;
+
+/** The canonical constructor and the accessors of a record class, as method handles. */
+final class RecordAccess {
+  private static final MethodType READ = MethodType.methodType(Object.class, Object.class);
+  private static final MethodType CREATE = MethodType.methodType(Object.class, Object[].class);
+
+  private final Class<?> type;
+  private final Class<?>[] types;
+  private final MethodHandle[] accessors;
+  private final MethodHandle constructor;
+
+  private RecordAccess(
+      Class<?> type, Class<?>[] types, MethodHandle[] accessors, MethodHandle constructor) {
+    this.type = type;
+    this.types = types;
+    this.accessors = accessors;
+    this.constructor = constructor;
+  }
+
+  /** Throws {@link NotAValueException} if the class does not let itself be read. */
+  static RecordAccess of(Class<?> type) {
+    RecordComponent[] components = type.getRecordComponents();
+    var accessors = new MethodHandle[components.length];
+    var types = new Class<?>[components.length];
+    MethodHandles.Lookup lookup = MethodHandles.lookup();
+    try {
+      for (int i = 0; i < components.length; i++) {
+        Method accessor = components[i].getAccessor();
+        accessor.setAccessible(true);
+        accessors[i] = lookup.unreflect(accessor).asType(READ);
+        types[i] = components[i].getType();
+      }
+      Constructor<?> constructor = type.getDeclaredConstructor(types);
+      constructor.setAccessible(true);
+      // Of fixed arity, as a last component of variable arity would take its array for an element.
+      MethodHandle create =
+          lookup
+              .unreflectConstructor(constructor)
+              .asFixedArity()
+              .asSpreader(Object[].class, types.length);
+      return new RecordAccess(type, types, accessors, create.asType(CREATE));
+    } catch (ReflectiveOperationException | InaccessibleObjectException e) {
+      throw new NotAValueException(
+          type.getTypeName()
+              + " is not accessible; open its package, \"opens "
+              + type.getPackageName()
+              + "\" in module-info.java",
+          e);
+    }
+  }
+
+  Class<?> type() {
+    return type;
+  }
+
+  /** Whether a component of the class can be {@code value}. */
+  boolean accepts(int index, @Nullable Object value) {
+    Class<?> component = types[index];
+    return value == null || component.isPrimitive() || component.isInstance(value);
+  }
+
+  @Nullable Object get(Object value, int index) {
+    try {
+      return (@Nullable Object) accessors[index].invokeExact(value);
+    } catch (Error e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new NotAValueException("an accessor of " + type.getTypeName() + " threw " + e, e);
+    }
+  }
+
+  @Nullable Object[] all(Object value) {
+    var values = new @Nullable Object[accessors.length];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = get(value, i);
+    }
+    return values;
+  }
+
+  /** Throws what the constructor throws, if need be in an {@link IllegalArgumentException}. */
+  Object create(@Nullable Object[] values) {
+    try {
+      return (Object) constructor.invokeExact(values);
+    } catch (RuntimeException | VirtualMachineError e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new IllegalArgumentException(e);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+package dev.evergreen.codec;
+
+/**
+ * What a frozen collection remembers, so that freezing it again costs nothing.
+ *
+ * @param first the shape its elements or keys were frozen by
+ * @param second the shape its values were frozen by; {@code first} if there are none
+ * @param bytes its estimated size
+ * @param height how many levels there are inside, its own included
+ * @param inKey whether the size was estimated for a key
+ * @param arrays whether there may be arrays inside, which must be copied again
+ * @param ordered whether it is a set or map whose order counts
+ */
+record Stamp(
+    Shape first,
+    Shape second,
+    long bytes,
+    int height,
+    boolean inKey,
+    boolean arrays,
+    boolean ordered) {
+
+  /** For elements or entries of static types. */
+  static Stamp of(Shape first, Shape second, long bytes, int height, boolean inKey) {
+    boolean arrays = first.identity() || second.identity();
+    return new Stamp(first, second, bytes, height, inKey, arrays, false);
+  }
+
+  /** For a collection of nothing. */
+  static Stamp empty(Shape first, Shape second) {
+    return new Stamp(first, second, 3, 1, true, false, false);
+  }
+
+  /** The same for a set or map whose order counts. */
+  Stamp inOrder() {
+    return new Stamp(first, second, bytes, height, inKey, arrays, true);
+  }
+
+  /** Whether hash codes inside cannot change. */
+  boolean lasting() {
+    return !(first instanceof DynamicShape);
+  }
+
+  /** Whether a frozen collection of this stamp can stay as it is; if so, counts it. */
+  boolean settles(Shape first, Shape second, Walk walk) {
+    if (this.first != first || this.second != second || (walk.inKey() && !inKey)) {
+      return false;
+    }
+    return settles(walk);
+  }
+
+  /** The same, whatever the static type. */
+  boolean settles(Walk walk) {
+    if (!arrays) {
+      walk.below(height);
+      walk.count(bytes);
+    }
+    return !arrays;
+  }
+}

@@ -1,0 +1,661 @@
+package dev.evergreen.core;
+
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Message.Version;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.TraceContext;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One life of one grain on this node: its object, the turns that run or wait, and the summaries of
+ * its operations.
+ *
+ * <p><b>Who runs.</b> Admission works like a fair lock for readers and writers: turns of {@link
+ * ReadOnly} operations are admitted together, any other turn alone, in order of arrival; a turn
+ * whose call chain holds this activation already passes the queue, and a read whose call chain
+ * began before the write that waits first passes the writes. Among those admitted the {@link Baton}
+ * decides who runs at a moment, and changes hands only at blocking points.
+ *
+ * <p><b>Runs of summaries</b> start whenever no write is in flight, and never delay one: a write
+ * that is admitted discards them, and they start again after it. A summary that was interrupted
+ * three times in a row gets its run protected for a short time (design §4), and so do those that
+ * could not even begin for as long, since a write was always waiting.
+ *
+ * <p>All mutable fields are guarded by {@code this}, but the object and its state cell, which
+ * belong to who holds the baton. No thread waits while it holds the monitor. The methods with "now"
+ * in their names are called with the monitor held.
+ */
+final class Activation {
+
+  private static final int DISCARDS_BEFORE_PROTECTION = 3;
+
+  private enum Phase {
+    OPENING,
+    OPEN,
+    CLOSING,
+    CLOSED
+  }
+
+  private final NodeRuntime node;
+  private final GrainModel model;
+  private final GrainId id;
+  private final long epoch;
+  private final Baton baton;
+  private final Context<?> context;
+
+  private volatile @Nullable Object object;
+  private @Nullable StateCell<?> state;
+
+  private Phase phase = Phase.OPENING;
+  private int writers;
+  private int readers;
+  private final Chain<Turn> running = new Chain<>();
+  private final ArrayDeque<Turn> waiting = new ArrayDeque<>(2);
+  private final Map<CallKey, GrainSummary> summaries = new LinkedHashMap<>(2);
+  private final Set<RootComputation<?>> owned = new LinkedHashSet<>(2);
+  private final Chain<RunnableSummary> pending = new Chain<>();
+  private final Chain<Run> runs = new Chain<>();
+  private boolean runsHeldBack;
+  private long runsHeldBackSince;
+  private long sequence;
+  private long lastUsed;
+  private @Nullable String closeReason;
+  private final Set<Thread> idleWaiters = new LinkedHashSet<>(0);
+
+  Activation(NodeRuntime node, GrainModel model, GrainId id, long epoch) {
+    this.node = node;
+    this.model = model;
+    this.id = id;
+    this.epoch = epoch;
+    this.baton = new Baton(node.threads());
+    this.context = new Context<>(this);
+    this.lastUsed = node.clock().nanos();
+  }
+
+  NodeRuntime node() {
+    return node;
+  }
+
+  GrainModel model() {
+    return model;
+  }
+
+  GrainId id() {
+    return id;
+  }
+
+  long epoch() {
+    return epoch;
+  }
+
+  Baton baton() {
+    return baton;
+  }
+
+  /** The grain's object; for who holds the baton of an open activation. */
+  Object object() {
+    var grain = object;
+    if (grain == null) {
+      throw new Scope.Unwanted();
+    }
+    return grain;
+  }
+
+  // Opening
+
+  /** Makes the grain's object; the first task of every activation. */
+  void open(Tasks next) {
+    baton.acquire();
+    ActivationException problem = null;
+    var event = new Events.Activated();
+    event.begin();
+    try {
+      object = context.construct();
+    } catch (Throwable t) {
+      problem = new ActivationException(id + " could not be activated: " + Failures.describe(t), t);
+    } finally {
+      next.addPrepared(baton.release());
+    }
+    event.commitFor(id, problem == null);
+    if (problem != null) {
+      node.meters().activationsFailed.increment();
+      node.life()
+          .warning(
+              "activation-failed", "grain", id, "reason", String.valueOf(problem.getMessage()));
+      close(String.valueOf(problem.getMessage()), problem, next);
+      return;
+    }
+    node.meters().activated.increment();
+    node.life().debug("activated", "grain", id);
+    synchronized (this) {
+      if (phase == Phase.OPENING) {
+        phase = Phase.OPEN;
+        admitNow(next);
+      }
+    }
+  }
+
+  /** Called by the context while the object is constructed. */
+  <S> State<S> stateCell(Class<S> type, S initial) {
+    if (state != null) {
+      throw new InvalidGrainException(
+          id + ": context.state(...) was called twice; a grain has one state, use a record");
+    }
+    var cell = new StateCell<>(this, node.codec().of(type), initial);
+    state = cell;
+    return cell;
+  }
+
+  // Turns
+
+  /** Takes a turn: it runs, waits, or is refused. */
+  void submit(Turn turn, Tasks next) {
+    String refusal = null;
+    boolean moved = false;
+    synchronized (this) {
+      long now = node.clock().nanos();
+      lastUsed = turn.isCall() ? now : lastUsed;
+      turn.arrive(now);
+      if (turn.admittedByChain() && chainHoldsNow()) {
+        beginNow(turn, next);
+      } else if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
+        refusal = closeReason != null ? closeReason : id + " is being deactivated";
+        moved = true;
+      } else if (turn.isCall() && waiting.size() >= node.settings().maxWaitingCalls()) {
+        refusal =
+            id
+                + " has "
+                + waiting.size()
+                + " calls waiting, which is the limit (NodeSettings.maxWaitingCalls); call again"
+                + " later";
+      } else {
+        waiting.add(turn);
+        admitNow(next);
+      }
+    }
+    if (refusal != null) {
+      turn.refuse(refusal, moved);
+    }
+  }
+
+  /**
+   * Whether a chain that names this activation can still hold it; its turn may have ended by a
+   * time-out. While this activation is closing, turns that run go on, and so do their chains.
+   */
+  private boolean chainHoldsNow() {
+    return (phase == Phase.OPEN || phase == Phase.CLOSING)
+        && (model.reentrant() ? !nothingRuns() : readers > 0 && writers == 0);
+  }
+
+  /** Takes a turn back that has not begun. */
+  void withdraw(Turn turn, Tasks next) {
+    synchronized (this) {
+      if (waiting.remove(turn)) {
+        admitNow(next);
+      }
+    }
+  }
+
+  /** Runs a turn's body with the baton held, and saves what it changed. */
+  Outcome execute(Turn turn, Turn.Body body) {
+    var grain = object;
+    if (grain == null) {
+      return new Outcome.NotStarted(id + " is not active", true);
+    }
+    try {
+      var result = Scope.of(turn).call(() -> body.run(grain));
+      // User code that interrupted its own thread must not disturb the storage.
+      Thread.interrupted();
+      var problem = turn.readOnly() ? null : save();
+      return problem == null ? new Outcome.Returned(result) : Outcome.Threw.of(problem);
+    } catch (Throwable t) {
+      if (!turn.readOnly() && state != null) {
+        state.rollBack(turn);
+      }
+      return Outcome.Threw.of(t);
+    }
+  }
+
+  private @Nullable StateNotSavedException save() {
+    if (state == null) {
+      return null;
+    }
+    synchronized (this) {
+      if (phase == Phase.CLOSED) {
+        return new StateNotSavedException(
+            id + " was deactivated while the operation ran; what it did is not saved");
+      }
+    }
+    var problem = state.save();
+    if (problem != null) {
+      closeAfterTurn(String.valueOf(problem.getMessage()));
+    }
+    return problem;
+  }
+
+  /**
+   * A turn has ended: its writes mark the summaries, and others may run.
+   *
+   * @return whether its outcome is still wanted
+   */
+  boolean finished(Turn turn, Tasks next) {
+    String close;
+    boolean wanted;
+    synchronized (this) {
+      wanted = running.remove(turn);
+      if (turn.isCall()) {
+        lastUsed = node.clock().nanos();
+      }
+      if (turn.readOnly()) {
+        readers--;
+      } else {
+        writers--;
+        markAllNow(turn.trace());
+      }
+      close = closeReason;
+      if (close != null && phase == Phase.OPEN) {
+        // Nothing may see or build upon a state that was not saved.
+        phase = Phase.CLOSING;
+      }
+      admitNow(next);
+      if (nothingRuns()) {
+        idleWaiters.forEach(node.threads()::unpark);
+      }
+    }
+    if (close != null) {
+      beginClosing(close);
+      if (nothingRuns()) {
+        close(close, null, next);
+      }
+    }
+    return wanted;
+  }
+
+  private void beginNow(Turn turn, Tasks next) {
+    running.add(turn);
+    if (turn.readOnly()) {
+      readers++;
+    } else {
+      writers++;
+      discardRunsNow();
+      holdRunsBackNow();
+    }
+    next.add(turn);
+  }
+
+  /** Lets begin what may. */
+  void admitNow(Tasks next) {
+    if (phase != Phase.OPEN) {
+      return;
+    }
+    if (writers == 0 && runsOverdueNow()) {
+      startRunsNow(next);
+    }
+    while (!waiting.isEmpty() && writers == 0) {
+      var turn = waiting.getFirst();
+      if (!turn.readOnly() && (readers > 0 || heldUpByRunsNow())) {
+        admitOlderReadsNow(turn, next);
+        break;
+      }
+      waiting.removeFirst();
+      beginNow(turn, next);
+    }
+    if (writers == 0 && !pending.isEmpty()) {
+      startRunsNow(next);
+    }
+  }
+
+  /**
+   * Lets those reads pass the write at the head of the queue whose chains began before it. If they
+   * waited, two grains that read each other, each with a write waiting, would wait for each other
+   * until all calls time out. A chain that begins later waits, so that no write waits for ever.
+   */
+  private void admitOlderReadsNow(Turn write, Tasks next) {
+    waiting.removeIf(
+        turn -> {
+          boolean passes = turn.mayPass(write);
+          if (passes) {
+            beginNow(turn, next);
+          }
+          return passes;
+        });
+  }
+
+  // Runs of summaries
+
+  private void holdRunsBackNow() {
+    if (!runsHeldBack && !pending.isEmpty()) {
+      runsHeldBack = true;
+      runsHeldBackSince = node.clock().nanos();
+    }
+  }
+
+  /** Whether writes that follow each other without a pause have held runs back for long. */
+  private boolean runsOverdueNow() {
+    return runsHeldBack
+        && node.clock().nanos() - runsHeldBackSince >= node.settings().writeDelay().toNanos();
+  }
+
+  private void startRunsNow(Tasks next) {
+    boolean overdue = runsOverdueNow();
+    runsHeldBack = false;
+    // One that may not begin is under way, and comes back when it ends, or needs no run any more.
+    for (var summary = pending.poll(); summary != null; summary = pending.poll()) {
+      if (summary.mayBegin()) {
+        var run = summary.begin();
+        if (overdue || summary.discards >= DISCARDS_BEFORE_PROTECTION) {
+          run.protectUntil(node.clock().nanos() + node.settings().writeDelay().toNanos());
+        }
+        runs.add(run);
+        node.runScheduled();
+        next.add(run);
+      }
+    }
+  }
+
+  private boolean heldUpByRunsNow() {
+    for (var run : runs.toList()) {
+      long left = run.protectedUntil() == 0 ? 0 : run.protectedUntil() - node.clock().nanos();
+      if (left > 0) {
+        node.clock().after(left, () -> node.start(this::readmit));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private synchronized void readmit(Tasks next) {
+    admitNow(next);
+  }
+
+  private void discardRunsNow() {
+    for (var run : runs.drain()) {
+      run.discard();
+      run.summary().discarded();
+      pending.add(run.summary());
+    }
+  }
+
+  /** Marks every summary, for a write or for a change that the runtime cannot see. */
+  private void markAllNow(@Nullable TraceContext cause) {
+    for (var summary : summaries.values()) {
+      summary.mark(cause);
+      pending.add(summary);
+    }
+    for (var root : owned) {
+      root.mark(cause);
+      pending.add(root);
+    }
+  }
+
+  void markChanged(Tasks next) {
+    synchronized (this) {
+      markAllNow(null);
+      admitNow(next);
+    }
+  }
+
+  /** Lets a marked summary of this activation run as soon as it may. */
+  synchronized void schedule(RunnableSummary summary, Tasks next) {
+    if (phase != Phase.CLOSED) {
+      pending.add(summary);
+      admitNow(next);
+    }
+  }
+
+  /** A run has ended; whether its result may be accepted. */
+  boolean endedNow(Run run) {
+    return runs.remove(run) && !run.discarded() && phase != Phase.CLOSED;
+  }
+
+  /** A summary is marked and runs as soon as it may. */
+  void pendNow(RunnableSummary summary) {
+    pending.add(summary);
+  }
+
+  /** The next sequence number of this activation's results. */
+  long nextSequenceNow() {
+    return ++sequence;
+  }
+
+  // Subscriptions
+
+  /**
+   * Registers or renews a subscription of a node's cache.
+   *
+   * @return false if this activation is closing
+   */
+  boolean subscribe(
+      CallKey key, NodeId subscriber, long generation, @Nullable Version have, Tasks next) {
+    GrainSummary summary;
+    boolean settled;
+    synchronized (this) {
+      if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
+        return false;
+      }
+      summary = summaries.get(key);
+      if (summary == null) {
+        summary = new GrainSummary(this, key);
+        summaries.put(key, summary);
+        pending.add(summary);
+      }
+      summary.subscribeNow(subscriber, generation, have);
+      admitNow(next);
+      settled = summary.settledNow();
+    }
+    if (settled) {
+      summary.pushOwed(next);
+    }
+    return true;
+  }
+
+  /** Ends a subscription; a summary without any goes (004 §4.2). */
+  void unsubscribe(CallKey key, NodeId subscriber, long generation) {
+    GrainSummary gone = null;
+    synchronized (this) {
+      var summary = summaries.get(key);
+      if (summary != null && summary.unsubscribeNow(subscriber, generation)) {
+        removeNow(summary);
+        gone = summary;
+      }
+    }
+    if (gone != null) {
+      gone.releaseReads();
+    }
+  }
+
+  private void removeNow(GrainSummary summary) {
+    summaries.remove(summary.key());
+    pending.remove(summary);
+    if (summary.underWay != null) {
+      runs.remove(summary.underWay);
+    }
+    summary.removeNow();
+    lastUsed = node.clock().nanos();
+  }
+
+  /** Drops subscriptions of other nodes that were not renewed, or those of a removed node. */
+  void expire(long heardSince, @Nullable NodeId removed) {
+    var gone = new ArrayList<GrainSummary>();
+    synchronized (this) {
+      for (var summary : List.copyOf(summaries.values())) {
+        if (summary.expireNow(heardSince, removed)) {
+          removeNow(summary);
+          gone.add(summary);
+        }
+      }
+    }
+    gone.forEach(GrainSummary::releaseReads);
+  }
+
+  synchronized @Nullable GrainSummary summary(CallKey key) {
+    return summaries.get(key);
+  }
+
+  synchronized List<GrainSummary> summaries() {
+    return List.copyOf(summaries.values());
+  }
+
+  /** How many turns wait to be admitted. */
+  synchronized int waiting() {
+    return waiting.size();
+  }
+
+  /** Tells a census what is here. */
+  synchronized void count(Census census) {
+    census.addWaiting(waiting.size());
+    summaries.values().forEach(census::add);
+  }
+
+  /** A computation made by this grain: it ends with the activation at the latest. */
+  void own(RootComputation<?> root) {
+    synchronized (this) {
+      if (phase != Phase.CLOSED) {
+        owned.add(root);
+        return;
+      }
+    }
+    throw new ActivationException(id + " is deactivated and makes no computation any more");
+  }
+
+  void disown(RootComputation<?> root) {
+    synchronized (this) {
+      owned.remove(root);
+      pending.remove(root);
+    }
+  }
+
+  // Closing
+
+  /** Lets nothing begin any more if nothing has used this activation since {@code nanos}. */
+  synchronized boolean leaveIfIdle(long nanos) {
+    boolean idle =
+        phase == Phase.OPEN
+            && nothingRuns()
+            && waiting.isEmpty()
+            && summaries.isEmpty()
+            && owned.isEmpty()
+            && lastUsed - nanos < 0;
+    if (idle) {
+      phase = Phase.CLOSING;
+    }
+    return idle;
+  }
+
+  private synchronized boolean nothingRuns() {
+    return writers == 0 && readers == 0;
+  }
+
+  /** Closes as soon as the turns that run have ended. */
+  synchronized void closeAfterTurn(String reason) {
+    closeReason = reason;
+  }
+
+  /** Refuses what waits from now on; running turns go on. */
+  void beginClosing(String reason) {
+    List<Turn> refused;
+    synchronized (this) {
+      if (phase == Phase.CLOSED) {
+        return;
+      }
+      phase = Phase.CLOSING;
+      closeReason = reason;
+      refused = List.copyOf(waiting);
+      waiting.clear();
+    }
+    refused.forEach(turn -> turn.refuse(reason, true));
+  }
+
+  /** Waits until no turn runs, or until {@code deadline}, or until it is interrupted. */
+  void awaitIdle(long deadline) {
+    synchronized (this) {
+      idleWaiters.add(Thread.currentThread());
+    }
+    try {
+      Scope.awaitOutside(node, this::nothingRuns, deadline);
+    } catch (CallInterruptedException e) {
+      // Whoever closes in a hurry spends no grace, but still closes; the interruption is kept.
+      return;
+    } finally {
+      synchronized (this) {
+        idleWaiters.remove(Thread.currentThread());
+      }
+    }
+  }
+
+  /**
+   * Ends this activation at once: what waits is refused, what runs can no longer save, subscribers
+   * are told to look for the grain again.
+   *
+   * @param failed why it never became active; null if it did
+   */
+  void close(String reason, @Nullable ActivationException failed, Tasks next) {
+    List<Turn> refused;
+    List<Turn> abandoned;
+    List<GrainSummary> ended;
+    List<RootComputation<?>> roots;
+    synchronized (this) {
+      if (phase == Phase.CLOSED) {
+        return;
+      }
+      phase = Phase.CLOSED;
+      closeReason = reason;
+      refused = List.copyOf(waiting);
+      waiting.clear();
+      abandoned = running.drain();
+      ended = List.copyOf(summaries.values());
+      summaries.clear();
+      pending.drain();
+      roots = List.copyOf(owned);
+      runs.drain().forEach(Run::discard);
+    }
+    context.close();
+    node.activations().remove(this);
+    if (object != null) {
+      node.meters().deactivated.increment();
+      node.life().debug("deactivated", "grain", id, "reason", reason);
+    }
+    for (var turn : refused) {
+      if (failed != null) {
+        turn.fail(failed);
+      } else {
+        turn.refuse(reason, true);
+      }
+    }
+    abandoned.forEach(turn -> turn.abandon(reason));
+    roots.forEach(RootComputation::close);
+    for (var summary : ended) {
+      summary.end(failed == null ? null : Outcome.Threw.of(failed), next);
+    }
+  }
+
+  // Checks
+
+  /**
+   * That the calling thread runs code of this activation.
+   *
+   * @return its scope; null while the object is constructed
+   */
+  @Nullable Scope checkInside(String what) {
+    var scope = Scope.current();
+    if (scope != null && scope.activation() == this) {
+      return scope;
+    }
+    if (context.isConstructing()) {
+      return null;
+    }
+    throw new InvalidGrainException(
+        id
+            + ": "
+            + what
+            + " was used by a thread that holds no turn of this grain; use it in operations,"
+            + " timers and computations of the grain, or the node's references outside");
+  }
+}

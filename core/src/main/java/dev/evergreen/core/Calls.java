@@ -1,0 +1,535 @@
+package dev.evergreen.core;
+
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.spi.TraceContext;
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Calls of operations, on this node and on others: at most once, no order promised, each with a
+ * time limit (004 §2.2). A call that certainly did not start is made again inside its limit; one
+ * that may have started only if it is read-only.
+ */
+final class Calls {
+
+  private static final long FIRST_PAUSE_NANOS = 1_000_000;
+  private static final long LONGEST_PAUSE_NANOS = 100_000_000;
+
+  /** One attempt under way: who waits for it, and its outcome. */
+  private static final class Pending implements Consumer<Outcome> {
+    private final NodeRuntime node;
+    private final Thread waiter = Thread.currentThread();
+    private final Operation operation;
+    private final @Nullable NodeId to;
+    private volatile @Nullable Outcome outcome;
+    private volatile boolean broken;
+
+    Pending(NodeRuntime node, Operation operation, @Nullable NodeId to) {
+      this.node = node;
+      this.operation = operation;
+      this.to = to;
+    }
+
+    @Override
+    public void accept(Outcome result) {
+      outcome = result;
+      node.threads().unpark(waiter);
+    }
+
+    void breakOff() {
+      broken = true;
+      node.threads().unpark(waiter);
+    }
+
+    boolean ended() {
+      return outcome != null || broken;
+    }
+  }
+
+  /**
+   * What is open, by numbers in the order of opening. A number is given and entered in one step:
+   * {@link #oldest} tells others to forget all lower ones, so that none may be entered later.
+   */
+  static final class Numbered<T> {
+    private static final int LEAST_BETWEEN = 256;
+
+    private final Map<Long, T> open = new ConcurrentHashMap<>();
+    private final int leastBetween;
+    private long last; // guarded by this, as the next
+    private long lookAgainAt;
+    private volatile long oldest = 1;
+
+    Numbered() {
+      this(LEAST_BETWEEN);
+    }
+
+    /**
+     * @param leastBetween after how many numbers at the earliest the oldest is looked for again
+     */
+    Numbered(int leastBetween) {
+      this.leastBetween = leastBetween;
+      this.lookAgainAt = leastBetween;
+    }
+
+    synchronized long add(T item) {
+      open.put(++last, item);
+      if (last == lookAgainAt) {
+        // So seldom that looking through all costs each a constant.
+        oldest = Collections.min(open.keySet());
+        lookAgainAt = last + Math.max(leastBetween, open.size());
+      }
+      return last;
+    }
+
+    @Nullable T get(long number) {
+      return open.get(number);
+    }
+
+    void remove(long number) {
+      open.remove(number);
+    }
+
+    /** No number that is open is lower. */
+    long oldest() {
+      return oldest;
+    }
+
+    Collection<T> all() {
+      return open.values();
+    }
+  }
+
+  /**
+   * The calls of one node that were seen, so that none is executed twice: a bit for each, in pages,
+   * since millions may follow upon one that stays open for long. Not thread-safe.
+   */
+  static final class Seen {
+    private static final int PAGE_BITS = 10;
+    private static final int IN_PAGE = (1 << PAGE_BITS) - 1;
+
+    /** More are not kept, so that no node can fill the memory of another; the lowest go first. */
+    static final int MAX_PAGES = 1 << 16;
+
+    private final TreeMap<Long, BitSet> pages = new TreeMap<>();
+    private long oldest;
+
+    /** About how many calls there is room for. */
+    int size() {
+      return pages.size() << PAGE_BITS;
+    }
+
+    /** Whether it was not seen before; the other node has forgotten all below the oldest open. */
+    boolean add(long id, long oldestOpen) {
+      if (oldestOpen > oldest) {
+        oldest = oldestOpen;
+        pages.headMap(oldest >> PAGE_BITS).clear();
+      }
+      if (id < oldest) {
+        return false;
+      }
+      var page = pages.computeIfAbsent(id >> PAGE_BITS, number -> new BitSet(IN_PAGE + 1));
+      int bit = (int) id & IN_PAGE;
+      boolean fresh = !page.get(bit);
+      page.set(bit);
+      if (pages.size() > MAX_PAGES) {
+        pages.pollFirstEntry();
+        oldest = pages.firstKey() << PAGE_BITS;
+      }
+      return fresh;
+    }
+  }
+
+  private final NodeRuntime node;
+  private final Numbered<Pending> pending = new Numbered<>();
+  private final Map<NodeId, Seen> seen = new HashMap<>(); // guarded by itself
+  private final Map<NodeId, Room> rooms = new ConcurrentHashMap<>();
+  private final AtomicInteger serving = new AtomicInteger();
+
+  Calls(NodeRuntime node) {
+    this.node = node;
+  }
+
+  /** Calls from outside or other nodes that are not answered. */
+  int open() {
+    return serving.get();
+  }
+
+  /**
+   * Calls an operation and waits for its outcome.
+   *
+   * @param scope of the calling thread, if it runs a grain's code
+   * @throws Exception what the operation threw, or a {@link GrainException} of the runtime
+   */
+  @Nullable Object call(@Nullable Scope scope, CallKey key, Duration timeout) throws Exception {
+    if (scope != null) {
+      scope.checkAlive();
+      if (scope.turn() != null) {
+        scope.turn().checkNotAbandoned();
+      }
+      return measured(scope, key, timeout);
+    }
+    serving.incrementAndGet();
+    try {
+      return measured(null, key, timeout);
+    } finally {
+      serving.decrementAndGet();
+    }
+  }
+
+  private @Nullable Object measured(@Nullable Scope scope, CallKey key, Duration timeout)
+      throws Exception {
+    long begun = node.clock().nanos();
+    var inside = scope == null || scope.turn() == null ? null : scope.turn().trace();
+    var span = node.tracing().call(inside, key.grain(), key.operation().name());
+    String failure = null;
+    try {
+      return attempt(scope, key, begun, timeout, span == null ? null : span.context());
+    } catch (Exception e) {
+      node.meters().callThrew(e);
+      failure = e.getClass().getName();
+      throw e;
+    } finally {
+      node.meters().callTime.add(node.clock().nanos() - begun);
+      if (span != null) {
+        span.end(failure);
+      }
+    }
+  }
+
+  private @Nullable Object attempt(
+      @Nullable Scope scope,
+      CallKey key,
+      long begun,
+      Duration timeout,
+      @Nullable TraceContext trace)
+      throws Exception {
+    long deadline = begun + Nanos.of(timeout);
+    for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
+      node.checkRunning();
+      Outcome outcome = null;
+      String trouble = "the connection to its node broke";
+      try {
+        outcome =
+            node.placement().isHere(key.grain())
+                ? here(scope, key, deadline, timeout, trace)
+                : there(scope, key, deadline, timeout, trace);
+      } catch (NotStartedException e) {
+        trouble = String.valueOf(e.getMessage());
+      }
+      switch (outcome) {
+        case Outcome.Returned(var value) -> {
+          return value;
+        }
+        case Outcome.Threw(var failure, var original) -> throw Failures.rebuild(failure, key);
+        case Outcome.NotStarted(var reason, var moved) -> {
+          if (!moved) {
+            throw new NotStartedException(key + " did not start: " + reason);
+          }
+          trouble = reason;
+        }
+        case null -> {}
+      }
+      long left = deadline - node.clock().nanos();
+      if (left <= 0) {
+        throw new NotStartedException(
+            key + " did not start within " + Nanos.text(timeout) + ": " + trouble + "; call again");
+      }
+      node.meters().callsRetried.increment();
+      pause(scope, Math.min(left, pause / 2 + node.randomBelow(pause / 2 + 1)));
+    }
+  }
+
+  private void pause(@Nullable Scope scope, long nanos) {
+    long until = node.clock().nanos() + nanos;
+    if (scope == null) {
+      Scope.awaitOutside(node, node::stopped, until);
+    } else {
+      scope.await(node::stopped, until);
+    }
+  }
+
+  // On this node
+
+  private Outcome here(
+      @Nullable Scope scope,
+      CallKey key,
+      long deadline,
+      Duration timeout,
+      @Nullable TraceContext trace) {
+    var next = new Tasks();
+    var activation = node.activations().open(key.model(), key.grain(), next);
+    var call = new Pending(node, key.operation(), null);
+    var turn =
+        turn(activation, key, scope == null ? null : scope.turn(), List.of(), call).tracedAs(trace);
+    try {
+      turn.checkChain();
+      activation.submit(turn, next);
+    } finally {
+      // Also when the call is refused: it may be the one that opens the activation.
+      node.fork(next);
+    }
+    await(scope, call, deadline);
+    var outcome = call.outcome;
+    if (outcome == null) {
+      activation.withdraw(turn, next);
+      node.fork(next);
+      throw timedOut(key, timeout);
+    }
+    return outcome;
+  }
+
+  private static Turn turn(
+      Activation activation,
+      CallKey key,
+      @Nullable Turn caller,
+      List<Message.Hop> remoteChain,
+      Consumer<Outcome> whenDone) {
+    var operation = key.operation();
+    return new Turn(
+        activation,
+        operation.name(),
+        operation.readOnly(),
+        grain -> operation.freezeResult(operation.invoke(grain, key.arguments()), key.grain()),
+        key,
+        caller,
+        remoteChain,
+        whenDone);
+  }
+
+  private void await(@Nullable Scope scope, Pending call, long deadline) {
+    if (scope == null) {
+      Scope.awaitOutside(node, call::ended, deadline, call.to != null);
+    } else {
+      scope.await(call::ended, deadline, call.to != null);
+    }
+  }
+
+  private GrainException timedOut(CallKey key, Duration timeout) {
+    node.checkRunning();
+    return new GrainTimeoutException(
+        key
+            + " gave no answer within "
+            + Nanos.text(timeout)
+            + "; whether it took effect is unknown. Ask the grain, or call again if the operation is"
+            + " idempotent");
+  }
+
+  // On another node
+
+  /** Null if the attempt should be repeated: the link broke and the call is read-only. */
+  private @Nullable Outcome there(
+      @Nullable Scope scope,
+      CallKey key,
+      long deadline,
+      Duration timeout,
+      @Nullable TraceContext trace) {
+    var to = node.placement().locate(key.grain());
+    if (to.equals(node.self())) {
+      return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
+    }
+    var room = rooms.computeIfAbsent(to, n -> new Room(node));
+    if (scope != null) {
+      room.enterAnyway();
+    } else if (!room.enter(deadline)) {
+      return new Outcome.NotStarted(
+          node.settings().maxCallsInFlight() + " calls to " + to + " wait for their answers", true);
+    }
+    try {
+      return sendAndAwait(scope, key, to, deadline, timeout, trace);
+    } finally {
+      room.leave();
+    }
+  }
+
+  private @Nullable Outcome sendAndAwait(
+      @Nullable Scope scope,
+      CallKey key,
+      NodeId to,
+      long deadline,
+      Duration timeout,
+      @Nullable TraceContext trace) {
+    var call = new Pending(node, key.operation(), to);
+    long id = pending.add(call);
+    try {
+      // Checked when whoever ends the calls of a node, or all calls, can see this one.
+      node.checkRunning();
+      if (node.isGone(to)) {
+        node.placement().notThere(key.grain(), to);
+        return new Outcome.NotStarted(to + " is gone", true);
+      }
+      var message =
+          new Message.Call(
+              id,
+              pending.oldest(),
+              key.grain(),
+              key.operation().signature(),
+              key.encodedArguments(),
+              key.operation().readOnly(),
+              scope == null || scope.turn() == null ? List.of() : scope.turn().chain(),
+              trace);
+      if (!send(to, message, key)) {
+        return new Outcome.NotStarted("there is no connection to " + to, true);
+      }
+      await(scope, call, deadline);
+    } finally {
+      pending.remove(id);
+    }
+    var outcome = call.outcome;
+    if (outcome != null) {
+      if (outcome instanceof Outcome.NotStarted(var reason, var moved) && moved) {
+        node.placement().notThere(key.grain(), to);
+      }
+      return outcome;
+    }
+    if (!call.broken) {
+      throw timedOut(key, timeout);
+    }
+    if (!key.operation().readOnly()) {
+      throw new OutcomeUnknownException(
+          key
+              + ": the connection to "
+              + to
+              + " broke before the answer; whether it took effect is unknown. Ask the grain, or call"
+              + " again if the operation is idempotent");
+    }
+    return null;
+  }
+
+  private boolean send(NodeId to, Message.Call message, CallKey key) {
+    try {
+      return node.send(to, message);
+    } catch (IllegalArgumentException e) {
+      throw new ValueTooLargeException(
+          key.grain() + "." + key.operation().name() + ": the arguments are too large", e);
+    }
+  }
+
+  /** For how many calls of other nodes there is room to remember that they were seen. */
+  int remembered() {
+    synchronized (seen) {
+      return seen.values().stream().mapToInt(Seen::size).sum();
+    }
+  }
+
+  /** The link to a node is gone: calls on it end at once. */
+  void breakOff(NodeId gone) {
+    for (var call : pending.all()) {
+      if (gone.equals(call.to)) {
+        call.breakOff();
+      }
+    }
+  }
+
+  /** A node will not be heard of again. */
+  void forget(NodeId gone) {
+    rooms.remove(gone);
+    synchronized (seen) {
+      seen.remove(gone);
+    }
+  }
+
+  void stop() {
+    pending.all().forEach(Pending::breakOff);
+  }
+
+  void answered(NodeId from, Message.Reply reply) {
+    var call = pending.get(reply.id());
+    if (call == null || !from.equals(call.to)) {
+      return;
+    }
+    call.accept(node.decode(reply.answer(), call.operation));
+  }
+
+  // For other nodes
+
+  /** Executes a call of another node, once. */
+  void serve(NodeId from, Message.Call message, Tasks next) {
+    boolean fresh;
+    synchronized (seen) {
+      fresh = seen.computeIfAbsent(from, n -> new Seen()).add(message.id(), message.oldest());
+    }
+    if (!fresh) {
+      return;
+    }
+    serving.incrementAndGet();
+    node.meters().callsServed.increment();
+    try {
+      serve(from, message, message.target(), next);
+    } catch (RuntimeException e) {
+      reply(from, message.id(), new Message.Answer.Threw(Failures.of(e)));
+    }
+  }
+
+  private void serve(NodeId from, Message.Call message, GrainId target, Tasks next) {
+    if (!node.placement().isHere(target)) {
+      reply(
+          from,
+          message.id(),
+          new Message.Answer.NotStarted(target + " is not on " + node.self(), true));
+      return;
+    }
+    var key = node.callKey(new SummaryKey(target, message.operation(), message.arguments()));
+    var activation = node.activations().open(key.model(), target, next);
+    var turn =
+        turn(
+                activation,
+                key,
+                null,
+                message.chain(),
+                outcome -> reply(from, message.id(), node.encode(outcome, key.operation())))
+            .tracedAs(message.trace());
+    turn.checkChain();
+    activation.submit(turn, next);
+  }
+
+  private void reply(NodeId to, long id, Message.Answer answer) {
+    serving.decrementAndGet();
+    var reply = new Message.Reply(id, answer);
+    if (!sent(to, reply)) {
+      // Not on this thread: others wait for what it does next.
+      node.threads().start(() -> sendLater(to, reply));
+    }
+  }
+
+  /**
+   * The link has no room, or there is none for the moment: then the caller knows, and passes over
+   * an answer that comes after all.
+   */
+  private void sendLater(NodeId to, Message.Reply reply) {
+    long deadline = node.clock().nanos() + node.settings().callTimeout().toNanos();
+    for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
+      pause(null, pause);
+      boolean over = node.stopped() || node.isGone(to) || deadline - node.clock().nanos() <= 0;
+      if (over || sent(to, reply)) {
+        return;
+      }
+    }
+  }
+
+  private boolean sent(NodeId to, Message.Reply reply) {
+    try {
+      return node.send(to, reply);
+    } catch (IllegalArgumentException e) {
+      return node.send(to, new Message.Reply(reply.id(), tooLarge("the answer", e)));
+    }
+  }
+
+  /** In place of an answer that no link takes. */
+  static Message.Answer tooLarge(String what, IllegalArgumentException refusal) {
+    return new Message.Answer.Threw(
+        Failures.of(new ValueTooLargeException(what + " is too large", refusal)));
+  }
+}

@@ -1,0 +1,198 @@
+package dev.evergreen.core;
+
+import dev.evergreen.core.spi.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What one activation knows of its world. */
+final class Context<K> implements GrainContext<K> {
+
+  private final Activation activation;
+  private final NodeRuntime node;
+  private final Set<Timer> timers = new LinkedHashSet<>(2); // guarded by itself
+  private volatile @Nullable Thread constructing;
+  private boolean closed; // guarded by timers
+
+  Context(Activation activation) {
+    this.activation = activation;
+    this.node = activation.node();
+  }
+
+  /** Makes the grain's object; its constructor may use this context. */
+  Object construct() {
+    constructing = Thread.currentThread();
+    try {
+      return node.hosted(activation.model(), activation.id()).factory().apply(this);
+    } finally {
+      constructing = null;
+    }
+  }
+
+  boolean isConstructing() {
+    return constructing == Thread.currentThread();
+  }
+
+  @Override
+  @SuppressWarnings("unchecked") // the model's keys are of the interface's key type
+  public K key() {
+    return (K) activation.model().keys().parse(activation.id().key());
+  }
+
+  @Override
+  public Grains grains() {
+    return new References(node, activation, node.settings().callTimeout());
+  }
+
+  @Override
+  public <S> State<S> state(Class<S> type, S initial) {
+    if (!isConstructing()) {
+      throw new InvalidGrainException(
+          activation.id() + ": call context.state(...) once, in the grain's constructor");
+    }
+    return activation.stateCell(type, initial);
+  }
+
+  @Override
+  public GrainTimer timer(String name, Duration delay, Duration period, Runnable action) {
+    activation.checkInside("timer(...)");
+    if (period.isNegative()) {
+      throw new IllegalArgumentException(
+          activation.id() + ", timer " + name + ": the period " + period + " is negative");
+    }
+    var timer = new Timer(name, period, action);
+    synchronized (timers) {
+      if (closed) {
+        timer.cancelled = true;
+      } else {
+        timers.add(timer);
+      }
+    }
+    timer.wait(delay);
+    return timer;
+  }
+
+  @Override
+  public <T> ReactiveComputation<T> reactive(Computation<T> computation) {
+    activation.checkInside("reactive(...)");
+    var root = new RootComputation<T>(node, activation, computation, null);
+    // Known to the node first: an activation that ends closes what it owns.
+    node.opened(root);
+    try {
+      activation.own(root);
+    } catch (ActivationException e) {
+      node.closed(root);
+      throw e;
+    }
+    return root;
+  }
+
+  @Override
+  public void sleep(Duration duration) {
+    var scope = activation.checkInside("sleep(...)");
+    if (scope == null) {
+      throw new InvalidGrainException(activation.id() + ": sleep(...) was used in a constructor");
+    }
+    scope.await(() -> false, node.clock().nanos() + Nanos.of(duration));
+  }
+
+  @Override
+  public Instant now() {
+    return node.clock().now();
+  }
+
+  @Override
+  public void markChanged() {
+    var next = new Tasks();
+    activation.markChanged(next);
+    node.fork(next);
+  }
+
+  @Override
+  public void deactivate() {
+    activation.checkInside("deactivate()");
+    activation.closeAfterTurn(activation.id() + " deactivated itself");
+  }
+
+  /** The activation has ended. */
+  void close() {
+    List<Timer> ended;
+    synchronized (timers) {
+      closed = true;
+      ended = List.copyOf(timers);
+    }
+    ended.forEach(Timer::cancel);
+  }
+
+  /** Runs its action as turns of the activation. */
+  private final class Timer implements GrainTimer {
+    private final String name;
+    private final Duration period;
+    private final Runnable action;
+    private volatile boolean cancelled;
+    private Clock.@Nullable Cancellable due; // guarded by this
+
+    Timer(String name, Duration period, Runnable action) {
+      this.name = name;
+      this.period = period;
+      this.action = action;
+    }
+
+    private void wait(Duration delay) {
+      synchronized (this) {
+        if (!cancelled) {
+          due = node.clock().after(Nanos.of(delay), () -> node.start(this::fire));
+        }
+      }
+    }
+
+    private void fire(Tasks next) {
+      if (cancelled) {
+        return;
+      }
+      activation.submit(
+          new Turn(
+              activation,
+              "timer " + name,
+              false,
+              grain -> {
+                if (!cancelled) {
+                  action.run();
+                }
+                return null;
+              },
+              null,
+              null,
+              List.of(),
+              this::ended),
+          next);
+    }
+
+    private void ended(Outcome outcome) {
+      if (outcome instanceof Outcome.Threw(var failure, var original)) {
+        node.logFailure(activation.id() + ", timer " + name, failure);
+      }
+      if (period.isZero()) {
+        cancel();
+      } else {
+        wait(period);
+      }
+    }
+
+    @Override
+    public void cancel() {
+      cancelled = true;
+      synchronized (this) {
+        if (due != null) {
+          due.cancel();
+        }
+      }
+      synchronized (timers) {
+        timers.remove(this);
+      }
+    }
+  }
+}

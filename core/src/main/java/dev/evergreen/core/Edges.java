@@ -1,0 +1,47 @@
+package dev.evergreen.core;
+
+import java.util.List;
+
+/** What a run has read: what its summary depends on, once it is accepted. */
+record Edges(List<Edge> list) {
+
+  static final Edges NONE = new Edges(List.of());
+
+  /** The depth of the deepest. */
+  int deepest() {
+    int deepest = 0;
+    for (var edge : list) {
+      deepest = Math.max(deepest, edge.cache.depth());
+    }
+    return deepest;
+  }
+
+  /** Whether one of them is in doubt. */
+  boolean inDoubt() {
+    for (var edge : list) {
+      if (edge.cache.inDoubt()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The caches at their ends. */
+  List<Cache> caches() {
+    return list.stream().map(edge -> edge.cache).toList();
+  }
+
+  /** Gives them up, since there is another run. */
+  void release() {
+    for (var edge : list) {
+      edge.cache.release(edge, false);
+    }
+  }
+
+  /** Gives them up, since the summary is gone after its cache's grace. */
+  void releaseForGood() {
+    for (var edge : list) {
+      edge.cache.release(edge, true);
+    }
+  }
+}

@@ -1,0 +1,160 @@
+package dev.evergreen.core;
+
+import dev.evergreen.core.spi.Engine;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.Placement;
+import dev.evergreen.core.spi.RealTime;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.Tracing;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.BiPredicate;
+import java.util.function.Function;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/** A node that is alone in its process: no network, virtual threads, real time. */
+public final class EmbeddedNode implements Node {
+
+  private final RealTime time = RealTime.create();
+  private final EngineNode node;
+
+  private EmbeddedNode(Builder builder) {
+    var self = new NodeId("embedded", ThreadLocalRandom.current().nextLong(Long.MAX_VALUE));
+    var engine =
+        new Engine(
+            self,
+            time,
+            time,
+            (to, message) -> false,
+            everythingHere(self),
+            builder.storage,
+            (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
+    // It lives and ends with its application, which need not be told.
+    this.node =
+        new NodeRuntime(
+            engine, builder.types, builder.settings, builder.tracing, System.Logger.Level.DEBUG);
+  }
+
+  private static Placement everythingHere(NodeId self) {
+    return new Placement() {
+      @Override
+      public NodeId locate(GrainId grain) {
+        return self;
+      }
+
+      @Override
+      public boolean isHere(GrainId grain) {
+        return true;
+      }
+
+      @Override
+      public void notThere(GrainId grain, NodeId node) {}
+
+      @Override
+      public boolean confirmed() {
+        return true;
+      }
+    };
+  }
+
+  /** Starts with memory for storage and the default settings. */
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  /** Collects what the node shall host. */
+  public static final class Builder {
+
+    private final GrainTypes types = GrainTypes.create();
+    private Storage storage = new MemoryStorage();
+    private NodeSettings settings = NodeSettings.DEFAULT;
+    private Tracing tracing = Tracing.NONE;
+
+    private Builder() {}
+
+    /**
+     * Registers a grain type.
+     *
+     * @param type its interface
+     * @param factory makes the object for an activation; usually a constructor reference
+     * @throws InvalidGrainException if the type's name is taken
+     */
+    public <K, T extends KeyedGrain<K>> Builder grain(
+        Class<T> type, Function<GrainContext<K>, ? extends T> factory) {
+      types.add(type, factory);
+      return this;
+    }
+
+    /**
+     * Registers grain types.
+     *
+     * @throws InvalidGrainException if the name of one is taken
+     */
+    public Builder grains(GrainTypes more) {
+      types.addAll(more);
+      return this;
+    }
+
+    /** Where state is kept; memory by default. The node does not close it. */
+    public Builder storage(Storage storage) {
+      this.storage = storage;
+      return this;
+    }
+
+    /** The node's settings. */
+    public Builder settings(NodeSettings settings) {
+      this.settings = settings;
+      return this;
+    }
+
+    /** How calls and pushes are traced; by default they are not. */
+    public Builder tracing(Tracing tracing) {
+      this.tracing = tracing;
+      return this;
+    }
+
+    /**
+     * Starts the node.
+     *
+     * @throws InvalidGrainException if a registered interface breaks a rule, for instance by an
+     *     operation that takes or returns what is no value; the message names it
+     */
+    public Node start() {
+      return new EmbeddedNode(this);
+    }
+  }
+
+  @Override
+  public Grains grains() {
+    return node.grains();
+  }
+
+  @Override
+  public <T extends @Nullable Object> ReactiveComputation<T> reactive(Computation<T> computation) {
+    return node.reactive(computation);
+  }
+
+  @Override
+  public <T extends @Nullable Object> ReactiveComputation<T> reactive(
+      Computation<T> computation, BiPredicate<? super T, ? super T> same) {
+    return node.reactive(computation, same);
+  }
+
+  @Override
+  public NodeCounts counts() {
+    return node.counts();
+  }
+
+  @Override
+  public NodeReport report() {
+    return node.report();
+  }
+
+  @Override
+  public void close() {
+    node.close();
+    time.close();
+  }
+}

@@ -1,0 +1,59 @@
+package dev.evergreen.core;
+
+import dev.evergreen.core.spi.Engine;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.Tracing;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.function.Predicate;
+
+/** A node as its engine drives it. Methods do not block unless they say so. */
+public interface EngineNode extends Node {
+
+  /** Starts a node on an engine. */
+  static EngineNode start(Engine engine, GrainTypes types, NodeSettings settings) {
+    return new NodeRuntime(engine, types, settings);
+  }
+
+  /** As {@link #start(Engine, GrainTypes, NodeSettings)}, with calls and pushes traced. */
+  static EngineNode start(Engine engine, GrainTypes types, NodeSettings settings, Tracing tracing) {
+    return new NodeRuntime(engine, types, settings, tracing, System.Logger.Level.INFO);
+  }
+
+  /** Takes a message from another node. Damaged, late and repeated ones do no harm. */
+  void receive(NodeId from, Message message);
+
+  /** The connection to a node broke: calls on it end, what it publishes is in doubt. */
+  void linkBroken(NodeId node);
+
+  /** A node is not heard of, and may come back: what it publishes is in doubt. */
+  void notHeardOf(NodeId node);
+
+  /** It has become known where these grains are: what waits for them tries again at once. */
+  void found(Predicate<GrainId> grains);
+
+  /** A node left for good: nothing of it is accepted any more. */
+  void nodeRemoved(NodeId node);
+
+  /**
+   * What other nodes hold and have done, of those that answer in time. Blocks until all have
+   * answered, for at most {@code patience}.
+   */
+  List<NodeReport> reports(Collection<NodeId> others, Duration patience);
+
+  /**
+   * Hands grains off: those that {@code leaving} names no longer belong here. Waiting calls are
+   * answered as not started, running turns get a grace period, then the activations are closed and
+   * their subscribers told. Blocks until done.
+   */
+  void release(Predicate<GrainId> leaving);
+
+  /**
+   * Stops at once because the others regard this node as gone: calls fail, trackers end with {@link
+   * NodeStoppedException}, nothing more is saved or acknowledged.
+   */
+  void fence(String reason);
+}

@@ -1,0 +1,405 @@
+package dev.evergreen.core;
+
+import java.time.Duration;
+
+/**
+ * Every setting of a node. Start from {@link #DEFAULT} and change what you must.
+ *
+ * @param callTimeout how long a call waits for its answer before its outcome counts as unknown
+ * @param idleAfter how long an activation without calls and subscribers is kept
+ * @param stopGrace how long running turns may go on when their activation is closed
+ * @param maxValueBytes the most bytes of one argument, result or state
+ * @param maxWaitingCalls the most calls that wait for one activation; more are refused at once
+ * @param maxCallsInFlight the most calls to one other node that wait for their answers; further
+ *     ones from outside of grains wait for room within their time limit
+ * @param cacheGrace how long a cached result without readers stays subscribed
+ * @param renewEvery how often a cache renews its subscription (004 §4.2.1)
+ * @param leaseFor how long a summary keeps a cache that it does not hear of (004 §4.2.1)
+ * @param pushRetryAfter how long a push waits for its acknowledgement before it is sent again
+ * @param pushRoundTrip round trips above this slow down pushing to that node (004 §4.2)
+ * @param maxBatchBytes the most bytes of results in one batch of pushes, unless one alone is larger
+ * @param maxBacklog how many computations may wait for a processor before pushes are acknowledged
+ *     late
+ * @param writeDelay how long a write waits at most for a computation that writes have interrupted
+ *     three times
+ * @param cycleSuspicion how long a read may wait before a cycle across nodes is looked for
+ */
+public record NodeSettings(
+    Duration callTimeout,
+    Duration idleAfter,
+    Duration stopGrace,
+    int maxValueBytes,
+    int maxWaitingCalls,
+    int maxCallsInFlight,
+    Duration cacheGrace,
+    Duration renewEvery,
+    Duration leaseFor,
+    Duration pushRetryAfter,
+    Duration pushRoundTrip,
+    int maxBatchBytes,
+    int maxBacklog,
+    Duration writeDelay,
+    Duration cycleSuspicion) {
+
+  private static final Duration LONGEST = Duration.ofDays(36_500);
+
+  /**
+   * @throws IllegalArgumentException if a setting makes no sense; the message names it
+   */
+  public NodeSettings {
+    requirePositive("callTimeout", callTimeout);
+    requirePositive("idleAfter", idleAfter);
+    requirePositive("renewEvery", renewEvery);
+    requirePositive("leaseFor", leaseFor);
+    requirePositive("pushRetryAfter", pushRetryAfter);
+    requirePositive("cycleSuspicion", cycleSuspicion);
+    requireNotNegative("stopGrace", stopGrace);
+    requireNotNegative("cacheGrace", cacheGrace);
+    requireNotNegative("pushRoundTrip", pushRoundTrip);
+    requireNotNegative("writeDelay", writeDelay);
+    requirePositive("maxValueBytes", maxValueBytes);
+    requirePositive("maxWaitingCalls", maxWaitingCalls);
+    requirePositive("maxCallsInFlight", maxCallsInFlight);
+    requirePositive("maxBatchBytes", maxBatchBytes);
+    requirePositive("maxBacklog", maxBacklog);
+  }
+
+  private static void requirePositive(String name, long value) {
+    if (value <= 0) {
+      throw new IllegalArgumentException(name + " must be positive, but was " + value);
+    }
+  }
+
+  private static void requirePositive(String name, Duration value) {
+    requireNotNegative(name, value);
+    if (value.isZero()) {
+      throw new IllegalArgumentException(name + " must be positive, but was " + value);
+    }
+  }
+
+  private static void requireNotNegative(String name, Duration value) {
+    if (value.isNegative() || value.compareTo(LONGEST) > 0) {
+      throw new IllegalArgumentException(
+          name + " must be between zero and " + LONGEST.toDays() + " days, but was " + value);
+    }
+  }
+
+  /** What is right for most. */
+  public static final NodeSettings DEFAULT =
+      new NodeSettings(
+          Duration.ofSeconds(30),
+          Duration.ofMinutes(10),
+          Duration.ofSeconds(5),
+          16 << 20,
+          10_000,
+          10_000,
+          Duration.ofSeconds(1),
+          Duration.ofSeconds(30),
+          Duration.ofSeconds(90),
+          Duration.ofSeconds(2),
+          Duration.ofMillis(50),
+          1 << 20,
+          1_000,
+          Duration.ofMillis(100),
+          Duration.ofMillis(200));
+
+  /** These settings with another {@code callTimeout}. */
+  public NodeSettings withCallTimeout(Duration value) {
+    return new NodeSettings(
+        value,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code idleAfter}. */
+  public NodeSettings withIdleAfter(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        value,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code stopGrace}. */
+  public NodeSettings withStopGrace(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        value,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code maxValueBytes}. */
+  public NodeSettings withMaxValueBytes(int value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        value,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code maxWaitingCalls}. */
+  public NodeSettings withMaxWaitingCalls(int value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        value,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code maxCallsInFlight}. */
+  public NodeSettings withMaxCallsInFlight(int value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        value,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code cacheGrace}. */
+  public NodeSettings withCacheGrace(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        value,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code renewEvery}. */
+  public NodeSettings withRenewEvery(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        value,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code leaseFor}. */
+  public NodeSettings withLeaseFor(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        value,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code pushRetryAfter}. */
+  public NodeSettings withPushRetryAfter(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        value,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code pushRoundTrip}. */
+  public NodeSettings withPushRoundTrip(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        value,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code maxBatchBytes}. */
+  public NodeSettings withMaxBatchBytes(int value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        value,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code maxBacklog}. */
+  public NodeSettings withMaxBacklog(int value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        value,
+        writeDelay,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code writeDelay}. */
+  public NodeSettings withWriteDelay(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        value,
+        cycleSuspicion);
+  }
+
+  /** These settings with another {@code cycleSuspicion}. */
+  public NodeSettings withCycleSuspicion(Duration value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        value);
+  }
+}

@@ -1,0 +1,311 @@
+package dev.evergreen.core;
+
+import dev.evergreen.codec.Codec;
+import dev.evergreen.codec.NotAValueException;
+import dev.evergreen.codec.ValueLimitException;
+import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.spi.GrainId;
+import java.io.ByteArrayOutputStream;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.reflect.Method;
+import java.lang.reflect.Type;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.LocalTime;
+import java.util.Arrays;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.BiPredicate;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** One operation of a grain interface, checked and ready to be called. Immutable. */
+final class Operation {
+
+  /** Types whose {@code equals} is the equality of their bytes and whose hash is stable. */
+  private static final Set<Class<?>> PLAIN =
+      Set.of(
+          String.class,
+          Boolean.class,
+          Byte.class,
+          Short.class,
+          Character.class,
+          Integer.class,
+          Long.class,
+          Float.class,
+          Double.class,
+          boolean.class,
+          byte.class,
+          short.class,
+          char.class,
+          int.class,
+          long.class,
+          float.class,
+          double.class,
+          UUID.class,
+          Instant.class,
+          Duration.class,
+          LocalDate.class,
+          LocalTime.class,
+          LocalDateTime.class,
+          BigInteger.class,
+          BigDecimal.class);
+
+  private static final Object[] NO_ARGUMENTS = {};
+
+  private final String grain;
+  private final String name;
+  private final String signature;
+  private final int hash;
+  private final boolean readOnly;
+  private final boolean plain;
+  private final ValueType[] parameters;
+  private final ValueType result;
+  private final MethodHandle handle;
+  private final @Nullable BiPredicate<Object, Object> comparer;
+
+  /**
+   * @param type the grain's interface, which may declare the method or inherit it
+   */
+  Operation(String grain, Class<?> type, Method method, Codec codec) {
+    this.grain = grain;
+    this.name = method.getName();
+    this.signature = signature(method);
+    this.hash = signature.hashCode();
+    this.readOnly = method.isAnnotationPresent(ReadOnly.class);
+    this.plain = Arrays.stream(method.getParameterTypes()).allMatch(PLAIN::contains);
+    this.parameters =
+        Arrays.stream(method.getGenericParameterTypes())
+            .map(parameter -> valueType(codec, type, method, "parameter", parameter))
+            .toArray(ValueType[]::new);
+    this.result = valueType(codec, type, method, "result", method.getGenericReturnType());
+    this.handle = handle(method);
+    this.comparer = comparer(method);
+  }
+
+  static String signature(Method method) {
+    return Arrays.stream(method.getParameterTypes())
+        .map(Class::getTypeName)
+        .collect(Collectors.joining(",", method.getName() + "(", ")"));
+  }
+
+  private static ValueType valueType(
+      Codec codec, Class<?> grainType, Method method, String role, Type type) {
+    try {
+      return codec.of(type, grainType);
+    } catch (NotAValueException e) {
+      throw new InvalidGrainException(
+          grainType.getTypeName()
+              + "."
+              + method.getName()
+              + ": the "
+              + role
+              + " "
+              + type.getTypeName()
+              + " is no value: "
+              + e.getMessage(),
+          e);
+    }
+  }
+
+  private static MethodHandle handle(Method method) {
+    try {
+      method.trySetAccessible();
+      return MethodHandles.lookup()
+          .unreflect(method)
+          .asFixedArity()
+          .asSpreader(Object[].class, method.getParameterCount())
+          .asType(MethodType.methodType(Object.class, Object.class, Object[].class));
+    } catch (IllegalAccessException e) {
+      throw new InvalidGrainException(
+          method.getDeclaringClass().getTypeName()
+              + " is not accessible: open its package to dev.evergreen.core",
+          e);
+    }
+  }
+
+  @SuppressWarnings("unchecked") // the comparer is the user's word on the result's type
+  private static @Nullable BiPredicate<Object, Object> comparer(Method method) {
+    var sameBy = method.getAnnotation(SameBy.class);
+    if (sameBy == null) {
+      return null;
+    }
+    try {
+      var constructor = sameBy.value().getDeclaredConstructor();
+      constructor.trySetAccessible();
+      return (BiPredicate<Object, Object>) constructor.newInstance();
+    } catch (ReflectiveOperationException e) {
+      throw new InvalidGrainException(
+          method + ": the comparer " + sameBy.value() + " has no constructor without parameters",
+          e);
+    }
+  }
+
+  String name() {
+    return name;
+  }
+
+  /** Name and parameter types: what identifies the operation between nodes. */
+  String signature() {
+    return signature;
+  }
+
+  boolean readOnly() {
+    return readOnly;
+  }
+
+  /** Whether arguments can be compared by {@code equals} instead of by their bytes. */
+  boolean plain() {
+    return plain;
+  }
+
+  ValueType result() {
+    return result;
+  }
+
+  @Nullable BiPredicate<Object, Object> comparer() {
+    return comparer;
+  }
+
+  /** The arguments, frozen; never shares a mutable object with the caller. */
+  Object[] freeze(@Nullable Object @Nullable [] arguments, GrainId target) {
+    if (arguments == null || arguments.length == 0) {
+      return NO_ARGUMENTS;
+    }
+    var frozen = arguments;
+    try {
+      for (int i = 0; i < parameters.length; i++) {
+        var value = parameters[i].freeze(arguments[i]);
+        if (value != frozen[i]) {
+          frozen = frozen == arguments ? arguments.clone() : frozen;
+          frozen[i] = value;
+        }
+      }
+    } catch (ValueLimitException e) {
+      throw tooLarge(target, "an argument", e);
+    } catch (NotAValueException e) {
+      throw new InvalidGrainException(
+          where(target) + ": an argument is no value: " + e.getMessage(), e);
+    }
+    return notNullArray(frozen);
+  }
+
+  @SuppressWarnings("NullAway") // the elements may be null where the operation takes null
+  private static Object[] notNullArray(@Nullable Object[] array) {
+    return array;
+  }
+
+  /** Calls the operation on the grain's object. */
+  @SuppressWarnings("NullAway") // a void operation returns null
+  @Nullable Object invoke(Object grainObject, Object[] arguments) throws Throwable {
+    return (Object) handle.invokeExact(grainObject, arguments);
+  }
+
+  /** The frozen result. */
+  @Nullable Object freezeResult(@Nullable Object value, GrainId target) {
+    try {
+      return result.freeze(value);
+    } catch (ValueLimitException e) {
+      throw tooLarge(target, "the result", e);
+    } catch (NotAValueException e) {
+      throw new InvalidGrainException(
+          where(target) + ": the result is no value: " + e.getMessage(), e);
+    }
+  }
+
+  private ValueTooLargeException tooLarge(Object target, String what, ValueLimitException e) {
+    return new ValueTooLargeException(
+        where(target)
+            + ": "
+            + what
+            + " is too large: "
+            + e.getMessage()
+            + "; pass it in parts or raise NodeSettings.maxValueBytes",
+        e);
+  }
+
+  /** The operation of a grain, or of all grains of a type. */
+  private String where(Object target) {
+    return target + "." + name;
+  }
+
+  /** The arguments for one of several executions: themselves, or copies if they hold arrays. */
+  Object[] copyIn(Object[] arguments) {
+    var copies = arguments;
+    for (int i = 0; i < parameters.length; i++) {
+      var copy = parameters[i].immutable() ? arguments[i] : parameters[i].freeze(arguments[i]);
+      if (copy != arguments[i]) {
+        copies = copies == arguments ? arguments.clone() : copies;
+        copies[i] = copy;
+      }
+    }
+    return copies;
+  }
+
+  /** The result for one of several readers: itself, or a copy if it holds arrays. */
+  @Nullable Object copyOut(@Nullable Object value) {
+    return value == null || result.immutable() ? value : result.freeze(value);
+  }
+
+  /** The arguments' bytes: each with its length before it. */
+  byte[] encode(Object[] arguments) {
+    var out = new ByteArrayOutputStream();
+    for (int i = 0; i < arguments.length; i++) {
+      byte[] bytes;
+      try {
+        bytes = parameters[i].encode(arguments[i]);
+      } catch (ValueLimitException e) {
+        throw tooLarge(grain, "an argument", e);
+      }
+      out.writeBytes(ByteBuffer.allocate(4).putInt(bytes.length).array());
+      out.writeBytes(bytes);
+    }
+    return out.toByteArray();
+  }
+
+  /**
+   * The arguments of bytes that {@link #encode} made.
+   *
+   * @throws IllegalArgumentException if the bytes are malformed
+   */
+  @SuppressWarnings("NullAway") // the elements may be null where the operation takes null
+  Object[] decode(byte[] bytes) {
+    var in = ByteBuffer.wrap(bytes);
+    var arguments = new Object[parameters.length];
+    for (int i = 0; i < arguments.length; i++) {
+      int length = in.remaining() < 4 ? -1 : in.getInt();
+      if (length < 0 || length > in.remaining()) {
+        throw new IllegalArgumentException("the arguments of " + this + " are cut off");
+      }
+      var argument = new byte[length];
+      in.get(argument);
+      arguments[i] = parameters[i].decode(argument);
+    }
+    if (in.hasRemaining()) {
+      throw new IllegalArgumentException("bytes left over after the arguments of " + this);
+    }
+    return arguments;
+  }
+
+  @Override
+  public int hashCode() {
+    return hash;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return this == other;
+  }
+
+  @Override
+  public String toString() {
+    return grain + "." + name;
+  }
+}

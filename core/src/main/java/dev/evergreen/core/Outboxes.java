@@ -1,0 +1,199 @@
+package dev.evergreen.core;
+
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
+ * latest result per summary, one acknowledged batch under way at a time. After a slow round trip
+ * the next batch waits for as long again. What is not acknowledged in time is sent again, as it is
+ * by then.
+ */
+final class Outboxes {
+
+  private final NodeRuntime node;
+  private final Map<NodeId, Outbox> outboxes = new ConcurrentHashMap<>();
+  private final AtomicLong batches = new AtomicLong();
+
+  Outboxes(NodeRuntime node) {
+    this.node = node;
+  }
+
+  long nextBatch() {
+    return batches.incrementAndGet();
+  }
+
+  /** A summary has a new result for a node. */
+  void add(NodeId to, GrainSummary summary) {
+    outboxes.computeIfAbsent(to, Outbox::new).add(summary);
+  }
+
+  /** A node's caches of this call must look for the grain elsewhere. */
+  void moved(NodeId to, CallKey key) {
+    node.send(to, new Message.Moved(List.of(key.wire())));
+  }
+
+  void acknowledged(NodeId from, long batch) {
+    var outbox = outboxes.get(from);
+    if (outbox != null) {
+      outbox.acknowledged(batch);
+    }
+  }
+
+  /** How much waits for each node, by its address; lives of one address are added up. */
+  Map<String, Integer> lengths() {
+    var lengths = new TreeMap<String, Integer>();
+    outboxes.forEach((to, outbox) -> lengths.merge(to.address(), outbox.length(), Integer::sum));
+    return lengths;
+  }
+
+  void remove(NodeId gone) {
+    outboxes.remove(gone);
+  }
+
+  /** For one node; fields are guarded by {@code this}. */
+  private final class Outbox {
+    private final NodeId to;
+    private final Set<GrainSummary> waiting = new LinkedHashSet<>();
+    private final Set<GrainSummary> underWay = new LinkedHashSet<>();
+    private long batch;
+    private long sentAt;
+    private boolean resting;
+
+    Outbox(NodeId to) {
+      this.to = to;
+    }
+
+    /** How much waits to be sent or acknowledged. */
+    synchronized int length() {
+      return waiting.size() + underWay.size();
+    }
+
+    void add(GrainSummary summary) {
+      synchronized (this) {
+        waiting.add(summary);
+      }
+      flush();
+    }
+
+    private void flush() {
+      var updates = new ArrayList<Message.Update>();
+      long number;
+      synchronized (this) {
+        if (!underWay.isEmpty() || resting || waiting.isEmpty()) {
+          return;
+        }
+        number = nextBatch();
+        fill(updates);
+        batch = number;
+        sentAt = node.clock().nanos();
+      }
+      if (updates.isEmpty()) {
+        return;
+      }
+      node.meters().batchesSent.increment();
+      node.meters().pushesSent.add(updates.size());
+      Events.BatchSent.commitFor(to, updates.size());
+      send(number, updates);
+      node.clock()
+          .after(
+              node.settings().pushRetryAfter().toNanos(),
+              () -> node.start(next -> unacknowledged(number)));
+    }
+
+    private void send(long number, List<Message.Update> updates) {
+      try {
+        node.send(to, new Message.Push(number, updates));
+      } catch (IllegalArgumentException e) {
+        // Of those in a batch only one alone can be so large.
+        node.send(to, new Message.Push(number, updates.stream().map(u -> shrunk(u, e)).toList()));
+      }
+    }
+
+    private Message.Update shrunk(Message.Update update, IllegalArgumentException refusal) {
+      if (sizeOf(update) <= node.settings().maxBatchBytes()) {
+        return update;
+      }
+      return new Message.Update(
+          update.key(),
+          update.generation(),
+          update.version(),
+          Calls.tooLarge("the result of " + update.key(), refusal),
+          update.depth(),
+          update.inDoubt(),
+          update.provisional(),
+          update.trace());
+    }
+
+    private void fill(List<Message.Update> updates) {
+      long bytes = 0;
+      for (var i = waiting.iterator(); i.hasNext(); ) {
+        var summary = i.next();
+        var update = summary.updateFor(to);
+        if (update != null) {
+          long size = sizeOf(update);
+          if (!updates.isEmpty() && bytes + size > node.settings().maxBatchBytes()) {
+            break;
+          }
+          bytes += size;
+          updates.add(update);
+          underWay.add(summary);
+        }
+        i.remove();
+      }
+    }
+
+    private static long sizeOf(Message.Update update) {
+      return 100L
+          + update.key().arguments().length
+          + (update.outcome() instanceof Message.Answer.Returned(var value) ? value.length : 0);
+    }
+
+    void acknowledged(long number) {
+      long roundTrip;
+      boolean rests;
+      synchronized (this) {
+        if (number != batch || underWay.isEmpty()) {
+          return;
+        }
+        node.meters().pushesAcknowledged.add(underWay.size());
+        underWay.clear();
+        roundTrip = node.clock().nanos() - sentAt;
+        rests = roundTrip > node.settings().pushRoundTrip().toNanos();
+        resting = rests;
+      }
+      if (rests) {
+        node.clock().after(roundTrip, () -> node.start(next -> rested()));
+      } else {
+        flush();
+      }
+    }
+
+    private void rested() {
+      synchronized (this) {
+        resting = false;
+      }
+      flush();
+    }
+
+    private void unacknowledged(long number) {
+      synchronized (this) {
+        if (number != batch || underWay.isEmpty()) {
+          return;
+        }
+        node.meters().pushesResent.add(underWay.size());
+        waiting.addAll(underWay);
+        underWay.clear();
+      }
+      flush();
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package dev.evergreen.core;
+
+import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.spi.Failure;
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
+/** What an operation ended with. Immutable and shared: the value is frozen. */
+sealed interface Outcome {
+
+  /** It returned. */
+  record Returned(@Nullable Object value) implements Outcome {}
+
+  /**
+   * It threw.
+   *
+   * @param original the exception itself, where it does not leave its computation
+   */
+  record Threw(Failure failure, @Nullable Throwable original) implements Outcome {
+
+    static Threw of(Throwable thrown) {
+      return new Threw(Failures.of(thrown), null);
+    }
+
+    /** Whether it, or one of its causes, says that reads go in a circle. */
+    boolean isCycle() {
+      for (var f = failure; f != null; f = f.cause()) {
+        if (f.type().equals(CycleException.class.getName())) {
+          return true;
+        }
+      }
+      return false;
+    }
+  }
+
+  /**
+   * It did not start.
+   *
+   * @param moved whether the grain may be found elsewhere, or here in a moment
+   */
+  record NotStarted(String reason, boolean moved) implements Outcome {}
+
+  /** By a comparer of the user's; what it cannot compare is not the same. */
+  static <T extends @Nullable Object> boolean same(
+      T x, T y, BiPredicate<? super T, ? super T> comparer) {
+    try {
+      return comparer.test(x, y);
+    } catch (RuntimeException | Error e) {
+      System.getLogger(Outcome.class.getName())
+          .log(System.Logger.Level.WARNING, "the comparer " + comparer + " failed", e);
+      return false;
+    }
+  }
+
+  /** By their bytes; objects that are no values and cannot be compared are not the same. */
+  private static boolean same(@Nullable Object x, @Nullable Object y, ValueType type) {
+    try {
+      return type.same(x, y);
+    } catch (RuntimeException | Error e) {
+      System.getLogger(Outcome.class.getName())
+          .log(System.Logger.Level.WARNING, "results of " + type + " cannot be compared", e);
+      return false;
+    }
+  }
+
+  /** Whether both are the same result, by the comparer if there is one, else by their bytes. */
+  static boolean same(
+      @Nullable Outcome a,
+      @Nullable Outcome b,
+      ValueType type,
+      @Nullable BiPredicate<Object, Object> comparer) {
+    if (a == b) {
+      return true;
+    }
+    if (a instanceof Returned(var x) && b instanceof Returned(var y)) {
+      return (comparer == null || x == null || y == null) ? same(x, y, type) : same(x, y, comparer);
+    }
+    return (a instanceof Threw x) && (b instanceof Threw y) && x.failure().same(y.failure());
+  }
+}

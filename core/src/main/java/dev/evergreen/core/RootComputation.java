@@ -1,0 +1,278 @@
+package dev.evergreen.core;
+
+import dev.evergreen.codec.ValueLimitException;
+import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.spi.TraceContext;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Flow;
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A reactive computation: the summary at the root of a dependency graph (004 §3.3, §4.1). Made by a
+ * grain it runs as read-only turns of that activation; made outside it runs by itself.
+ *
+ * <p>Fields are guarded by {@link #guard}: the owning activation, or this object.
+ */
+final class RootComputation<T extends @Nullable Object> extends RunnableSummary
+    implements ReactiveComputation<T> {
+
+  private final @Nullable Activation owner;
+  private final Computation<T> computation;
+  private final @Nullable BiPredicate<? super T, ? super T> comparer;
+  private final ValueType values;
+  private final Object guard;
+  private final Set<Tracker<T>> trackers = new LinkedHashSet<>();
+
+  private boolean started;
+  private boolean closed;
+  private @Nullable Outcome outcome;
+  private long version;
+  private volatile boolean inDoubt;
+
+  RootComputation(
+      NodeRuntime node,
+      @Nullable Activation owner,
+      Computation<T> computation,
+      @Nullable BiPredicate<? super T, ? super T> comparer) {
+    super(node);
+    this.owner = owner;
+    this.computation = computation;
+    this.comparer = comparer;
+    this.values = node.codec().dynamic();
+    this.guard = owner == null ? this : owner;
+  }
+
+  @Override
+  public @Nullable Activation activation() {
+    return owner;
+  }
+
+  @Override
+  public @Nullable CallKey key() {
+    return null;
+  }
+
+  @Override
+  public @Nullable Object compute() throws Throwable {
+    T result = computation.compute();
+    try {
+      return values.freeze(result);
+    } catch (ValueLimitException e) {
+      throw new ValueTooLargeException(
+          (owner == null ? "a computation" : "a computation of " + owner.id())
+              + ": its result is too large: "
+              + e.getMessage()
+              + "; compute less or raise NodeSettings.maxValueBytes",
+          e);
+    }
+  }
+
+  /** A result for one of several trackers: itself, or a copy if it holds arrays. */
+  @SuppressWarnings({"unchecked", "NullAway"}) // freezing keeps the type, null where T is nullable
+  T copyOut(@Nullable Object value) {
+    return (T) values.freeze(value);
+  }
+
+  // Running
+
+  /**
+   * Runs for the first time, if that has not begun: on the calling thread where that saves a thread
+   * and nobody limits the waiting.
+   */
+  void startOnce(boolean mayBorrow) {
+    var scope = Scope.current();
+    boolean borrow = mayBorrow && (scope == null || (owner != null && scope.activation() == owner));
+    Run run = null;
+    synchronized (guard) {
+      if (started || closed) {
+        return;
+      }
+      started = true;
+      marked = true;
+      if (borrow && !(scope != null && scope.run() != null)) {
+        run = begin();
+      }
+    }
+    var next = new Tasks();
+    if (run == null) {
+      schedule(next);
+    } else if (scope == null) {
+      node.runScheduled();
+      run.runLent(next);
+    } else {
+      accept(run, run.execute(scope.turn()), next);
+    }
+    node.fork(next);
+  }
+
+  @Override
+  public void mark(@Nullable TraceContext from) {
+    synchronized (guard) {
+      marked = started && !closed;
+      cause = from;
+    }
+  }
+
+  @Override
+  public void schedule(Tasks next) {
+    if (owner != null) {
+      owner.schedule(this, next);
+      return;
+    }
+    synchronized (guard) {
+      if (mayBegin()) {
+        node.runScheduled();
+        next.add(begin());
+      }
+    }
+  }
+
+  @Override
+  boolean over() {
+    return closed;
+  }
+
+  @Override
+  Object guard() {
+    return guard;
+  }
+
+  @Override
+  public void accept(Run run, @Nullable Outcome result, Tasks next) {
+    var read = run.edges();
+    Edges released = read;
+    synchronized (guard) {
+      boolean wanted = underWay == run && !closed && result != null;
+      ended(run, result == null && !closed);
+      if (owner != null) {
+        owner.endedNow(run);
+      }
+      if (wanted) {
+        released = accepted(read);
+        inDoubt = read.inDoubt();
+        if (!same(outcome, result)) {
+          outcome = result;
+          version++;
+          trackers.forEach(Tracker::wake);
+        }
+      }
+    }
+    released.release();
+    schedule(next);
+  }
+
+  /** Whether both are the same result; the comparer is asked only about two values. */
+  @SuppressWarnings("unchecked") // both are results of the computation
+  boolean same(@Nullable Outcome a, @Nullable Outcome b) {
+    if (comparer != null
+        && a instanceof Outcome.Returned(var x)
+        && b instanceof Outcome.Returned(var y)) {
+      return Outcome.same((T) x, (T) y, comparer);
+    }
+    return Outcome.same(a, b, values, null);
+  }
+
+  @Override
+  public void dependencyMoved() {
+    synchronized (guard) {
+      inDoubt = edges.inDoubt();
+    }
+  }
+
+  // Results
+
+  @Override
+  public ResultTracker<T> tracker() {
+    return newTracker();
+  }
+
+  Tracker<T> newTracker() {
+    var tracker = new Tracker<>(this);
+    synchronized (guard) {
+      if (!closed) {
+        trackers.add(tracker);
+        return tracker;
+      }
+    }
+    throw closedException();
+  }
+
+  @Override
+  public Flow.Publisher<Result<T>> publisher() {
+    return new ResultPublisher<>(node.threads(), this);
+  }
+
+  void remove(Tracker<T> tracker) {
+    synchronized (guard) {
+      trackers.remove(tracker);
+    }
+  }
+
+  /** The present result; null before the first. */
+  @Nullable Outcome present() {
+    synchronized (guard) {
+      return outcome;
+    }
+  }
+
+  /** Counts the results. */
+  long version() {
+    synchronized (guard) {
+      return version;
+    }
+  }
+
+  boolean closed() {
+    synchronized (guard) {
+      return closed;
+    }
+  }
+
+  Freshness freshness() {
+    return inDoubt ? Freshness.IN_DOUBT : Freshness.CURRENT;
+  }
+
+  NodeRuntime node() {
+    return node;
+  }
+
+  GrainException closedException() {
+    var reason = node.stopReason();
+    return reason != null
+        ? new NodeStoppedException(reason + "; this computation has ended with it")
+        : new ComputationClosedException("the computation was closed");
+  }
+
+  @Override
+  public void close() {
+    Edges released;
+    synchronized (guard) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      marked = false;
+      if (underWay != null) {
+        underWay.discard();
+      }
+      released = giveUpEdges();
+      trackers.forEach(Tracker::wake);
+      trackers.clear();
+    }
+    released.release();
+    if (owner != null) {
+      owner.disown(this);
+    }
+    node.closed(this);
+  }
+
+  // The graph
+
+  @Override
+  public List<Cache> waitingFor() {
+    return List.of();
+  }
+}

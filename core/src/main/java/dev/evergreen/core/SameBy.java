@@ -1,0 +1,22 @@
+package dev.evergreen.core;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.util.function.BiPredicate;
+
+/**
+ * Names the comparer that decides whether a new result of a read-only operation is the same as the
+ * one before, in which case it is not propagated. Without it results are compared by their encoded
+ * bytes.
+ */
+@Documented
+@Target(ElementType.METHOD)
+@Retention(RetentionPolicy.RUNTIME)
+public @interface SameBy {
+
+  /** A class with a constructor without parameters; it is called with two results, never null. */
+  Class<? extends BiPredicate<?, ?>> value();
+}

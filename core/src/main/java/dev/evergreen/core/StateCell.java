@@ -1,0 +1,178 @@
+package dev.evergreen.core;
+
+import dev.evergreen.codec.NotAValueException;
+import dev.evergreen.codec.ValueLimitException;
+import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.spi.RevisionConflictException;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of one activation: what is saved, and what the operation under way has set. Touched
+ * only with the activation's baton held.
+ */
+final class StateCell<S> implements State<S> {
+
+  /** A state that an operation replaces, and the revision that was saved then. */
+  record Before<S>(S state, long revision) {}
+
+  private final Activation activation;
+  private final ValueType type;
+  private long revision = Storage.NONE;
+  private S saved;
+  private S present;
+
+  /** Whether the state has, or had, what can be changed even when frozen, such as an array. */
+  private boolean changeable;
+
+  StateCell(Activation activation, ValueType type, S initial) {
+    this.activation = activation;
+    this.type = type;
+    this.saved = kept(initial);
+    var stored = load();
+    if (stored.isPresent()) {
+      revision = stored.get().revision();
+      var value = type.decode(stored.get().state());
+      if (value != null) {
+        saved = kept(value);
+      }
+    }
+    this.present = saved;
+  }
+
+  private Optional<Storage.Stored> load() {
+    var meters = activation.node().meters();
+    try {
+      var stored = activation.node().storage().load(activation.id());
+      meters.loads.increment();
+      return stored;
+    } catch (RuntimeException e) {
+      meters.storageFailures.increment();
+      throw e;
+    }
+  }
+
+  @Override
+  public S get() {
+    activation.checkInside("state().get()");
+    return changeable ? frozen(present) : present;
+  }
+
+  @Override
+  public void set(S state) {
+    var scope = activation.checkInside("state().set(...)");
+    if (scope != null && scope.readOnly()) {
+      throw new ReadOnlyViolationException(
+          activation.id()
+              + ": state was set in "
+              + (scope.run() != null ? "a computation" : "the read-only operation " + scope.turn())
+              + "; set state in operations without @ReadOnly only");
+    }
+    var after = kept(state);
+    if (scope != null && scope.turn() != null) {
+      scope.turn().keep(new Before<>(present, revision));
+    }
+    present = after;
+  }
+
+  private S kept(@Nullable Object state) {
+    S kept = frozen(state);
+    changeable |= !type.immutable() && frozen(kept) != kept;
+    return kept;
+  }
+
+  @SuppressWarnings("unchecked") // freezing keeps the type, and the bytes were written from an S
+  private S frozen(@Nullable Object state) {
+    try {
+      var frozen = type.freeze(state);
+      if (frozen == null) {
+        throw new InvalidGrainException(activation.id() + ": state was set to null");
+      }
+      return (S) frozen;
+    } catch (ValueLimitException e) {
+      throw tooLarge(e);
+    } catch (NotAValueException e) {
+      throw new InvalidGrainException(
+          activation.id() + ": the state is no value: " + e.getMessage(), e);
+    }
+  }
+
+  private ValueTooLargeException tooLarge(ValueLimitException e) {
+    return new ValueTooLargeException(
+        activation.id()
+            + ": the state is too large: "
+            + e.getMessage()
+            + "; keep less in one grain or raise NodeSettings.maxValueBytes",
+        e);
+  }
+
+  /**
+   * Forgets what an operation has set. What others of its chain, in a re-entrant grain, have set
+   * before stays; what they have set and saved since cannot be taken back.
+   */
+  @SuppressWarnings("unchecked") // the turn keeps what this cell gave it
+  void rollBack(Turn turn) {
+    var before = (Before<S>) turn.stateBefore();
+    if (before != null) {
+      present = before.revision() == revision ? before.state() : saved;
+    }
+  }
+
+  /**
+   * Saves what the operation under way has set; blocks.
+   *
+   * @return why the state could not be saved, or null
+   */
+  @Nullable StateNotSavedException save() {
+    if (present == saved || type.same(present, saved)) {
+      present = saved;
+      // What it answers may rest on a state that is not the latest.
+      return activation.node().placement().confirmed() ? null : unconfirmed();
+    }
+    byte[] bytes;
+    try {
+      bytes = type.encode(present);
+    } catch (ValueLimitException e) {
+      throw tooLarge(e);
+    }
+    var meters = activation.node().meters();
+    var event = new Events.Saved();
+    event.begin();
+    boolean succeeded = false;
+    try {
+      revision = activation.node().storage().save(activation.id(), revision, bytes);
+      saved = present;
+      meters.saves.increment();
+      succeeded = true;
+      return activation.node().placement().confirmed() ? null : unconfirmed();
+    } catch (RevisionConflictException e) {
+      meters.conflicts.increment();
+      return new StateNotSavedException(
+          activation.id()
+              + ": another activation of this grain has saved meanwhile; what this one did is"
+              + " forgotten. Repeat the call if it still applies",
+          e);
+    } catch (RuntimeException e) {
+      meters.storageFailures.increment();
+      return new StateNotSavedException(
+          activation.id()
+              + ": the storage failed ("
+              + (e instanceof StorageException ? e.getMessage() : Failures.describe(e))
+              + "); whether the operation took effect is unknown. Ask the grain",
+          e);
+    } finally {
+      event.commitFor(activation.id(), bytes.length, succeeded);
+    }
+  }
+
+  /** Another activation may have loaded the state before it was saved, or have saved another. */
+  private StateNotSavedException unconfirmed() {
+    return new StateNotSavedException(
+        activation.id()
+            + ": the others did not confirm that this node still belongs to them, so that the grain"
+            + " may be active elsewhere; whether the operation took effect is unknown. Ask the"
+            + " grain");
+  }
+}

@@ -1,0 +1,45 @@
+package dev.evergreen.core.spi;
+
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An exception as it travels and is kept: results that are exceptions are compared by type, message
+ * and causes; stack traces only travel.
+ *
+ * @param type the class name of the exception
+ * @param trace where it was thrown, innermost first
+ */
+public record Failure(
+    String type, @Nullable String message, @Nullable Failure cause, List<Frame> trace) {
+
+  /** One line of a stack trace. */
+  public record Frame(String type, String method, @Nullable String file, int line) {}
+
+  private static final String CYCLE = "dev.evergreen.core.CycleException";
+
+  /**
+   * Whether both are the same result: the same type, message and causes. Cycles are the same
+   * whatever path they name: otherwise members of two cycles would tell each other their paths
+   * forever.
+   */
+  public boolean same(Failure other) {
+    Failure a = this;
+    Failure b = other;
+    while (a != null && b != null) {
+      if (!a.type.equals(b.type)) {
+        return false;
+      }
+      if (a.type.equals(CYCLE)) {
+        return true;
+      }
+      if (!Objects.equals(a.message, b.message)) {
+        return false;
+      }
+      a = a.cause;
+      b = b.cause;
+    }
+    return a == null && b == null;
+  }
+}

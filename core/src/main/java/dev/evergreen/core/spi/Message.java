@@ -1,0 +1,155 @@
+package dev.evergreen.core.spi;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What nodes send each other: calls, and the maintenance of the lines between summaries and caches
+ * (004 §4.2). Engines pass it on and do not look inside. All parts are immutable by agreement.
+ */
+public sealed interface Message {
+
+  /**
+   * Calls an operation.
+   *
+   * @param id unique among the calls of the sending node's life
+   * @param oldest the lowest id that the sender still waits for; lower ones need not be remembered
+   * @param operation its name and parameter types
+   * @param chain the turns that led to this call, innermost first
+   * @param trace where in a trace it was made; null if it is not traced
+   */
+  record Call(
+      long id,
+      long oldest,
+      GrainId target,
+      String operation,
+      byte[] arguments,
+      boolean readOnly,
+      List<Hop> chain,
+      @Nullable TraceContext trace)
+      implements Message {}
+
+  /**
+   * One turn of a call chain.
+   *
+   * @param call a digest of operation and arguments
+   */
+  record Hop(GrainId grain, String operation, byte[] call, boolean readOnly) {}
+
+  /** Answers a {@link Call}. */
+  record Reply(long id, Answer answer) implements Message {}
+
+  /** What came of an operation. */
+  sealed interface Answer {
+
+    /** It returned these encoded bytes. */
+    record Returned(byte[] value) implements Answer {}
+
+    /** It threw. */
+    record Threw(Failure failure) implements Answer {}
+
+    /**
+     * It did not start.
+     *
+     * @param moved whether another node may host the grain
+     */
+    record NotStarted(String reason, boolean moved) implements Answer {}
+  }
+
+  /**
+   * Says where a publisher's results stand.
+   *
+   * @param epoch one life of one activation; compared for equality only
+   * @param sequence grows with every new result inside an epoch
+   */
+  record Version(long epoch, long sequence) {}
+
+  /**
+   * Subscribes caches of the sending node, or renews their subscriptions.
+   *
+   * @param request for the {@link SubscribeAnswer}
+   */
+  record Subscribe(long request, List<Subscription> subscriptions) implements Message {}
+
+  /**
+   * One cache's wish.
+   *
+   * @param generation grows with every wish of a node; older ones than the last are ignored
+   * @param have what the cache holds
+   */
+  record Subscription(SummaryKey key, long generation, @Nullable Version have) {}
+
+  /**
+   * The subscriptions of a request are registered, but for those of grains that are not here.
+   * Results that differ from what the caches have follow as pushes.
+   */
+  record SubscribeAnswer(long request, List<SummaryKey> notHere) implements Message {}
+
+  /** Ends subscriptions. */
+  record Unsubscribe(List<Subscription> subscriptions) implements Message {}
+
+  /** New results for caches of the receiving node; acknowledged by {@link PushAck}. */
+  record Push(long batch, List<Update> updates) implements Message {}
+
+  /**
+   * One new result.
+   *
+   * @param generation of the subscription that this answers
+   * @param depth of the summary in the graph of dependencies
+   * @param inDoubt whether something it was computed from is not heard of
+   * @param provisional whether the runtime failed to compute it and will try again
+   * @param trace where in a trace the write has been that led to it; null if it is not traced
+   */
+  record Update(
+      SummaryKey key,
+      long generation,
+      Version version,
+      Answer outcome,
+      int depth,
+      boolean inDoubt,
+      boolean provisional,
+      @Nullable TraceContext trace) {}
+
+  /** A batch of pushes was installed. */
+  record PushAck(long batch) implements Message {}
+
+  /** The sender does not host these grains any more: subscribe where they are now. */
+  record Moved(List<SummaryKey> keys) implements Message {}
+
+  /** Asks what the receiver holds and has done. */
+  record Inspect(long id) implements Message {}
+
+  /**
+   * Answers an {@link Inspect}.
+   *
+   * @param report the encoded {@link dev.evergreen.core.NodeReport}
+   */
+  record Inspected(long id, byte[] report) implements Message {}
+
+  /** How summaries are neighbours of a summary. */
+  enum Relation {
+    /** Its last result was computed from them. */
+    READS,
+    /** Its present run waits for their first result. */
+    WAITS_FOR,
+    /** Their results are computed from its. */
+    READ_BY
+  }
+
+  /** Asks for the neighbours of summaries, in search of a cycle. */
+  record Probe(long id, Relation relation, List<SummaryKey> keys) implements Message {}
+
+  /** Answers a {@link Probe}: one entry for each of its keys. */
+  record ProbeAnswer(long id, List<Neighbours> neighbours) implements Message {}
+
+  /**
+   * The neighbours of one summary.
+   *
+   * @param root whether a reactive computation is among them
+   * @param settled whether its last result is neither outdated nor being computed again
+   */
+  record Neighbours(List<Located> summaries, boolean root, boolean settled) {}
+
+  /** A summary, the node that is believed to hold it, and its depth as far as is known. */
+  record Located(NodeId node, SummaryKey key, int depth) {}
+}

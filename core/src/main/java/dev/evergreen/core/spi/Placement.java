@@ -1,0 +1,26 @@
+package dev.evergreen.core.spi;
+
+/** Which node hosts which grain. */
+public interface Placement {
+
+  /**
+   * The node that is believed to host a grain; a hint that may be outdated. Never blocks.
+   *
+   * @throws dev.evergreen.core.NotStartedException if no node is known that might host it
+   */
+  NodeId locate(GrainId grain);
+
+  /** Whether this node hosts the grain now, by the authority of the engine. Never blocks. */
+  boolean isHere(GrainId grain);
+
+  /** Says that {@code node} answered that it does not host {@code grain}: the hint was wrong. */
+  void notThere(GrainId grain, NodeId node);
+
+  /**
+   * Whether no other node can have been given what this one hosts before this was called. What was
+   * saved before is seen by all later activations then, and may be acknowledged; a node that was
+   * paused, or is cut off from most others, learns here that it cannot know. May block, until the
+   * others have confirmed it or the node has stopped, for some seconds at most.
+   */
+  boolean confirmed();
+}

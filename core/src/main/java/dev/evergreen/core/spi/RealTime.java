@@ -1,0 +1,156 @@
+package dev.evergreen.core.spi;
+
+import java.time.Instant;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+
+/** The real clock and virtual threads, for engines in production. Close it with its node. */
+public final class RealTime implements Clock, Threads, AutoCloseable {
+
+  /** Waits of at least this are long. */
+  private static final long LONG_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** Waits of at least this, more than a lifetime, have no end. */
+  private static final long ENDLESS_NANOS = Long.MAX_VALUE / 2;
+
+  /** How often it is looked whether long waits are over; they may last longer by this. */
+  private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+
+  private final ScheduledThreadPoolExecutor timers;
+  private final Map<Thread, Long> longWaits = new ConcurrentHashMap<>(); // and when they end
+  private final AtomicBoolean ticking = new AtomicBoolean();
+  private volatile boolean closed;
+
+  private RealTime() {
+    timers =
+        new ScheduledThreadPoolExecutor(
+            1, Thread.ofPlatform().name("evergreen-timer").daemon().factory());
+    timers.setRemoveOnCancelPolicy(true);
+    timers.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    timers.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+  }
+
+  /** Starts a timer thread. */
+  public static RealTime create() {
+    return new RealTime();
+  }
+
+  @Override
+  public long nanos() {
+    return System.nanoTime();
+  }
+
+  @Override
+  public Instant now() {
+    return Instant.now();
+  }
+
+  @Override
+  public Cancellable after(long delayNanos, Runnable task) {
+    var scheduled = timers.schedule(task, delayNanos, TimeUnit.NANOSECONDS);
+    return () -> scheduled.cancel(false);
+  }
+
+  @Override
+  public Thread start(Runnable task) {
+    return Thread.startVirtualThread(task);
+  }
+
+  @Override
+  public void park() {
+    letOthersRun();
+    LockSupport.park(this);
+  }
+
+  /**
+   * {@inheritDoc}
+   *
+   * <p>Long waits are limits of waiting for something that nearly always comes first. A timer of
+   * its own for each would cost more than the rest of the wait: where few wait, setting one wakes
+   * the thread of the timers.
+   *
+   * <p>Who sets a timer may wait for a lock meanwhile, and that takes the permit of whoever unparks
+   * it in this moment. So the thread that set one does not park: its caller looks again.
+   */
+  @Override
+  public void parkNanos(long nanos) {
+    letOthersRun();
+    parkNanosForOthers(nanos);
+  }
+
+  @Override
+  public void parkNanosForOthers(long nanos) {
+    if (nanos < LONG_NANOS) {
+      LockSupport.parkNanos(this, nanos);
+    } else if (nanos < ENDLESS_NANOS) {
+      parkLong(nanos);
+    } else {
+      LockSupport.park(this);
+    }
+  }
+
+  private void parkLong(long nanos) {
+    var self = Thread.currentThread();
+    longWaits.put(self, System.nanoTime() + nanos);
+    try {
+      if (closed) {
+        LockSupport.parkNanos(this, nanos);
+      } else if (!tickLater()) {
+        LockSupport.park(this);
+      }
+    } finally {
+      longWaits.remove(self);
+    }
+  }
+
+  /** Returns whether a timer was set for it; else there is one. */
+  private boolean tickLater() {
+    if (ticking.get() || !ticking.compareAndSet(false, true)) {
+      return false;
+    }
+    var _ = timers.schedule(this::tick, TICK_NANOS, TimeUnit.NANOSECONDS);
+    return true;
+  }
+
+  private void tick() {
+    long now = System.nanoTime();
+    longWaits.forEach(
+        (thread, end) -> {
+          if (now - end >= 0) {
+            LockSupport.unpark(thread);
+          }
+        });
+    ticking.set(false);
+    if (!longWaits.isEmpty()) {
+      var _ = tickLater();
+    }
+  }
+
+  /**
+   * What a virtual thread waits for is often done by another one that is next in the queue. Then
+   * its permit is there after one yield, and neither a timer is set nor a thread resumed.
+   */
+  @SuppressWarnings("ThreadPriorityCheck") // nothing relies on it: the caller parks afterwards
+  private static void letOthersRun() {
+    if (Thread.currentThread().isVirtual()) {
+      Thread.yield();
+    }
+  }
+
+  @Override
+  public void unpark(Thread thread) {
+    LockSupport.unpark(thread);
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    timers.shutdown();
+    longWaits.keySet().forEach(LockSupport::unpark); // from now on each has a timer of its own
+  }
+}

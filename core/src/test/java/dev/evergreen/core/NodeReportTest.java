@@ -1,0 +1,186 @@
+package dev.evergreen.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.codec.Codec;
+import dev.evergreen.codec.Limits;
+import dev.evergreen.core.TestGrains.Cell;
+import dev.evergreen.core.TestGrains.Gate;
+import dev.evergreen.core.TestGrains.Sum;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.RevisionConflictException;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+final class NodeReportTest {
+
+  /** Loads nothing and saves nothing. */
+  private static final class FailingStorage implements Storage {
+    private volatile RuntimeException failure;
+
+    FailingStorage(RuntimeException failure) {
+      this.failure = failure;
+    }
+
+    @Override
+    public Optional<Stored> load(GrainId grain) {
+      return Optional.empty();
+    }
+
+    @Override
+    public long save(GrainId grain, long expected, byte[] state) {
+      throw failure;
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  @Test
+  void countsCallsByTheirEnd() {
+    try (var node = TestGrains.node().start()) {
+      var cell = node.grains().get(Cell.class, "a");
+      cell.set("x");
+      cell.text();
+      assertThrows(IllegalArgumentException.class, () -> cell.setAndThrow("y"));
+      var gate = node.grains().withTimeout(Duration.ofMillis(20)).get(Gate.class, "g");
+      TestGrains.GateGrain.shut();
+      try {
+        assertThrows(GrainTimeoutException.class, gate::readWhenOpen);
+      } finally {
+        TestGrains.GateGrain.open.countDown();
+      }
+      var calls = node.report().calls();
+      assertEquals(4, calls.ended());
+      assertEquals(1, calls.failed());
+      assertEquals(1, calls.timedOut());
+      assertEquals(0, calls.refused());
+      assertTrue(calls.time().longest().toMillis() >= 20, calls.toString());
+    }
+  }
+
+  @Test
+  void namesWhatIsActiveAndWhatRunsMostOften() throws Exception {
+    try (var node = TestGrains.node().start();
+        var sum = node.reactive(() -> node.grains().get(Sum.class, "s").joined(List.of("a", "b")));
+        var tracker = sum.tracker()) {
+      var a = node.grains().get(Cell.class, "a");
+      tracker.next(TestGrains.SOON);
+      for (int i = 0; i < 5; i++) {
+        a.set("text " + i);
+        tracker.next(TestGrains.SOON);
+      }
+      var report = node.report();
+      assertEquals(Map.of("Cell", 2, "Sum", 1), report.activations());
+      assertEquals(3, report.counts().summaries());
+      assertEquals(3, report.hottest().size());
+      var hottest = report.hottest().getFirst();
+      assertEquals(6, hottest.runs(), report.hottest().toString());
+      assertEquals(1, report.hottest().getLast().runs());
+      assertEquals("b", report.hottest().getLast().key());
+      var joined =
+          report.hottest().stream().filter(s -> s.operation().equals("joined")).findFirst();
+      assertEquals("[a, b]", joined.orElseThrow().arguments());
+      assertEquals(1, joined.orElseThrow().subscribers());
+      assertEquals(1, joined.orElseThrow().readers());
+      assertEquals(1 + 6 + 6 + 6, report.computing().runs());
+      assertEquals(1 + 6 + 6, report.pushes().here());
+      assertEquals(5, report.saving().saves());
+      assertEquals(2, report.saving().loads());
+      assertEquals(new NodeReport.Life(3, 0, 0), report.life());
+    }
+  }
+
+  @Test
+  void namesTwentySummariesAtMostAndShortensLongTexts() throws Exception {
+    try (var node = TestGrains.node().start()) {
+      var cells = IntStream.range(0, 30).mapToObj(i -> "c" + i).toList();
+      try (var sum = node.reactive(() -> node.grains().get(Sum.class, "s").joined(cells));
+          var tracker = sum.tracker()) {
+        tracker.next(TestGrains.SOON);
+        node.grains().get(Cell.class, "c7").set("x");
+        tracker.next(TestGrains.SOON);
+        var report = node.report();
+        assertEquals(31, report.counts().summaries());
+        assertEquals(NodeReport.HOTTEST, report.hottest().size());
+        assertEquals(
+            List.of(2L, 2L, 1L),
+            report.hottest().stream().limit(3).map(NodeReport.HotSummary::runs).toList());
+        for (var hot : report.hottest()) {
+          assertTrue(hot.arguments().length() <= 120, hot.arguments());
+        }
+      }
+    }
+  }
+
+  @Test
+  void saysWhetherTheNodeTakesCalls() {
+    var node = TestGrains.node().start();
+    assertTrue(node.report().serving());
+    node.close();
+    assertFalse(node.report().serving());
+    assertEquals(0, node.report().counts().activations());
+  }
+
+  @Test
+  void isAValueThatCanBeSent() throws Exception {
+    var type = Codec.create(new Limits(100_000, Limits.DEFAULT.maxDepth())).of(NodeReport.class);
+    try (var node = TestGrains.node().start();
+        var sum = node.reactive(() -> node.grains().get(Cell.class, "s").text());
+        var tracker = sum.tracker()) {
+      tracker.next(TestGrains.SOON);
+      var report = node.report();
+      assertEquals(report, type.decode(type.encode(report)));
+    }
+  }
+
+  @Test
+  void countsWhatGoesBetweenNodes() throws Exception {
+    var host = WiredNodes.id("host");
+    try (var nodes = new WiredNodes(host)) {
+      var there = nodes.start(host, WiredNodes.quick());
+      var here =
+          nodes.start(
+              WiredNodes.id("edge"), WiredNodes.quick().withRenewEvery(Duration.ofMillis(50)));
+      var cell = here.grains().get(Cell.class, "a");
+      try (var text = here.reactive(cell::text);
+          var tracker = text.tracker()) {
+        tracker.next(TestGrains.SOON);
+        cell.set("x");
+        tracker.next(TestGrains.SOON);
+        WiredNodes.await("a renewal", () -> here.report().subscribing().renewed() > 0);
+        WiredNodes.await("acknowledgements", () -> there.report().pushes().acknowledged() == 2);
+      }
+      assertEquals(2, there.report().pushes().sent());
+      assertEquals(2, here.report().pushes().received());
+      assertEquals(1, there.report().calls().served());
+      assertEquals(1, here.report().calls().ended());
+      assertEquals(1, here.report().subscribing().begun());
+      assertEquals(Map.of("edge", 0), there.report().queues().outboxes());
+    }
+  }
+
+  @Test
+  void tellsConflictsFromOtherFailuresOfTheStorage() {
+    var storage = new FailingStorage(new RevisionConflictException("another has saved"));
+    try (var node = TestGrains.node().storage(storage).start()) {
+      var cell = node.grains().get(Cell.class, "a");
+      assertThrows(StateNotSavedException.class, () -> cell.set("x"));
+      storage.failure = new StorageException("it is broken");
+      assertThrows(StateNotSavedException.class, () -> cell.set("x"));
+      var saving = node.report().saving();
+      assertEquals(1, saving.conflicts());
+      assertEquals(1, saving.failures());
+      assertEquals(0, saving.saves());
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package dev.evergreen.core;
+
+import static dev.evergreen.core.TestGrains.assertNames;
+import static dev.evergreen.core.WiredNodes.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.evergreen.core.TestGrains.Cell;
+import dev.evergreen.core.TestGrains.Sum;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Links that refuse large messages: whoever waits for one learns of it at once. */
+@Timeout(60)
+class TooLargeMessagesTest {
+
+  private static final NodeId A = WiredNodes.id("a");
+  private static final NodeId B = WiredNodes.id("b");
+  private static final int LIMIT = 2_000;
+  private static final String LARGE = "x".repeat(LIMIT);
+
+  private final AtomicInteger batches = new AtomicInteger();
+  private final WiredNodes wired = new WiredNodes(B);
+  private final NodeRuntime a = start(A);
+  private final NodeRuntime b = start(B);
+
+  private NodeRuntime start(NodeId self) {
+    wired.wire =
+        (from, to, message) -> {
+          if (size(message) > LIMIT) {
+            throw new IllegalArgumentException("a message of more than " + LIMIT + " bytes");
+          }
+          if (message instanceof Message.Subscribe subscribe
+              && subscribe.subscriptions().size() > 1) {
+            batches.incrementAndGet();
+          }
+          wired.deliver(from, to, message);
+        };
+    return wired.start(
+        self, WiredNodes.quick().withMaxBatchBytes(500).withCallTimeout(Duration.ofHours(1)));
+  }
+
+  private static int size(Message message) {
+    return switch (message) {
+      case Message.Call call -> call.arguments().length;
+      case Message.Reply reply -> size(reply.answer());
+      case Message.Push push -> push.updates().stream().mapToInt(u -> size(u.outcome())).sum();
+      case Message.Subscribe subscribe -> size(subscribe.subscriptions());
+      case Message.Unsubscribe unsubscribe -> size(unsubscribe.subscriptions());
+      default -> 0;
+    };
+  }
+
+  private static int size(Message.Answer answer) {
+    return answer instanceof Message.Answer.Returned(var value) ? value.length : 0;
+  }
+
+  private static int size(List<Message.Subscription> subscriptions) {
+    return subscriptions.stream().mapToInt(s -> s.key().arguments().length + 200).sum();
+  }
+
+  @AfterEach
+  void stop() {
+    wired.close();
+  }
+
+  private static Cell cell(Node node) {
+    return node.grains().get(Cell.class, "c");
+  }
+
+  @Test
+  void aCallWithTooLargeArgumentsFailsAtOnceAndSaysWhich() {
+    var thrown = assertThrows(ValueTooLargeException.class, () -> cell(a).set(LARGE));
+    assertNames(thrown, "Cell/c.set");
+    assertNames(thrown, "arguments");
+    assertEquals("", cell(a).text());
+  }
+
+  @Test
+  void aCallWithATooLargeAnswerFailsAtOnce() {
+    cell(b).set(LARGE);
+    assertNames(assertThrows(ValueTooLargeException.class, () -> cell(a).text()), "answer");
+    assertEquals(LIMIT, cell(a).length());
+  }
+
+  @Test
+  void aComputationOfATooLargeResultEndsInAnErrorAndRecovers() {
+    try (var computation = a.reactive(() -> cell(a).text());
+        var tracker = computation.tracker()) {
+      assertEquals("", tracker.next(TestGrains.SOON));
+      cell(b).set(LARGE);
+      var thrown = assertThrows(ValueTooLargeException.class, () -> tracker.next(TestGrains.SOON));
+      assertNames(thrown, "text()");
+      cell(b).set("small");
+      assertEquals("small", tracker.next(TestGrains.SOON));
+    }
+  }
+
+  @Test
+  void aComputationWithTooLargeArgumentsEndsInAnError() {
+    try (var computation = a.reactive(() -> a.grains().get(Sum.class, "s").joined(List.of(LARGE)));
+        var tracker = computation.tracker()) {
+      assertThrows(ValueTooLargeException.class, () -> tracker.next(TestGrains.SOON));
+    }
+  }
+
+  @Test
+  void subscriptionsThatAreTooManyForOneMessageGoAndEndInSeveral() {
+    int cells = 30;
+    var settings = WiredNodes.quick().withRenewEvery(Duration.ofMillis(50));
+    var c = wired.start(WiredNodes.id("c"), settings);
+    try (var computation =
+        c.reactive(
+            () ->
+                IntStream.range(0, cells)
+                    .map(i -> c.grains().get(Cell.class, "c" + i).length())
+                    .sum())) {
+      var tracker = computation.tracker();
+      assertEquals(0, tracker.next(TestGrains.SOON));
+      await("several renewals in one message", () -> batches.get() >= 3);
+      b.grains().get(Cell.class, "c7").set("seven");
+      assertEquals(5, tracker.next(TestGrains.SOON));
+    }
+    await("all subscriptions to end", () -> b.counts().subscriptions() == 0);
+    assertEquals(List.of(), wired.escaped());
+  }
+}

@@ -1,0 +1,199 @@
+package dev.evergreen.core;
+
+import static org.junit.jupiter.api.Assertions.fail;
+
+import dev.evergreen.core.spi.Engine;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.Placement;
+import dev.evergreen.core.spi.RealTime;
+import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.spi.Threads;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.random.RandomGenerator;
+
+/**
+ * Nodes on real threads in one process. A message is delivered by the thread that sends it, and
+ * what a node asks of its world can be hooked, so that a test can hold one thread at a known place
+ * while another goes on.
+ */
+final class WiredNodes implements AutoCloseable {
+
+  /** What becomes of a message. */
+  interface Wire {
+    void send(NodeId from, NodeId to, Message message);
+  }
+
+  private static final long PATIENCE_NANOS = 20_000_000_000L;
+
+  private final RealTime time = RealTime.create();
+  private final MemoryStorage storage = new MemoryStorage();
+  private final Map<NodeId, NodeRuntime> nodes = new ConcurrentHashMap<>();
+  private final AtomicInteger alive = new AtomicInteger();
+  private final List<Throwable> escaped = new CopyOnWriteArrayList<>();
+
+  /** Which node hosts a grain; hooks may do more before they answer. */
+  volatile Function<GrainId, NodeId> hosts;
+
+  /** Called whenever a node asks whether it hosts a grain, after the answer is known. */
+  volatile Runnable whenAsked = () -> {};
+
+  volatile Wire wire = this::deliver;
+
+  /** Whether there is a connection to a node. */
+  volatile Predicate<NodeId> connected = node -> true;
+
+  /** Whether the others confirm that a node still belongs to them. */
+  volatile boolean confirmed = true;
+
+  WiredNodes(NodeId host) {
+    hosts = grain -> host;
+  }
+
+  static NodeId id(String name) {
+    return new NodeId(name, 1);
+  }
+
+  /** Starts a node. */
+  NodeRuntime start(NodeId self, NodeSettings settings, GrainTypes types) {
+    var engine =
+        new Engine(
+            self,
+            time,
+            new CountingThreads(),
+            (to, message) -> {
+              boolean leaves = connected.test(to);
+              if (leaves) {
+                wire.send(self, to, message);
+              }
+              return leaves;
+            },
+            new HookedPlacement(self),
+            storage,
+            (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
+    var node = new NodeRuntime(engine, types, settings);
+    nodes.put(self, node);
+    return node;
+  }
+
+  /** Starts a node with the test grains. */
+  NodeRuntime start(NodeId self, NodeSettings settings) {
+    return start(self, settings, TestGrains.types());
+  }
+
+  void deliver(NodeId from, NodeId to, Message message) {
+    var node = nodes.get(to);
+    if (node != null) {
+      node.receive(from, message);
+    }
+  }
+
+  /** What ended threads of the nodes. */
+  List<Throwable> escaped() {
+    return escaped;
+  }
+
+  /** Waits until no thread of the nodes is alive. */
+  void awaitNoThreads() {
+    await("the end of all threads", () -> alive.get() == 0);
+  }
+
+  static void await(String what, BooleanSupplier event) {
+    long deadline = System.nanoTime() + PATIENCE_NANOS;
+    while (!event.getAsBoolean()) {
+      if (System.nanoTime() - deadline > 0) {
+        fail("waited in vain for " + what);
+      }
+      LockSupport.parkNanos(1_000_000);
+    }
+  }
+
+  static CallKey key(NodeRuntime node, Class<?> type, String key, String signature) {
+    var model = node.model(type);
+    return node.callKey(new SummaryKey(model.id(key), signature, new byte[0]));
+  }
+
+  @Override
+  public void close() {
+    nodes.values().forEach(node -> node.fence("the test has ended"));
+    time.close();
+  }
+
+  static NodeSettings quick() {
+    return NodeSettings.DEFAULT
+        .withCacheGrace(Duration.ofMillis(1))
+        .withCallTimeout(Duration.ofSeconds(10));
+  }
+
+  private final class HookedPlacement implements Placement {
+    private final NodeId self;
+
+    HookedPlacement(NodeId self) {
+      this.self = self;
+    }
+
+    @Override
+    public NodeId locate(GrainId grain) {
+      return hosts.apply(grain);
+    }
+
+    @Override
+    public boolean isHere(GrainId grain) {
+      boolean here = hosts.apply(grain).equals(self);
+      whenAsked.run();
+      return here;
+    }
+
+    @Override
+    public void notThere(GrainId grain, NodeId node) {}
+
+    @Override
+    public boolean confirmed() {
+      return confirmed;
+    }
+  }
+
+  private final class CountingThreads implements Threads {
+    @Override
+    public Thread start(Runnable task) {
+      alive.incrementAndGet();
+      return time.start(
+          () -> {
+            try {
+              task.run();
+            } catch (Throwable t) {
+              escaped.add(t);
+            } finally {
+              alive.decrementAndGet();
+            }
+          });
+    }
+
+    @Override
+    public void park() {
+      time.park();
+    }
+
+    @Override
+    public void parkNanos(long nanos) {
+      time.parkNanos(nanos);
+    }
+
+    @Override
+    public void unpark(Thread thread) {
+      time.unpark(thread);
+    }
+  }
+}

@@ -1,0 +1,192 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.ActivationException;
+import dev.evergreen.core.CycleException;
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.InvalidGrainException;
+import dev.evergreen.core.NotStartedException;
+import dev.evergreen.core.ReadOnlyViolationException;
+import dev.evergreen.core.spi.GrainId;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.function.LongSupplier;
+import java.util.function.LongUnaryOperator;
+
+/**
+ * What the grains and clients of a run share outside of the runtime under test: randomness, the
+ * outside world, and the records that the properties are judged by.
+ */
+final class App {
+
+  private final Scheduler scheduler;
+  private final SimStorage storage;
+  private final Scenario scenario;
+  private final SplittableRandom random;
+  private final WriteLog writes;
+  private final Wiring wiring;
+  private final Map<String, Long> meters = new TreeMap<>();
+  private final Map<String, List<Runnable>> meterMarks = new TreeMap<>();
+  private final Map<String, Integer> executions = new TreeMap<>();
+  private final Map<Long, LongUnaryOperator> effects = new TreeMap<>();
+  private long actions;
+  private long executed;
+
+  App(Scheduler scheduler, SimStorage storage, Scenario scenario, SplittableRandom random) {
+    this.scheduler = scheduler;
+    this.storage = storage;
+    this.scenario = scenario;
+    this.random = random;
+    this.writes = new WriteLog(this::violation);
+    this.wiring = new Wiring(scenario, random.split());
+  }
+
+  /** The grain types of this application, for one node. */
+  GrainTypes types() {
+    return GrainTypes.create()
+        .<String, Cell>add(Cell.class, context -> new CellGrain(context, this))
+        .<Long, Formula>add(Formula.class, context -> new FormulaGrain(context, this))
+        .<Courier.Key, Courier>add(Courier.class, context -> new CourierGrain(context, this))
+        .<String, Meter>add(Meter.class, context -> new MeterGrain(context, this));
+  }
+
+  Scenario scenario() {
+    return scenario;
+  }
+
+  Scheduler scheduler() {
+    return scheduler;
+  }
+
+  SplittableRandom random() {
+    return random;
+  }
+
+  Wiring wiring() {
+    return wiring;
+  }
+
+  WriteLog writes() {
+    return writes;
+  }
+
+  /** A number for an action that writes; it leaves room for two more inside of it. */
+  long nextAction() {
+    return actions += 10;
+  }
+
+  void trace(String where, String what) {
+    scheduler.trace().add(scheduler.now(), where, what);
+  }
+
+  // What grains report
+
+  /** Notes the execution of a read-only operation. */
+  void executed(String grain) {
+    executed++;
+    executions.merge(grain, 1, Integer::sum);
+  }
+
+  /** How many read-only operations were executed, those of the checks not counted. */
+  long executions() {
+    return executed;
+  }
+
+  /** As {@link #executions()}, by grain; a copy. */
+  Map<String, Integer> executionsByGrain() {
+    return new TreeMap<>(executions);
+  }
+
+  /** A place in the application's code where others may run. */
+  void noise() {
+    if (random.nextInt(4) == 0) {
+      scheduler.interleave();
+    }
+  }
+
+  /** Checks what an audited operation of a grain has returned, and returns it. */
+  Audit check(Audit audit, GrainId grain) {
+    if (audit.first() != audit.last()) {
+      violation("2: a result of " + grain + " was computed from two states of it: " + audit);
+    }
+    if (audit.last() > storage.saves(grain)) {
+      violation(
+          "2: a result of "
+              + grain
+              + " was computed from a state that was never saved: "
+              + audit
+              + ", but there were "
+              + storage.saves(grain)
+              + " saves");
+    }
+    return audit;
+  }
+
+  /** Runs a write and notes what came of it. */
+  long write(String grain, long action, LongSupplier call) {
+    writes.begun(action, grain);
+    try {
+      long version = call.getAsLong();
+      writes.acknowledged(action, version);
+      trace("app", "action " + action + " made version " + version + " of " + grain);
+      return version;
+    } catch (RuntimeException e) {
+      if (isRefusal(e)) {
+        writes.refused(action);
+      }
+      trace("app", "action " + action + " on " + grain + ": " + Seen.failure(e));
+      throw e;
+    }
+  }
+
+  /** Whether an operation that failed so has certainly changed nothing. */
+  private static boolean isRefusal(RuntimeException e) {
+    return e instanceof NotStartedException
+        || e instanceof CycleException
+        || e instanceof ReadOnlyViolationException
+        || e instanceof InvalidGrainException
+        || e instanceof ActivationException
+        || e instanceof Refused;
+  }
+
+  /** Notes what an action does to a cell's value. */
+  void effect(long action, LongUnaryOperator effect) {
+    effects.put(action, effect);
+  }
+
+  /** The value of a cell that consists of these actions. */
+  long replay(List<Long> applied) {
+    long value = 0;
+    for (long action : applied) {
+      value = Math.floorMod(effects.getOrDefault(action, v -> v).applyAsLong(value), Cell.LIMIT);
+    }
+    return value;
+  }
+
+  // The outside world
+
+  long meter(String key) {
+    return meters.getOrDefault(key, 0L);
+  }
+
+  /** Registers how an activation is told that its meter has changed. */
+  void onMeterChange(String key, Runnable mark) {
+    meterMarks.computeIfAbsent(key, any -> new ArrayList<>()).add(mark);
+  }
+
+  /** Changes a meter, then tells all activations, those that are gone as well. */
+  void changeMeter(String key, long value) {
+    trace("app", "meter " + key + " = " + value);
+    meters.put(key, value);
+    List.copyOf(meterMarks.getOrDefault(key, List.of())).forEach(Runnable::run);
+  }
+
+  /** Fails the run. */
+  SimulationFailure violation(String what) {
+    var failure = new SimulationFailure("violated " + what);
+    scheduler.fail(failure);
+    throw failure;
+  }
+}

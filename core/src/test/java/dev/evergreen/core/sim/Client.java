@@ -1,0 +1,191 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.Grains;
+import dev.evergreen.core.spi.GrainId;
+import java.time.Duration;
+import java.util.List;
+
+/** A thread of a node, outside of grains, that calls them at random. */
+final class Client {
+
+  private final App app;
+  private final SimNode node;
+  private final Grains grains;
+
+  Client(App app, SimNode node) {
+    this.app = app;
+    this.node = node;
+    this.grains = node.engine().grains();
+  }
+
+  /** Does all that the scenario has for a client. */
+  void run() {
+    for (int i = 0; i < app.scenario().actions(); i++) {
+      app.scheduler().sleep(app.random().nextLong(app.scenario().thinkNanos() + 1));
+      act();
+    }
+  }
+
+  /** One random action; its failure is noted, not thrown. */
+  private void act() {
+    try {
+      actOn(app.random().nextInt(100));
+    } catch (SimulationFailure e) {
+      throw e;
+    } catch (RuntimeException e) {
+      app.trace(node.toString(), "a client's action fails: " + Seen.failure(e));
+    } finally {
+      // Clients are interrupted now and then; the next action shall work again.
+      Thread.interrupted();
+    }
+  }
+
+  private void actOn(int choice) {
+    if (choice < 40) {
+      writeCell(app.wiring().cell());
+    } else if (choice < 43) {
+      cell(app.wiring().cell()).touch();
+    } else if (choice < 45) {
+      retire(app.wiring().cell());
+    } else if (choice < 50) {
+      failOnCell(app.wiring().cell());
+    } else if (choice < 65) {
+      rewire(app.wiring().formula());
+    } else if (choice < 70) {
+      store(app.wiring().formula());
+    } else if (choice < 82) {
+      courier();
+    } else if (choice < 90) {
+      meter();
+    } else {
+      read();
+    }
+  }
+
+  private void retire(String key) {
+    if (app.scenario().profile().retires()) {
+      cell(key).retire();
+    }
+  }
+
+  /** Changes a cell. */
+  void writeCell(String key) {
+    long action = app.nextAction();
+    long number = app.random().nextLong(Cell.LIMIT);
+    boolean adds = app.random().nextBoolean();
+    app.trace(node.toString(), "action " + action + ": " + (adds ? "add " : "set ") + key);
+    app.write(
+        "Cell/" + key,
+        action,
+        () -> adds ? cell(key).add(action, number) : cell(key).set(action, number));
+  }
+
+  private void failOnCell(String key) {
+    long action = app.nextAction();
+    app.trace(node.toString(), "action " + action + ": fail on " + key);
+    app.write(
+        "Cell/" + key,
+        action,
+        () -> {
+          cell(key).changeAndFail(action);
+          throw app.violation("3: an operation of " + key + " that throws has returned");
+        });
+  }
+
+  /** Changes a formula. */
+  void rewire(long key) {
+    long action = app.nextAction();
+    var program = app.wiring().program(key);
+    app.trace(node.toString(), "action " + action + ": rewire " + key + " to " + program);
+    app.write("Formula/" + key, action, () -> formula(key).rewire(action, program));
+  }
+
+  private void store(long key) {
+    long action = app.nextAction();
+    var cell = app.wiring().cell();
+    app.trace(node.toString(), "action " + action + ": store " + key + " in " + cell);
+    app.write("Formula/" + key, action, () -> formula(key).store(action, cell));
+  }
+
+  private void courier() {
+    var keys = app.wiring().couriers();
+    if (keys.isEmpty()) {
+      return;
+    }
+    var key = keys.get(app.random().nextInt(keys.size()));
+    var courier = grains.get(Courier.class, key);
+    switch (app.random().nextInt(6)) {
+      case 0 ->
+          courier.tick(
+              app.random().nextInt(1, 5), Duration.ofMillis(app.random().nextInt(1, 2_000)));
+      case 1 -> courier.watch(app.wiring().read());
+      case 2 -> courier.watched();
+      case 3 -> relay(key, courier);
+      default -> move(key, courier);
+    }
+  }
+
+  private void move(Courier.Key key, Courier courier) {
+    long action = app.nextAction();
+    var from = app.wiring().cell();
+    var to = app.wiring().cell();
+    app.trace(node.toString(), "action " + action + ": move from " + from + " to " + to);
+    app.write(
+        "Courier/" + key.name() + key.number(), action, () -> courier.move(action, from, to, 1));
+  }
+
+  /** A chain of calls that comes back to where it was. */
+  private void relay(Courier.Key key, Courier courier) {
+    var keys = app.wiring().couriers();
+    courier.relay(List.of(keys.get(app.random().nextInt(keys.size())), key));
+    app.violation("3: a chain of calls has come back to " + key + " and has returned");
+  }
+
+  private void meter() {
+    var keys = app.wiring().meters();
+    if (!keys.isEmpty()) {
+      app.changeMeter(keys.get(app.random().nextInt(keys.size())), app.random().nextLong(5));
+    }
+  }
+
+  private void read() {
+    if (app.random().nextBoolean()) {
+      readVersion(app.wiring().cell());
+    } else {
+      new LiveReader(app, withSomeTimeout(), false).read(app.wiring().read());
+    }
+  }
+
+  private Grains withSomeTimeout() {
+    return app.random().nextBoolean()
+        ? grains
+        : grains.withTimeout(Duration.ofMillis(app.random().nextInt(1, 200)));
+  }
+
+  /**
+   * A plain read must know of every write that was acknowledged before it began, but on a node that
+   * the others give up.
+   */
+  private void readVersion(String key) {
+    long known = app.writes().knownVersion("Cell/" + key);
+    var audit = app.check(cell(key).audit(), new GrainId("Cell", key));
+    if (audit.first() < known && !node.doomed()) {
+      app.violation(
+          "3: a call of cell "
+              + key
+              + " sees version "
+              + audit.first()
+              + ", but version "
+              + known
+              + " was acknowledged before it began");
+    }
+  }
+
+  private Cell cell(String key) {
+    return grains.get(Cell.class, key);
+  }
+
+  private Formula formula(long key) {
+    return grains.get(Formula.class, key);
+  }
+}

@@ -1,0 +1,127 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainTimer;
+import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.Result;
+import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.State;
+import java.time.Duration;
+import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+final class CourierGrain implements Courier {
+
+  private final GrainContext<Key> context;
+  private final App app;
+  private final State<Contents> state;
+  private int timers;
+  private @Nullable ReactiveComputation<Long> computation;
+  private @Nullable ResultTracker<Long> tracker;
+  private List<Watched> latest = List.of();
+
+  CourierGrain(GrainContext<Key> context, App app) {
+    this.context = context;
+    this.app = app;
+    this.state = context.state(Contents.class, Contents.EMPTY);
+  }
+
+  @Override
+  public long ticks() {
+    app.executed(toString());
+    app.noise();
+    return state.get().ticks();
+  }
+
+  @Override
+  public Contents contents() {
+    return state.get();
+  }
+
+  @Override
+  public long move(long action, String from, String to, long amount) {
+    app.write("Cell/" + from, action + 1, () -> cell(from).add(action + 1, -amount));
+    app.write("Cell/" + to, action + 2, () -> cell(to).add(action + 2, amount));
+    var now = state.get();
+    state.set(new Contents(now.ticks(), now.version() + 1, Lists.append(now.applied(), action)));
+    return now.version() + 1;
+  }
+
+  private Cell cell(String key) {
+    return context.grains().get(Cell.class, key);
+  }
+
+  @Override
+  public void relay(List<Key> path) {
+    app.noise();
+    if (!path.isEmpty()) {
+      context.grains().get(Courier.class, path.getFirst()).relay(path.subList(1, path.size()));
+    }
+  }
+
+  @Override
+  public void tick(int times, Duration period) {
+    new Ticking(times).start(period);
+  }
+
+  /** A timer that ends itself. */
+  private final class Ticking {
+    private int left;
+    private @Nullable GrainTimer timer;
+
+    Ticking(int times) {
+      left = times;
+    }
+
+    void start(Duration period) {
+      timer = context.timer("tick-" + ++timers, period, period, this::run);
+    }
+
+    private void run() {
+      if (--left <= 0 && timer != null) {
+        timer.cancel();
+      }
+      var now = state.get();
+      app.noise();
+      state.set(new Contents(now.ticks() + 1, now.version() + 1, now.applied()));
+    }
+  }
+
+  @Override
+  public void watch(Ref ref) {
+    unwatch();
+    var reader = new LiveReader(app, context.grains(), true);
+    computation = context.reactive(() -> reader.read(ref));
+    tracker = computation.tracker();
+    latest = List.of(new Watched(ref, ""));
+  }
+
+  @Override
+  public void unwatch() {
+    if (computation != null) {
+      computation.close();
+    }
+    computation = null;
+    tracker = null;
+    latest = List.of();
+  }
+
+  @Override
+  public List<Watched> watched() {
+    if (tracker != null) {
+      Optional<Result<Long>> next = tracker.poll(Duration.ZERO);
+      while (next.isPresent()) {
+        var text = Seen.of(next.get()).text();
+        latest = latest.stream().map(watched -> new Watched(watched.ref(), text)).toList();
+        next = tracker.poll(Duration.ZERO);
+      }
+    }
+    return latest;
+  }
+
+  @Override
+  public String toString() {
+    return "Courier/" + context.key().name() + context.key().number();
+  }
+}

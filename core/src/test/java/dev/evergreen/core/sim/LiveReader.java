@@ -1,0 +1,49 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.Grains;
+import dev.evergreen.core.Parallel;
+import dev.evergreen.core.spi.GrainId;
+import java.util.List;
+
+/**
+ * Reads grains.
+ *
+ * @param parallel whether to read several at the same time; only inside of grains and computations,
+ *     elsewhere that takes threads which the simulation does not know
+ */
+record LiveReader(App app, Grains grains, boolean parallel) implements Reader {
+
+  @Override
+  public long read(Ref ref) {
+    return switch (ref) {
+      case Ref.OfCell(var key, var aspect) -> readCell(key, aspect);
+      case Ref.OfFormula(long key, int argument, var aspect) -> readFormula(key, argument, aspect);
+      case Ref.OfMeter(var key) -> grains.get(Meter.class, key).reading();
+      case Ref.OfCourier(var key) -> grains.get(Courier.class, key).ticks();
+    };
+  }
+
+  private long readCell(String key, Ref.Aspect aspect) {
+    var cell = grains.get(Cell.class, key);
+    return switch (aspect) {
+      case VALUE -> cell.value();
+      case PARITY -> cell.parity();
+      case AUDITED -> app.check(cell.audit(), new GrainId("Cell", key)).value();
+    };
+  }
+
+  private long readFormula(long key, int argument, Ref.Aspect aspect) {
+    var formula = grains.get(Formula.class, key);
+    return switch (aspect) {
+      case VALUE -> formula.value(argument);
+      case PARITY -> formula.parity(argument);
+      case AUDITED ->
+          app.check(formula.audit(argument), new GrainId("Formula", Long.toString(key))).value();
+    };
+  }
+
+  @Override
+  public List<Long> readAll(List<Ref> refs) {
+    return parallel ? Parallel.map(refs, this::read) : refs.stream().map(this::read).toList();
+  }
+}

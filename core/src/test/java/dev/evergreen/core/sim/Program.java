@@ -1,0 +1,54 @@
+package dev.evergreen.core.sim;
+
+import java.util.List;
+
+/** Runs a formula's program. */
+final class Program {
+
+  private static final long LIMIT = 1_000;
+
+  private Program() {}
+
+  /**
+   * The program's result.
+   *
+   * @param self the formula that it belongs to
+   */
+  static long run(List<Step> program, long self, int argument, Reader reader) {
+    long sum = argument;
+    for (int i = 0; i < program.size(); i++) {
+      switch (program.get(i)) {
+        case Step.Add(var ref) -> sum += reader.read(ref);
+        case Step.AddAll(var refs) ->
+            sum += reader.readAll(refs).stream().mapToLong(Long::longValue).sum();
+        case Step.SkipIfOdd(var ref, int steps) -> i += odd(reader.read(ref)) ? steps : 0;
+        case Step.AddOr(var ref, long otherwise) -> sum += readOr(ref, otherwise, reader);
+        case Step.AddOwn(int other) -> {
+          if (other < argument) {
+            sum += reader.read(new Ref.OfFormula(self, other, Ref.Aspect.VALUE));
+          }
+        }
+        case Step.FailIfOdd(var message) -> {
+          if (odd(sum)) {
+            throw new Refused(message + " " + sum);
+          }
+        }
+        case Step.Times(long factor) -> sum *= factor;
+      }
+      sum = Math.floorMod(sum, LIMIT);
+    }
+    return sum;
+  }
+
+  private static long readOr(Ref ref, long otherwise, Reader reader) {
+    try {
+      return reader.read(ref);
+    } catch (RuntimeException e) {
+      return otherwise;
+    }
+  }
+
+  private static boolean odd(long number) {
+    return (number & 1) == 1;
+  }
+}

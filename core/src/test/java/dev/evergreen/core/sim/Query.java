@@ -1,0 +1,28 @@
+package dev.evergreen.core.sim;
+
+import java.util.List;
+
+/** A computation at the root. */
+sealed interface Query {
+
+  /** One read. */
+  record One(Ref ref) implements Query {}
+
+  /** A program, with its conditions, parallel reads and exceptions. */
+  record Run(List<Step> program) implements Query {}
+
+  /** A cell's version, which must never go back. */
+  record VersionOf(String cell) implements Query {}
+
+  /** Either of two reads, whichever returns first. */
+  record FirstOf(Ref a, Ref b) implements Query {}
+
+  /** A cell's value, pushed only when it differs by the operation's own comparer. */
+  record RoughOf(String cell) implements Query {}
+
+  /** An attempt to write, which a computation may not. */
+  record Writing(String cell) implements Query {}
+
+  /** A read, delivered only when it differs by the computation's own comparer. */
+  record ParityOf(Ref ref) implements Query {}
+}

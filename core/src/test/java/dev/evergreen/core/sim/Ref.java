@@ -1,0 +1,25 @@
+package dev.evergreen.core.sim;
+
+/** A read of a grain that yields a number. */
+sealed interface Ref {
+
+  /** What of it. */
+  enum Aspect {
+    VALUE,
+    PARITY,
+    /** The value, by way of an {@link Audit}. */
+    AUDITED
+  }
+
+  /** Of a {@link Cell}. */
+  record OfCell(String key, Aspect aspect) implements Ref {}
+
+  /** Of a {@link Formula}. */
+  record OfFormula(long key, int argument, Aspect aspect) implements Ref {}
+
+  /** Of a {@link Meter}. */
+  record OfMeter(String key) implements Ref {}
+
+  /** Of a {@link Courier}. */
+  record OfCourier(Courier.Key key) implements Ref {}
+}

@@ -1,0 +1,132 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.NodeSettings;
+import java.time.Duration;
+import java.util.SplittableRandom;
+
+/**
+ * Everything about a run that is fixed at its start; follows from the seed alone.
+ *
+ * @param cells how many {@link Cell} grains there are
+ * @param formulas how many {@link Formula} grains there are
+ * @param couriers how many {@link Courier} grains there are
+ * @param meters how many {@link Meter} grains there are
+ * @param cyclic whether formulas may read each other in cycles
+ * @param failing whether cells and formulas may throw
+ * @param clients how many threads of each node call grains
+ * @param actions how many calls each of them makes
+ * @param thinkNanos the most time between two of them
+ * @param watchers how many computations are tracked from each node
+ * @param storageNanos the most time that the storage takes
+ * @param storageFailures the part of the storage's operations that fail while it is bad
+ * @param troubles how often there is trouble
+ * @param troubleNanos the most time between two troubles
+ */
+record Scenario(
+    long seed,
+    Profile profile,
+    Scheduler.Pace pace,
+    NodeSettings settings,
+    int nodes,
+    int partitions,
+    boolean skewedClocks,
+    int cells,
+    int formulas,
+    int couriers,
+    int meters,
+    boolean cyclic,
+    boolean failing,
+    int clients,
+    int actions,
+    long thinkNanos,
+    int watchers,
+    long storageNanos,
+    double storageFailures,
+    int troubles,
+    long troubleNanos) {
+
+  private static final Duration NEVER = Duration.ofDays(365);
+  private static final long MAX_STEPS = 3_000_000;
+  private static final long MILLI = 1_000_000;
+
+  static Scenario of(long seed) {
+    var random = new SplittableRandom(seed);
+    var profile = Profile.of(random.nextInt(100));
+    int nodes = nodes(profile, random);
+    return new Scenario(
+        seed,
+        profile,
+        pace(random),
+        settings(profile, random),
+        nodes,
+        random.nextInt(2, 13),
+        random.nextBoolean(),
+        random.nextInt(1, 7),
+        random.nextInt(1, 8),
+        random.nextInt(0, 3),
+        random.nextInt(0, 3),
+        random.nextInt(12) == 0,
+        random.nextInt(3) == 0,
+        random.nextInt(1, 4),
+        random.nextInt(5, 25),
+        MILLI * (random.nextBoolean() ? random.nextInt(1, 20) : random.nextInt(20, 2_000)),
+        random.nextInt(1, 5),
+        random.nextBoolean() ? random.nextLong(100_000) : random.nextLong(30 * MILLI),
+        random.nextBoolean() ? 0.3 : 0.05,
+        random.nextInt(1, 15),
+        MILLI * random.nextInt(100, 6_000));
+  }
+
+  private static int nodes(Profile profile, SplittableRandom random) {
+    return profile == Profile.CALM ? random.nextInt(1, 5) : random.nextInt(2, 5);
+  }
+
+  private static Scheduler.Pace pace(SplittableRandom random) {
+    return new Scheduler.Pace(
+        random.nextInt(4) == 0 ? 0 : random.nextLong(1, 50_000),
+        random.nextBoolean() ? 0 : random.nextInt(20, 500),
+        random.nextLong(100 * MILLI),
+        random.nextBoolean() ? 0 : random.nextInt(2, 50),
+        random.nextInt(3) == 0,
+        random.nextBoolean() ? 0 : random.nextInt(2, 30),
+        MAX_STEPS);
+  }
+
+  private static NodeSettings settings(Profile profile, SplittableRandom random) {
+    var usual = NodeSettings.DEFAULT;
+    return new NodeSettings(
+        Duration.ofSeconds(random.nextBoolean() ? 30 : 5),
+        Duration.ofSeconds(random.nextBoolean() ? random.nextInt(2, 60) : 600),
+        Duration.ofMillis(random.nextInt(100, 5_000)),
+        usual.maxValueBytes(),
+        random.nextInt(8) == 0 ? random.nextInt(1, 5) : usual.maxWaitingCalls(),
+        random.nextInt(8) == 0 ? random.nextInt(1, 5) : usual.maxCallsInFlight(),
+        Duration.ofMillis(random.nextBoolean() ? 1_000 : random.nextInt(1, 100)),
+        profile.renews() ? usual.renewEvery() : NEVER,
+        profile.renews() ? usual.leaseFor() : NEVER,
+        usual.pushRetryAfter(),
+        usual.pushRoundTrip(),
+        random.nextBoolean() ? usual.maxBatchBytes() : random.nextInt(1, 200),
+        random.nextBoolean() ? usual.maxBacklog() : random.nextInt(1, 4),
+        usual.writeDelay(),
+        usual.cycleSuspicion());
+  }
+
+  /** How long it takes until others notice that a node is gone. */
+  long detectionNanos(SplittableRandom random) {
+    return random.nextLong(1_000 * MILLI, 8_000 * MILLI);
+  }
+
+  /** How long after the last change everything must be right again. */
+  long settleNanos() {
+    var calls = settings.callTimeout().toNanos() * 3;
+    return profile.renews()
+        ? calls + settings.renewEvery().plus(settings.leaseFor()).toNanos() * 2
+        : calls + Duration.ofSeconds(30).toNanos();
+  }
+
+  /** How long after the last use everything must be given back. */
+  long reclaimNanos() {
+    return settleNanos() + settings.idleAfter().toNanos() * 3;
+  }
+}

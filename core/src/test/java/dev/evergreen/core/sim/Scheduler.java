@@ -1,0 +1,570 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.spi.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.PriorityQueue;
+import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides every step of a simulated world, by its random numbers alone.
+ *
+ * <p>The threads of the world are real virtual threads, of which exactly one runs: the one that
+ * holds the <em>baton</em>. A thread gives the baton away where it parks, yields or ends, and
+ * nowhere else; it then picks the next step itself, among the threads that could run and the
+ * earliest event that is due, and hands the baton directly to the thread picked. Events (timers,
+ * arriving messages) run on a thread of their own, the driver. So a step costs one hand-over
+ * between virtual threads, no lock, and nothing that depends on real time.
+ *
+ * <p>Virtual time stands still while a thread runs, moves by a random cost after each of its steps,
+ * so that events come due while threads still want to run, and jumps to the next event when no
+ * thread can run.
+ *
+ * <p>Every field belongs to the holder of the baton.
+ */
+final class Scheduler {
+
+  /**
+   * How a run is scheduled.
+   *
+   * @param stepNanos the most virtual time that a step of a thread takes
+   * @param hiccupOneIn one step in so many takes up to {@code hiccupNanos}; 0 for none
+   * @param hiccupNanos the most virtual time of a slow step
+   * @param spuriousOneIn one park in so many returns without a reason; 0 for none
+   * @param priorities whether threads run by random priorities that change now and then, which
+   *     starves some for long, instead of all with the same chance
+   * @param preemptOneIn one in so many calls of the core into the simulation lets others run; 0 for
+   *     none
+   * @param maxSteps a run with more steps has run away
+   */
+  record Pace(
+      long stepNanos,
+      int hiccupOneIn,
+      long hiccupNanos,
+      int spuriousOneIn,
+      boolean priorities,
+      int preemptOneIn,
+      long maxSteps) {}
+
+  private static final Duration WATCH = Duration.ofSeconds(20);
+  private static final int NEW_PRIORITY_ONE_IN = 20;
+
+  private final SplittableRandom random;
+  private final Pace pace;
+  private final Trace trace;
+  private final PriorityQueue<Event> events = new PriorityQueue<>();
+  private final List<SimThread> runnable = new ArrayList<>();
+  // Looked up by identity, never walked without sorting.
+  private final IdentityHashMap<Thread, SimThread> threads = new IdentityHashMap<>();
+  private final AtomicLong steps = new AtomicLong();
+  private final Life world = new Life("world");
+  private final SimThread driver = new SimThread(0, world, "driver", this::drive);
+
+  private SimThread current = driver;
+  private @Nullable Event chosen;
+  private @Nullable Throwable failure;
+  private boolean over;
+  private long now;
+  private long eventCount;
+  private int threadCount;
+  private int abandoned;
+
+  Scheduler(SplittableRandom random, Pace pace, Trace trace) {
+    this.random = random;
+    this.pace = pace;
+    this.trace = trace;
+  }
+
+  /** The life that everything outside the simulated processes belongs to. */
+  Life world() {
+    return world;
+  }
+
+  /** Virtual nanoseconds since the start of the run. */
+  long now() {
+    return now;
+  }
+
+  long steps() {
+    return steps.get();
+  }
+
+  /** How many threads did not end when the run was over, although told to. */
+  int abandoned() {
+    return abandoned;
+  }
+
+  Trace trace() {
+    return trace;
+  }
+
+  /**
+   * Runs a world: {@code main} is its first thread, and the world ends with it. Blocks the calling
+   * thread, which is none of the world's.
+   *
+   * @throws SimulationFailure if a thread failed, the steps ran out, all threads wait for ever, or
+   *     one of them blocks outside the scheduler
+   */
+  void run(Runnable main) {
+    start(
+        world,
+        "main",
+        () -> {
+          main.run();
+          over = true;
+        });
+    driver.resume();
+    awaitDriver();
+    if (failure != null) {
+      throw failure instanceof SimulationFailure known
+          ? known
+          : new SimulationFailure("a thread of the run failed: " + failure, failure);
+    }
+  }
+
+  /** Starts a thread of a life; it runs when it is picked. */
+  SimThread start(Life life, String name, Runnable task) {
+    checkCaller();
+    var thread = new SimThread(++threadCount, life, name, () -> live(task));
+    if (current.unwinding || life.dead()) {
+      return thread;
+    }
+    threads.put(thread.thread, thread);
+    thread.priority = random.nextInt();
+    makeRunnable(thread);
+    return thread;
+  }
+
+  /** As {@link dev.evergreen.core.spi.Threads#park}. */
+  void park() {
+    var me = parking();
+    boolean spurious = pace.spuriousOneIn > 0 && random.nextInt(pace.spuriousOneIn) == 0;
+    if (me.permit || me.interruptPending || Thread.currentThread().isInterrupted() || spurious) {
+      me.permit = false;
+      makeRunnable(me);
+    } else {
+      me.status = SimThread.Status.PARKED;
+    }
+    giveUp(me);
+    me.permit = false;
+  }
+
+  /** As {@link #park}, for at most {@code nanos} of virtual time. */
+  void parkNanos(long nanos) {
+    var me = parking();
+    if (nanos > 0 && !me.permit) {
+      me.wakeUp = at(now + nanos, me.life, () -> wake(me));
+    } else {
+      me.permit = true;
+    }
+    park();
+    if (me.wakeUp != null) {
+      me.wakeUp.cancel();
+      me.wakeUp = null;
+    }
+  }
+
+  /** As {@link dev.evergreen.core.spi.Threads#unpark}. */
+  void unpark(Thread thread) {
+    checkCaller();
+    var target = threads.get(thread);
+    if (target != null) {
+      wake(target);
+    }
+  }
+
+  /** Interrupts a thread of the world. */
+  void interrupt(SimThread thread) {
+    checkCaller();
+    thread.interruptPending = true;
+    wake(thread);
+  }
+
+  /** A point at which others may run; nothing when an event runs. */
+  void interleave() {
+    checkCaller();
+    if (current == driver) {
+      return;
+    }
+    var me = parking();
+    makeRunnable(me);
+    giveUp(me);
+  }
+
+  /** Lets others run now and then, at calls that the core makes without holding a monitor. */
+  void preempt() {
+    if (current != driver && pace.preemptOneIn > 0 && random.nextInt(pace.preemptOneIn) == 0) {
+      interleave();
+    }
+  }
+
+  /** Lets the calling thread wait for a span of virtual time, or until it is interrupted. */
+  void sleep(long nanos) {
+    long end = now + nanos;
+    while (now < end && !Thread.currentThread().isInterrupted()) {
+      parkNanos(end - now);
+    }
+  }
+
+  /** Runs a task on the driver, once, {@code delayNanos} from now. */
+  Event after(long delayNanos, Life life, Runnable task) {
+    checkCaller();
+    return at(now + Math.max(0, delayNanos), life, task);
+  }
+
+  /** Nothing of this life goes on until it is resumed. */
+  void pause(Life life) {
+    if (life.condition == Life.Condition.RUNNING) {
+      life.condition = Life.Condition.PAUSED;
+    }
+  }
+
+  /** What was due meanwhile is due now, in the order in which it came due. */
+  void resume(Life life) {
+    if (life.condition != Life.Condition.PAUSED) {
+      return;
+    }
+    life.condition = Life.Condition.RUNNING;
+    life.frozenThreads.forEach(this::makeRunnable);
+    life.frozenThreads.clear();
+    for (var event : life.frozenEvents) {
+      at(now, life, event::run);
+    }
+    life.frozenEvents.clear();
+  }
+
+  /** Nothing of this life ever goes on. */
+  void kill(Life life) {
+    life.condition = Life.Condition.DEAD;
+    life.frozenThreads.clear();
+    life.frozenEvents.clear();
+  }
+
+  /** Ends the run with a failure, as soon as the calling thread gives up the baton. */
+  void fail(Throwable cause) {
+    if (failure == null && !current.unwinding) {
+      failure = cause;
+      if (trace.detailed()) {
+        trace.note("threads that have not ended:\n" + stacks());
+      }
+    }
+    over = true;
+  }
+
+  private SimThread parking() {
+    checkCaller();
+    if (current == driver) {
+      var blocked = new SimulationFailure("a timer's task or the receipt of a message blocks");
+      fail(blocked);
+      throw blocked;
+    }
+    return current;
+  }
+
+  private void checkCaller() {
+    var caller = Thread.currentThread();
+    if (caller != current.thread && steps.get() > 0) {
+      throw new SimulationFailure(
+          caller + " acts on the simulation, but is not the thread that runs: " + current);
+    }
+  }
+
+  private void wake(SimThread thread) {
+    if (thread.status == SimThread.Status.PARKED) {
+      makeRunnable(thread);
+    } else {
+      thread.permit = true;
+    }
+  }
+
+  private void makeRunnable(SimThread thread) {
+    thread.status = SimThread.Status.RUNNABLE;
+    runnable.add(thread);
+  }
+
+  private Event at(long time, Life life, Runnable task) {
+    var event = new Event(time, eventCount++, life, task);
+    if (!current.unwinding) {
+      events.add(event);
+    }
+    return event;
+  }
+
+  /** Passes the baton on; returns when it is back. */
+  private void giveUp(SimThread me) {
+    if (me.unwinding) {
+      unwind(me);
+    }
+    var next = decide();
+    if (next != me) {
+      pass(next);
+      me.awaitBaton();
+    }
+    me.status = SimThread.Status.RUNNING;
+    if (me.unwinding) {
+      unwind(me);
+    }
+  }
+
+  private void unwind(SimThread me) {
+    if (me.isIncorrigible()) {
+      abandoned++;
+      pass(driver);
+      while (true) {
+        LockSupport.park();
+      }
+    }
+    throw new SimThread.Unwound();
+  }
+
+  private void pass(SimThread next) {
+    current = next;
+    next.resume();
+  }
+
+  /** The next thread to run; the driver if it is an event's turn, or the end. */
+  private SimThread decide() {
+    if (steps.get() >= pace.maxSteps) {
+      fail(new SimulationFailure("no end after " + pace.maxSteps + " steps"));
+    }
+    if (over) {
+      return driver;
+    }
+    steps.lazySet(steps.get() + 1);
+    takeTime();
+    while (true) {
+      var event = firstEvent();
+      int threadChoices =
+          event != null && event.time <= now ? runnable.size() + 1 : runnable.size();
+      if (threadChoices == 0) {
+        return decideToWait(event);
+      }
+      int choice = random.nextInt(threadChoices);
+      if (choice == runnable.size()) {
+        return choose(events.remove());
+      }
+      var thread = take(pace.priorities ? highest() : choice);
+      if (thread.life.condition == Life.Condition.RUNNING) {
+        trace.mix(thread.number);
+        return thread;
+      }
+      if (thread.life.condition == Life.Condition.PAUSED) {
+        thread.life.frozenThreads.add(thread);
+      }
+    }
+  }
+
+  private void takeTime() {
+    if (pace.hiccupOneIn > 0 && random.nextInt(pace.hiccupOneIn) == 0) {
+      now += random.nextLong(pace.hiccupNanos + 1);
+    } else {
+      now += random.nextLong(pace.stepNanos + 1);
+    }
+  }
+
+  private SimThread decideToWait(@Nullable Event event) {
+    if (event == null) {
+      fail(new SimulationFailure("all threads wait and nothing is left to come:\n" + stacks()));
+      return driver;
+    }
+    now = Math.max(now, event.time);
+    return choose(events.remove());
+  }
+
+  private SimThread choose(Event event) {
+    trace.mix(-event.number);
+    chosen = event;
+    return driver;
+  }
+
+  private @Nullable Event firstEvent() {
+    while (true) {
+      var event = events.peek();
+      if (event == null || event.live()) {
+        return event;
+      }
+      events.remove();
+    }
+  }
+
+  private int highest() {
+    int best = 0;
+    for (int i = 1; i < runnable.size(); i++) {
+      if (runnable.get(i).priority > runnable.get(best).priority) {
+        best = i;
+      }
+    }
+    if (random.nextInt(NEW_PRIORITY_ONE_IN) == 0) {
+      runnable.get(best).priority = random.nextInt();
+    }
+    return best;
+  }
+
+  private SimThread take(int index) {
+    var thread = runnable.get(index);
+    var last = runnable.removeLast();
+    if (last != thread) {
+      runnable.set(index, last);
+    }
+    return thread;
+  }
+
+  /** The life of a thread of the world. */
+  private void live(Runnable task) {
+    var me = current;
+    me.awaitBaton();
+    me.status = SimThread.Status.RUNNING;
+    try {
+      task.run();
+    } catch (SimThread.Unwound e) {
+      // The run is over.
+    } catch (Throwable e) {
+      fail(
+          e instanceof SimulationFailure
+              ? e
+              : new SimulationFailure("thread " + me + " ended with " + e, e));
+    }
+    me.status = SimThread.Status.ENDED;
+    threads.remove(me.thread);
+    pass(me.unwinding ? driver : decide());
+  }
+
+  private void drive() {
+    driver.awaitBaton();
+    while (!over) {
+      var event = chosen;
+      chosen = null;
+      if (event != null) {
+        runEvent(event);
+      }
+      var next = decide();
+      if (next != driver) {
+        pass(next);
+        driver.awaitBaton();
+      }
+    }
+    unwindAll();
+  }
+
+  private void runEvent(Event event) {
+    try {
+      if (event.life.condition == Life.Condition.PAUSED) {
+        event.life.frozenEvents.add(event);
+      } else {
+        event.run();
+      }
+    } catch (Throwable e) {
+      fail(
+          e instanceof SimulationFailure
+              ? e
+              : new SimulationFailure("a timer's task or the receipt of a message threw " + e, e));
+    }
+  }
+
+  private void unwindAll() {
+    var left = new ArrayList<>(threads.values());
+    left.sort(Comparator.comparingInt(thread -> thread.number));
+    for (var thread : left) {
+      if (thread.started()) {
+        thread.unwinding = true;
+        pass(thread);
+        driver.awaitBaton();
+      }
+    }
+  }
+
+  private void awaitDriver() {
+    long before = -1;
+    try {
+      while (!driver.thread.join(WATCH)) {
+        long after = steps.get();
+        if (after == before) {
+          throw new SimulationFailure(
+              "a thread blocks outside of the scheduler:\n"
+                  + stack(current)
+                  + "all threads:\n"
+                  + stacks());
+        }
+        before = after;
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new SimulationFailure("the test was interrupted", e);
+    }
+  }
+
+  /** Where every thread that has not ended is. */
+  String stacks() {
+    var text = new StringBuilder();
+    threads.values().stream()
+        .sorted(Comparator.comparingInt(thread -> thread.number))
+        .filter(thread -> thread.started() && !thread.life.dead())
+        .forEach(thread -> text.append(stack(thread)));
+    return text.toString();
+  }
+
+  private static String stack(SimThread thread) {
+    var text = new StringBuilder(thread.toString()).append('\n');
+    for (var frame : thread.thread.getStackTrace()) {
+      var line = frame.toString();
+      if (!line.contains("java.base") && !line.contains("Scheduler.")) {
+        text.append("    ").append(line).append('\n');
+      }
+    }
+    return text.toString();
+  }
+
+  /** Something that happens at a time: a timer, an arriving message. */
+  static final class Event implements Comparable<Event>, Clock.Cancellable {
+    private final long time;
+    private final long number;
+    private final Life life;
+    private @Nullable Runnable task;
+
+    private Event(long time, long number, Life life, Runnable task) {
+      this.time = time;
+      this.number = number;
+      this.life = life;
+      this.task = task;
+    }
+
+    private boolean live() {
+      return task != null && !life.dead();
+    }
+
+    void run() {
+      var now = task;
+      task = null;
+      if (now != null) {
+        now.run();
+      }
+    }
+
+    @Override
+    public void cancel() {
+      task = null;
+    }
+
+    @Override
+    public int compareTo(Event other) {
+      int byTime = Long.compare(time, other.time);
+      return byTime != 0 ? byTime : Long.compare(number, other.number);
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return this == other;
+    }
+
+    @Override
+    public int hashCode() {
+      return Long.hashCode(number);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+package dev.evergreen.core.sim;
+
+import org.jspecify.annotations.Nullable;
+
+/** What one tracker has delivered. */
+final class TrackerLog {
+
+  private final App app;
+  private final Watch watch;
+  private final String name;
+  private @Nullable Seen last;
+  private int count;
+
+  TrackerLog(App app, Watch watch, String name) {
+    this.app = app;
+    this.watch = watch;
+    this.name = name;
+  }
+
+  @Nullable Seen last() {
+    return last;
+  }
+
+  int count() {
+    return count;
+  }
+
+  void deliver(Seen next) {
+    app.trace(watch.node().toString(), name + " delivers " + next);
+    var before = last;
+    if (before != null) {
+      checkNews(before, next);
+      checkOrder(before, next);
+    }
+    last = next;
+    count++;
+  }
+
+  private void checkNews(Seen before, Seen next) {
+    boolean runtimeFailed = next.failed() && !next.isRefusal();
+    if (before.equals(next) && !runtimeFailed) {
+      app.violation("1: " + name + " delivered the same result twice in a row: " + next);
+    }
+    if (watch.query() instanceof Query.ParityOf
+        && !before.failed()
+        && !next.failed()
+        && ((Long.parseLong(before.text()) ^ Long.parseLong(next.text())) & 1) == 0) {
+      app.violation(
+          "1: " + name + " delivered " + next + " after " + before + ", the same by its comparer");
+    }
+  }
+
+  private void checkOrder(Seen before, Seen next) {
+    if (watch.query() instanceof Query.VersionOf
+        && !app.scenario().profile().split()
+        && !before.failed()
+        && !next.failed()
+        && Long.parseLong(next.text()) < Long.parseLong(before.text())) {
+      app.violation("2: " + name + " went back from version " + before + " to " + next);
+    }
+  }
+}

@@ -1,0 +1,257 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.ComputationClosedException;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.NoNewResultException;
+import dev.evergreen.core.NodeStoppedException;
+import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.Result;
+import dev.evergreen.core.ResultTracker;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Flow;
+import org.jspecify.annotations.Nullable;
+
+/** A computation on one node, and the trackers that consume it, each in its way and at its pace. */
+final class Watch {
+
+  private static final long SECOND = 1_000_000_000;
+
+  private final App app;
+  private final SimNode node;
+  private final Query query;
+  private final String name;
+  private final ReactiveComputation<Long> computation;
+  private final List<Consumer> consumers = new ArrayList<>();
+  private boolean closed;
+
+  Watch(App app, SimNode node, Query query, String name) {
+    this.app = app;
+    this.node = node;
+    this.query = query;
+    this.name = name;
+    var reader = new LiveReader(app, node.engine().grains(), true);
+    this.computation =
+        query instanceof Query.ParityOf
+            ? node.engine().reactive(() -> Queries.run(query, reader), (a, b) -> ((a ^ b) & 1) == 0)
+            : node.engine().reactive(() -> Queries.run(query, reader));
+    app.trace(node.toString(), name + " watches " + query);
+  }
+
+  SimNode node() {
+    return node;
+  }
+
+  Query query() {
+    return query;
+  }
+
+  boolean open() {
+    return !closed && node.serves();
+  }
+
+  /** The open trackers. */
+  List<Consumer> consumers() {
+    return consumers.stream().filter(consumer -> !consumer.done).toList();
+  }
+
+  /** How many results the trackers have delivered. */
+  int deliveries() {
+    return consumers.stream().mapToInt(consumer -> consumer.log.count()).sum();
+  }
+
+  /** Starts another tracker. */
+  void consume() {
+    var consumerName = name + "." + (consumers.size() + 1);
+    int way = app.random().nextInt(5);
+    var consumer = way == 4 ? new Subscriber(consumerName) : new Puller(consumerName, way);
+    consumers.add(consumer);
+    consumer.start();
+  }
+
+  /** Closes one of the trackers, if there are several. */
+  void closeOne() {
+    var open = consumers();
+    if (open.size() > 1) {
+      open.getFirst().close();
+    }
+  }
+
+  void close() {
+    closed = true;
+    app.trace(node.toString(), name + " is closed");
+    computation.close();
+  }
+
+  @Override
+  public String toString() {
+    return name + " on " + node + " of " + query;
+  }
+
+  /** One tracker. */
+  abstract class Consumer {
+    final TrackerLog log;
+    final String consumerName;
+    final long pauseNanos = app.random().nextInt(3) == 0 ? app.random().nextLong(3 * SECOND) : 0;
+    boolean done;
+
+    Consumer(String consumerName) {
+      this.consumerName = consumerName;
+      this.log = new TrackerLog(app, Watch.this, consumerName);
+    }
+
+    abstract void start();
+
+    abstract void close();
+
+    /** Whether its result is known to be current; null if it cannot tell. */
+    abstract @Nullable Freshness freshness();
+
+    /** Notes the end, which must have a reason. */
+    void ended(Throwable reason) {
+      boolean expected =
+          reason instanceof ComputationClosedException ? closed || done : node.candidate() == false;
+      done = true;
+      app.trace(node.toString(), consumerName + " ends: " + reason);
+      if (!expected) {
+        app.violation("1: " + consumerName + " on " + node + " ended without a reason: " + reason);
+      }
+    }
+
+    /** Notes the end where no reason is told. */
+    void completed() {
+      if (!closed && !done && node.candidate()) {
+        app.violation("1: " + consumerName + " was completed, but its computation is open");
+      }
+      done = true;
+    }
+
+    @Override
+    public String toString() {
+      return consumerName;
+    }
+  }
+
+  /** A tracker that a thread waits at. */
+  private final class Puller extends Consumer {
+    private final int way;
+    private final ResultTracker<Long> tracker;
+
+    Puller(String name, int way) {
+      super(name);
+      this.way = way;
+      this.tracker = computation.tracker();
+    }
+
+    @Override
+    void start() {
+      app.scheduler().start(node.life(), consumerName, this::pull);
+    }
+
+    private void pull() {
+      var iterator = tracker.iterator();
+      while (!done) {
+        try {
+          switch (way) {
+            case 0 -> log.deliver(Seen.value(tracker.next()));
+            case 1 -> log.deliver(Seen.value(tracker.next(randomSpan())));
+            case 2 -> tracker.poll(randomSpan()).ifPresent(result -> log.deliver(Seen.of(result)));
+            default -> {
+              if (iterator.hasNext()) {
+                log.deliver(Seen.value(iterator.next()));
+              } else {
+                completed();
+              }
+            }
+          }
+        } catch (NoNewResultException e) {
+          continue;
+        } catch (ComputationClosedException e) {
+          ended(e);
+        } catch (NodeStoppedException e) {
+          if (!node.candidate()) {
+            ended(e);
+          } else {
+            log.deliver(Seen.failure(e));
+          }
+        } catch (SimulationFailure e) {
+          throw e;
+        } catch (RuntimeException e) {
+          log.deliver(Seen.failure(e));
+        }
+        app.scheduler().sleep(pauseNanos);
+      }
+    }
+
+    private Duration randomSpan() {
+      return Duration.ofNanos(app.random().nextLong(5 * SECOND));
+    }
+
+    @Override
+    void close() {
+      done = true;
+      tracker.close();
+    }
+
+    @Override
+    Freshness freshness() {
+      return tracker.freshness();
+    }
+  }
+
+  /** A tracker that calls back. */
+  private final class Subscriber extends Consumer implements Flow.Subscriber<Result<Long>> {
+    private Flow.@Nullable Subscription subscription;
+
+    Subscriber(String name) {
+      super(name);
+    }
+
+    @Override
+    void start() {
+      computation.publisher().subscribe(this);
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription given) {
+      subscription = given;
+      given.request(1);
+    }
+
+    @Override
+    public void onNext(Result<Long> item) {
+      log.deliver(Seen.of(item));
+      app.scheduler().after(pauseNanos, node.life(), this::requestMore);
+    }
+
+    private void requestMore() {
+      if (subscription != null && !done) {
+        subscription.request(1);
+      }
+    }
+
+    @Override
+    public void onError(Throwable throwable) {
+      ended(throwable);
+    }
+
+    @Override
+    public void onComplete() {
+      completed();
+    }
+
+    @Override
+    void close() {
+      done = true;
+      if (subscription != null) {
+        subscription.cancel();
+      }
+    }
+
+    @Override
+    @Nullable Freshness freshness() {
+      return null;
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package dev.evergreen.core.sim;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/** Makes up keys, reads, programs and queries. */
+final class Wiring {
+
+  private static final int MOST_STEPS = 5;
+
+  private final Scenario scenario;
+  private final SplittableRandom random;
+  private final Map<Long, List<Step>> initial = new HashMap<>();
+
+  Wiring(Scenario scenario, SplittableRandom random) {
+    this.scenario = scenario;
+    this.random = random;
+    for (long key = 1; key <= scenario.formulas(); key++) {
+      initial.put(key, program(key));
+    }
+  }
+
+  /** What a formula does until it is first rewired. */
+  List<Step> initialProgram(long key) {
+    return initial.getOrDefault(key, List.of());
+  }
+
+  List<String> cells() {
+    return names("c", scenario.cells());
+  }
+
+  List<String> meters() {
+    return names("m", scenario.meters());
+  }
+
+  List<Courier.Key> couriers() {
+    var keys = new ArrayList<Courier.Key>();
+    for (int i = 1; i <= scenario.couriers(); i++) {
+      keys.add(new Courier.Key("k", i));
+    }
+    return keys;
+  }
+
+  private static List<String> names(String prefix, int count) {
+    var names = new ArrayList<String>();
+    for (int i = 1; i <= count; i++) {
+      names.add(prefix + i);
+    }
+    return names;
+  }
+
+  String cell() {
+    return "c" + random.nextInt(1, scenario.cells() + 1);
+  }
+
+  long formula() {
+    return random.nextLong(1, scenario.formulas() + 1L);
+  }
+
+  /** A program for a formula: it reads only lower ones, unless there may be cycles. */
+  List<Step> program(long formula) {
+    var steps = new ArrayList<Step>();
+    int count = random.nextInt(1, MOST_STEPS + 1);
+    for (int i = 0; i < count; i++) {
+      steps.add(step(formula));
+    }
+    return List.copyOf(steps);
+  }
+
+  private Step step(long formula) {
+    return switch (random.nextInt(scenario.failing() ? 10 : 9)) {
+      case 0, 1, 2 -> new Step.Add(readFor(formula));
+      case 3, 4 -> new Step.AddAll(reads(formula));
+      case 5 -> new Step.SkipIfOdd(readFor(formula), random.nextInt(1, 3));
+      case 6 -> new Step.AddOr(readFor(formula), random.nextInt(100));
+      case 7 -> new Step.AddOwn(random.nextInt(2));
+      case 8 -> new Step.Times(random.nextInt(-2, 3));
+      default -> new Step.FailIfOdd("formula " + formula + " is odd:");
+    };
+  }
+
+  private List<Ref> reads(long formula) {
+    var refs = new ArrayList<Ref>();
+    int count = random.nextInt(1, 5);
+    for (int i = 0; i < count; i++) {
+      refs.add(readFor(formula));
+    }
+    return List.copyOf(refs);
+  }
+
+  private Ref readFor(long formula) {
+    long formulas = scenario.cyclic() ? scenario.formulas() : formula - 1;
+    return read(formulas);
+  }
+
+  /** Any read. */
+  Ref read() {
+    return read(scenario.formulas());
+  }
+
+  private Ref read(long formulas) {
+    int kind = random.nextInt(10);
+    if (kind < 4 && formulas > 0) {
+      return new Ref.OfFormula(random.nextLong(1, formulas + 1), random.nextInt(3), aspect());
+    }
+    if (kind == 4 && scenario.meters() > 0) {
+      return new Ref.OfMeter("m" + random.nextInt(1, scenario.meters() + 1));
+    }
+    if (kind == 5 && scenario.couriers() > 0) {
+      return new Ref.OfCourier(new Courier.Key("k", random.nextInt(1, scenario.couriers() + 1)));
+    }
+    return new Ref.OfCell(cell(), aspect());
+  }
+
+  private Ref.Aspect aspect() {
+    var all = Ref.Aspect.values();
+    return all[random.nextInt(all.length)];
+  }
+
+  Query query() {
+    return switch (random.nextInt(25)) {
+      case 0, 1, 2, 3, 4, 5 -> new Query.One(read());
+      case 6, 7, 8, 9, 10, 11 -> new Query.Run(program(scenario.formulas() + 1L));
+      case 12, 13, 14, 15, 16, 17 -> new Query.VersionOf(cell());
+      case 18, 19 -> new Query.FirstOf(read(), read());
+      case 20, 21 -> new Query.RoughOf(cell());
+      case 22 -> new Query.Writing(cell());
+      default -> new Query.ParityOf(read());
+    };
+  }
+}

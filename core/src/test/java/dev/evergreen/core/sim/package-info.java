@@ -1,0 +1,32 @@
+/**
+ * The simulation: the main proof of the core (design §4, "What must hold").
+ *
+ * <p><b>Method.</b> Any number of nodes run in one process, each with the real core, on an engine
+ * that is simulated: {@link dev.evergreen.core.sim.SimThreads threads}, {@link
+ * dev.evergreen.core.sim.SimClock clocks}, {@link dev.evergreen.core.sim.SimNetwork links}, {@link
+ * dev.evergreen.core.sim.SimPlacement placement} and {@link dev.evergreen.core.sim.SimStorage
+ * storage}. A {@link dev.evergreen.core.sim.Scheduler} runs one thread at a time and decides every
+ * step by random numbers that follow from a seed; time is virtual. So a seed stands for one run, in
+ * every process, and hours of a cluster's life take a tenth of a second.
+ *
+ * <p>The seed also fixes a {@link dev.evergreen.core.sim.Scenario}: how many nodes and grains there
+ * are, the settings, the weather of the network, and what the {@link
+ * dev.evergreen.core.sim.Nemesis} may do. A random application runs in it: {@link
+ * dev.evergreen.core.sim.Cell cells} that are written, {@link dev.evergreen.core.sim.Formula
+ * formulas} that read others as a program in their state says, {@link
+ * dev.evergreen.core.sim.Courier couriers} that write others, {@link dev.evergreen.core.sim.Meter
+ * meters} of the outside world. {@link dev.evergreen.core.sim.Watch Computations} over them are
+ * tracked in every way that the interface offers. {@link dev.evergreen.core.sim.Run} says what is
+ * checked and when; a {@link dev.evergreen.core.sim.Model} without any runtime says what is right.
+ *
+ * <p><b>What it cannot see.</b> Threads are interleaved where they park, where the core starts a
+ * thread or sends a message, and where the application lets others run; not between any two
+ * instructions. Data races are for the soak with real threads.
+ *
+ * <p><b>That it can fail</b> is shown by {@link dev.evergreen.core.sim.Mutant mutants}: the core,
+ * changed in one place of its bytes, must not pass.
+ */
+@NullMarked
+package dev.evergreen.core.sim;
+
+import org.jspecify.annotations.NullMarked;

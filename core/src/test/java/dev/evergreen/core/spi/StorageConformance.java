@@ -1,0 +1,346 @@
+package dev.evergreen.core.spi;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.evergreen.core.spi.Storage.Stored;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What {@link Storage} promises; each implementation's test extends this. */
+public abstract class StorageConformance {
+
+  private static final GrainId ALICE = new GrainId("User", "alice");
+
+  private final List<Storage> opened = new ArrayList<>();
+
+  /** Opens this test's storage, empty at first; a persistent one, each time the same. */
+  protected abstract Storage open();
+
+  /** Whether it is all there when it is opened again. */
+  protected boolean persistent() {
+    return true;
+  }
+
+  private Storage storage() {
+    var storage = open();
+    opened.add(storage);
+    return storage;
+  }
+
+  @AfterEach
+  void close() {
+    opened.forEach(Storage::close);
+  }
+
+  @Test
+  void aGrainThatWasNeverSavedHasNothing() {
+    assertTrue(storage().load(ALICE).isEmpty());
+  }
+
+  @Test
+  void whatWasSavedLastIsLoadedWithItsRevision() {
+    var storage = storage();
+    long revision = Storage.NONE;
+    for (var text : List.of("one", "two", "two", "three")) {
+      long next = storage.save(ALICE, revision, bytes(text));
+      assertTrue(next > revision, next + " after " + revision);
+      revision = next;
+      assertHolds(storage, ALICE, revision, bytes(text));
+    }
+  }
+
+  @Test
+  void aSaveThatExpectsAnotherRevisionChangesNothing() {
+    var storage = storage();
+    long first = storage.save(ALICE, Storage.NONE, bytes("first"));
+    long second = storage.save(ALICE, first, bytes("second"));
+    for (long wrong :
+        new long[] {Storage.NONE, first, second + 1, -1, Long.MAX_VALUE, Long.MIN_VALUE}) {
+      var conflict =
+          assertThrows(
+              RevisionConflictException.class, () -> storage.save(ALICE, wrong, bytes("lost")));
+      assertTrue(conflict.toString().contains(ALICE.toString()), conflict.toString());
+      assertHolds(storage, ALICE, second, bytes("second"));
+    }
+    storage.save(ALICE, second, bytes("third"));
+  }
+
+  @Test
+  void aRevisionIsNotExpectedOfAGrainThatWasNeverSaved() {
+    var storage = storage();
+    for (long wrong : new long[] {1, 7, -1}) {
+      assertThrows(
+          RevisionConflictException.class, () -> storage.save(ALICE, wrong, bytes("lost")));
+      assertTrue(storage.load(ALICE).isEmpty());
+    }
+  }
+
+  @Test
+  void ofManyThatSaveTheSameRevisionExactlyOneWins() throws Exception {
+    var storage = storage();
+    long revision = Storage.NONE;
+    for (int round = 0; round < 20; round++) {
+      long expected = revision;
+      var start = new CountDownLatch(1);
+      var racers = new ArrayList<Callable<Long>>();
+      for (int racer = 0; racer < 16; racer++) {
+        var state = bytes("round " + round + " racer " + racer);
+        racers.add(
+            () -> {
+              start.await();
+              long won = storage.save(ALICE, expected, state);
+              assertHolds(storage, ALICE, won, state);
+              return won;
+            });
+      }
+      var winners = new ArrayList<Long>();
+      for (var result : all(racers, start)) {
+        try {
+          winners.add(result.get());
+        } catch (ExecutionException lost) {
+          assertInstanceOf(RevisionConflictException.class, lost.getCause());
+        }
+      }
+      assertEquals(1, winners.size(), () -> "winners of revision " + expected + ": " + winners);
+      revision = winners.getFirst();
+    }
+  }
+
+  @Test
+  void noIncrementOfMoreThanOneWriterIsLost() throws Exception {
+    var storage = storage();
+    var writers = new ArrayList<Callable<Void>>();
+    for (int writer = 0; writer < 8; writer++) {
+      writers.add(
+          () -> {
+            for (int done = 0; done < 25; ) {
+              var before = storage.load(ALICE).orElse(new Stored(Storage.NONE, bytes("0")));
+              int next = 1 + Integer.parseInt(new String(before.state(), UTF_8));
+              try {
+                storage.save(ALICE, before.revision(), bytes(Integer.toString(next)));
+                done++;
+              } catch (RevisionConflictException e) {
+                // Another one was faster: again, with what it wrote.
+              }
+            }
+            return null;
+          });
+    }
+    for (var result : all(writers)) {
+      result.get();
+    }
+    assertArrayEquals(bytes("200"), storage.load(ALICE).orElseThrow().state());
+  }
+
+  @Test
+  void manyGrainsAreSavedAndLoadedAtTheSameTime() throws Exception {
+    var storage = storage();
+    var writers = new ArrayList<Callable<Void>>();
+    for (int i = 0; i < 500; i++) {
+      var grain = new GrainId("User", "user " + i);
+      writers.add(
+          () -> {
+            long revision = Storage.NONE;
+            for (int save = 0; save < 4; save++) {
+              var state = bytes(grain + " " + save);
+              revision = storage.save(grain, revision, state);
+              assertHolds(storage, grain, revision, state);
+            }
+            return null;
+          });
+    }
+    for (var result : all(writers)) {
+      result.get();
+    }
+    for (int i = 0; i < 500; i++) {
+      var stored = storage.load(new GrainId("User", "user " + i)).orElseThrow();
+      assertArrayEquals(bytes("User/user " + i + " 3"), stored.state());
+    }
+  }
+
+  @Test
+  void aLoadNeverGoesBackWhileOthersSave() throws Exception {
+    var storage = storage();
+    long first = storage.save(ALICE, Storage.NONE, bytes("0"));
+    var saved = new AtomicBoolean();
+    var readers = new ArrayList<Callable<Void>>();
+    for (int reader = 0; reader < 4; reader++) {
+      readers.add(
+          () -> {
+            var seen = new Stored(Storage.NONE, bytes("-1"));
+            while (!saved.get()) {
+              var now = storage.load(ALICE).orElseThrow();
+              assertTrue(now.revision() >= seen.revision(), now + " after " + seen);
+              assertEquals(
+                  now.revision() == seen.revision(), Arrays.equals(now.state(), seen.state()));
+              seen = now;
+            }
+            return null;
+          });
+    }
+    try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+      var results = readers.stream().map(executor::submit).toList();
+      long revision = first;
+      for (int save = 1; save <= 100; save++) {
+        revision = storage.save(ALICE, revision, bytes(Integer.toString(save)));
+      }
+      saved.set(true);
+      for (var result : results) {
+        result.get();
+      }
+    }
+  }
+
+  @Test
+  void everyTextIsAKeyOfItsOwn() {
+    var storage = storage();
+    var keys =
+        List.of(
+            "",
+            " ",
+            "a",
+            "A",
+            "a ",
+            "\0",
+            "a\0",
+            "a\0b",
+            "'",
+            "''",
+            "\"",
+            "\\",
+            "%",
+            "_",
+            ";--",
+            "null",
+            "0",
+            "00",
+            "\n",
+            "\r\n",
+            "/",
+            "é",
+            "e\u0301",
+            "ß",
+            "SS",
+            "😀",
+            "\uD83D",
+            "\uDE00",
+            "\uDE00\uD83D",
+            "\uFFFD",
+            "?",
+            "\uFEFF",
+            "\uFFFF",
+            "k".repeat(100_000),
+            "k".repeat(100_001));
+    var grains = new ArrayList<GrainId>();
+    for (var key : keys) {
+      grains.add(new GrainId("User", key));
+      grains.add(new GrainId(key, "User"));
+    }
+    grains.add(new GrainId("User", "User"));
+    grains.add(new GrainId("Us", "erUser"));
+    for (int i = 0; i < grains.size(); i++) {
+      assertTrue(storage.load(grains.get(i)).isEmpty(), "grain " + i + " is another's");
+      storage.save(grains.get(i), Storage.NONE, bytes("state " + i));
+    }
+    for (int i = 0; i < grains.size(); i++) {
+      assertArrayEquals(bytes("state " + i), storage.load(grains.get(i)).orElseThrow().state());
+    }
+  }
+
+  @Test
+  void aStateMayBeEmptyOrLarge() {
+    var storage = storage();
+    var random = new Random(1);
+    long revision = Storage.NONE;
+    for (int size : new int[] {0, 1, 4096, 5 << 20, 0, 3}) {
+      var state = new byte[size];
+      random.nextBytes(state);
+      revision = storage.save(ALICE, revision, state);
+      assertHolds(storage, ALICE, revision, state);
+    }
+  }
+
+  @Test
+  void arraysAreNotSharedWithTheCaller() {
+    var storage = storage();
+    var state = bytes("state");
+    long revision = storage.save(ALICE, Storage.NONE, state);
+    state[0] = 'X';
+    assertHolds(storage, ALICE, revision, bytes("state"));
+    storage.load(ALICE).orElseThrow().state()[0] = 'X';
+    assertHolds(storage, ALICE, revision, bytes("state"));
+  }
+
+  @Test
+  void aClosedStorageSaysSo() {
+    var storage = storage();
+    storage.save(ALICE, Storage.NONE, bytes("state"));
+    storage.close();
+    storage.close();
+    for (var failure :
+        List.of(
+            assertThrows(StorageException.class, () -> storage.load(ALICE)),
+            assertThrows(StorageException.class, () -> storage.save(ALICE, 1, bytes("late"))))) {
+      assertFalse(failure instanceof RevisionConflictException);
+      assertTrue(failure.toString().contains("closed"), failure.toString());
+      assertTrue(failure.toString().contains(ALICE.toString()), failure.toString());
+    }
+  }
+
+  @Test
+  void everythingIsThereWhenItIsOpenedAgain() {
+    assumeTrue(persistent());
+    var storage = storage();
+    var bob = new GrainId("User", "bob");
+    long first = storage.save(ALICE, Storage.NONE, bytes("first"));
+    long second = storage.save(ALICE, first, bytes("second"));
+    long empty = storage.save(bob, Storage.NONE, new byte[0]);
+    storage.close();
+
+    var again = storage();
+    assertHolds(again, ALICE, second, bytes("second"));
+    assertHolds(again, bob, empty, new byte[0]);
+    assertThrows(RevisionConflictException.class, () -> again.save(ALICE, first, bytes("lost")));
+    assertTrue(again.save(ALICE, second, bytes("third")) > second);
+  }
+
+  private static void assertHolds(Storage storage, GrainId grain, long revision, byte[] state) {
+    var stored = storage.load(grain).orElseThrow();
+    assertEquals(revision, stored.revision());
+    assertArrayEquals(state, stored.state());
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(UTF_8);
+  }
+
+  private static <T> List<Future<T>> all(List<Callable<T>> tasks) {
+    return all(tasks, new CountDownLatch(0));
+  }
+
+  /** Runs them all at once on virtual threads, and waits for them. */
+  private static <T> List<Future<T>> all(List<Callable<T>> tasks, CountDownLatch start) {
+    try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+      var results = tasks.stream().map(executor::submit).toList();
+      start.countDown();
+      return results;
+    }
+  }
+}

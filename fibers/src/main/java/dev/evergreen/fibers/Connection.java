@@ -1,0 +1,191 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection to a peer, used by sequential code that blocks.
+ *
+ * <p>What is written is collected and leaves when it is {@linkplain #flush flushed}: at the latest
+ * when the fiber that wrote it is about to wait for input, so that the replies to all that one read
+ * brought leave together, or when 64 KiB have come together.
+ *
+ * <p>One fiber at a time may read, and one may write; they may be the same. Any may {@link #close}
+ * it: whoever reads or writes at that time gets an {@link
+ * java.nio.channels.AsynchronousCloseException}, and never touches another connection that got the
+ * same descriptor. If a fiber is interrupted while it waits here, the connection is closed and it
+ * gets a {@link java.nio.channels.ClosedByInterruptException}.
+ *
+ * <p>Every method that reads or writes throws an {@link IOException} when the peer has reset the
+ * connection, and a {@link java.nio.channels.ClosedChannelException} when it is closed on this
+ * side.
+ */
+public abstract sealed class Connection implements AutoCloseable, FibersBase.Closing
+    permits OwnConnection, JdkConnection {
+
+  private @Nullable ByteBuffer output;
+  private @Nullable Thread writer;
+  private long readTimeoutNanos = Nanos.FOREVER;
+  private long writeTimeoutNanos = Nanos.FOREVER;
+  private boolean deadlineSet;
+  private long deadline;
+
+  Connection() {}
+
+  /**
+   * Reads at least one byte; waits for it if need be, after it has flushed what this fiber wrote.
+   *
+   * @return how many bytes were read, or -1 when the peer will send no more
+   * @throws java.net.SocketTimeoutException if the time for reading is over; the connection can be
+   *     used further
+   */
+  public abstract int read(ByteBuffer into) throws IOException;
+
+  /** Reads like {@link #read(ByteBuffer)} into the beginning of a segment. */
+  public final int read(MemorySegment into) throws IOException {
+    return read(into.asByteBuffer());
+  }
+
+  /**
+   * Reads what is there, without waiting.
+   *
+   * @return how many bytes were read, 0 if there are none at present or if it is others' turn (then
+   *     {@link #awaitInput} lets them run), or -1 when the peer will send no more
+   */
+  public abstract int tryRead(ByteBuffer into) throws IOException;
+
+  /**
+   * Waits until it is worth trying to read, after it has flushed what this fiber wrote. So a
+   * connection at rest holds no buffer of its reader's. It may return although nothing is there,
+   * and lets other fibers run before it returns if they wait.
+   *
+   * @throws java.net.SocketTimeoutException if the time for reading is over
+   */
+  public abstract void awaitInput() throws IOException;
+
+  /** Sends all that is in a buffer of native memory, waiting as often as need be. */
+  abstract void transmit(ByteBuffer from) throws IOException;
+
+  /** Appends all bytes of a buffer to the output. */
+  public final void write(ByteBuffer from) throws IOException {
+    while (from.hasRemaining()) {
+      var into = reserve(1);
+      int n = Math.min(into.remaining(), from.remaining());
+      into.put(into.position(), from, from.position(), n).position(into.position() + n);
+      from.position(from.position() + n);
+    }
+  }
+
+  /** Appends bytes to the output. */
+  public final void write(byte[] from) throws IOException {
+    write(ByteBuffer.wrap(from));
+  }
+
+  /** Appends all bytes of a segment to the output. */
+  public final void write(MemorySegment from) throws IOException {
+    for (long done = 0; done < from.byteSize(); ) {
+      long n = Math.min(Buffers.SIZE, from.byteSize() - done);
+      write(from.asSlice(done, n).asByteBuffer());
+      done += n;
+    }
+  }
+
+  /**
+   * Gives the output itself, to be written into directly: what is put there until the connection's
+   * next method is called belongs to the output.
+   *
+   * @param bytes how much room is needed; what is there is flushed if there is less
+   * @throws IllegalArgumentException if that is more than 64 KiB
+   */
+  public final ByteBuffer reserve(int bytes) throws IOException {
+    if (bytes > Buffers.SIZE) {
+      throw new IllegalArgumentException(
+          "at most " + Buffers.SIZE + " bytes can be reserved, not " + bytes);
+    }
+    if (output != null && output.remaining() < bytes) {
+      flush();
+    }
+    writer = Thread.currentThread();
+    if (output == null) {
+      output = Buffers.borrow();
+    }
+    return output;
+  }
+
+  /**
+   * Sends what was written. Blocks until the system has taken all of it.
+   *
+   * @throws java.net.SocketTimeoutException if the peer took nothing for longer than the
+   *     {@linkplain #writeTimeout time for writing}; the connection is closed then
+   */
+  public final void flush() throws IOException {
+    var out = output;
+    if (out != null) {
+      try {
+        transmit(out.flip());
+      } finally {
+        output = null;
+        writer = null;
+        Buffers.giveBack(out);
+      }
+    }
+  }
+
+  /** Flushes what the calling fiber itself wrote; another one's output is that one's to flush. */
+  final void flushOwn() throws IOException {
+    if (writer == Thread.currentThread()) {
+      flush();
+    }
+  }
+
+  /** Flushes, and tells the peer that no more will come. It can still be read. */
+  public abstract void shutdownOutput() throws IOException;
+
+  /** This side's address. */
+  public abstract SocketAddress localAddress() throws IOException;
+
+  /** The other side's address; without a path if that is a UNIX socket without one. */
+  public abstract SocketAddress peerAddress() throws IOException;
+
+  /** From now on each wait for input lasts at most so long; for ever by default. */
+  public final void readTimeout(Duration timeout) {
+    readTimeoutNanos = Nanos.of(timeout);
+  }
+
+  /** From now on all waits for input together end after so long, until this is called again. */
+  public final void readDeadline(Duration fromNow) {
+    deadlineSet = fromNow.compareTo(Duration.ofNanos(Nanos.FOREVER)) < 0;
+    deadline = System.nanoTime() + Nanos.of(fromNow);
+  }
+
+  /** From now on a peer that takes nothing for so long is given up; for ever by default. */
+  public final void writeTimeout(Duration timeout) {
+    writeTimeoutNanos = Nanos.of(timeout);
+  }
+
+  final boolean readLimited() {
+    return deadlineSet || readTimeoutNanos != Nanos.FOREVER;
+  }
+
+  /** Until when a wait for input that begins now may last. */
+  final long readLimit() {
+    long byTimeout = System.nanoTime() + readTimeoutNanos;
+    return deadlineSet && deadline - byTimeout < 0 ? deadline : byTimeout;
+  }
+
+  final boolean writeLimited() {
+    return writeTimeoutNanos != Nanos.FOREVER;
+  }
+
+  final long writeTimeoutNanos() {
+    return writeTimeoutNanos;
+  }
+
+  /** Closes it, whoever uses it; output that was not flushed is dropped. Does not block. */
+  @Override
+  public abstract void close();
+}

@@ -1,0 +1,119 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A poller by epoll, edge-triggered: a socket is registered once, and each event says that
+ * something changed since the last one.
+ *
+ * <p>The eventfd that wakes the owner is edge-triggered as well, so that nobody needs to read it:
+ * each write is an edge. Somebody else who polls may get the owner's edge; it is given back by
+ * writing again, else the owner might sleep on.
+ */
+final class EventPoll implements Poller {
+
+  private static final int EVENTS =
+      Kernel.EPOLLIN | Kernel.EPOLLPRI | Kernel.EPOLLOUT | Kernel.EPOLLRDHUP | Kernel.EPOLLET;
+
+  /** After these the end of input may follow without an edge of its own, or what is urgent. */
+  private static final int MORE_MAY_FOLLOW =
+      Kernel.EPOLLPRI | Kernel.EPOLLRDHUP | Kernel.EPOLLHUP | Kernel.EPOLLERR;
+
+  private static final int INPUT = Kernel.EPOLLIN | MORE_MAY_FOLLOW;
+  private static final int OUTPUT = Kernel.EPOLLOUT | Kernel.EPOLLHUP | Kernel.EPOLLERR;
+
+  /** No key of a descriptor, as those are positive. */
+  private static final long WAKE_UP = -1;
+
+  private final Descriptors descriptors;
+  private final int epoll;
+  private final int eventfd;
+  private final Scratch owner;
+
+  /** Who is about to write to the eventfd, whose number must not be another file's by then. */
+  private final AtomicInteger wakers = new AtomicInteger();
+
+  private volatile boolean closed;
+
+  /** The events of the waits that use {@code owner} are those of the poller's own processor. */
+  EventPoll(Descriptors descriptors, Scratch owner) throws IOException {
+    this.descriptors = descriptors;
+    this.owner = owner;
+    var scratch = Scratch.current();
+    epoll = SocketErrors.check(Kernel.epollCreate(scratch), "make an epoll");
+    eventfd = Kernel.eventfd(scratch);
+    if (eventfd < 0) {
+      Kernel.close(scratch, epoll);
+      throw SocketErrors.of(eventfd, "make an eventfd");
+    }
+    SocketErrors.check(
+        Kernel.epollAdd(scratch, epoll, eventfd, Kernel.EPOLLIN | Kernel.EPOLLET, WAKE_UP),
+        "register an eventfd");
+  }
+
+  @Override
+  public void register(Descriptor descriptor) throws IOException {
+    SocketErrors.check(
+        Kernel.epollAdd(Scratch.current(), epoll, descriptor.number(), EVENTS, descriptor.key()),
+        "register a socket");
+  }
+
+  @Override
+  public int await(Scratch scratch, long nanos) {
+    int n = Kernel.epollWait(scratch, epoll, nanos);
+    if (n < 0 && n != -Kernel.EINTR) {
+      throw new IllegalStateException("epoll_wait failed with error " + -n);
+    }
+    return Math.max(0, n);
+  }
+
+  @Override
+  public void deliver(Scratch scratch, int events) {
+    for (int i = 0; i < events; i++) {
+      long key = scratch.eventData(i);
+      if (key == WAKE_UP) {
+        if (scratch != owner) {
+          wake();
+        }
+      } else {
+        deliver(key, scratch.eventFlags(i));
+      }
+    }
+  }
+
+  private void deliver(long key, int flags) {
+    var descriptor = descriptors.find(key);
+    // Else it has been closed since.
+    if (descriptor != null) {
+      if ((flags & MORE_MAY_FOLLOW) != 0) {
+        descriptor.expectMore();
+      }
+      if ((flags & INPUT) != 0) {
+        descriptor.readable().open();
+      }
+      if ((flags & OUTPUT) != 0) {
+        descriptor.writable().open();
+      }
+    }
+  }
+
+  @Override
+  public void wake() {
+    wakers.incrementAndGet();
+    if (!closed) {
+      Kernel.signal(eventfd);
+    }
+    wakers.decrementAndGet();
+  }
+
+  @Override
+  public void close(Scratch scratch) {
+    closed = true;
+    while (wakers.get() != 0) {
+      Thread.onSpinWait();
+    }
+    Kernel.close(scratch, eventfd);
+    Kernel.close(scratch, epoll);
+  }
+}

@@ -1,0 +1,100 @@
+package dev.evergreen.fibers;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** What both modes share: who lives, what is open, and how all that ends. */
+abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkFibers {
+
+  private final Set<Thread> fibers = ConcurrentHashMap.newKeySet();
+  private final Set<Closing> sockets = ConcurrentHashMap.newKeySet();
+  private volatile boolean closing;
+
+  /** An open socket. */
+  interface Closing {
+    /** Closes it; does not block, and may be called often. */
+    void close();
+  }
+
+  /** Has the mode make a virtual thread. */
+  interface Maker {
+    Thread make(Runnable task);
+  }
+
+  /** Starts a fiber that counts as ours until it ends. */
+  final Thread spawn(Maker maker, Runnable task) {
+    var fiber =
+        maker.make(
+            () -> {
+              try {
+                task.run();
+              } finally {
+                fibers.remove(Thread.currentThread());
+              }
+            });
+    fibers.add(fiber);
+    if (closing) {
+      // Whoever closes may not have seen it, but will not wait for one that never starts.
+      fibers.remove(fiber);
+      throw closed();
+    }
+    fiber.start();
+    return fiber;
+  }
+
+  private static IllegalStateException closed() {
+    return new IllegalStateException("this runtime of fibers is closed");
+  }
+
+  final void checkOpen() {
+    if (closing) {
+      throw closed();
+    }
+  }
+
+  /** Remembers a socket until it is forgotten; closes it at once if the runtime is closed. */
+  final <S extends Closing> S opened(S socket) {
+    sockets.add(socket);
+    if (closing) {
+      socket.close();
+    }
+    return socket;
+  }
+
+  final void forget(Closing socket) {
+    sockets.remove(socket);
+  }
+
+  final int living() {
+    return fibers.size();
+  }
+
+  @Override
+  public final void close() {
+    if (fibers.contains(Thread.currentThread())) {
+      throw new IllegalStateException(
+          "a fiber cannot close its own runtime, as closing waits for all fibers");
+    }
+    closing = true;
+    for (var socket : sockets) {
+      socket.close();
+    }
+    for (var fiber = any(); fiber != null; fiber = any()) {
+      fibers.forEach(Thread::interrupt);
+      Uninterruptibly.join(fiber);
+      fibers.remove(fiber);
+    }
+    shutDown();
+  }
+
+  private @Nullable Thread any() {
+    for (var fiber : fibers) {
+      return fiber;
+    }
+    return null;
+  }
+
+  /** Gives the mode's own things back; called when no fiber is left, maybe twice. */
+  abstract void shutDown();
+}

@@ -1,0 +1,274 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
+import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
+import java.net.UnixDomainSocketAddress;
+import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channel;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection by the JDK's blocking sockets.
+ *
+ * <p>Those can neither wait for input without reading it nor stop reading at a time. So such waits
+ * read into {@code staging}, the ones with a limit by another thread: if it is not done in time,
+ * its read goes on, and belongs to the next one here.
+ */
+final class JdkConnection extends Connection {
+
+  private static final int STAGING_SIZE = 4 << 10;
+
+  private final JdkFibers fibers;
+  private final SocketChannel channel;
+
+  /** Of the reader: what was read ahead, ready to be taken. */
+  private @Nullable ByteBuffer staging;
+
+  private @Nullable CompletableFuture<Integer> reading;
+  private boolean ended;
+
+  /** A write took too long. */
+  private volatile boolean givenUp;
+
+  JdkConnection(JdkFibers fibers, SocketChannel channel) {
+    this.fibers = fibers;
+    this.channel = channel;
+  }
+
+  static JdkConnection connect(
+      JdkFibers fibers, SocketAddress address, @Nullable Duration limit, SocketOptions options)
+      throws IOException {
+    boolean inet = !(address instanceof UnixDomainSocketAddress);
+    var channel = inet ? SocketChannel.open() : SocketChannel.open(StandardProtocolFamily.UNIX);
+    try {
+      configure(channel, inet, options);
+      if (inet && limit != null) {
+        long millis = Math.min(Integer.MAX_VALUE, Math.max(1, Nanos.of(limit) / 1_000_000));
+        channel.socket().connect(resolved(address), (int) millis);
+      } else {
+        channel.connect(resolved(address));
+      }
+      return new JdkConnection(fibers, channel);
+    } catch (IOException e) {
+      channel.close();
+      throw e;
+    }
+  }
+
+  static SocketAddress resolved(SocketAddress address) throws UnknownHostException {
+    if (address instanceof InetSocketAddress inet && inet.isUnresolved()) {
+      throw new UnknownHostException("the host " + inet.getHostString() + " is not known");
+    }
+    return address;
+  }
+
+  static SocketChannel configure(SocketChannel channel, boolean inet, SocketOptions options)
+      throws IOException {
+    if (options.sendBuffer() > 0) {
+      channel.setOption(StandardSocketOptions.SO_SNDBUF, options.sendBuffer());
+    }
+    if (options.receiveBuffer() > 0) {
+      channel.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBuffer());
+    }
+    if (inet) {
+      channel.setOption(StandardSocketOptions.TCP_NODELAY, options.noDelay());
+    }
+    return channel;
+  }
+
+  @Override
+  public int read(ByteBuffer into) throws IOException {
+    if (!into.hasRemaining()) {
+      return 0;
+    }
+    if (!hasStaged() && !ended) {
+      flushOwn();
+      if (!readLimited() && reading == null) {
+        return noteEnd(channel.read(into));
+      }
+      stage();
+    }
+    return tryRead(into);
+  }
+
+  @Override
+  public int tryRead(ByteBuffer into) throws IOException {
+    if (!channel.isOpen()) {
+      throw new ClosedChannelException();
+    }
+    if (reading != null && reading.isDone()) {
+      stage();
+    }
+    var from = staging;
+    if (from == null || !hasStaged()) {
+      if (ended) {
+        flushOwn();
+      }
+      return ended ? -1 : 0;
+    }
+    int n = Math.min(from.remaining(), into.remaining());
+    into.put(into.position(), from, from.position(), n).position(into.position() + n);
+    from.position(from.position() + n);
+    return n;
+  }
+
+  @Override
+  public void awaitInput() throws IOException {
+    if (!hasStaged() && !ended) {
+      flushOwn();
+      stage();
+    }
+  }
+
+  private boolean hasStaged() {
+    return reading == null && staging != null && staging.hasRemaining();
+  }
+
+  private int noteEnd(int n) {
+    ended |= n < 0;
+    return n;
+  }
+
+  /** Reads ahead, in this thread if there is no limit. */
+  private void stage() throws IOException {
+    if (staging == null) {
+      staging = ByteBuffer.allocateDirect(STAGING_SIZE);
+    }
+    var into = staging;
+    if (reading == null && !readLimited()) {
+      noteEnd(fill(into));
+      return;
+    }
+    if (reading == null) {
+      var future = new CompletableFuture<Integer>();
+      var _ =
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    try {
+                      future.complete(fill(into));
+                    } catch (IOException e) {
+                      future.completeExceptionally(e);
+                    }
+                  });
+      reading = future;
+    }
+    noteEnd(await(reading));
+    reading = null;
+  }
+
+  private int fill(ByteBuffer into) throws IOException {
+    into.clear();
+    try {
+      return channel.read(into);
+    } finally {
+      into.flip();
+    }
+  }
+
+  private int await(CompletableFuture<Integer> future) throws IOException {
+    try {
+      return readLimited()
+          ? future.get(readLimit() - System.nanoTime(), TimeUnit.NANOSECONDS)
+          : future.get();
+    } catch (TimeoutException e) {
+      var late = new SocketTimeoutException("could not read in time");
+      late.initCause(e);
+      throw late;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      close();
+      throw new ClosedByInterruptException();
+    } catch (ExecutionException e) {
+      reading = null;
+      throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
+    }
+  }
+
+  @Override
+  void transmit(ByteBuffer from) throws IOException {
+    while (from.hasRemaining()) {
+      if (writeLimited()) {
+        transmitInTime(from);
+      } else {
+        channel.write(from);
+      }
+    }
+  }
+
+  private void transmitInTime(ByteBuffer from) throws IOException {
+    var alarm =
+        ForkJoinPool.commonPool().schedule(this::giveUp, writeTimeoutNanos(), TimeUnit.NANOSECONDS);
+    try {
+      channel.write(from);
+    } catch (IOException e) {
+      if (givenUp) {
+        var late =
+            new SocketTimeoutException(
+                "the peer took nothing for "
+                    + Duration.ofNanos(writeTimeoutNanos())
+                    + "; the connection is closed");
+        late.initCause(e);
+        throw late;
+      }
+      throw e;
+    } finally {
+      alarm.cancel(false);
+    }
+  }
+
+  private void giveUp() {
+    givenUp = true;
+    close();
+  }
+
+  @Override
+  public void shutdownOutput() throws IOException {
+    flush();
+    channel.shutdownOutput();
+  }
+
+  @Override
+  public SocketAddress localAddress() throws IOException {
+    return channel.getLocalAddress();
+  }
+
+  @Override
+  public SocketAddress peerAddress() throws IOException {
+    return channel.getRemoteAddress();
+  }
+
+  @Override
+  public void close() {
+    fibers.forget(this);
+    close(channel);
+  }
+
+  static void close(Channel channel) {
+    try {
+      channel.close();
+    } catch (IOException e) {
+      throw new UncheckedIOException("a socket could not be closed", e);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return channel.toString();
+  }
+}

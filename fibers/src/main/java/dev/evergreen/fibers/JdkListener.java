@@ -1,0 +1,78 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+
+/** A listener by the JDK's sockets. */
+final class JdkListener implements Listener, FibersBase.Closing {
+
+  private final JdkFibers fibers;
+  private final ServerSocketChannel channel;
+  private final SocketOptions options;
+  private final SocketAddress address;
+
+  private JdkListener(JdkFibers fibers, ServerSocketChannel channel, SocketOptions options)
+      throws IOException {
+    this.fibers = fibers;
+    this.channel = channel;
+    this.options = options;
+    address = channel.getLocalAddress();
+  }
+
+  static JdkListener open(JdkFibers fibers, SocketAddress address, SocketOptions options)
+      throws IOException {
+    boolean unix = address instanceof UnixDomainSocketAddress;
+    var channel =
+        unix ? ServerSocketChannel.open(StandardProtocolFamily.UNIX) : ServerSocketChannel.open();
+    try {
+      if (options.receiveBuffer() > 0) {
+        channel.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBuffer());
+      }
+      channel.bind(JdkConnection.resolved(address), options.backlog());
+      return new JdkListener(fibers, channel, options);
+    } catch (IOException e) {
+      channel.close();
+      throw e;
+    }
+  }
+
+  @Override
+  public SocketAddress address() {
+    return address;
+  }
+
+  @Override
+  public Connection accept() throws IOException {
+    var accepted = channel.accept();
+    try {
+      return fibers.opened(
+          new JdkConnection(
+              fibers,
+              JdkConnection.configure(accepted, address instanceof InetSocketAddress, options)));
+    } catch (IOException e) {
+      accepted.close();
+      throw e;
+    }
+  }
+
+  @Override
+  public void serve(Handler handler) {
+    Serving.serve(fibers, this, (connection, task) -> fibers.spawn(task), handler);
+  }
+
+  @Override
+  public void close() {
+    fibers.forget(this);
+    JdkConnection.close(channel);
+  }
+
+  @Override
+  public String toString() {
+    return "listener at " + address;
+  }
+}

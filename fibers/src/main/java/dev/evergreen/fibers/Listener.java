@@ -1,0 +1,37 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.net.SocketAddress;
+
+/** A socket that takes connections. */
+public sealed interface Listener extends AutoCloseable permits OwnListener, JdkListener {
+
+  /** Talks with one peer, from the first byte to the last. */
+  @FunctionalInterface
+  interface Handler {
+    /** Returns, or throws, when the connection is to be closed. Output is flushed if it returns. */
+    void serve(Connection connection) throws IOException;
+  }
+
+  /** Where it listens; with the port that was chosen if any was wanted. */
+  SocketAddress address();
+
+  /**
+   * Waits for the next connection. One fiber at a time may do so.
+   *
+   * @throws java.nio.channels.ClosedChannelException if the listener is closed, before or meanwhile
+   * @throws IOException if there are too many open files
+   */
+  Connection accept() throws IOException;
+
+  /**
+   * Accepts until the listener is closed, and serves each connection by a fiber of its own, on the
+   * processors in turn. Blocks until then. If there are too many open files it goes on when some
+   * are closed.
+   */
+  void serve(Handler handler);
+
+  /** Stops listening. Connections that were accepted stay. */
+  @Override
+  void close();
+}

@@ -1,0 +1,358 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection by system calls of ours.
+ *
+ * <p>A read that brings less than was asked for has {@code drained} the socket: the next one need
+ * not be tried before an event has come, unless an event said that the end or something urgent may
+ * follow without one ({@link Descriptor#expectMore}). So a request costs one receive, one send, and
+ * its share of a poll.
+ */
+final class OwnConnection extends Connection {
+
+  private final ProcessorFibers fibers;
+  private final Descriptor descriptor;
+  private final Processor home;
+
+  /** Of the reader. */
+  private boolean drained;
+
+  private boolean ended;
+  private boolean readBefore;
+  private @Nullable TimeLimit readLimit;
+
+  /** Of the writer. */
+  private @Nullable TimeLimit writeLimit;
+
+  OwnConnection(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
+    this.fibers = fibers;
+    this.descriptor = descriptor;
+    this.home = home;
+  }
+
+  static Connection connect(
+      ProcessorFibers fibers,
+      SocketAddress address,
+      @Nullable Duration limit,
+      SocketOptions options)
+      throws IOException {
+    var descriptor = OwnSockets.open(fibers.descriptors(), address, options);
+    var connection = new OwnConnection(fibers, descriptor, fibers.here());
+    try {
+      fibers.opened(connection).connect(address, limit);
+      return connection;
+    } catch (IOException | RuntimeException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
+  private void connect(SocketAddress address, @Nullable Duration limit) throws IOException {
+    long until = System.nanoTime() + (limit == null ? Nanos.FOREVER : Nanos.of(limit));
+    var what = "connect to " + address;
+    descriptor.enter();
+    try {
+      int result = OwnSockets.connect(descriptor, address);
+      while (result == -Kernel.EAGAIN) {
+        // Only a UNIX socket says so: too many wait to be accepted, and no event will tell.
+        checkTime(until, what);
+        pause();
+        result = OwnSockets.connect(descriptor, address);
+      }
+      if (result == -Kernel.EINPROGRESS) {
+        awaitWritable(until, limit != null);
+        checkConnected(until, what);
+      } else {
+        SocketErrors.check(result, what);
+      }
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  private void checkConnected(long until, String what) throws IOException {
+    int error = Kernel.takeError(Scratch.current(), descriptor.number());
+    if (error != 0) {
+      throw SocketErrors.of(error, what);
+    }
+    // The gate may have been opened by the time limit instead.
+    if (Kernel.peerName(Scratch.current(), descriptor.number()) < 0) {
+      checkTime(until, what);
+      throw new IOException("could not " + what + ": the system tells no reason");
+    }
+  }
+
+  private void pause() throws IOException {
+    try {
+      fibers.sleep(Duration.ofMillis(1));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      close();
+      throw new ClosedByInterruptException();
+    }
+  }
+
+  private static void checkTime(long until, String what) throws SocketTimeoutException {
+    if (until - System.nanoTime() <= 0) {
+      throw new SocketTimeoutException("could not " + what + " in time");
+    }
+  }
+
+  /** Where the fiber that serves this connection is to start. */
+  Processor home() {
+    return home;
+  }
+
+  @Override
+  public int read(ByteBuffer into) throws IOException {
+    if (!into.hasRemaining()) {
+      return 0;
+    }
+    descriptor.enter();
+    try {
+      letOthersRun();
+      readBefore = false;
+      int n = receive(into);
+      if (n == 0) {
+        boolean limited = readLimited();
+        long until = limited ? readLimit() : 0;
+        do {
+          awaitReadable(until, limited);
+          n = receive(into);
+        } while (n == 0);
+      }
+      if (n < 0) {
+        flushOwn();
+      }
+      return n;
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  @Override
+  public int tryRead(ByteBuffer into) throws IOException {
+    descriptor.enter();
+    try {
+      // Whoever tries may hold a buffer, which must be given back before others run.
+      return turnIsOver() || !into.hasRemaining() ? 0 : receive(into);
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  @Override
+  public void awaitInput() throws IOException {
+    descriptor.enter();
+    try {
+      if (drained) {
+        boolean limited = readLimited();
+        long until = limited ? readLimit() : 0;
+        awaitReadable(until, limited);
+        if (limited) {
+          checkTime(until, "read");
+        }
+      } else {
+        letOthersRun();
+        readBefore = false;
+      }
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  /**
+   * Says whether others wait while this reader could read on. One whose peer sends faster than it
+   * reads never waits, and must not keep them waiting.
+   */
+  private boolean turnIsOver() {
+    if (readBefore && !drained && !ended) {
+      var processor = Processor.current();
+      return processor != null && processor.othersWait();
+    }
+    return false;
+  }
+
+  private void letOthersRun() throws IOException {
+    if (turnIsOver()) {
+      flushOwn();
+      Fibers.letOthersRun();
+    }
+  }
+
+  /** Waits for an event, if the last read has left nothing. */
+  private void awaitReadable(long until, boolean limited) throws IOException {
+    flushOwn();
+    if (limited) {
+      checkTime(until, "read");
+      if (readLimit == null) {
+        readLimit = new TimeLimit(descriptor.readable());
+      }
+      await(descriptor.readable(), readLimit, until);
+    } else {
+      descriptor.await(descriptor.readable(), poller());
+    }
+    drained = false;
+    readBefore = false;
+  }
+
+  private void awaitWritable(long until, boolean limited) throws IOException {
+    if (limited) {
+      if (writeLimit == null) {
+        writeLimit = new TimeLimit(descriptor.writable());
+      }
+      await(descriptor.writable(), writeLimit, until);
+    } else {
+      descriptor.await(descriptor.writable(), poller());
+    }
+  }
+
+  private void await(Gate gate, TimeLimit limit, long until) throws IOException {
+    limit.begin(until, fibers.here());
+    try {
+      descriptor.await(gate, poller());
+    } finally {
+      limit.end();
+    }
+  }
+
+  private Poller poller() {
+    var current = Processor.current();
+    return current != null && current.scheduler() == home.scheduler()
+        ? current.poller()
+        : home.poller();
+  }
+
+  /** Receives into the buffer once; 0 if there is nothing now. */
+  private int receive(ByteBuffer into) throws IOException {
+    descriptor.checkOpen();
+    if (ended) {
+      return -1;
+    }
+    if (drained && !descriptor.readable().pass()) {
+      return 0;
+    }
+    if (into.isDirect()) {
+      int n = receive(MemorySegment.ofBuffer(into));
+      into.position(into.position() + Math.max(0, n));
+      return n;
+    }
+    var direct = Buffers.borrow();
+    try {
+      int n =
+          receive(MemorySegment.ofBuffer(direct.limit(Math.min(Buffers.SIZE, into.remaining()))));
+      into.put(direct.limit(Math.max(0, n)));
+      return n;
+    } finally {
+      Buffers.giveBack(direct);
+    }
+  }
+
+  private int receive(MemorySegment into) throws IOException {
+    // What has come until now will be read; an event from now on is another matter.
+    var _ = descriptor.readable().pass();
+    int n;
+    do {
+      n = Kernel.receive(Scratch.current(), descriptor.number(), into);
+    } while (n == -Kernel.EINTR);
+    if (n == -Kernel.EAGAIN) {
+      drained = true;
+      return 0;
+    }
+    SocketErrors.check(n, "read");
+    if (n == 0) {
+      // Also after our own close, which shuts the socket down first.
+      descriptor.checkOpen();
+      ended = true;
+      return -1;
+    }
+    drained = n < into.byteSize() && !descriptor.moreExpected();
+    readBefore = true;
+    return n;
+  }
+
+  @Override
+  void transmit(ByteBuffer from) throws IOException {
+    descriptor.enter();
+    try {
+      while (from.hasRemaining()) {
+        var _ = descriptor.writable().pass();
+        int n = Kernel.send(Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from));
+        if (n >= 0) {
+          from.position(from.position() + n);
+        } else if (n == -Kernel.EAGAIN) {
+          awaitRoom();
+        } else if (n != -Kernel.EINTR) {
+          descriptor.checkOpen();
+          throw SocketErrors.of(n, "write");
+        }
+      }
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  /**
+   * Waits until an event says that there is room, or closes the connection after the time for it.
+   */
+  private void awaitRoom() throws IOException {
+    long until = System.nanoTime() + writeTimeoutNanos();
+    awaitWritable(until, writeLimited());
+    if (writeLimited() && until - System.nanoTime() <= 0) {
+      close();
+      throw new SocketTimeoutException(
+          "the peer took nothing for "
+              + Duration.ofNanos(writeTimeoutNanos())
+              + "; the connection is closed");
+    }
+  }
+
+  @Override
+  public void shutdownOutput() throws IOException {
+    flush();
+    descriptor.enter();
+    try {
+      int result = Kernel.shutdown(Scratch.current(), descriptor.number(), Kernel.SHUT_WR);
+      SocketErrors.check(result, "shut down the output");
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  @Override
+  public SocketAddress localAddress() throws IOException {
+    return OwnSockets.localAddress(descriptor);
+  }
+
+  @Override
+  public SocketAddress peerAddress() throws IOException {
+    return OwnSockets.peerAddress(descriptor);
+  }
+
+  @Override
+  public void close() {
+    if (descriptor.close()) {
+      fibers.forget(this);
+      if (readLimit != null) {
+        readLimit.cancel();
+      }
+      if (writeLimit != null) {
+        writeLimit.cancel();
+      }
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "connection " + descriptor.number() + (descriptor.closed() ? " (closed)" : "");
+  }
+}

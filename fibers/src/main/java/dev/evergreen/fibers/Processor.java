@@ -1,0 +1,254 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A processor: a carrier thread that runs fibers from its own ready queue, looks after its own
+ * poller and alarms at bounded intervals, helps others, and sleeps in its poller when there is
+ * nothing to do.
+ *
+ * <p>The sleep is agreed on by {@code state}. Invariants:
+ *
+ * <ol>
+ *   <li>Only the carrier sets SLEEPING. Then it looks at the ready queues, and only if all are
+ *       empty it waits in its poller, at most until its next alarm.
+ *   <li>Whoever puts something for another processor to see (a task, an earlier alarm, the end)
+ *       does so before it looks at {@code state}. All these are volatile: either it finds SLEEPING,
+ *       or the carrier finds what was put.
+ *   <li>Of all who find SLEEPING the one who changes it to RUNNING wakes the poller, once; the
+ *       poller loses no wake-up.
+ * </ol>
+ *
+ * So a processor never sleeps while its queue holds a task, and each sleep costs at most one system
+ * call of a waker. Everything else (stealing, helping, the {@link Watch}) makes things sooner.
+ */
+final class Processor implements Runnable {
+
+  /** So long a processor runs fibers at most before it polls and looks around. */
+  static final long LOOK_NANOS = 200_000;
+
+  /**
+   * A task that has waited so long while others wait behind it is worth waking an idle processor.
+   */
+  private static final long SPREAD_NANOS = 50_000;
+
+  private static final int RUNNING = 0;
+  private static final int SLEEPING = 1;
+
+  private static final long FAR_NANOS = Long.MAX_VALUE / 4;
+
+  private static final VarHandle STATE;
+  private static final VarHandle POLLED_AT;
+
+  static {
+    try {
+      var lookup = MethodHandles.lookup();
+      STATE = lookup.findVarHandle(Processor.class, "state", int.class);
+      POLLED_AT = lookup.findVarHandle(Processor.class, "polledAt", long.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final Scheduler scheduler;
+  private final int index;
+  private final ReadyQueue ready = new ReadyQueue();
+  private final Alarms alarms = new Alarms();
+  private final Counters counters = new Counters();
+  private final Buffers buffers = new Buffers();
+  private final Scratch scratch = new Scratch();
+  private final Poller poller;
+
+  private volatile int state = RUNNING;
+
+  /** When the poller was asked last, by whomever; far ahead while the processor waits in it. */
+  private long polledAt = System.nanoTime();
+
+  /** Of the carrier: the time when the present task began. */
+  private long now = System.nanoTime();
+
+  /** Of the carrier: that it hands out events, whose tasks it is about to run itself. */
+  private boolean delivering;
+
+  Processor(Scheduler scheduler, int index, Descriptors descriptors) throws IOException {
+    this.scheduler = scheduler;
+    this.index = index;
+    poller = new EventPoll(descriptors, scratch);
+  }
+
+  /** The processor on which the caller runs, or null if it is none of ours. */
+  static @Nullable Processor current() {
+    return VirtualThreadHook.currentCarrier() instanceof Carrier carrier
+        ? carrier.processor()
+        : null;
+  }
+
+  Scheduler scheduler() {
+    return scheduler;
+  }
+
+  int index() {
+    return index;
+  }
+
+  Scratch scratch() {
+    return scratch;
+  }
+
+  Poller poller() {
+    return poller;
+  }
+
+  ReadyQueue ready() {
+    return ready;
+  }
+
+  Counters counters() {
+    return counters;
+  }
+
+  Buffers buffers() {
+    return buffers;
+  }
+
+  boolean sleeping() {
+    return state == SLEEPING;
+  }
+
+  /** How long at {@code at} nobody has asked the poller; 0 if the processor waits in it. */
+  long unpolled(long at) {
+    return Math.max(0, at - (long) POLLED_AT.getOpaque(this));
+  }
+
+  @Override
+  public void run() {
+    // Until the end, and then until nothing is left.
+    while (!scheduler.stopping() || !ready.isEmpty()) {
+      now = System.nanoTime();
+      var task = next();
+      if (task != null) {
+        counters.runs.add();
+        task.run();
+      } else if (!scheduler.stopping()) {
+        sleep();
+      }
+    }
+  }
+
+  private @Nullable Runnable next() {
+    if (now - polledAt >= LOOK_NANOS) {
+      poll(poller, alarms);
+      var helped = scheduler.overdue(this, now);
+      if (helped != null) {
+        return helped;
+      }
+    }
+    long waited = ready.oldestWait(now);
+    var task = ready.take();
+    if (waited > SPREAD_NANOS && !ready.isEmpty()) {
+      scheduler.wakeIdle();
+    }
+    return task != null ? task : scheduler.steal(this, now);
+  }
+
+  /** Delivers what has happened at a poller, this processor's or another's, without waiting. */
+  private void poll(Poller at, Alarms due) {
+    counters.polls.add();
+    POLLED_AT.setOpaque(this, now);
+    deliver(at, at.await(scratch, 0));
+    due.runDue(now);
+  }
+
+  private void deliver(Poller from, int events) {
+    if (events > 0) {
+      delivering = true;
+      from.deliver(scratch, events);
+      delivering = false;
+    }
+  }
+
+  /** Does the polling of {@code other}, which has not come to it for long. On our carrier. */
+  void pollFor(Processor other) {
+    POLLED_AT.setOpaque(other, now);
+    poll(other.poller, other.alarms);
+  }
+
+  private void sleep() {
+    state = SLEEPING;
+    int events = 0;
+    if (scheduler.nothingReady() && !scheduler.stopping()) {
+      long nanos = alarms.nanosToNext(System.nanoTime());
+      if (nanos != 0) {
+        events = await(nanos);
+      }
+    }
+    state = RUNNING;
+    scheduler.awake();
+    deliver(poller, events);
+    alarms.runDue(now);
+  }
+
+  private int await(long nanos) {
+    counters.sleeps.add();
+    counters.polls.add();
+    POLLED_AT.setOpaque(this, now + FAR_NANOS);
+    var event = new Events.Slept();
+    event.begin();
+    int events = poller.await(scratch, nanos);
+    now = System.nanoTime();
+    POLLED_AT.setOpaque(this, now);
+    event.end();
+    if (event.shouldCommit()) {
+      event.processor = index;
+      event.commit();
+    }
+    return events;
+  }
+
+  /** Makes a task ready here. Any thread may call it, on any carrier. */
+  void put(Runnable task) {
+    if (current() != this) {
+      ready.put(task, System.nanoTime());
+      wake();
+    } else if (delivering) {
+      ready.put(task, now);
+    } else {
+      boolean alone = scheduler.single() || ready.isEmpty();
+      ready.put(task, System.nanoTime());
+      if (!alone) {
+        scheduler.wakeIdle();
+      }
+    }
+  }
+
+  /** Ends its sleep, if it sleeps; says whether it did. */
+  boolean wake() {
+    if (state == SLEEPING && STATE.compareAndSet(this, SLEEPING, RUNNING)) {
+      poller.wake();
+      return true;
+    }
+    return false;
+  }
+
+  /** Has a short task run on some carrier at a time. Any thread may call it. */
+  Alarm alarm(long at, Runnable task) {
+    var alarm = alarms.add(at, task);
+    if (current() != this) {
+      wake();
+    }
+    return alarm;
+  }
+
+  /** Says whether the task had not begun yet, and never will. */
+  boolean cancel(Alarm alarm) {
+    return alarms.cancel(alarm);
+  }
+
+  /** Says whether a fiber that runs here should let others run. */
+  boolean othersWait() {
+    return !ready.isEmpty() || System.nanoTime() - polledAt >= LOOK_NANOS;
+  }
+}

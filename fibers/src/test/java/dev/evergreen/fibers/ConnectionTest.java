@@ -1,0 +1,588 @@
+package dev.evergreen.fibers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousCloseException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Connections behave the same in all modes. */
+@Timeout(120)
+class ConnectionTest {
+
+  @TempDir Path folder;
+
+  @ParameterizedTest
+  @EnumSource
+  void bytesArriveInBothDirections(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                var text = Pair.read(pair.ours(), 5);
+                pair.ours().write(Pair.bytes(text.toUpperCase(java.util.Locale.ROOT)));
+                pair.ours().flush();
+                return text;
+              });
+      pair.peerSends("hel");
+      pair.peerSends("lo");
+      assertEquals("hello", Fiber.get(read));
+      assertEquals("HELLO", pair.peerReads(5));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void outputLeavesBeforeItsWriterWaitsForInput(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                pair.ours().write(Pair.bytes("ask"));
+                return Pair.read(pair.ours(), 2);
+              });
+      assertEquals("ask", pair.peerReads(3));
+      pair.peerSends("ok");
+      assertEquals("ok", Fiber.get(read));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void outputLeavesBeforeTheEndOfInputIsTold(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      pair.peerSends("quit");
+      pair.peer().shutdownOutput();
+      int end =
+          Fiber.run(
+              fibers,
+              () -> {
+                assertEquals("quit", Pair.read(pair.ours(), 4));
+                pair.ours().write(Pair.bytes("bye"));
+                int n = pair.ours().read(ByteBuffer.allocate(9));
+                pair.ours().close();
+                return n;
+              });
+      assertEquals(-1, end);
+      assertEquals("bye", pair.peerReads(3));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aHalfClosedConnectionStillCarriesTheOtherDirection(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      pair.peer().shutdownOutput();
+      Fiber.run(
+          fibers,
+          () -> {
+            assertEquals(-1, pair.ours().read(ByteBuffer.allocate(1)));
+            assertEquals(-1, pair.ours().read(ByteBuffer.allocate(1)));
+            pair.ours().write(Pair.bytes("still here"));
+            pair.ours().shutdownOutput();
+            return 0;
+          });
+      assertEquals("still here", pair.peerReads(100));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void theEndThatComesWithTheLastBytesIsSeen(Kind kind) throws Exception {
+    try (var fibers = kind.start()) {
+      for (int i = 0; i < 200; i++) {
+        try (var pair = Pair.accepted(fibers)) {
+          var read = Fiber.start(fibers, () -> Pair.read(pair.ours(), 100));
+          pair.peerSends("last words");
+          pair.peer().close();
+          assertEquals("last words", Fiber.get(read));
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aLargeTransferArrivesWholeThroughSmallBuffers(Kind kind) throws Exception {
+    var sent = new byte[3_000_000];
+    new Random(1).nextBytes(sent);
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+      var written =
+          Fiber.start(
+              fibers,
+              () -> {
+                pair.ours().write(sent);
+                pair.ours().flush();
+                return 0;
+              });
+      var received = ByteBuffer.allocate(sent.length);
+      while (received.hasRemaining()) {
+        assertTrue(pair.peer().read(received) > 0);
+      }
+      Fiber.get(written);
+      assertEquals(ByteBuffer.wrap(sent), received.flip());
+
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                var into = ByteBuffer.allocateDirect(sent.length);
+                while (into.hasRemaining()) {
+                  assertTrue(pair.ours().read(into) > 0);
+                }
+                return into.flip();
+              });
+      pair.peer().write(ByteBuffer.wrap(sent));
+      assertEquals(ByteBuffer.wrap(sent), Fiber.get(read));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void bothDirectionsMoveAtOnceByTwoFibers(Kind kind) throws Exception {
+    var sent = new byte[2_000_000];
+    new Random(2).nextBytes(sent);
+    try (var fibers = kind.start();
+        var ours = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+      var echo =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      var piece = ByteBuffer.allocate(1000);
+                      while (ours.peer().read(piece.clear()) >= 0) {
+                        ours.peer().write(piece.flip());
+                      }
+                    } catch (IOException e) {
+                      // The test will miss bytes.
+                    }
+                  });
+      var written =
+          Fiber.start(
+              fibers,
+              () -> {
+                ours.ours().write(MemorySegment.ofArray(sent));
+                ours.ours().shutdownOutput();
+                return 0;
+              });
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                try (var arena = Arena.ofConfined()) {
+                  var into = arena.allocate(sent.length);
+                  long at = 0;
+                  while (at < sent.length) {
+                    int n = ours.ours().read(into.asSlice(at));
+                    assertTrue(n > 0);
+                    at += n;
+                  }
+                  return into.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE);
+                }
+              });
+      Fiber.get(written);
+      assertEquals(ByteBuffer.wrap(sent), ByteBuffer.wrap(Fiber.get(read)));
+      echo.join();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aResetByThePeerEndsAReadAndAWrite(Kind kind) throws Exception {
+    try (var fibers = kind.start()) {
+      try (var pair = Pair.accepted(fibers)) {
+        var read = Fiber.start(fibers, () -> pair.ours().read(ByteBuffer.allocate(1)));
+        pair.peerResets();
+        assertThrows(IOException.class, () -> Fiber.get(read));
+      }
+      try (var pair = Pair.accepted(fibers)) {
+        pair.peerResets();
+        assertThrows(
+            IOException.class,
+            () ->
+                Fiber.run(
+                    fibers,
+                    () -> {
+                      while (true) {
+                        pair.ours().write(new byte[1000]);
+                        pair.ours().flush();
+                      }
+                    }));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aReadThatIsLateCanBeTriedAgain(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      pair.ours().readTimeout(Duration.ofMillis(10));
+      for (int i = 0; i < 3; i++) {
+        assertThrows(
+            SocketTimeoutException.class,
+            () -> Fiber.run(fibers, () -> pair.ours().read(ByteBuffer.allocate(5))));
+        assertThrows(
+            SocketTimeoutException.class,
+            () ->
+                Fiber.run(
+                    fibers,
+                    () -> {
+                      pair.ours().tryRead(ByteBuffer.allocate(5));
+                      pair.ours().awaitInput();
+                      return 0;
+                    }));
+      }
+      pair.peerSends("there");
+      pair.ours().readTimeout(Duration.ofDays(100_000));
+      assertEquals("there", Fiber.run(fibers, () -> Pair.read(pair.ours(), 5)));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aDeadlineEndsEvenAReaderThatGetsAByteAtATime(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      pair.ours().readTimeout(Duration.ofMinutes(1));
+      pair.ours().readDeadline(Duration.ofMillis(50));
+      var read = Fiber.start(fibers, () -> Pair.read(pair.ours(), 1_000_000));
+      while (!read.isDone()) {
+        pair.peerSends("x");
+        Thread.sleep(1);
+      }
+      assertThrows(SocketTimeoutException.class, () -> Fiber.get(read));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aPeerThatTakesNothingIsGivenUp(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+      pair.ours().writeTimeout(Duration.ofMillis(50));
+      assertThrows(
+          SocketTimeoutException.class,
+          () ->
+              Fiber.run(
+                  fibers,
+                  () -> {
+                    pair.ours().write(new byte[20_000_000]);
+                    return 0;
+                  }));
+      assertThrows(
+          ClosedChannelException.class,
+          () -> Fiber.run(fibers, () -> pair.ours().read(ByteBuffer.allocate(1))));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aSlowPeerIsNotGivenUp(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+      pair.ours().writeTimeout(Duration.ofSeconds(20));
+      var written =
+          Fiber.start(
+              fibers,
+              () -> {
+                pair.ours().write(new byte[300_000]);
+                pair.ours().flush();
+                return 0;
+              });
+      assertEquals(300_000, pair.peerReads(300_000).length());
+      Fiber.get(written);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void closingEndsAReadThatWaits(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      var reader = new AtomicReference<Thread>();
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                reader.set(Thread.currentThread());
+                return pair.ours().read(ByteBuffer.allocate(1));
+              });
+      while (reader.get() == null) {
+        Thread.onSpinWait();
+      }
+      Fiber.awaitParked(reader.get());
+      pair.ours().close();
+      assertThrows(AsynchronousCloseException.class, () -> Fiber.get(read));
+      assertEquals("", pair.peerReads(1));
+      assertThrows(ClosedChannelException.class, () -> pair.ours().read(ByteBuffer.allocate(1)));
+      assertThrows(ClosedChannelException.class, () -> pair.ours().tryRead(ByteBuffer.allocate(1)));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void interruptingAReaderClosesItsConnection(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      var thrown = new CompletableFuture<Exception>();
+      var reader =
+          fibers.spawn(
+              () -> {
+                try {
+                  pair.ours().read(ByteBuffer.allocate(1));
+                } catch (IOException e) {
+                  thrown.complete(e);
+                }
+              });
+      Fiber.awaitParked(reader);
+      reader.interrupt();
+      assertInstanceOf(ClosedByInterruptException.class, Fiber.get(thrown));
+      assertEquals("", pair.peerReads(1));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void tryReadTakesWhatIsThereAndDoesNotWait(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      var served =
+          Fiber.start(
+              fibers,
+              () -> {
+                var text = new StringBuilder();
+                var into = ByteBuffer.allocateDirect(100);
+                int n;
+                while ((n = pair.ours().tryRead(into.clear())) >= 0) {
+                  if (n == 0) {
+                    pair.ours().awaitInput();
+                  } else {
+                    for (int i = 0; i < n; i++) {
+                      text.append((char) into.get(i));
+                    }
+                    pair.ours().write(Pair.bytes("got " + n + ","));
+                  }
+                }
+                return text.toString();
+              });
+      pair.peerSends("abc");
+      assertEquals("got 3,", pair.peerReads(6));
+      pair.peerSends("defg");
+      assertEquals("got 4,", pair.peerReads(6));
+      pair.peer().shutdownOutput();
+      assertEquals("abcdefg", Fiber.get(served));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void unixSocketsCarryBytesAndEnd(Kind kind) throws Exception {
+    var path = folder.resolve("socket");
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers, UnixDomainSocketAddress.of(path), SocketOptions.DEFAULT)) {
+      assertEquals(UnixDomainSocketAddress.of(path), pair.ours().localAddress());
+      assertEquals(UnixDomainSocketAddress.of(""), pair.ours().peerAddress());
+      var read = Fiber.start(fibers, () -> Pair.read(pair.ours(), 10));
+      pair.peerSends("by file");
+      pair.peer().shutdownOutput();
+      assertEquals("by file", Fiber.get(read));
+      pair.ours().write(Pair.bytes("back"));
+      pair.ours().shutdownOutput();
+      assertEquals("back", pair.peerReads(10));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void fibersConnectToEachOther(Kind kind) throws Exception {
+    var path = UnixDomainSocketAddress.of(folder.resolve("each-other"));
+    try (var fibers = kind.start()) {
+      for (var address : new java.net.SocketAddress[] {Pair.loopback(), path}) {
+        var listener = fibers.listen(address);
+        fibers.spawn(() -> listener.serve(connection -> echo(connection)));
+        var calls = new ArrayList<CompletableFuture<String>>();
+        for (int i = 0; i < 100; i++) {
+          var text = "call " + i;
+          calls.add(
+              Fiber.start(
+                  fibers,
+                  () -> {
+                    try (var connection =
+                        fibers.connect(
+                            listener.address(), Duration.ofSeconds(20), SocketOptions.DEFAULT)) {
+                      for (int round = 0; round < 20; round++) {
+                        connection.write(Pair.bytes(text));
+                        assertEquals(text, Pair.read(connection, text.length()));
+                      }
+                      return text;
+                    }
+                  }));
+        }
+        for (int i = 0; i < 100; i++) {
+          assertEquals("call " + i, Fiber.get(calls.get(i)));
+        }
+      }
+    }
+  }
+
+  private static void echo(Connection connection) throws IOException {
+    var into = ByteBuffer.allocateDirect(1024);
+    while (connection.read(into.clear()) >= 0) {
+      connection.write(into.flip());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void nobodyListeningIsToldAtOnce(Kind kind) throws Exception {
+    try (var fibers = kind.start()) {
+      InetSocketAddress address;
+      try (var listener = fibers.listen(Pair.loopback())) {
+        address = (InetSocketAddress) listener.address();
+      }
+      assertThrows(ConnectException.class, () -> Fiber.run(fibers, () -> fibers.connect(address)));
+      assertThrows(
+          IOException.class,
+          () ->
+              Fiber.run(
+                  fibers,
+                  () -> fibers.connect(UnixDomainSocketAddress.of(folder.resolve("none")))));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void anAddressInUseIsRefused(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var listener = fibers.listen(Pair.loopback())) {
+      assertThrows(java.net.BindException.class, () -> fibers.listen(listener.address()));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void closingAListenerEndsItsServing(Kind kind) throws Exception {
+    try (var fibers = kind.start()) {
+      var listener = fibers.listen(Pair.loopback());
+      var server = fibers.spawn(() -> listener.serve(connection -> echo(connection)));
+      Fiber.awaitParked(server);
+      listener.close();
+      server.join();
+      assertThrows(ClosedChannelException.class, listener::accept);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void closingTheRuntimeEndsAllThatWaits(Kind kind) throws Exception {
+    var fibers = kind.start();
+    var listener = fibers.listen(Pair.loopback());
+    fibers.spawn(() -> listener.serve(connection -> echo(connection)));
+    var peers = new ArrayList<SocketChannel>();
+    for (int i = 0; i < 20; i++) {
+      var peer = SocketChannel.open(listener.address());
+      peer.write(ByteBuffer.wrap(Pair.bytes("x")));
+      assertEquals(1, peer.read(ByteBuffer.allocate(1)));
+      peers.add(peer);
+    }
+    var sleeper =
+        Fiber.start(
+            fibers,
+            () -> {
+              fibers.sleep(Duration.ofDays(1));
+              return 0;
+            });
+    fibers.close();
+    assertThrows(InterruptedException.class, () -> Fiber.get(sleeper));
+    assertEquals(0, fibers.report().fibers());
+    assertThrows(IllegalStateException.class, () -> fibers.spawn(() -> {}));
+    assertThrows(IllegalStateException.class, () -> fibers.listen(Pair.loopback()));
+    for (var peer : peers) {
+      assertFalse(endsWithBytes(peer));
+      peer.close();
+    }
+    fibers.close();
+  }
+
+  private static boolean endsWithBytes(SocketChannel peer) {
+    try {
+      return peer.read(ByteBuffer.allocate(1)) > 0;
+    } catch (IOException e) {
+      // Reset is as good an end as any.
+      return false;
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void theOutputCanBeWrittenInPlace(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      Fiber.run(
+          fibers,
+          () -> {
+            for (int i = 0; i < 3; i++) {
+              var into = pair.ours().reserve(40_000);
+              for (int k = 0; k < 40_000; k++) {
+                into.put((byte) ('a' + i));
+              }
+            }
+            pair.ours().flush();
+            return 0;
+          });
+      assertEquals(
+          "a".repeat(40_000) + "b".repeat(40_000) + "c".repeat(40_000), pair.peerReads(120_000));
+      assertThrows(IllegalArgumentException.class, () -> pair.ours().reserve(70_000));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatOneFiberWritesIsNotFlushedByAnotherThatReads(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      var reader = Fiber.start(fibers, () -> Pair.read(pair.ours(), 2));
+      Fiber.run(
+          fibers,
+          () -> {
+            pair.ours().write(Pair.bytes("by the writer"));
+            pair.ours().flush();
+            return 0;
+          });
+      assertEquals("by the writer", pair.peerReads(13));
+      pair.peerSends("ok");
+      assertEquals("ok", Fiber.get(reader));
+    }
+  }
+}

@@ -1,0 +1,289 @@
+package dev.evergreen.fibers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Fibers.Mode;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Nothing that is ready waits for ever, whatever others do. Who starves would end its test by the
+ * time limit. {@code -Devergreen.fibers.seeds=N} sets how many random loads are tried.
+ */
+@Timeout(300)
+class FairnessTest {
+
+  private static final int SEEDS = Integer.getInteger("evergreen.fibers.seeds", 30);
+
+  static IntStream seeds() {
+    return IntStream.range(0, SEEDS);
+  }
+
+  private static Fibers start(int processors) {
+    return Fibers.builder().mode(Mode.PROCESSORS).processors(processors).start();
+  }
+
+  @Test
+  void fibersOfOneProcessorThatOnlyYieldTakeTurns() throws Exception {
+    var turns = new long[7];
+    try (var fibers = start(1)) {
+      // Started by a fiber, so that none of them runs before all are ready.
+      var games =
+          Fiber.run(
+              fibers,
+              () ->
+                  IntStream.range(0, turns.length)
+                      .mapToObj(me -> Fiber.start(fibers, () -> takeTurns(turns, me)))
+                      .toList());
+      for (var game : games) {
+        Fiber.get(game);
+      }
+    }
+  }
+
+  private static int takeTurns(long[] turns, int me) {
+    while (turns[me] < 5_000) {
+      turns[me]++;
+      for (long other : turns) {
+        assertTrue(
+            Math.abs(other - turns[me]) <= 1, () -> "out of turn: " + Arrays.toString(turns));
+      }
+      Fibers.letOthersRun();
+    }
+    return 0;
+  }
+
+  /** Hogs that yield and sometimes compute, and victims of all kinds, by a seed. */
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void whoeverIsReadyRunsWhileOthersOnlyYield(int seed) throws Exception {
+    var random = new Random(seed);
+    int processors = 1 + random.nextInt(3);
+    try (var fibers = start(processors)) {
+      var stop = new AtomicBoolean();
+      var yields = new AtomicLongArray(4);
+      int hogs = 1 + random.nextInt(4);
+      for (int hog = 0; hog < hogs; hog++) {
+        int me = hog;
+        int spin = random.nextInt(3) * 2_000;
+        fibers.spawn(
+            () -> {
+              while (!stop.get()) {
+                for (int i = 0; i < spin; i++) {
+                  Thread.onSpinWait();
+                }
+                yields.incrementAndGet(me);
+                Fibers.letOthersRun();
+              }
+            });
+      }
+      var victims = new ArrayList<CompletableFuture<Integer>>();
+      for (int victim = 0; victim < 6; victim++) {
+        victims.add(victim(fibers, random.nextInt(4), 50));
+      }
+      for (var victim : victims) {
+        Fiber.get(victim);
+      }
+      for (int hog = 0; hog < hogs; hog++) {
+        assertTrue(yields.get(hog) > 0, "hog " + hog + " never ran");
+      }
+      stop.set(true);
+    }
+  }
+
+  private static CompletableFuture<Integer> victim(Fibers fibers, int what, int rounds) {
+    return Fiber.start(
+        fibers,
+        () -> {
+          switch (what) {
+            case 0 -> {
+              for (int i = 0; i < rounds; i++) {
+                fibers.sleep(Duration.ofNanos(1));
+              }
+            }
+            case 1 -> {
+              for (int i = 0; i < rounds; i++) {
+                Thread.sleep(Duration.ofNanos(1));
+              }
+            }
+            case 2 -> {
+              for (int i = 0; i < rounds; i++) {
+                fibers.spawn(() -> {}).join();
+              }
+            }
+            default -> echo(fibers, rounds);
+          }
+          return 0;
+        });
+  }
+
+  private static void echo(Fibers fibers, int rounds) throws Exception {
+    try (var listener = fibers.listen(Pair.loopback());
+        var out = fibers.connect(listener.address());
+        var in = listener.accept()) {
+      var ball = ByteBuffer.allocateDirect(1);
+      for (int i = 0; i < rounds; i++) {
+        out.write(ball.clear());
+        out.flush();
+        assertEquals(1, in.read(ball.clear()));
+      }
+    }
+  }
+
+  /**
+   * A fiber computes until the others are done, and they belong to its processor: only if another
+   * one looks after its queue, its sockets and its alarms does this end.
+   */
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3})
+  void whatWaitsAtAProcessorThatComputesIsHelped(int processors) throws Exception {
+    try (var fibers = start(processors)) {
+      for (int round = 0; round < 20; round++) {
+        var done = new AtomicBoolean();
+        try (var pair = Pair.accepted(fibers)) {
+          var ready = new Semaphore(0);
+          var computing =
+              Fiber.start(
+                  fibers,
+                  () -> {
+                    // These park on this processor, then it computes.
+                    var reader =
+                        fibers.spawn(
+                            () -> {
+                              try {
+                                pair.ours().read(ByteBuffer.allocate(1));
+                              } catch (java.io.IOException e) {
+                                throw new java.io.UncheckedIOException(e);
+                              }
+                            });
+                    var sleeper =
+                        fibers.spawn(
+                            () -> {
+                              try {
+                                fibers.sleep(Duration.ofMillis(1));
+                              } catch (InterruptedException e) {
+                                throw new AssertionError(e);
+                              }
+                            });
+                    Fibers.letOthersRun();
+                    var last =
+                        fibers.spawn(
+                            () -> {
+                              try {
+                                reader.join();
+                                sleeper.join();
+                              } catch (InterruptedException e) {
+                                throw new AssertionError(e);
+                              }
+                              done.set(true);
+                            });
+                    ready.release();
+                    while (!done.get()) {
+                      Thread.onSpinWait();
+                    }
+                    last.join();
+                    return 0;
+                  });
+          ready.acquire();
+          pair.peerSends("x");
+          Fiber.get(computing);
+        }
+      }
+    }
+  }
+
+  @Test
+  void idleProcessorsTakeFibersFromABusyOne() throws Exception {
+    try (var fibers = start(2)) {
+      // Each waits until the other runs too, without ever giving its processor away.
+      var running = new java.util.concurrent.atomic.AtomicInteger();
+      Fiber.run(
+          fibers,
+          () -> {
+            var both = new ArrayList<Thread>();
+            for (int i = 0; i < 2; i++) {
+              both.add(
+                  fibers.spawn(
+                      () -> {
+                        running.incrementAndGet();
+                        while (running.get() < 2) {
+                          Thread.onSpinWait();
+                        }
+                      }));
+            }
+            for (var one : both) {
+              one.join();
+            }
+            return 0;
+          });
+      assertTrue(fibers.report().processors().stream().mapToLong(p -> p.steals()).sum() > 0);
+    }
+  }
+
+  @Test
+  void withoutHelpingNobodyHelps() throws Exception {
+    try (var fibers = Fibers.builder().mode(Mode.PROCESSORS).processors(2).helping(false).start()) {
+      var victims = new ArrayList<CompletableFuture<Integer>>();
+      for (int victim = 0; victim < 4; victim++) {
+        victims.add(victim(fibers, victim, 100));
+      }
+      for (var victim : victims) {
+        Fiber.get(victim);
+      }
+      assertEquals(0, fibers.report().processors().stream().mapToLong(p -> p.helps()).sum());
+    }
+  }
+
+  /** Its socket is never empty, so that it would never have to wait. */
+  @Test
+  void aReaderWhosePeerSendsWithoutEndLetsOthersRun() throws Exception {
+    try (var fibers = start(1);
+        var pair = Pair.accepted(fibers)) {
+      var stop = new AtomicBoolean();
+      var sender =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    var bytes = ByteBuffer.allocateDirect(1 << 20);
+                    try {
+                      while (!stop.get()) {
+                        pair.peer().write(bytes.clear());
+                      }
+                      pair.peer().shutdownOutput();
+                    } catch (java.io.IOException e) {
+                      throw new java.io.UncheckedIOException(e);
+                    }
+                  });
+      var reader =
+          Fiber.start(
+              fibers,
+              () -> {
+                var into = ByteBuffer.allocateDirect(1000);
+                while (pair.ours().read(into.clear()) >= 0) {
+                  // As fast as it can.
+                }
+                return 0;
+              });
+      for (int what = 0; what < 4; what++) {
+        Fiber.get(victim(fibers, what, 20));
+      }
+      stop.set(true);
+      Fiber.get(reader);
+      sender.join();
+    }
+  }
+}

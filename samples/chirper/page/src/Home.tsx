@@ -1,0 +1,72 @@
+import { useEffect, useState } from "react";
+import { Composer } from "./Composer";
+import { Notice, Shown } from "./Notice";
+import { discard, type Outgoing, send, sendAgain, useOutgoing } from "./outbox";
+import { PostFrame } from "./Post";
+import { PAGE, Posts } from "./Posts";
+import { Link } from "./router";
+import { useSession } from "./session";
+import { useView } from "./view";
+
+/** The timeline of who is signed in. */
+export function Home() {
+  const { name = "" } = useSession();
+  const [count, setCount] = useState(PAGE);
+  const timeline = useView("timeline", { count }, name);
+  const outgoing = useOutgoing(name, timeline.value ?? []);
+  useEffect(() => {
+    document.title = "Home · Chirper";
+  }, []);
+  return (
+    <>
+      <h1 tabIndex={-1}>Home</h1>
+      <Composer name={name} onPost={(text) => send(name, text)} />
+      <ol className="posts">
+        {outgoing.map((post) => (
+          <li key={post.chirp.at}>
+            <Unsent post={post} />
+          </li>
+        ))}
+      </ol>
+      <Shown of={timeline}>
+        {(chirps) =>
+          chirps.length > 0 ? (
+            <Posts chirps={chirps} count={count} onMore={() => setCount(count + PAGE)} />
+          ) : (
+            outgoing.length === 0 && <Welcome />
+          )
+        }
+      </Shown>
+    </>
+  );
+}
+
+function Welcome() {
+  return (
+    <Notice kind="empty" title="It is quiet here.">
+      Write your first post above, or <Link href="/search">look for people to follow</Link>.
+    </Notice>
+  );
+}
+
+function Unsent({ post }: { post: Outgoing }) {
+  const { chirp, problem } = post;
+  if (problem === undefined) {
+    return <PostFrame chirp={chirp} state="sending" actions={<span className="note">sending…</span>} />;
+  }
+  return (
+    <PostFrame chirp={chirp} state="failed">
+      <p className="problem" role="alert">
+        {problem} This may not have been posted.
+      </p>
+      <p className="choices">
+        <button type="button" className="button" onClick={() => sendAgain(post)}>
+          Send again
+        </button>
+        <button type="button" className="button" onClick={() => discard(post)}>
+          Discard
+        </button>
+      </p>
+    </PostFrame>
+  );
+}

@@ -1,0 +1,106 @@
+import { useEffect, useState } from "react";
+import type { Person } from "./api";
+import { Avatar } from "./Avatar";
+import { FollowButton } from "./FollowButton";
+import { SignOut } from "./Frame";
+import { Notice, Shown } from "./Notice";
+import { People, PEOPLE } from "./People";
+import { PAGE, Posts } from "./Posts";
+import { Link, personPath, type PersonTab } from "./router";
+import { useSession } from "./session";
+import { useView } from "./view";
+
+/** Somebody's page: who it is, what they wrote, whom they follow and who follows them. */
+export function PersonPage({ name, tab }: { name: string; tab: PersonTab }) {
+  const person = useView("profile", { name });
+  useEffect(() => {
+    document.title = `@${name} · Chirper`;
+  }, [name]);
+  return (
+    <>
+      <div className="person">
+        <Avatar name={name} size="large" />
+        <h1 tabIndex={-1}>@{name}</h1>
+        {person.value?.known === true && <Relation name={name} />}
+      </div>
+      <Shown of={person}>
+        {(known) =>
+          known.known ? (
+            <>
+              <Tabs name={name} tab={tab} person={known} />
+              <Tab key={tab} name={name} tab={tab} />
+            </>
+          ) : (
+            <Notice kind="empty" title={`There is nobody called “${name}”.`}>
+              The page comes to life when somebody signs in by that name. Until then you can{" "}
+              <Link href="/search">look for somebody else</Link>.
+            </Notice>
+          )
+        }
+      </Shown>
+    </>
+  );
+}
+
+/** What this person is to who looks. */
+function Relation({ name }: { name: string }) {
+  const { name: me } = useSession();
+  const own = me === name;
+  const following = useView("following", me === undefined || own ? null : { name });
+  if (own) return <SignOut />;
+  if (me === undefined) return <FollowButton name={name} followed={false} />;
+  return following.value === undefined ? null : <FollowButton name={name} followed={following.value} />;
+}
+
+function Tabs({ name, tab, person }: { name: string; tab: PersonTab; person: Person }) {
+  const { posts, follows, followers } = person.profile;
+  const entry = (to: PersonTab, count: number, one: string, many: string) => (
+    <Link href={personPath(name, to)} aria-current={tab === to ? "page" : undefined}>
+      <strong>{count.toLocaleString("en")}</strong> {count === 1 ? one : many}
+    </Link>
+  );
+  return (
+    <nav className="tabs" aria-label={`Of ${name}`}>
+      {entry("posts", posts, "post", "posts")}
+      {entry("follows", follows, "following", "following")}
+      {entry("followers", followers, "follower", "followers")}
+    </nav>
+  );
+}
+
+function Tab({ name, tab }: { name: string; tab: PersonTab }) {
+  return tab === "posts" ? <PostsOf name={name} /> : <PeopleOf name={name} side={tab} />;
+}
+
+function PostsOf({ name }: { name: string }) {
+  const [count, setCount] = useState(PAGE);
+  const posts = useView("posts", { name, count });
+  return (
+    <Shown of={posts}>
+      {(chirps) =>
+        chirps.length > 0 ? (
+          <Posts chirps={chirps} count={count} onMore={() => setCount(count + PAGE)} />
+        ) : (
+          <Notice kind="empty" title={`@${name} has not written anything.`} />
+        )
+      }
+    </Shown>
+  );
+}
+
+function PeopleOf({ name, side }: { name: string; side: "follows" | "followers" }) {
+  const [count, setCount] = useState(PEOPLE);
+  const people = useView(side, { name, count });
+  const nobody = side === "follows" ? `@${name} follows nobody.` : `Nobody follows @${name}.`;
+  return (
+    <Shown of={people}>
+      {(some) =>
+        some.length > 0 ? (
+          <People people={some} count={count} onMore={() => setCount(count + PEOPLE)} />
+        ) : (
+          <Notice kind="empty" title={nobody} />
+        )
+      }
+    </Shown>
+  );
+}

@@ -1,0 +1,85 @@
+import { useEffect, useRef, useState } from "react";
+import type { Chirp } from "./api";
+import { Post } from "./Post";
+import { useSession } from "./session";
+
+/** How many posts a list shows at first, and how many more each time. */
+export const PAGE = 50;
+
+/** The most that the server gives. */
+const MOST = 1_000;
+
+/** A list of posts, newest first, that tells when new ones come in. */
+export function Posts(props: { chirps: Chirp[]; count: number; onMore: () => void }) {
+  const { name } = useSession();
+  const { fresh, said } = useArrivals(props.chirps);
+  return (
+    <>
+      <p className="unseen" aria-live="polite">
+        {said}
+      </p>
+      <ToTop chirps={props.chirps} />
+      <ol className="posts">
+        {props.chirps.map((chirp) => (
+          <li key={keyOf(chirp)} className={fresh.has(keyOf(chirp)) ? "fresh" : undefined}>
+            <Post chirp={chirp} own={chirp.author === name} />
+          </li>
+        ))}
+      </ol>
+      {props.chirps.length >= props.count && props.count < MOST && (
+        <button type="button" className="button more" onClick={props.onMore}>
+          Show older posts
+        </button>
+      )}
+    </>
+  );
+}
+
+function keyOf(chirp: Chirp): string {
+  return `${chirp.author} ${chirp.at}`;
+}
+
+function timeOf(chirp: Chirp | undefined): number {
+  return chirp === undefined ? 0 : Date.parse(chirp.at);
+}
+
+/** Which posts came in since the list was first shown, and a sentence about the last of them. */
+function useArrivals(chirps: Chirp[]): { fresh: Set<string>; said: string } {
+  const { name } = useSession();
+  const newest = useRef(timeOf(chirps[0]));
+  const known = useRef(new Set(chirps.map(keyOf)));
+  const [arrivals, setArrivals] = useState({ fresh: new Set<string>(), said: "" });
+  useEffect(() => {
+    // Older posts that come in are those of somebody just followed, or more of the same list.
+    const fresh = chirps.filter((c) => timeOf(c) > newest.current && !known.current.has(keyOf(c)));
+    known.current = new Set(chirps.map(keyOf));
+    if (fresh.length === 0) return;
+    newest.current = timeOf(fresh[0]);
+    const others = [...new Set(fresh.map((c) => c.author).filter((author) => author !== name))];
+    setArrivals((before) => ({
+      fresh: new Set([...before.fresh, ...fresh.map(keyOf)]),
+      said: others.length === 0 ? before.said : `New from ${others.join(", ")}`,
+    }));
+  }, [chirps, name]);
+  return arrivals;
+}
+
+/** A button to the top when posts came in above what one reads. */
+function ToTop({ chirps }: { chirps: Chirp[] }) {
+  const seen = useRef(timeOf(chirps[0]));
+  const [away, setAway] = useState(false);
+  useEffect(() => {
+    const moved = () => setAway(scrollY > 400);
+    moved();
+    addEventListener("scroll", moved, { passive: true });
+    return () => removeEventListener("scroll", moved);
+  }, []);
+  if (!away) seen.current = timeOf(chirps[0]);
+  const above = away ? chirps.filter((chirp) => timeOf(chirp) > seen.current).length : 0;
+  if (above === 0) return null;
+  return (
+    <button type="button" className="to-top" onClick={() => scrollTo({ top: 0, behavior: "smooth" })}>
+      ↑ {above === 1 ? "1 new post" : `${above} new posts`}
+    </button>
+  );
+}

@@ -1,0 +1,121 @@
+import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { client, command } from "./api";
+import { synchronise } from "./clock";
+import { startAnew } from "./view";
+
+/** Who the page belongs to. */
+export interface Session {
+  /** The name of who is signed in; undefined for nobody. */
+  readonly name: string | undefined;
+  /** Signs in; fails with a message for people. */
+  signIn(name: string): Promise<void>;
+  /** Signs out. */
+  signOut(): Promise<void>;
+}
+
+const Context = createContext<Session | undefined>(undefined);
+const RETRY_AFTER = 3_000;
+
+/** The session of this page. */
+export function useSession(): Session {
+  const session = useContext(Context);
+  if (session === undefined) throw new Error("useSession is for components inside SessionProvider");
+  return session;
+}
+
+/** The tabs of a browser share the cookie, and so who is signed in; each tells the others when it changed that. */
+const tabs = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("chirper-session");
+
+/** Asks the server who is signed in, again and again until it answers, and tells the components inside. */
+export function SessionProvider({ waiting, children }: { waiting: (failed: boolean) => ReactNode; children: ReactNode }) {
+  const [name, setName] = useState<string | null>(null);
+  const [failed, setFailed] = useState(false);
+  const known = useRef<string | null>(null);
+
+  /** Counts what was asked and answered, so that an answer that was overtaken counts for nothing. */
+  const turn = useRef(0);
+
+  const enter = useCallback((next: string) => {
+    turn.current++;
+    // What is shown now is for somebody else.
+    if (known.current !== null && known.current !== next) startAnew();
+    known.current = next;
+    setName(next);
+  }, []);
+  const ask = useCallback(async () => {
+    const mine = ++turn.current;
+    const next = await askServer();
+    if (mine === turn.current) enter(next);
+  }, [enter]);
+
+  useEffect(() => {
+    if (name !== null) return;
+    let over = false;
+    let timer: ReturnType<typeof setTimeout>;
+    const keepAsking = () =>
+      ask().catch(() => {
+        if (over) return;
+        setFailed(true);
+        timer = setTimeout(() => void keepAsking(), RETRY_AFTER);
+      });
+    void keepAsking();
+    return () => {
+      over = true;
+      clearTimeout(timer);
+    };
+  }, [name, ask]);
+
+  useEffect(() => {
+    // Without an answer the page stays as it is, and says that it is not live.
+    const again = () => void ask().catch(() => undefined);
+    const seen = () => {
+      if (!document.hidden) again();
+    };
+    tabs?.addEventListener("message", again);
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      tabs?.removeEventListener("message", again);
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, [ask]);
+
+  const session = useMemo<Session>(
+    () => ({
+      name: name === null || name === "" ? undefined : name,
+      async signIn(typed) {
+        const answer = await command("sign-in", { name: typed });
+        enter(answer.name);
+        tabs?.postMessage("changed");
+      },
+      async signOut() {
+        const answer = await request("sign-out", "POST");
+        if (!answer.ok) throw new Error(`sign-out was answered ${answer.status}`);
+        enter("");
+        tabs?.postMessage("changed");
+      },
+    }),
+    [name, enter],
+  );
+  return name === null ? waiting(failed) : <Context value={session}>{children}</Context>;
+}
+
+/** Who is signed in. Sets the clock by the way. */
+export async function askServer(): Promise<string> {
+  const answer = await request("session");
+  if (!answer.ok) throw new Error(`the session was answered ${answer.status}`);
+  const session = (await answer.json()) as { name: string; now: string; ports: number[] };
+  synchronise(session.now);
+  client.alsoAt(...session.ports.map(samePageAt));
+  return session.name;
+}
+
+/** Asks the server that the page is connected to, which need not be the one that it was loaded from. */
+function request(path: string, method = "GET"): Promise<Response> {
+  return fetch(new URL(path, client.url), { method, credentials: "include" });
+}
+
+function samePageAt(port: number): URL {
+  const url = new URL("/", location.href);
+  url.port = String(port);
+  return url;
+}

@@ -1,0 +1,135 @@
+package dev.evergreen.chirper;
+
+import dev.evergreen.cluster.ClusterNode;
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Grains;
+import dev.evergreen.core.Node;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.storage.PostgresStorage;
+import dev.evergreen.storage.SqliteStorage;
+import dev.evergreen.web.SignedSessions;
+import dev.evergreen.web.WebServer;
+import dev.evergreen.web.WebSettings;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Function;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Chirper in this process: the storage, a node with the grains, and in the end the page. */
+final class ChirperServer implements AutoCloseable {
+
+  private static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
+
+  /** On the loopback address all browsers are one address. */
+  private static final WebSettings SETTINGS =
+      WebSettings.builder()
+          .maxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
+          .maxViewsPerAddress(WebSettings.DEFAULT.maxViews())
+          .build();
+
+  private final SignedSessions sessions;
+  private final Storage storage;
+  private final Node node;
+  private final Watching watching;
+  private @Nullable WebServer web;
+
+  private ChirperServer(DataDirectory data, @Nullable String jdbc, Function<Storage, Node> start)
+      throws IOException {
+    sessions = SignedSessions.withKey(data.sessionKey(), SIGNED_IN_FOR);
+    storage = jdbc == null ? SqliteStorage.open(data.database()) : PostgresStorage.open(jdbc);
+    try {
+      node = start.apply(storage);
+    } catch (RuntimeException e) {
+      storage.close();
+      throw e;
+    }
+    watching = new Watching(node);
+  }
+
+  /**
+   * Starts a node that is alone.
+   *
+   * @param data not closed with it
+   * @param jdbc the PostgreSQL database that has the grains; null for a file in {@code data}
+   * @throws IOException if the directory cannot be read or written
+   */
+  static ChirperServer alone(DataDirectory data, @Nullable String jdbc) throws IOException {
+    return new ChirperServer(data, jdbc, ChirperServer::node);
+  }
+
+  /**
+   * Starts a node of a cluster on this machine; blocks until it takes part.
+   *
+   * @param port where the other nodes reach it
+   * @param seeds the addresses of all nodes
+   * @throws IllegalStateException if it could not join
+   */
+  static ChirperServer joined(
+      DataDirectory data, @Nullable String jdbc, int port, List<String> seeds) throws IOException {
+    return new ChirperServer(data, jdbc, storage -> clusterNode(storage, port, seeds));
+  }
+
+  /** A node that hosts Chirper's grains. */
+  static Node node(Storage storage) {
+    return EmbeddedNode.builder().grains(ChirperGrains.types()).storage(storage).start();
+  }
+
+  private static Node clusterNode(Storage storage, int port, List<String> seeds) {
+    return ClusterNode.builder()
+        .name("chirper")
+        .grains(ChirperGrains.types())
+        .storage(storage)
+        .listen("127.0.0.1", port)
+        .linkPort(0)
+        .seeds(seeds.toArray(String[]::new))
+        // Between processes of one machine nothing but its kernel refuses a connection.
+        .crashEvidence()
+        .start();
+  }
+
+  Grains grains() {
+    return node.grains();
+  }
+
+  /**
+   * Serves the page on 127.0.0.1, once.
+   *
+   * @param port 0 for any free one
+   * @param pages the ports of all nodes' pages, if there are several: a page whose node is gone
+   *     moves to another
+   * @return the actual port
+   */
+  synchronized int serve(int port, List<Integer> pages) {
+    var builder = WebServer.builder(node).port(port).settings(SETTINGS);
+    var others = pages.stream().filter(other -> other != port);
+    builder.peers(others.flatMap(ChirperServer::origins).toArray(String[]::new));
+    new Pages(node.grains(), sessions, pages).addTo(builder);
+    watching.addTo(builder);
+    var started = builder.staticResources("/", Chirper.class, "/page").singlePage().start();
+    web = started;
+    return started.port();
+  }
+
+  /** A page keeps to the name by which it was opened, as its cookies do. */
+  private static Stream<String> origins(int port) {
+    return Stream.of("http://127.0.0.1:" + port, "http://localhost:" + port);
+  }
+
+  /** How many different live computations there are. */
+  synchronized int views() {
+    return web == null ? 0 : web.counts().views();
+  }
+
+  /** Ends the page, then the node, which hands its grains over, then the storage. Idempotent. */
+  @Override
+  public synchronized void close() {
+    if (web != null) {
+      web.close();
+    }
+    watching.close();
+    node.close();
+    storage.close();
+  }
+}

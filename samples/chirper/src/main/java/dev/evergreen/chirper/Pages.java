@@ -1,0 +1,229 @@
+package dev.evergreen.chirper;
+
+import static dev.evergreen.web.Authorisation.everyone;
+import static dev.evergreen.web.Authorisation.signedIn;
+
+import dev.evergreen.core.Computation;
+import dev.evergreen.core.Grains;
+import dev.evergreen.web.Caller;
+import dev.evergreen.web.CommandHandler;
+import dev.evergreen.web.LiveView;
+import dev.evergreen.web.Reply;
+import dev.evergreen.web.Request;
+import dev.evergreen.web.SignedSessions;
+import dev.evergreen.web.WebException;
+import dev.evergreen.web.WebServer;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * What Chirper's page sees and does. A view is a plain read of grains; nothing here says how it is
+ * kept true.
+ */
+final class Pages {
+
+  /** How far ahead the clock of a page may be; pages set theirs by {@code /session}. */
+  private static final Duration CLOCK_SKEW = Duration.ofMinutes(5);
+
+  /** How long after it was written a post may still be sent: a page may have been offline. */
+  private static final Duration OFFLINE = Duration.ofDays(1);
+
+  private final Grains grains;
+  private final SignedSessions sessions;
+  private final List<Integer> ports;
+
+  /**
+   * Pages over these grains.
+   *
+   * @param ports of the pages of all nodes, if there are several
+   */
+  Pages(Grains grains, SignedSessions sessions, List<Integer> ports) {
+    this.grains = grains;
+    this.sessions = sessions;
+    this.ports = List.copyOf(ports);
+  }
+
+  /** Declares the views and commands. */
+  void addTo(WebServer.Builder server) {
+    server
+        .authenticator(sessions)
+        .view(LiveView.perCaller("timeline", Count.class, signedIn(), this::timeline))
+        .view(LiveView.of("profile", Named.class, everyone(), this::profile))
+        .view(LiveView.of("posts", Listed.class, everyone(), this::posts))
+        .view(LiveView.perCaller("following", Named.class, signedIn(), this::following))
+        .view(LiveView.perCaller("follows", Listed.class, everyone(), this::follows))
+        .view(LiveView.perCaller("followers", Listed.class, everyone(), this::followers))
+        .view(LiveView.perCaller("people", Search.class, everyone(), this::people))
+        .commandWithResult("sign-in", Named.class, everyone(), this::signIn)
+        .command("post", Post.class, signedIn(), refusing(this::post))
+        .command("unpost", Unpost.class, signedIn(), refusing(this::unpost))
+        .command("follow", Named.class, signedIn(), refusing(this::follow))
+        .command("unfollow", Named.class, signedIn(), refusing(this::unfollow))
+        .route("POST", "/sign-out", sessions::signOut)
+        .route("GET", "/session", this::session);
+  }
+
+  private Computation<List<Chirp>> timeline(Caller caller, Count count) {
+    return () -> me(caller).timeline(count.count());
+  }
+
+  private Computation<PersonView> profile(Named person) {
+    var name = name(person.name());
+    return () -> new PersonView(NameIndex.people(grains).contains(name), user(name).profile());
+  }
+
+  private Computation<List<Chirp>> posts(Listed person) {
+    var name = name(person.name());
+    return () -> user(name).messages(person.count());
+  }
+
+  private Computation<Boolean> following(Caller caller, Named other) {
+    var name = name(other.name());
+    return () -> !me(caller).followsAmong(List.of(name)).isEmpty();
+  }
+
+  private Computation<List<Marked>> follows(Caller caller, Listed person) {
+    var name = name(person.name());
+    return () -> marked(caller, user(name).follows(person.count()));
+  }
+
+  private Computation<List<Marked>> followers(Caller caller, Listed person) {
+    var followers = NameIndex.followersOf(name(person.name()), grains);
+    return () -> marked(caller, followers.find("", person.count()));
+  }
+
+  private Computation<List<Marked>> people(Caller caller, Search search) {
+    var prefix = search.prefix().isBlank() ? "" : name(search.prefix());
+    return () -> marked(caller, NameIndex.people(grains).find(prefix, search.count()));
+  }
+
+  /** Names, each with whether the caller follows it. */
+  private List<Marked> marked(Caller caller, List<String> names) {
+    var followed = caller.signedIn() ? me(caller).followsAmong(names) : List.<String>of();
+    return names.stream().map(name -> new Marked(name, followed.contains(name))).toList();
+  }
+
+  private Reply signIn(Caller nobodyYet, Named person) {
+    var name = name(person.name());
+    NameIndex.people(grains).add(List.of(name));
+    return sessions.signIn(name);
+  }
+
+  private void post(Caller caller, Post post) {
+    var now = Instant.now();
+    var at = post.at().orElse(now);
+    if (at.isAfter(now.plus(CLOCK_SKEW)) || at.isBefore(now.minus(OFFLINE))) {
+      throw new WebException(
+          422, "wrong-time", "The post is of %s, but now it is %s.".formatted(at, now));
+    }
+    me(caller).post(at.truncatedTo(ChronoUnit.MILLIS), post.text());
+  }
+
+  private void unpost(Caller caller, Unpost post) {
+    me(caller).unpost(post.at());
+  }
+
+  private void follow(Caller caller, Named other) {
+    me(caller).follow(Name.checked(other.name()));
+  }
+
+  private void unfollow(Caller caller, Named other) {
+    me(caller).unfollow(Name.checked(other.name()));
+  }
+
+  private Reply session(Request request) {
+    return Reply.json(new Session(request.caller().name(), Instant.now(), ports))
+        .withHeader("Cache-Control", "no-store");
+  }
+
+  private User me(Caller caller) {
+    return user(caller.name());
+  }
+
+  private User user(String name) {
+    return grains.get(User.class, name);
+  }
+
+  private static String name(String typed) {
+    try {
+      return Name.checked(typed);
+    } catch (RefusedException e) {
+      throw refused(e);
+    }
+  }
+
+  /** In the parameters already, so that all that is too much is one computation. */
+  private static int bounded(int count) {
+    return Math.clamp(count, 1, User.MOST_POSTS);
+  }
+
+  private static <C> CommandHandler<C> refusing(CommandHandler<C> handler) {
+    return (caller, command) -> {
+      try {
+        handler.handle(caller, command);
+      } catch (RefusedException e) {
+        throw refused(e);
+      }
+    };
+  }
+
+  private static WebException refused(RefusedException e) {
+    return new WebException(422, "refused", String.valueOf(e.getMessage()));
+  }
+
+  /** How many posts to show. */
+  record Count(int count) {
+    Count {
+      count = bounded(count);
+    }
+  }
+
+  /** Somebody. */
+  record Named(String name) {}
+
+  /** Somebody, and how many posts or people to show. */
+  record Listed(String name, int count) {
+    Listed {
+      count = bounded(count);
+    }
+  }
+
+  /** What names begin with, and how many to show. */
+  record Search(String prefix, int count) {
+    Search {
+      count = bounded(count);
+    }
+  }
+
+  /**
+   * A new post.
+   *
+   * @param at chosen by the page, so that sending it again is the same post; now if it is missing
+   */
+  record Post(Optional<Instant> at, String text) {}
+
+  /** The time of a post to remove. */
+  record Unpost(Instant at) {}
+
+  /**
+   * Who somebody is.
+   *
+   * @param known whether anyone ever signed in by that name or was imported
+   */
+  record PersonView(boolean known, User.Profile profile) {}
+
+  /** A name in a list, and whether the one who looks follows it. */
+  record Marked(String name, boolean followed) {}
+
+  /**
+   * What a page needs to know at first.
+   *
+   * @param name who it belongs to, empty for nobody
+   * @param now what time it is
+   * @param ports where else the same page is served, on the same host; none if only here
+   */
+  record Session(String name, Instant now, List<Integer> ports) {}
+}

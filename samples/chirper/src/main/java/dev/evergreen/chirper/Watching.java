@@ -1,0 +1,46 @@
+package dev.evergreen.chirper;
+
+import dev.evergreen.cluster.ClusterNode;
+import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeReport;
+import dev.evergreen.telemetry.Health;
+import dev.evergreen.telemetry.Prometheus;
+import dev.evergreen.web.Authorisation;
+import dev.evergreen.web.WebServer;
+import java.util.List;
+import java.util.Optional;
+
+/** How Chirper shows what it does. It is reached from its own machine only, so everyone may see. */
+final class Watching implements AutoCloseable {
+
+  private final Node node;
+  private final Prometheus prometheus;
+
+  Watching(Node node) {
+    this.node = node;
+    prometheus = Prometheus.of(node);
+  }
+
+  void addTo(WebServer.Builder server) {
+    server
+        .dashboard("/dashboard", Authorisation.everyone(), this::reports)
+        .metrics("/metrics", Authorisation.everyone(), prometheus::scrape)
+        .health("/health/live", Optional::empty)
+        .health("/health/ready", health()::trouble);
+  }
+
+  private Health health() {
+    var health = Health.of(node);
+    return node instanceof ClusterNode cluster ? health.and("cluster", cluster::ready) : health;
+  }
+
+  /** Of all nodes of a cluster, whichever serves the page. */
+  private List<NodeReport> reports() {
+    return node instanceof ClusterNode cluster ? cluster.reports() : List.of(node.report());
+  }
+
+  @Override
+  public void close() {
+    prometheus.close();
+  }
+}

@@ -1,0 +1,122 @@
+package dev.evergreen.storage;
+
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.Storage.Stored;
+import dev.evergreen.storage.Request.Outcome;
+import dev.evergreen.storage.Request.Save;
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The table {@code grain_state (type, key, revision, state)} through one connection. The statements
+ * are plain SQL; which database it is and how the table came about is the connection's matter. Used
+ * by one thread.
+ *
+ * <p>The texts of a {@link GrainId} are kept as bytes: no database's idea of text then decides
+ * which keys are equal or allowed (NUL, half a surrogate pair, letter case, normal forms).
+ */
+final class GrainTable implements AutoCloseable {
+
+  private final Connection connection;
+  private final PreparedStatement select;
+  private final PreparedStatement insert;
+  private final PreparedStatement update;
+  private final SqliteTurn turn;
+
+  /**
+   * Takes the connection over.
+   *
+   * @param saves whether it is for saves; else it is for loads
+   * @param turn among those that save
+   */
+  GrainTable(Connection connection, boolean saves, SqliteTurn turn) throws SQLException {
+    this.connection = connection;
+    this.turn = turn;
+    connection.setAutoCommit(!saves);
+    select =
+        connection.prepareStatement(
+            "select revision, state from grain_state where type = ? and key = ?");
+    insert =
+        connection.prepareStatement(
+            "insert into grain_state (state, type, key, revision) values (?, ?, ?, 1)"
+                + " on conflict do nothing");
+    update =
+        connection.prepareStatement(
+            "update grain_state set state = ?, revision = revision + 1"
+                + " where type = ? and key = ? and revision = ?");
+  }
+
+  /** What was saved last, if anything. */
+  Optional<Stored> load(GrainId grain) throws SQLException {
+    select.setBytes(1, bytes(grain.type()));
+    select.setBytes(2, bytes(grain.key()));
+    try (var row = select.executeQuery()) {
+      return row.next()
+          ? Optional.of(new Stored(row.getLong(1), row.getBytes(2)))
+          : Optional.empty();
+    }
+  }
+
+  /**
+   * Commits the saves in one transaction. One that conflicts leaves the others alone, and they see
+   * each other in order.
+   *
+   * @param saves at least one
+   * @return what became of each, in their order; all durable
+   * @throws SQLException if the transaction failed; whether it was committed is unknown
+   */
+  List<Outcome> saveAll(List<Save> saves) throws SQLException {
+    var outcomes = new ArrayList<Outcome>(saves.size());
+    // The first one takes the lock on the database.
+    turn.take(() -> outcomes.add(save(saves.getFirst())));
+    for (var save : saves.subList(1, saves.size())) {
+      outcomes.add(save(save));
+    }
+    connection.commit();
+    return outcomes;
+  }
+
+  private Outcome save(Save save) throws SQLException {
+    var grain = save.grain();
+    long expected = save.expected();
+    var statement = expected == Storage.NONE ? insert : update;
+    statement.setBytes(1, save.state());
+    statement.setBytes(2, bytes(grain.type()));
+    statement.setBytes(3, bytes(grain.key()));
+    if (statement == update) {
+      statement.setLong(4, expected);
+    }
+    return statement.executeUpdate() == 1
+        ? new Outcome.Saved(expected + 1)
+        : new Outcome.Conflict(load(grain).map(Stored::revision).orElse(Storage.NONE));
+  }
+
+  /** UTF-8; a text that has none is 0xFF, which begins no UTF-8, and its UTF-16 code units. */
+  static byte[] bytes(String text) {
+    try {
+      var utf8 = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
+      var bytes = new byte[utf8.remaining()];
+      utf8.get(bytes);
+      return bytes;
+    } catch (CharacterCodingException e) {
+      var units = ByteBuffer.allocate(1 + Character.BYTES * text.length()).put((byte) 0xFF);
+      units.asCharBuffer().put(text);
+      return units.array();
+    }
+  }
+
+  /** Closes the connection; what was not committed is rolled back. */
+  @Override
+  public void close() throws SQLException {
+    connection.close();
+  }
+}

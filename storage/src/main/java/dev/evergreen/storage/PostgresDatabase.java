@@ -1,0 +1,157 @@
+package dev.evergreen.storage;
+
+import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariDataSource;
+import dev.evergreen.core.spi.StorageException;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.util.Properties;
+import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
+
+/** A PostgreSQL database that holds a {@link PostgresTable}: its making, its version, its pool. */
+final class PostgresDatabase {
+
+  private static final int VERSION = 1;
+
+  /** "Evgr": who makes the tables holds this lock. */
+  private static final int MAKING = 0x45766772;
+
+  private static final long RETRY_NANOS = 100_000_000;
+
+  /** What a server that starts or restarts answers, and one that has no connection left. */
+  private static final Set<String> PASSING = Set.of("08001", "08004", "08006", "57P03", "53300");
+
+  private final PostgresStorage.Settings settings;
+
+  private PostgresDatabase(PostgresStorage.Settings settings) {
+    this.settings = settings;
+  }
+
+  /**
+   * Makes the tables if there are none, and checks them.
+   *
+   * @return connections to it
+   * @throws StorageException if that did not work within the patience
+   */
+  static HikariDataSource open(PostgresStorage.Settings settings) {
+    var database = new PostgresDatabase(settings);
+    database.prepare();
+    return new HikariDataSource(database.pool());
+  }
+
+  private void prepare() {
+    long deadline = System.nanoTime() + settings.patience().toNanos();
+    while (true) {
+      try (var connection = DriverManager.getConnection(settings.url(), properties())) {
+        connection.setAutoCommit(false);
+        prepare(connection);
+        connection.commit();
+        return;
+      } catch (SQLException e) {
+        boolean passing = e.getSQLState() != null && PASSING.contains(e.getSQLState());
+        if (!passing || System.nanoTime() - deadline >= 0) {
+          throw new StorageException(cannotOpen(e.toString()), e);
+        }
+        LockSupport.parkNanos(RETRY_NANOS);
+      }
+    }
+  }
+
+  private void prepare(Connection connection) throws SQLException {
+    try (var statement = connection.createStatement()) {
+      statement.execute("set local statement_timeout = " + settings.patience().toMillis());
+      // Two that make the same table at the same time would fail, "if not exists" or not.
+      statement.execute("select pg_advisory_xact_lock(" + MAKING + ")");
+      boolean states = exists(statement, "grain_state");
+      if (exists(statement, "grain_state_version")) {
+        refuseNewer(statement);
+      } else if (states) {
+        throw new StorageException(
+            cannotOpen("its table grain_state is another program's, name another database"));
+      } else {
+        make(statement);
+      }
+    }
+  }
+
+  private static boolean exists(Statement statement, String table) throws SQLException {
+    try (var row = statement.executeQuery("select to_regclass('" + table + "') is not null")) {
+      row.next();
+      return row.getBoolean(1);
+    }
+  }
+
+  private void refuseNewer(Statement statement) throws SQLException {
+    try (var row = statement.executeQuery("select max(version) from grain_state_version")) {
+      row.next();
+      int version = row.getInt(1);
+      if (version > VERSION) {
+        throw new StorageException(
+            cannotOpen(
+                "its version is %d, this program knows up to %d".formatted(version, VERSION)));
+      }
+    }
+  }
+
+  private static void make(Statement statement) throws SQLException {
+    statement.execute(
+        """
+        create table grain_state (
+          id bytea primary key,
+          type bytea not null,
+          key bytea not null,
+          revision bigint not null,
+          state bytea not null
+        )""");
+    statement.execute("create table grain_state_version (version integer not null)");
+    statement.execute("insert into grain_state_version values (" + VERSION + ")");
+  }
+
+  private HikariConfig pool() {
+    var config = new HikariConfig();
+    config.setPoolName("evergreen-postgres");
+    config.setJdbcUrl(settings.url());
+    config.setDataSourceProperties(properties());
+    config.setMaximumPoolSize(settings.connections());
+    // A little sooner than the callers lose patience, who then learn why there is no connection.
+    config.setConnectionTimeout(Math.max(250, settings.patience().toMillis() * 9 / 10));
+    config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
+    // The database was there a moment ago; if it is away now, the first requests wait for it.
+    config.setInitializationFailTimeout(-1);
+    // A lock that somebody else holds must not keep a connection for ever. And what is acknowledged
+    // is on the disk, whatever the server's configuration says of other programs.
+    config.setConnectionInitSql(
+        """
+        select set_config('statement_timeout', '%d', false),
+          set_config('synchronous_commit',
+            case current_setting('synchronous_commit') when 'off' then 'on'
+              else current_setting('synchronous_commit') end, false)"""
+            .formatted(settings.patience().toMillis()));
+    return config;
+  }
+
+  /** For the driver, as far as the URL says nothing else. */
+  private Properties properties() {
+    var properties = new Properties();
+    if (settings.user() != null) {
+      properties.setProperty("user", settings.user());
+    }
+    if (settings.password() != null) {
+      properties.setProperty("password", settings.password());
+    }
+    var seconds = settings.patience().plusSeconds(1).toSeconds();
+    properties.setProperty("ApplicationName", "evergreen");
+    properties.setProperty("connectTimeout", Long.toString(seconds));
+    // For a server that is gone without a word. One that is there ends a statement before.
+    properties.setProperty("socketTimeout", Long.toString(seconds + 5));
+    properties.setProperty("tcpKeepAlive", "true");
+    return properties;
+  }
+
+  private String cannotOpen(String reason) {
+    return "Cannot open %s: %s".formatted(settings.place(), reason);
+  }
+}

@@ -1,0 +1,172 @@
+package dev.evergreen.storage;
+
+import com.zaxxer.hikari.HikariDataSource;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
+import java.time.Duration;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps states in a PostgreSQL database, for any number of processes on any number of machines.
+ *
+ * <p><b>What is promised.</b> A save that returned is committed, and on the server's disk if its
+ * {@code fsync} is on; per revision of a grain one save succeeds among all processes. After a
+ * failover to a replica the same holds only if replication is synchronous.
+ *
+ * <p><b>How.</b> Callers hand their requests to a few threads, each with a connection at a time. A
+ * thread takes what waits, up to a bound, and saves or loads it by one statement: the way to the
+ * server and the forced write to its disk are paid once for all who wait at that moment. At most
+ * 1,024 saves and as many loads wait inside, further callers wait for room.
+ *
+ * <p><b>When it fails.</b> A connection that breaks leaves the saves of its statement unknown, and
+ * they fail with a {@link StorageException}; loads are tried again. A save that conflicts, or that
+ * the server refuses, fails alone. While the database is away, every caller waits for it for as
+ * long as the patience and then gets a {@link StorageException}; when it is back, work goes on.
+ *
+ * <p><b>Interrupts.</b> A caller that is interrupted while it waits gets a {@link StorageException}
+ * and keeps its interrupt flag; its save may still happen.
+ */
+public final class PostgresStorage implements Storage {
+
+  // Measured: larger batches gained nothing.
+  private static final int SAVES_AT_ONCE = 256;
+  private static final long LARGE_STATEMENT_BYTES = 4L << 20;
+  private static final int LOADS_AT_ONCE = 16;
+
+  private final Settings settings;
+  private final HikariDataSource pool;
+  private final Workers workers;
+
+  private PostgresStorage(Settings settings, HikariDataSource pool) {
+    this.settings = settings;
+    this.pool = pool;
+    workers = new Workers("postgres", settings.place(), settings.patience());
+    var table = new PostgresTable(pool, settings.patience());
+    int saving = settings.connections() / 2;
+    for (int i = 0; i < saving; i++) {
+      workers.startSaving(SAVES_AT_ONCE, LARGE_STATEMENT_BYTES, table::save);
+    }
+    for (int i = saving; i < settings.connections(); i++) {
+      workers.startLoading(LOADS_AT_ONCE, table::load);
+    }
+  }
+
+  /** Opens the database with the settings' defaults: see {@link #open(Settings)}. */
+  public static PostgresStorage open(String url) {
+    return open(Settings.of(url));
+  }
+
+  /**
+   * Opens the database, and makes its tables {@code grain_state} and {@code grain_state_version} if
+   * they do not exist. Blocks while it cannot be reached, for as long as the patience.
+   *
+   * @throws StorageException if it cannot be reached, refuses the user, holds tables of these names
+   *     that are another program's, or was written by a newer version of this program
+   */
+  public static PostgresStorage open(Settings settings) {
+    return new PostgresStorage(settings, PostgresDatabase.open(settings));
+  }
+
+  @Override
+  public Optional<Stored> load(GrainId grain) {
+    return workers.load(grain);
+  }
+
+  @Override
+  public long save(GrainId grain, long expected, byte[] state) {
+    return workers.save(grain, expected, state);
+  }
+
+  /** Does what was asked before; blocks until then, at most for about the patience. */
+  @Override
+  public synchronized void close() {
+    workers.close();
+    pool.close();
+  }
+
+  @Override
+  public String toString() {
+    return "PostgresStorage[" + settings.place() + "]";
+  }
+
+  /**
+   * Where the database is and how it is used.
+   *
+   * @param url {@code jdbc:postgresql://host:port/database}, with the driver's parameters, if any:
+   *     {@code currentSchema} says in which schema the tables are, {@code sslmode} and {@code
+   *     sslrootcert} how the server proves itself
+   * @param user if null, the URL's or the operating system's
+   * @param password if null, the URL's or that of the file {@code ~/.pgpass}
+   * @param connections how many are open at most, at least 2: half of them save, the others load
+   * @param patience how long a caller waits for an answer at most, the database's coming back
+   *     included; from 250 ms to 10 minutes
+   */
+  public record Settings(
+      String url,
+      @Nullable String user,
+      @Nullable String password,
+      int connections,
+      Duration patience) {
+
+    private static final String PREFIX = "jdbc:postgresql:";
+    private static final Duration LEAST_PATIENCE = Duration.ofMillis(250);
+    private static final Duration MOST_PATIENCE = Duration.ofMinutes(10);
+
+    /** Checks them. */
+    public Settings {
+      if (!url.startsWith(PREFIX)) {
+        throw new IllegalArgumentException(
+            "'%s' is no URL of a PostgreSQL database, such as %s//localhost:5432/chirper"
+                .formatted(place(url), PREFIX));
+      }
+      if (connections < 2) {
+        throw new IllegalArgumentException(
+            "At least 2 connections are needed, one to save and one to load, not " + connections);
+      }
+      if (patience.compareTo(LEAST_PATIENCE) < 0 || patience.compareTo(MOST_PATIENCE) > 0) {
+        throw new IllegalArgumentException(
+            "The patience must be from %s to %s, not %s"
+                .formatted(LEAST_PATIENCE, MOST_PATIENCE, patience));
+      }
+    }
+
+    /** The user and password of the URL, 4 connections, and a patience of 10 seconds. */
+    public static Settings of(String url) {
+      return new Settings(url, null, null, 4, Duration.ofSeconds(10));
+    }
+
+    /** With this user. */
+    public Settings withUser(String name, String password) {
+      return new Settings(url, name, password, connections, patience);
+    }
+
+    /** With at most so many connections. */
+    public Settings withConnections(int number) {
+      return new Settings(url, user, password, number, patience);
+    }
+
+    /** With this patience. */
+    public Settings withPatience(Duration duration) {
+      return new Settings(url, user, password, connections, duration);
+    }
+
+    /** The URL without its parameters, which may hold a password. */
+    String place() {
+      return place(url);
+    }
+
+    private static String place(String url) {
+      int parameters = url.indexOf('?');
+      return parameters < 0 ? url : url.substring(0, parameters);
+    }
+
+    /** Tells no password. */
+    @Override
+    public String toString() {
+      return "Settings[%s, user %s, %d connections, patience %s]"
+          .formatted(place(), user == null ? "of the URL" : user, connections, patience);
+    }
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.evergreen.telemetry;
+
+import org.jspecify.annotations.NullMarked;

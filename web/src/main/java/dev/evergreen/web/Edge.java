@@ -1,0 +1,308 @@
+package dev.evergreen.web;
+
+import dev.evergreen.web.Peers.Peer;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
+import org.eclipse.jetty.http.HttpException;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpMethod;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.websocket.core.WebSocketComponents;
+import org.eclipse.jetty.websocket.core.server.Handshaker;
+import org.jspecify.annotations.Nullable;
+
+/** What the server answers, path by path; what it does not know is left to the static files. */
+final class Edge extends Handler.Abstract {
+
+  /** A method and path with what answers it. */
+  record Route(String method, String path, RouteHandler handler) {
+
+    @Nullable String rest(String actual) {
+      if (!path.endsWith("/*")) {
+        return path.equals(actual) ? "" : null;
+      }
+      var prefix = path.substring(0, path.length() - 1);
+      return actual.startsWith(prefix) ? actual.substring(prefix.length()) : null;
+    }
+
+    @Override
+    public String toString() {
+      return path.startsWith(WebServer.COMMANDS)
+          ? "Command " + path.substring(WebServer.COMMANDS.length())
+          : "Route " + method + " " + path;
+    }
+  }
+
+  private static final String LIVE = "/live";
+
+  private final Guard guard;
+  private final WebSettings settings;
+  private final Authenticator authenticator;
+  private final List<Route> routes;
+  private final Hub hub;
+  private final Peers peers;
+  private final Failures failures;
+  private final Counters counters;
+  private final Replies replies;
+  private final WebSocketComponents components;
+  private final Handshaker handshaker = Handshaker.newInstance();
+  private final Semaphore requests;
+  final Set<LiveConnection> live = ConcurrentHashMap.newKeySet();
+
+  Edge(
+      Guard guard,
+      WebSettings settings,
+      Authenticator authenticator,
+      List<Route> routes,
+      Hub hub,
+      Peers peers,
+      Failures failures,
+      Counters counters,
+      Replies replies,
+      WebSocketComponents components) {
+    this.guard = guard;
+    this.settings = settings;
+    this.authenticator = authenticator;
+    this.routes = routes;
+    this.hub = hub;
+    this.peers = peers;
+    this.failures = failures;
+    this.counters = counters;
+    this.replies = replies;
+    this.components = components;
+    this.requests = new Semaphore(settings.maxRequests());
+  }
+
+  @Override
+  public boolean handle(Request request, Response response, Callback callback) {
+    counters.requests.increment();
+    guard.secure(response.getHeaders());
+    // That nothing is read or written while a request is worked on, or a stream has no news, is no
+    // fault of the connection's; a read or write that is stuck ends nevertheless.
+    request.addIdleTimeoutListener(timeout -> false);
+    var peer = peers.of(request.getConnectionMetaData().getConnection().getEndPoint());
+    if (peer != null) {
+      peer.begin();
+      Request.addCompletionListener(request, failure -> peer.end());
+    }
+    try {
+      return admit(request, response, callback, peer);
+    } catch (Exception e) {
+      replies.refuse(request, response, callback, told(request, e));
+      return true;
+    }
+  }
+
+  /** What the server below finds wrong with a request is told as it tells it elsewhere. */
+  private WebException told(Request request, Exception e) {
+    return e instanceof HttpException http
+        ? Replies.asFailure(http.getCode())
+        : failures.tell(declared(request), e);
+  }
+
+  /** What the application calls what was asked for: never the words of who asks. */
+  private String declared(Request request) {
+    var path = Request.getPathInContext(request);
+    for (var route : routes) {
+      if (route.rest(path) != null && answers(route, request)) {
+        return route.toString();
+      }
+    }
+    return path.startsWith(LIVE) ? "A request for a view" : "A request";
+  }
+
+  private boolean admit(Request request, Response response, Callback callback, @Nullable Peer peer)
+      throws Exception {
+    if (overLimit(request, response, callback, peer)) {
+      return true;
+    }
+    guard.checkHost(request);
+    if (!requests.tryAcquire()) {
+      throw new WebException(503, "too-many-requests", "The server is busy; try again.");
+    }
+    try {
+      guard.allowForeignReader(request, response.getHeaders());
+      return dispatch(request, response, callback, peer == null ? "unknown" : peer.address);
+    } finally {
+      // The answer may still be on its way: who takes it slowly holds a connection, not a place.
+      requests.release();
+    }
+  }
+
+  private boolean overLimit(
+      Request request, Response response, Callback callback, @Nullable Peer peer) {
+    try {
+      peers.admit(peer);
+      return false;
+    } catch (WebException e) {
+      response.getHeaders().put(HttpHeader.CONNECTION, "close");
+      replies.refuse(request, response, callback, e);
+      return true;
+    }
+  }
+
+  private boolean dispatch(Request request, Response response, Callback callback, Object address)
+      throws Exception {
+    var path = Request.getPathInContext(request);
+    if (HttpMethod.OPTIONS.is(request.getMethod())
+        && guard.preflight(request, response.getHeaders())) {
+      replies.send(request, response, callback, Reply.noContent());
+      return true;
+    }
+    if (path.equals(LIVE)) {
+      openSocket(request, response, callback, address);
+      return true;
+    }
+    if (path.startsWith(LIVE + "/")) {
+      look(request, response, callback, path.substring(LIVE.length() + 1), address);
+      return true;
+    }
+    return route(request, response, callback, path);
+  }
+
+  private void openSocket(Request request, Response response, Callback callback, Object address) {
+    guard.checkOrigin(request);
+    var caller = caller(request, LIVE);
+    var opened =
+        handshaker.isWebSocketUpgradeRequest(request)
+            && handshaker.upgradeRequest(
+                (upgrade, answer, done) ->
+                    new LiveSocket(caller, address, settings, counters, hub, live),
+                request,
+                response,
+                callback,
+                components,
+                session -> {
+                  // Unlimited for what is sent; what is received is limited by the socket itself.
+                  session.setMaxFrameSize(0);
+                  session.setAutoFragment(true);
+                  session.setInputBufferSize(4096);
+                  session.setIdleTimeout(java.time.Duration.ZERO);
+                });
+    if (!opened) {
+      response.getHeaders().put(HttpHeader.UPGRADE, "websocket");
+      throw new WebException(
+          426, "upgrade-required", "This is the address of a WebSocket, version 13.");
+    }
+  }
+
+  private Caller caller(Request request, String path) {
+    return authenticator.authenticate(new Exchange(request, settings, path, "", Caller.ANONYMOUS));
+  }
+
+  private void look(
+      Request request, Response response, Callback callback, String name, Object address)
+      throws InterruptedException {
+    if (!HttpMethod.GET.is(request.getMethod()) && !HttpMethod.HEAD.is(request.getMethod())) {
+      throw notAllowed(response, Set.of("GET", "HEAD"));
+    }
+    guard.checkOrigin(request);
+    var view = hub.view(name);
+    var caller = caller(request, LIVE + "/" + name);
+    var query = new HashMap<String, List<String>>();
+    new Exchange(request, settings, name, "", caller)
+        .fields()
+        .forEach(field -> query.put(field.getName(), field.getValues()));
+    var result = hub.acquire(view, caller, address, Json.fromQuery(query, view.paramsType()));
+    response.getHeaders().add(HttpHeader.VARY, "Accept");
+    if (wantsStream(request)) {
+      stream(request, response, callback, caller, result);
+    } else {
+      try {
+        replies.present(request, response, callback, result, settings.firstResultWithin());
+      } finally {
+        hub.release(result);
+      }
+    }
+  }
+
+  private static boolean wantsStream(Request request) {
+    var accept = request.getHeaders().get(HttpHeader.ACCEPT);
+    return HttpMethod.GET.is(request.getMethod())
+        && accept != null
+        && accept.contains("text/event-stream");
+  }
+
+  private void stream(
+      Request request, Response response, Callback callback, Caller caller, LiveResult<?> result) {
+    response.setStatus(200);
+    response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
+    response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
+    response.getHeaders().put("X-Accel-Buffering", "no");
+    new EventStream(request, response, callback, caller, settings, counters, hub, live)
+        .start(result, request.getHeaders().get("Last-Event-ID"));
+  }
+
+  private boolean route(Request request, Response response, Callback callback, String path)
+      throws Exception {
+    var otherMethods = new TreeSet<String>();
+    for (var route : routes) {
+      var rest = route.rest(path);
+      if (rest == null) {
+        continue;
+      }
+      if (!answers(route, request)) {
+        otherMethods.add(route.method());
+        if (route.method().equals("GET")) {
+          otherMethods.add("HEAD");
+        }
+        continue;
+      }
+      if (!isRead(request)) {
+        guard.checkOrigin(request);
+      }
+      var caller = caller(request, path);
+      var reply = route.handler().handle(new Exchange(request, settings, path, rest, caller));
+      replies.send(request, response, callback, reply);
+      return true;
+    }
+    if (!otherMethods.isEmpty()) {
+      throw notAllowed(response, otherMethods);
+    }
+    if (!isRead(request)) {
+      throw notFoundOrNotAllowed(path, response);
+    }
+    return false;
+  }
+
+  private static WebException notFoundOrNotAllowed(String path, Response response) {
+    return path.startsWith(WebServer.COMMANDS)
+        ? new WebException(404, "no-such-command", "There is no command of this name.")
+        : notAllowed(response, Set.of("GET", "HEAD"));
+  }
+
+  private static boolean answers(Route route, Request request) {
+    return route.method().equals(request.getMethod())
+        || (route.method().equals("GET") && HttpMethod.HEAD.is(request.getMethod()));
+  }
+
+  private static boolean isRead(Request request) {
+    return HttpMethod.GET.is(request.getMethod()) || HttpMethod.HEAD.is(request.getMethod());
+  }
+
+  private static WebException notAllowed(Response response, Set<String> allowed) {
+    response.getHeaders().put(HttpHeader.ALLOW, String.join(", ", new TreeSet<>(allowed)));
+    return new WebException(
+        405, "method-not-allowed", "Allowed are " + new TreeSet<>(allowed) + ".");
+  }
+
+  /** Whether a request is being worked on. */
+  boolean isBusy() {
+    return requests.availablePermits() < settings.maxRequests();
+  }
+
+  int subscriptions() {
+    int count = 0;
+    for (var connection : live) {
+      count += connection.isOver() ? 0 : connection.subscriptions().size();
+    }
+    return count;
+  }
+}

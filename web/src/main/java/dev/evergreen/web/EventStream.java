@@ -1,0 +1,162 @@
+package dev.evergreen.web;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.eclipse.jetty.io.EndPoint;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Blocker;
+import org.eclipse.jetty.util.BufferUtil;
+import org.eclipse.jetty.util.Callback;
+import org.jspecify.annotations.Nullable;
+
+/** One view watched as server-sent events: a response without end. */
+final class EventStream extends LiveConnection {
+
+  private final Request request;
+  private final Response response;
+  private final Callback callback;
+  private final Set<LiveConnection> registry;
+  private final AtomicBoolean done = new AtomicBoolean();
+  private volatile @Nullable Subscription subscription;
+
+  EventStream(
+      Request request,
+      Response response,
+      Callback callback,
+      Caller caller,
+      WebSettings settings,
+      Counters counters,
+      Hub hub,
+      Set<LiveConnection> registry) {
+    super(caller, settings, counters, hub);
+    this.request = request;
+    this.response = response;
+    this.callback = callback;
+    this.registry = registry;
+  }
+
+  /** Starts the response and delivers what comes. Takes over the use of {@code live}. */
+  void start(LiveResult<?> live, @Nullable String have) {
+    registry.add(this);
+    request.addFailureListener(this::fail);
+    awaitEnd();
+    var only = new Subscription(null, live, have);
+    subscription = only;
+    say(Messages.hello(settings));
+    live.subscribe(only);
+    if (isOver()) {
+      drop(only);
+    }
+  }
+
+  /**
+   * Has the end of what the peer sends noticed, which writing alone shows only two heartbeats
+   * later: while a request is being answered, nobody reads.
+   */
+  private void awaitEnd() {
+    endPoint().tryFillInterested(Callback.from(this::readable, this::fail));
+  }
+
+  private void readable() {
+    try {
+      int count = endPoint().fill(BufferUtil.allocate(64));
+      if (count == 0) {
+        awaitEnd();
+      } else if (count < 0) {
+        suspect();
+      } else {
+        // Another request would wait for ever.
+        counters.malformed.increment();
+        counters.cut("malformed");
+        abort();
+      }
+    } catch (IOException e) {
+      abort();
+    }
+  }
+
+  private EndPoint endPoint() {
+    return request.getConnectionMetaData().getConnection().getEndPoint();
+  }
+
+  @Override
+  void write(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
+    try (var written = Blocker.callback()) {
+      response.write(false, head, written);
+      written.block();
+    }
+    if (tail != null) {
+      try (var written = Blocker.callback()) {
+        response.write(false, tail, written);
+        written.block();
+      }
+    }
+  }
+
+  @Override
+  ByteBuffer tailOf(Present present) {
+    return present.eventTail();
+  }
+
+  @Override
+  ByteBuffer headOf(String message, @Nullable String tag) {
+    return StandardCharsets.UTF_8.encode(
+        (tag == null ? "" : "id: " + tag + "\n") + "data: " + message);
+  }
+
+  @Override
+  ByteBuffer whole(String message) {
+    return StandardCharsets.UTF_8.encode("data: " + message + "\n\n");
+  }
+
+  @Override
+  void writePong(ByteBuffer payload) {
+    throw new IllegalStateException("Event streams have no pings");
+  }
+
+  @Override
+  void finish(int code, String reason) {
+    close();
+    if (done.compareAndSet(false, true)) {
+      registry.remove(this);
+      response.write(true, null, callback);
+    }
+  }
+
+  @Override
+  void abort() {
+    endPoint().close();
+    fail(new IOException("The event stream was cut."));
+  }
+
+  private void fail(Throwable failure) {
+    close();
+    if (done.compareAndSet(false, true)) {
+      registry.remove(this);
+      // Nobody is there to read of an error, and it is none.
+      callback.failed(new Request.Handler.AbortException(failure));
+    }
+  }
+
+  @Override
+  void readMore() {
+    // Nothing is read from the client of an event stream.
+  }
+
+  @Override
+  void forget(Subscription ended) {
+    // The stream has one view only, so it ends with it.
+    bye(Messages.bye("ended", WebServer.RETRY_AFTER), 0, "ended");
+  }
+
+  @Override
+  List<Subscription> subscriptions() {
+    var only = subscription;
+    return only == null ? List.of() : List.of(only);
+  }
+}

@@ -1,0 +1,150 @@
+package dev.evergreen.web;
+
+import java.io.ByteArrayOutputStream;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.util.Fields;
+import org.jspecify.annotations.Nullable;
+
+/** A request of the server below as applications see it. */
+final class Exchange implements Request {
+
+  private final org.eclipse.jetty.server.Request request;
+  private final WebSettings settings;
+  private final String path;
+  private final String pathRest;
+  private final Caller caller;
+  private @Nullable Fields query;
+
+  Exchange(
+      org.eclipse.jetty.server.Request request,
+      WebSettings settings,
+      String path,
+      String pathRest,
+      Caller caller) {
+    this.request = request;
+    this.settings = settings;
+    this.path = path;
+    this.pathRest = pathRest;
+    this.caller = caller;
+  }
+
+  @Override
+  public String method() {
+    return request.getMethod().toUpperCase(Locale.ROOT);
+  }
+
+  @Override
+  public String path() {
+    return path;
+  }
+
+  @Override
+  public String pathRest() {
+    return pathRest;
+  }
+
+  @Override
+  public Optional<String> query(String name) {
+    return Optional.ofNullable(fields().getValue(name));
+  }
+
+  Fields fields() {
+    if (query == null) {
+      try {
+        query = org.eclipse.jetty.server.Request.extractQueryParameters(request);
+      } catch (RuntimeException e) {
+        throw new WebException(400, "malformed", "The query of the address cannot be decoded.");
+      }
+    }
+    return query;
+  }
+
+  @Override
+  public Optional<String> header(String name) {
+    return Optional.ofNullable(request.getHeaders().get(name));
+  }
+
+  @Override
+  public Optional<String> cookie(String name) {
+    return org.eclipse.jetty.server.Request.getCookies(request).stream()
+        .filter(cookie -> cookie.getName().equals(name))
+        .map(cookie -> cookie.getValue())
+        .findFirst();
+  }
+
+  @Override
+  public String remoteAddress() {
+    return org.eclipse.jetty.server.Request.getRemoteAddr(request);
+  }
+
+  @Override
+  public Caller caller() {
+    return caller;
+  }
+
+  @Override
+  public <T> T body(Class<T> type) {
+    var contentType = header(HttpHeader.CONTENT_TYPE.asString()).orElse("");
+    var plain = contentType.split(";", 2)[0].strip();
+    if (!plain.equalsIgnoreCase("application/json")) {
+      throw new WebException(
+          415, "not-json", "The content type must be application/json, not '" + plain + "'.");
+    }
+    return Json.decode(Json.tree(bytes(settings.maxMessageBytes())), type);
+  }
+
+  /** Reads the body to its end, within the limits of size and time. */
+  private byte[] bytes(int most) {
+    if (request.getLength() > most) {
+      throw tooLarge(most);
+    }
+    long deadline = System.nanoTime() + settings.requestWithin().toNanos();
+    var body = new ByteArrayOutputStream(Math.max(64, (int) request.getLength()));
+    while (true) {
+      var chunk = request.read();
+      if (chunk == null) {
+        awaitContent(Duration.ofNanos(deadline - System.nanoTime()));
+        continue;
+      }
+      try {
+        if (Content.Chunk.isFailure(chunk)) {
+          throw new WebException(400, "malformed", "The request's body ended early.");
+        }
+        if (chunk.remaining() > most - body.size()) {
+          throw tooLarge(most);
+        }
+        var bytes = new byte[chunk.remaining()];
+        chunk.getByteBuffer().get(bytes);
+        body.writeBytes(bytes);
+        if (chunk.isLast()) {
+          return body.toByteArray();
+        }
+      } finally {
+        chunk.release();
+      }
+    }
+  }
+
+  private void awaitContent(Duration limit) {
+    var arrived = new CountDownLatch(1);
+    request.demand(arrived::countDown);
+    try {
+      if (!arrived.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+        throw new WebException(408, "slow-request", "The request's body did not arrive in time.");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw Failures.stopped();
+    }
+  }
+
+  private static WebException tooLarge(int most) {
+    return new WebException(413, "too-large", "A body is at most " + most + " bytes long.");
+  }
+}

@@ -1,0 +1,114 @@
+package dev.evergreen.web;
+
+import java.net.InetAddress;
+import java.util.Locale;
+import java.util.Set;
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.server.Request;
+import org.jspecify.annotations.Nullable;
+
+/** Who may talk to this server at all, and what its answers say about themselves. */
+final class Guard {
+
+  private static final Set<String> LOOPBACK_NAMES =
+      Set.of("localhost", "127.0.0.1", "[::1]", "::1");
+
+  private final boolean loopback;
+  private final Set<String> hosts;
+  private final Set<String> origins;
+  private final String contentSecurityPolicy;
+
+  Guard(InetAddress bound, Set<String> hosts, Set<String> origins, String contentSecurityPolicy) {
+    this.loopback = bound.isLoopbackAddress();
+    this.hosts = hosts;
+    this.origins = origins;
+    this.contentSecurityPolicy = contentSecurityPolicy;
+  }
+
+  /** What every answer carries; harmless where it does not apply. */
+  void secure(HttpFields.Mutable headers) {
+    headers.put("Content-Security-Policy", contentSecurityPolicy);
+    headers.put("X-Content-Type-Options", "nosniff");
+    headers.put("X-Frame-Options", "DENY");
+    headers.put("Referrer-Policy", "same-origin");
+    headers.put("Cross-Origin-Opener-Policy", "same-origin");
+    headers.put("Cross-Origin-Resource-Policy", "same-origin");
+  }
+
+  /**
+   * Refuses a page that has a name of its own point to this address (DNS rebinding): then the
+   * browser believes page and server to be of one origin, but it still sends the page's name.
+   *
+   * @throws WebException 421
+   */
+  void checkHost(Request request) {
+    var host = Request.getServerName(request);
+    var name = host == null ? "" : host.toLowerCase(Locale.ROOT);
+    boolean known =
+        hosts.contains(name)
+            || (loopback && LOOPBACK_NAMES.contains(name))
+            || (!loopback && hosts.isEmpty());
+    if (!known) {
+      throw new WebException(
+          421, "unknown-host", "This server is not known by that name; see allowedHosts.");
+    }
+  }
+
+  /**
+   * Refuses pages of foreign origins. Browsers send {@code Origin} with every WebSocket, with every
+   * POST and with every foreign fetch; what comes without is no foreign page.
+   *
+   * @throws WebException 403
+   */
+  void checkOrigin(Request request) {
+    var origin = request.getHeaders().get(HttpHeader.ORIGIN);
+    if (origin != null && !isOwn(request, origin) && !origins.contains(origin)) {
+      throw foreign();
+    }
+    var site = request.getHeaders().get("Sec-Fetch-Site");
+    if (origin == null && ("cross-site".equals(site) || "same-site".equals(site))) {
+      throw foreign();
+    }
+  }
+
+  private static WebException foreign() {
+    return new WebException(
+        403, "foreign-origin", "Pages of this origin may not use this server; see allowedOrigins.");
+  }
+
+  /** The scheme is not compared, as TLS may end at a proxy. */
+  private static boolean isOwn(Request request, String origin) {
+    var host = request.getHeaders().get(HttpHeader.HOST);
+    int scheme = origin.indexOf("://");
+    return host != null && scheme > 0 && origin.substring(scheme + 3).equalsIgnoreCase(host);
+  }
+
+  /** Lets pages of the configured origins read the answer. */
+  void allowForeignReader(Request request, HttpFields.Mutable headers) {
+    var origin = foreignButAllowed(request);
+    if (origin != null) {
+      headers.put("Access-Control-Allow-Origin", origin);
+      headers.put("Access-Control-Allow-Credentials", "true");
+      headers.put("Access-Control-Expose-Headers", "ETag, Evergreen-Freshness, Retry-After");
+      headers.put("Cross-Origin-Resource-Policy", "cross-origin");
+      headers.add(HttpHeader.VARY, "Origin");
+    }
+  }
+
+  /** Answers a browser that asks whether a page may send a request; false if it may not. */
+  boolean preflight(Request request, HttpFields.Mutable headers) {
+    if (foreignButAllowed(request) == null) {
+      return false;
+    }
+    headers.put("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
+    headers.put("Access-Control-Allow-Headers", "Content-Type, If-None-Match, Last-Event-ID");
+    headers.put("Access-Control-Max-Age", "600");
+    return true;
+  }
+
+  private @Nullable String foreignButAllowed(Request request) {
+    var origin = request.getHeaders().get(HttpHeader.ORIGIN);
+    return origin != null && origins.contains(origin) ? origin : null;
+  }
+}

@@ -1,0 +1,391 @@
+package dev.evergreen.web;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection that results are pushed to, with bounded output: for each subscription at most the
+ * fact that there is something new, a few control messages, and one message being written.
+ *
+ * <p>A change puts the subscription into a queue, unless it is there already; a virtual thread that
+ * lives only while there is something to write takes it out, reads the <em>latest</em> result and
+ * writes it, blocking itself alone. So a slow reader skips results and a reader that never reads
+ * costs one parked thread until {@link Watchdog} cuts it. The bytes of a result are shared by all
+ * connections.
+ */
+abstract class LiveConnection {
+
+  /** Beyond this many unwritten control messages nothing more is read from the client. */
+  private static final int CONTROL_BACKLOG = 16;
+
+  private sealed interface Work {
+
+    record Control(String message) implements Work {}
+
+    record Pong(byte[] payload) implements Work {}
+
+    record Bye(String message, int code, String reason) implements Work {}
+  }
+
+  final Caller caller;
+  final WebSettings settings;
+  final Counters counters;
+  private final Hub hub;
+
+  /** Guarded by this object's lock, as is all that is not volatile. */
+  private final Deque<Work> control = new ArrayDeque<>(4);
+
+  private final Deque<Subscription> changed = new ArrayDeque<>(4);
+  private boolean writing;
+  private boolean readingPaused;
+  private boolean over;
+  private long overSinceNanos;
+
+  /** How many writes have begun; only the writing thread counts. */
+  private volatile long writes;
+
+  private volatile boolean suspect;
+  private volatile @Nullable ByteBuffer inFlight;
+  private volatile long lastWriteNanos = System.nanoTime();
+
+  /** For the watchdog alone: which write it saw last, what was left of it, and since when. */
+  private long watched;
+
+  private int watchedRemaining;
+  private long watchedSinceNanos;
+
+  LiveConnection(Caller caller, WebSettings settings, Counters counters, Hub hub) {
+    this.caller = caller;
+    this.settings = settings;
+    this.counters = counters;
+    this.hub = hub;
+  }
+
+  /** One view watched over this connection. */
+  final class Subscription implements LiveResult.Subscriber {
+
+    final @Nullable Long id;
+    final LiveResult<?> live;
+
+    /** What the client has; touched by the writing thread only. */
+    private @Nullable String tag;
+
+    private dev.evergreen.core.@Nullable Freshness freshness;
+
+    /** Whether the client waits to hear whether what it has is the latest. */
+    private boolean unconfirmed;
+
+    /** Guarded by the connection's lock. */
+    private boolean queued;
+
+    private boolean ended;
+    private @Nullable WebException why;
+
+    Subscription(@Nullable Long id, LiveResult<?> live, @Nullable String have) {
+      this.id = id;
+      this.live = live;
+      this.tag = have;
+      this.unconfirmed = have != null;
+    }
+
+    @Override
+    public void changed(boolean newResult) {
+      synchronized (LiveConnection.this) {
+        if (over || ended) {
+          return;
+        }
+        if (queued) {
+          if (newResult) {
+            counters.skipped.increment();
+          }
+          return;
+        }
+        enqueue();
+      }
+    }
+
+    @Override
+    public void ended(WebException reason) {
+      if (reason.type().equals(Failures.STOPPED)) {
+        // Another node may serve this browser: it shall reconnect rather than ask here again.
+        bye(Messages.bye(reason.type(), WebServer.RETRY_AFTER), 1012, reason.type());
+        return;
+      }
+      synchronized (LiveConnection.this) {
+        if (over || ended || why != null) {
+          return;
+        }
+        why = reason;
+        if (!queued) {
+          enqueue();
+        }
+      }
+    }
+
+    private void enqueue() {
+      queued = true;
+      changed.add(this);
+      wakeWriter();
+    }
+  }
+
+  /** Writes one message, made of a head and a tail, and blocks until the socket has taken it. */
+  abstract void write(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException;
+
+  /** The tail of a message that carries this result. */
+  abstract ByteBuffer tailOf(Present present);
+
+  /** The head of a message as this transport begins it. */
+  abstract ByteBuffer headOf(String message, @Nullable String tag);
+
+  /** A message that is complete without a tail. */
+  abstract ByteBuffer whole(String message);
+
+  abstract void writePong(ByteBuffer payload) throws IOException;
+
+  /** Ends the connection in an orderly way after what has been written. */
+  abstract void finish(int code, String reason);
+
+  /** Ends the connection at once, and with it a write that is stuck; nothing is left of it. */
+  abstract void abort();
+
+  /** There is room for control messages again. */
+  abstract void readMore();
+
+  /** A subscription ended by the server is gone. */
+  abstract void forget(Subscription subscription);
+
+  /** All subscriptions at the moment. */
+  abstract List<Subscription> subscriptions();
+
+  final void say(String message) {
+    enqueueControl(new Work.Control(message));
+  }
+
+  /** Says that it is alive, unless it is about to say something anyway. */
+  final synchronized void heartbeat() {
+    if (!writing) {
+      say(Messages.heartbeat());
+    }
+  }
+
+  /**
+   * The peer will send nothing more. It may still read; if it is gone, writing to it tells, so that
+   * is done often from now on.
+   */
+  final void suspect() {
+    suspect = true;
+    heartbeat();
+  }
+
+  final boolean isSuspect() {
+    return suspect;
+  }
+
+  final void pong(byte[] payload) {
+    enqueueControl(new Work.Pong(payload));
+  }
+
+  /** Says a last message and then ends the connection. */
+  final void bye(String message, int code, String reason) {
+    enqueueControl(new Work.Bye(message, code, reason));
+  }
+
+  /**
+   * Whether the client must first take what it has caused; if so, {@link #readMore} is called once
+   * it has.
+   */
+  final synchronized boolean pauseReading() {
+    readingPaused = control.size() >= CONTROL_BACKLOG;
+    return readingPaused;
+  }
+
+  private synchronized void enqueueControl(Work work) {
+    if (!over) {
+      control.add(work);
+      wakeWriter();
+    }
+  }
+
+  private void wakeWriter() {
+    if (!writing) {
+      writing = true;
+      Thread.startVirtualThread(this::writeAll);
+    }
+  }
+
+  private void writeAll() {
+    try {
+      while (true) {
+        Work work;
+        Subscription subscription;
+        synchronized (this) {
+          work = control.poll();
+          subscription = work == null ? changed.poll() : null;
+          if (subscription != null) {
+            subscription.queued = false;
+          } else if (work == null || over) {
+            writing = false;
+            return;
+          }
+        }
+        if (work != null) {
+          carryOut(work);
+        } else if (subscription != null) {
+          deliver(subscription);
+        }
+      }
+    } catch (IOException | RuntimeException e) {
+      // The peer is gone or was cut; whoever notices first tidies up.
+      close();
+      abort();
+    }
+  }
+
+  private void carryOut(Work work) throws IOException {
+    boolean resume;
+    synchronized (this) {
+      resume = readingPaused && control.size() < CONTROL_BACKLOG;
+      readingPaused &= !resume;
+    }
+    switch (work) {
+      case Work.Control(var message) -> send(whole(message), null);
+      case Work.Pong(var payload) -> {
+        var buffer = ByteBuffer.wrap(payload);
+        writing(buffer);
+        writePong(buffer);
+        written();
+      }
+      case Work.Bye(var message, var code, var reason) -> {
+        send(whole(message), null);
+        finish(code, reason);
+      }
+    }
+    if (resume) {
+      readMore();
+    }
+  }
+
+  private void deliver(Subscription subscription) throws IOException {
+    var present = subscription.live.present();
+    WebException why;
+    synchronized (this) {
+      why = subscription.why;
+      if (subscription.ended) {
+        return;
+      }
+    }
+    if (why == null && !subscription.live.allows(caller)) {
+      why = new WebException(403, "forbidden", "You may no longer see this.");
+      counters.refused("forbidden");
+    }
+    if (why != null) {
+      endOne(subscription, why);
+    } else if (present != null) {
+      deliver(subscription, present);
+    }
+  }
+
+  private void deliver(Subscription subscription, Present present) throws IOException {
+    if (!present.tag().equals(subscription.tag)) {
+      counters.sent.increment();
+      send(headOf(Messages.resultHead(subscription.id, present), present.tag()), tailOf(present));
+    } else if (subscription.unconfirmed) {
+      counters.unchanged.increment();
+      send(whole(Messages.unchanged(subscription.id, present)), null);
+    } else if (present.freshness() != subscription.freshness) {
+      send(whole(Messages.freshness(subscription.id, present)), null);
+    }
+    subscription.tag = present.tag();
+    subscription.freshness = present.freshness();
+    subscription.unconfirmed = false;
+  }
+
+  private void endOne(Subscription subscription, WebException why) throws IOException {
+    drop(subscription);
+    forget(subscription);
+    send(whole(Messages.end(subscription.id, why)), null);
+  }
+
+  private void send(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
+    writing(tail == null ? head : tail);
+    write(head, tail);
+    written();
+  }
+
+  @SuppressWarnings("NonAtomicVolatileUpdate") // There is one writing thread at a time.
+  private void writing(ByteBuffer buffer) {
+    writes++;
+    inFlight = buffer;
+  }
+
+  private void written() {
+    inFlight = null;
+    lastWriteNanos = System.nanoTime();
+  }
+
+  final long lastWriteNanos() {
+    return lastWriteNanos;
+  }
+
+  /** Since when the client has taken nothing of what is being written; for the watchdog alone. */
+  final long stalledForNanos(long now) {
+    var buffer = inFlight;
+    if (buffer == null) {
+      return 0;
+    }
+    long started = writes;
+    int remaining = buffer.remaining();
+    if (started != watched || remaining != watchedRemaining) {
+      watched = started;
+      watchedRemaining = remaining;
+      watchedSinceNanos = now;
+    }
+    return now - watchedSinceNanos;
+  }
+
+  /** Ends one subscription from either side; idempotent. */
+  final void drop(Subscription subscription) {
+    synchronized (this) {
+      if (subscription.ended) {
+        return;
+      }
+      subscription.ended = true;
+      if (subscription.queued) {
+        changed.remove(subscription);
+        subscription.queued = false;
+      }
+    }
+    subscription.live.unsubscribe(subscription);
+    hub.release(subscription.live);
+  }
+
+  /** Gives everything back; idempotent. The socket is closed by whoever calls this. */
+  void close() {
+    synchronized (this) {
+      if (over) {
+        return;
+      }
+      over = true;
+      overSinceNanos = System.nanoTime();
+      control.clear();
+    }
+    subscriptions().forEach(this::drop);
+    synchronized (this) {
+      changed.clear();
+    }
+  }
+
+  final synchronized boolean isOver() {
+    return over;
+  }
+
+  /** How long it has been over without the peer having closed its side; 0 while it is not. */
+  final synchronized long overForNanos(long now) {
+    return over ? now - overSinceNanos : 0;
+  }
+}

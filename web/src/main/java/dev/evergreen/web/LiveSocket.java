@@ -1,0 +1,345 @@
+package dev.evergreen.web;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.eclipse.jetty.util.Blocker;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.websocket.core.CloseStatus;
+import org.eclipse.jetty.websocket.core.CoreSession;
+import org.eclipse.jetty.websocket.core.Frame;
+import org.eclipse.jetty.websocket.core.FrameHandler;
+import org.eclipse.jetty.websocket.core.OpCode;
+import org.eclipse.jetty.websocket.core.exception.CloseException;
+import org.jspecify.annotations.Nullable;
+
+/** One WebSocket, over which a browser watches many views. */
+final class LiveSocket extends LiveConnection implements FrameHandler {
+
+  /** Frames of a client are let through in bursts of ten seconds' worth. */
+  private static final int BURST_SECONDS = 10;
+
+  private static final int UNSUPPORTED_DATA = 1003;
+  private static final int INVALID_UTF8 = 1007;
+  private static final int POLICY_VIOLATION = 1008;
+  private static final int TOO_BIG = 1009;
+
+  private final Object address;
+  private final Hub hub;
+  private final Set<LiveConnection> registry;
+
+  /** By the client's id; guarded by itself. */
+  private final Map<Long, Subscription> subscriptions = new HashMap<>(4);
+
+  private volatile @Nullable CoreSession session;
+  private volatile long lastHeardNanos = System.nanoTime();
+
+  /** Touched by the reading thread only: the message so far, when it came in pieces. */
+  private @Nullable ByteArrayOutputStream partial;
+
+  private double allowance;
+  private long allowanceNanos = System.nanoTime();
+
+  LiveSocket(
+      Caller caller,
+      Object address,
+      WebSettings settings,
+      Counters counters,
+      Hub hub,
+      Set<LiveConnection> registry) {
+    super(caller, settings, counters, hub);
+    this.address = address;
+    this.hub = hub;
+    this.registry = registry;
+    this.allowance = settings.maxMessagesPerSecond() * (double) BURST_SECONDS;
+  }
+
+  @Override
+  public void onOpen(CoreSession coreSession, Callback callback) {
+    session = coreSession;
+    registry.add(this);
+    callback.succeeded();
+    say(Messages.hello(settings));
+    coreSession.demand();
+  }
+
+  @Override
+  public void onFrame(Frame frame, Callback callback) {
+    lastHeardNanos = System.nanoTime();
+    if (frame.getOpCode() == OpCode.CLOSE) {
+      callback.succeeded();
+      return;
+    }
+    if (!isOver() && withinRate()) {
+      take(frame);
+    }
+    callback.succeeded();
+    // When it is over, only the client's close frame is waited for.
+    if (isOver() || !pauseReading()) {
+      readMore();
+    }
+  }
+
+  /** A token bucket, so that a client cannot keep a processor busy. */
+  private boolean withinRate() {
+    long now = System.nanoTime();
+    double rate = settings.maxMessagesPerSecond();
+    allowance = Math.min(rate * BURST_SECONDS, allowance + (now - allowanceNanos) * rate / 1e9);
+    allowanceNanos = now;
+    if (allowance < 1) {
+      cut("flood", POLICY_VIOLATION, "Too many messages.");
+      return false;
+    }
+    allowance--;
+    return true;
+  }
+
+  private void take(Frame frame) {
+    switch (frame.getOpCode()) {
+      case OpCode.PING -> pong(payload(frame));
+      case OpCode.PONG -> {
+        // That it came is all there is to know.
+      }
+      case OpCode.BINARY -> malformed(UNSUPPORTED_DATA, "Messages are text.");
+      default -> takeText(frame);
+    }
+  }
+
+  private void takeText(Frame frame) {
+    var soFar = partial == null ? 0 : partial.size();
+    if (soFar + frame.getPayloadLength() > settings.maxMessageBytes()) {
+      malformed(TOO_BIG, "A message is at most " + settings.maxMessageBytes() + " bytes long.");
+      return;
+    }
+    var bytes = payload(frame);
+    if (frame.isFin() && partial == null) {
+      takeMessage(bytes);
+      return;
+    }
+    if (partial == null) {
+      partial = new ByteArrayOutputStream(bytes.length);
+    }
+    partial.writeBytes(bytes);
+    if (frame.isFin()) {
+      bytes = partial.toByteArray();
+      partial = null;
+      takeMessage(bytes);
+    }
+  }
+
+  private void takeMessage(byte[] bytes) {
+    try {
+      StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
+      takeMessage(Json.tree(bytes));
+    } catch (CharacterCodingException e) {
+      malformed(INVALID_UTF8, "Messages are UTF-8.");
+    } catch (WebException e) {
+      malformed(POLICY_VIOLATION, String.valueOf(e.getMessage()));
+    }
+  }
+
+  private void takeMessage(JsonNode message) {
+    var type = message.path("type").asText("");
+    if (type.equals("heartbeat")) {
+      return;
+    }
+    var id = message.path("id");
+    if (!id.isIntegralNumber() || !id.canConvertToLong()) {
+      malformed(POLICY_VIOLATION, "A message has a type and an integer id.");
+      return;
+    }
+    switch (type) {
+      case "subscribe" -> subscribe(id.longValue(), message);
+      case "unsubscribe" -> unsubscribe(id.longValue());
+      default -> malformed(POLICY_VIOLATION, "Types are subscribe, unsubscribe and heartbeat.");
+    }
+  }
+
+  private void subscribe(long id, JsonNode message) {
+    boolean taken;
+    synchronized (subscriptions) {
+      taken = subscriptions.containsKey(id);
+    }
+    if (taken) {
+      malformed(POLICY_VIOLATION, "Id " + id + " is in use.");
+      return;
+    }
+    try {
+      add(id, message);
+    } catch (WebException e) {
+      counters.refused(e.type());
+      say(Messages.end(id, e));
+    }
+  }
+
+  private void add(long id, JsonNode message) {
+    synchronized (subscriptions) {
+      if (subscriptions.size() >= settings.maxSubscriptions()) {
+        throw new WebException(
+            429,
+            "too-many-subscriptions",
+            "One connection watches at most " + settings.maxSubscriptions() + " views.");
+      }
+    }
+    var params = message.path("params");
+    var have = message.path("have");
+    var live =
+        hub.acquire(
+            hub.view(message.path("view").asText("")),
+            caller,
+            address,
+            params.isMissingNode() ? Json.emptyObject() : params);
+    var subscription = new Subscription(id, live, have.isTextual() ? have.textValue() : null);
+    synchronized (subscriptions) {
+      subscriptions.put(id, subscription);
+    }
+    live.subscribe(subscription);
+    if (isOver()) {
+      // Closed meanwhile, maybe before the subscription could be found.
+      drop(subscription);
+    }
+  }
+
+  private void unsubscribe(long id) {
+    Subscription subscription;
+    synchronized (subscriptions) {
+      subscription = subscriptions.remove(id);
+    }
+    if (subscription != null) {
+      drop(subscription);
+    }
+  }
+
+  private void malformed(int code, String reason) {
+    counters.malformed.increment();
+    cut("malformed", code, reason);
+  }
+
+  /** Ends the connection for what the client did. */
+  private void cut(String counted, int code, String reason) {
+    counters.cut(counted);
+    finish(code, reason);
+  }
+
+  private static byte[] payload(Frame frame) {
+    var bytes = new byte[frame.getPayloadLength()];
+    frame.getPayload().slice().get(bytes);
+    return bytes;
+  }
+
+  @Override
+  public void onError(Throwable cause, Callback callback) {
+    if (cause instanceof CloseException) {
+      counters.malformed.increment();
+      counters.cut("malformed");
+    }
+    close();
+    callback.succeeded();
+  }
+
+  @Override
+  public void onClosed(CloseStatus closeStatus, Callback callback) {
+    registry.remove(this);
+    close();
+    callback.succeeded();
+  }
+
+  long lastHeardNanos() {
+    return lastHeardNanos;
+  }
+
+  private CoreSession session() throws IOException {
+    var open = session;
+    if (open == null || open.isClosed()) {
+      throw new IOException("The WebSocket is closed.");
+    }
+    return open;
+  }
+
+  @Override
+  void write(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
+    var open = session();
+    try (var written = Blocker.callback()) {
+      if (tail == null) {
+        open.sendFrame(new Frame(OpCode.TEXT, head), written, false);
+      } else {
+        // Two frames of one message: the head is this client's own, the tail is everybody's.
+        // Batched, so that they leave in one system call.
+        open.sendFrame(new Frame(OpCode.TEXT, false, head), Callback.NOOP, true);
+        open.sendFrame(new Frame(OpCode.CONTINUATION, tail), written, false);
+      }
+      written.block();
+    }
+  }
+
+  @Override
+  void writePong(ByteBuffer payload) throws IOException {
+    try (var written = Blocker.callback()) {
+      session().sendFrame(new Frame(OpCode.PONG, payload), written, false);
+      written.block();
+    }
+  }
+
+  @Override
+  ByteBuffer tailOf(Present present) {
+    return present.messageTail();
+  }
+
+  @Override
+  ByteBuffer headOf(String message, @Nullable String tag) {
+    return whole(message);
+  }
+
+  @Override
+  ByteBuffer whole(String message) {
+    return StandardCharsets.UTF_8.encode(message);
+  }
+
+  @Override
+  void finish(int code, String reason) {
+    close();
+    var open = session;
+    if (open != null) {
+      open.close(code, reason, Callback.NOOP);
+    }
+  }
+
+  @Override
+  void abort() {
+    // The server below tells of the end of connections that it saw open; this is for all others.
+    registry.remove(this);
+    var open = session;
+    if (open != null) {
+      open.abort();
+    }
+  }
+
+  @Override
+  void readMore() {
+    var open = session;
+    if (open != null) {
+      open.demand();
+    }
+  }
+
+  @Override
+  void forget(Subscription subscription) {
+    synchronized (subscriptions) {
+      subscriptions.values().remove(subscription);
+    }
+  }
+
+  @Override
+  List<Subscription> subscriptions() {
+    synchronized (subscriptions) {
+      return List.copyOf(subscriptions.values());
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package dev.evergreen.web;
+
+import dev.evergreen.core.Computation;
+import java.time.Duration;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A result that browsers may look at: a name, parameters, a check who may, and the computation that
+ * makes it. One computation runs for each view and parameters, however many look; it is closed a
+ * while after the last one has left.
+ *
+ * <p>Parameters are a record, decoded strictly: unknown fields, wrong types, {@code null} and
+ * missing fields are refused with status 400 and a message that names the field. A component of
+ * type {@link java.util.Optional} may be missing. Results are written as JSON by Jackson: records,
+ * lists, maps, optionals, {@code java.time} as ISO 8601 strings; Jackson's annotations are
+ * honoured.
+ *
+ * @param <P> the parameters
+ */
+public final class LiveView<P extends Record> {
+
+  /** The parameters of a view that has none. */
+  public record NoParams() {}
+
+  private static final Pattern NAME = Pattern.compile("[a-z0-9]+([.-][a-z0-9]+)*");
+
+  private final String name;
+  private final Class<P> paramsType;
+  private final Authorisation<? super P> authorisation;
+  private final boolean perCaller;
+  private final BiFunction<Caller, P, ? extends Computation<?>> computation;
+  private final @Nullable Duration every;
+
+  private LiveView(
+      String name,
+      Class<P> paramsType,
+      Authorisation<? super P> authorisation,
+      boolean perCaller,
+      BiFunction<Caller, P, ? extends Computation<?>> computation,
+      @Nullable Duration every) {
+    this.name = checkName(name);
+    this.paramsType = paramsType;
+    this.authorisation = authorisation;
+    this.perCaller = perCaller;
+    this.computation = computation;
+    this.every = every;
+  }
+
+  /**
+   * A view whose result is the same for all who may see it.
+   *
+   * @param name lower-case letters, digits, '-' and '.'; a part of the URL
+   * @param paramsType a record
+   * @param authorisation asked at subscription and before each delivery
+   * @param computation called once for each distinct parameters; what it returns runs as a reactive
+   *     computation
+   */
+  public static <P extends Record> LiveView<P> of(
+      String name,
+      Class<P> paramsType,
+      Authorisation<? super P> authorisation,
+      Function<P, ? extends Computation<?>> computation) {
+    return new LiveView<>(
+        name,
+        paramsType,
+        authorisation,
+        false,
+        (caller, params) -> computation.apply(params),
+        null);
+  }
+
+  /**
+   * A view whose result depends on who looks: one computation for each caller's name and
+   * parameters.
+   */
+  public static <P extends Record> LiveView<P> perCaller(
+      String name,
+      Class<P> paramsType,
+      Authorisation<? super P> authorisation,
+      BiFunction<Caller, P, ? extends Computation<?>> computation) {
+    return new LiveView<>(name, paramsType, authorisation, true, computation, null);
+  }
+
+  /**
+   * A view of what no grain holds: asked anew at intervals, while somebody looks.
+   *
+   * @param result asked on a virtual thread; may block
+   */
+  static LiveView<NoParams> polled(
+      String name,
+      Authorisation<? super NoParams> authorisation,
+      Duration every,
+      Computation<?> result) {
+    return new LiveView<>(
+        name, NoParams.class, authorisation, false, (caller, params) -> result, every);
+  }
+
+  /** The name, as it appears in the URL. */
+  public String name() {
+    return name;
+  }
+
+  static String checkName(String name) {
+    if (!NAME.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "A name is lower-case letters, digits, '-' and '.', not '" + name + "'.");
+    }
+    return name;
+  }
+
+  Class<P> paramsType() {
+    return paramsType;
+  }
+
+  /** After how long the result is asked for again; null if the runtime keeps it true. */
+  @Nullable Duration every() {
+    return every;
+  }
+
+  boolean perCaller() {
+    return perCaller;
+  }
+
+  Authorisation<? super P> authorisation() {
+    return authorisation;
+  }
+
+  Computation<?> computation(Caller caller, P params) {
+    return computation.apply(caller, params);
+  }
+}

@@ -1,0 +1,565 @@
+package dev.evergreen.web;
+
+import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeReport;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.URI;
+import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.eclipse.jetty.http.UriCompliance;
+import org.eclipse.jetty.io.ArrayByteBufferPool;
+import org.eclipse.jetty.io.ByteBufferPool;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.resource.Resource;
+import org.eclipse.jetty.util.resource.ResourceFactory;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import org.eclipse.jetty.websocket.core.WebSocketComponents;
+import org.eclipse.jetty.websocket.core.WebSocketExtensionRegistry;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Serves live views, commands and files over HTTP/1.1, WebSocket and server-sent events. Handlers
+ * run on virtual threads; a connection that waits holds no thread and no buffer. TLS and HTTP/2 are
+ * left to a proxy in front.
+ */
+public final class WebServer implements AutoCloseable {
+
+  static final String COMMANDS = "/commands/";
+  static final Duration RETRY_AFTER = Duration.ofSeconds(1);
+
+  /** Bounds what the kernel keeps for a connection that does not read. */
+  private static final int SEND_BUFFER_BYTES = 128 << 10;
+
+  private static final long POOLED_BYTES = 16L << 20;
+  private static final int PLATFORM_THREADS = 16;
+  private static final Duration FAREWELL = Duration.ofSeconds(3);
+
+  private final Server server;
+  private final ServerConnector connector;
+  private final Edge edge;
+  private final Hub hub;
+  private final Peers peers;
+  private final Counters counters;
+  private final Watchdog watchdog;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  private WebServer(Builder builder) {
+    var settings = builder.settings;
+    counters = new Counters();
+    var failures = new Failures(builder.errorMapping);
+    hub = new Hub(builder.node, Map.copyOf(builder.views), settings, failures, counters);
+    peers = new Peers(settings, counters);
+    server = new Server(threads());
+    var buffers = new ArrayByteBufferPool(0, 1024, 65536, 256, POOLED_BYTES, POOLED_BYTES);
+    server.addBean(buffers);
+    connector = connector(server, buffers, builder);
+    connector.addBean(peers);
+    var guard =
+        new Guard(
+            builder.address(), builder.hosts, builder.origins, builder.contentSecurityPolicy());
+    var replies = new Replies(guard, settings, counters);
+    edge =
+        new Edge(
+            guard,
+            settings,
+            builder.authenticator,
+            List.copyOf(builder.routes),
+            hub,
+            peers,
+            failures,
+            counters,
+            replies,
+            components(server, buffers));
+    var handlers = new ArrayList<Handler>();
+    handlers.add(edge);
+    builder.files.forEach((path, base) -> handlers.add(new Files(path, base, builder.singlePage)));
+    server.setHandler(new Handler.Sequence(handlers));
+    server.setErrorHandler(replies::refuseForServer);
+    watchdog = new Watchdog(settings, edge.live, peers, hub, counters, failures);
+  }
+
+  /** A few platform threads wait for sockets; everything that may block is on virtual ones. */
+  private static QueuedThreadPool threads() {
+    var threads = new QueuedThreadPool(PLATFORM_THREADS, 2);
+    threads.setName("evergreen-web");
+    threads.setReservedThreads(0);
+    threads.setVirtualThreadsExecutor(
+        Executors.newThreadPerTaskExecutor(Thread.ofVirtual().name("evergreen-web-", 0).factory()));
+    return threads;
+  }
+
+  private static ServerConnector connector(Server server, ByteBufferPool buffers, Builder builder) {
+    var settings = builder.settings;
+    var http = new HttpConfiguration();
+    http.setSendServerVersion(false);
+    http.setRequestHeaderSize(settings.maxHeaderBytes());
+    http.setUriCompliance(UriCompliance.DEFAULT);
+    int selectors = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, 4);
+    var connector =
+        new ServerConnector(
+            server, null, null, buffers, 0, selectors, new HttpConnectionFactory(http));
+    connector.setHost(builder.address().getHostAddress());
+    connector.setPort(builder.port);
+    connector.setIdleTimeout(settings.requestWithin().multipliedBy(3).toMillis());
+    // When it stops: a connection that waits for its farewell is not idle.
+    connector.setShutdownIdleTimeout(-1);
+    connector.setAcceptedSendBufferSize(SEND_BUFFER_BYTES);
+    connector.setAcceptQueueSize(1024);
+    server.addConnector(connector);
+    return connector;
+  }
+
+  /** Without compression: it would cost every connection hundreds of kilobytes. */
+  private static WebSocketComponents components(Server server, ByteBufferPool buffers) {
+    var extensions = new WebSocketExtensionRegistry();
+    for (var name : List.copyOf(extensions.getAvailableExtensionNames())) {
+      extensions.unregister(name);
+    }
+    var components =
+        new WebSocketComponents(extensions, null, buffers, null, null, server.getThreadPool());
+    server.addBean(components);
+    return components;
+  }
+
+  private WebServer start() {
+    try {
+      server.start();
+    } catch (Exception e) {
+      stopServer();
+      throw e instanceof IOException io
+          ? new UncheckedIOException(
+              "Cannot listen on %s:%d; does another program? Then take another port."
+                  .formatted(connector.getHost(), connector.getPort()),
+              io)
+          : new IllegalStateException("The web server did not start", e);
+    }
+    watchdog.start();
+    return this;
+  }
+
+  /** A server for what this node computes. */
+  public static Builder builder(Node node) {
+    return new Builder(node);
+  }
+
+  /** The port that it listens on. */
+  public int port() {
+    return connector.getLocalPort();
+  }
+
+  /** The address of its root, such as {@code http://127.0.0.1:8080/}. */
+  public URI uri() {
+    var host = connector.getHost();
+    return URI.create(
+        "http://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port() + "/");
+  }
+
+  /** What it holds and has done. */
+  public WebCounts counts() {
+    return new WebCounts(
+        peers.size(),
+        edge.live.size(),
+        edge.subscriptions(),
+        hub.size(),
+        counters.requests.sum(),
+        counters.serialised.sum(),
+        counters.sent.sum(),
+        counters.skipped.sum(),
+        counters.unchanged.sum(),
+        counters.malformed.sum(),
+        counters.cut(),
+        counters.refused());
+  }
+
+  /**
+   * Cuts the live connections of these callers; they reconnect and are authenticated anew. For
+   * sign-out and withdrawn rights.
+   *
+   * @return how many were cut
+   */
+  public int disconnect(Predicate<Caller> who) {
+    int cut = 0;
+    for (var connection : edge.live) {
+      if (!connection.isOver() && who.test(connection.caller)) {
+        counters.cut("disconnected");
+        connection.bye(Messages.bye("disconnected", Duration.ZERO), 1012, "disconnected");
+        cut++;
+      }
+    }
+    return cut;
+  }
+
+  /**
+   * Tells live clients to come back later, answers what is being worked on, ends all connections
+   * and stops. Idempotent; blocks until done, a few seconds at most. The node goes on.
+   */
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    // No new connections, and each that is there ends with its next answer.
+    var unused = connector.shutdown();
+    for (var connection : edge.live) {
+      connection.bye(Messages.bye("stopping", RETRY_AFTER), 1001, "stopping");
+    }
+    awaitFarewells();
+    watchdog.stop();
+    edge.live.forEach(
+        connection -> {
+          connection.close();
+          connection.abort();
+        });
+    stopServer();
+    hub.close();
+  }
+
+  private void awaitFarewells() {
+    long deadline = System.nanoTime() + FAREWELL.toNanos();
+    try {
+      while ((!edge.live.isEmpty() || edge.isBusy()) && System.nanoTime() - deadline < 0) {
+        Thread.sleep(10);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void stopServer() {
+    try {
+      server.stop();
+    } catch (Exception e) {
+      System.getLogger(WebServer.class.getName())
+          .log(System.Logger.Level.WARNING, "The web server did not stop cleanly.", e);
+    }
+  }
+
+  /** Collects what the server shall serve. */
+  public static final class Builder {
+
+    private final Node node;
+    private final Map<String, LiveView<?>> views = new LinkedHashMap<>();
+    private final List<Edge.Route> routes = new ArrayList<>();
+    private final Map<String, Resource> files = new LinkedHashMap<>();
+    private final Set<String> hosts = new LinkedHashSet<>();
+    private final Set<String> origins = new LinkedHashSet<>();
+    private String bind = "127.0.0.1";
+    private int port = 8080;
+    private boolean singlePage;
+    private WebSettings settings = WebSettings.DEFAULT;
+    private Authenticator authenticator = request -> Caller.ANONYMOUS;
+    private Function<Exception, Optional<WebException>> errorMapping = failure -> Optional.empty();
+    private final Set<String> peers = new LinkedHashSet<>();
+    private @Nullable String contentSecurityPolicy;
+
+    private Builder(Node node) {
+      this.node = node;
+    }
+
+    /** The port; 8080 by default, 0 for any free one. */
+    public Builder port(int value) {
+      port = value;
+      return this;
+    }
+
+    /**
+     * The address to listen on; {@code 127.0.0.1} by default. On a loopback address only requests
+     * whose {@code Host} is a loopback name, or one of {@link #allowedHosts}, are answered.
+     */
+    public Builder bind(String address) {
+      bind = address;
+      return this;
+    }
+
+    /** Host names, without port, by which browsers may reach this server; all others get 421. */
+    public Builder allowedHosts(String... names) {
+      Arrays.stream(names).map(name -> name.toLowerCase(Locale.ROOT)).forEach(hosts::add);
+      return this;
+    }
+
+    /**
+     * Origins other than the server's own whose pages may use views and commands, such as {@code
+     * https://app.example.org}.
+     */
+    public Builder allowedOrigins(String... values) {
+      origins.addAll(List.of(values));
+      return this;
+    }
+
+    /**
+     * The origins of other servers of the same application, such as {@code http://10.0.0.2:8080}:
+     * pages of theirs may use this server, and pages of this one may use them. So a page whose
+     * server is gone can move to another. A cookie reaches them only on the same host.
+     */
+    public Builder peers(String... values) {
+      for (var value : values) {
+        if (!value.startsWith("http://") && !value.startsWith("https://")) {
+          throw new IllegalArgumentException(
+              "An origin is written as https://two.example, not '" + value + "'.");
+        }
+      }
+      peers.addAll(List.of(values));
+      return allowedOrigins(values);
+    }
+
+    /** The limits; {@link WebSettings#DEFAULT} by default. */
+    public Builder settings(WebSettings value) {
+      settings = value;
+      return this;
+    }
+
+    /** Who is asking; by default everyone is anonymous. */
+    public Builder authenticator(Authenticator value) {
+      authenticator = value;
+      return this;
+    }
+
+    /**
+     * What browsers are told of exceptions that are no {@link WebException}: for instance that an
+     * {@code IllegalArgumentException} of the application's grains is status 400 with its message.
+     * Where the mapping gives nothing, the type is {@code timeout}, {@code unavailable}, {@code
+     * stopped} or {@code failed}, and the message says nothing of the inside.
+     */
+    public Builder errors(Function<Exception, Optional<WebException>> mapping) {
+      errorMapping = mapping;
+      return this;
+    }
+
+    /**
+     * The {@code Content-Security-Policy} of every answer; by default only what comes from this
+     * server, connections to it and its {@link #peers}, and no frames around it.
+     */
+    public Builder contentSecurityPolicy(String policy) {
+      contentSecurityPolicy = policy;
+      return this;
+    }
+
+    /** Serves a live view at {@code /live/<name>} and over the WebSocket at {@code /live}. */
+    public Builder view(LiveView<?> view) {
+      if (views.putIfAbsent(view.name(), view) != null) {
+        throw new IllegalArgumentException("There are two views named '" + view.name() + "'.");
+      }
+      return this;
+    }
+
+    /**
+     * Serves a command at {@code POST /commands/<name>}. Pages of foreign origins are refused, and
+     * so is every content type but {@code application/json}.
+     *
+     * @param type a record
+     */
+    public <C extends Record> Builder command(
+        String name,
+        Class<C> type,
+        Authorisation<? super C> authorisation,
+        CommandHandler<C> handler) {
+      return commandWithResult(
+          name,
+          type,
+          authorisation,
+          (caller, command) -> {
+            handler.handle(caller, command);
+            return Reply.noContent();
+          });
+    }
+
+    /** As {@link #command}, for a command that has an answer. */
+    public <C extends Record> Builder commandWithResult(
+        String name,
+        Class<C> type,
+        Authorisation<? super C> authorisation,
+        CommandHandler.WithResult<C> handler) {
+      return route(
+          "POST",
+          COMMANDS + LiveView.checkName(name),
+          request -> {
+            var command = request.body(type);
+            Refusals.require(authorisation.allows(request.caller(), command), request.caller());
+            var result = handler.handle(request.caller(), command);
+            return result instanceof Reply reply ? reply : Reply.json(result);
+          });
+    }
+
+    /**
+     * Serves any other path. Methods other than GET and HEAD are refused to pages of foreign
+     * origins.
+     *
+     * @param path exact, or with {@code /*} at its end for all below
+     */
+    public Builder route(String method, String path, RouteHandler handler) {
+      if (!path.startsWith("/")) {
+        throw new IllegalArgumentException(
+            "A route's path begins with '/', not as '" + path + "'.");
+      }
+      var upper = method.toUpperCase(Locale.ROOT);
+      for (var other : routes) {
+        if (other.method().equals(upper) && other.path().equals(path)) {
+          throw new IllegalArgumentException("There are two routes " + upper + " " + path + ".");
+        }
+      }
+      routes.add(new Edge.Route(upper, path, handler));
+      return this;
+    }
+
+    /**
+     * Serves metrics as text in Prometheus' format. Not served unless asked for: they tell the
+     * names of grain types and how busy they are.
+     *
+     * @param path such as {@code "/metrics"}
+     * @param authorisation who may see them
+     * @param text asked at each request; may block
+     */
+    public Builder metrics(
+        String path,
+        Authorisation<? super LiveView.NoParams> authorisation,
+        Supplier<String> text) {
+      return route(
+          "GET",
+          path,
+          request -> {
+            Refusals.require(
+                authorisation.allows(request.caller(), new LiveView.NoParams()), request.caller());
+            return Reply.bytes(
+                "text/plain; version=0.0.4; charset=utf-8",
+                text.get().getBytes(StandardCharsets.UTF_8));
+          });
+    }
+
+    /**
+     * Answers whether this process is well: status 200, or 503 with the trouble as text. Anybody
+     * who reaches the server may ask, as those who look after processes do not sign in.
+     *
+     * @param path such as {@code "/health/ready"}
+     * @param trouble asked at each request; one line, or empty if there is none
+     */
+    public Builder health(String path, Supplier<Optional<String>> trouble) {
+      return route(
+          "GET",
+          path,
+          request ->
+              trouble
+                  .get()
+                  .map(what -> Reply.text(what + "\n").withStatus(503))
+                  .orElseGet(() -> Reply.text("ok\n")));
+    }
+
+    /**
+     * Serves a page that shows what the nodes do, live: calls, latencies, active grains, the
+     * computations that run most, pushes. Not served unless asked for, as it shows keys of grains
+     * and arguments of operations; page and data are guarded as views are.
+     *
+     * @param path where the page appears, such as {@code "/dashboard"}
+     * @param authorisation who may see it
+     * @param nodes the reports of the nodes that can be reached, such as {@code () ->
+     *     List.of(node.report())}. Asked once a second while anybody looks, on a virtual thread;
+     *     may block for about as long. A node that is missing, or whose report is not newer than
+     *     the last, is shown as silent.
+     */
+    public Builder dashboard(
+        String path,
+        Authorisation<? super LiveView.NoParams> authorisation,
+        Supplier<List<NodeReport>> nodes) {
+      var dashboard = new Dashboard(nodes, System::nanoTime);
+      view(LiveView.polled(Dashboard.VIEW, authorisation, Dashboard.EVERY, dashboard::look));
+      var pages = new DashboardPage(path, authorisation);
+      route("GET", path, pages::page);
+      return route("GET", path + "/*", pages::file);
+    }
+
+    /**
+     * Serves the files of a directory, with ETags. What lies in {@code assets/} is taken to have a
+     * hash in its name and is cached for a year.
+     *
+     * @param path where the directory appears, such as {@code "/"}
+     */
+    public Builder staticFiles(String path, Path directory) {
+      return files(path, ResourceFactory.root().newResource(directory), directory.toString());
+    }
+
+    /**
+     * As {@link #staticFiles}, from the class path.
+     *
+     * @param anchor a class of the same module
+     * @param resource an absolute resource name, such as {@code "/public"}
+     */
+    public Builder staticResources(String path, Class<?> anchor, String resource) {
+      var url = anchor.getResource(resource);
+      return files(path, url == null ? null : ResourceFactory.root().newResource(url), resource);
+    }
+
+    private Builder files(String path, @Nullable Resource base, String name) {
+      if (base == null || !base.isDirectory()) {
+        throw new IllegalArgumentException("There is no directory " + name + ".");
+      }
+      if (files.putIfAbsent(path.endsWith("/") ? path : path + "/", base) != null) {
+        throw new IllegalArgumentException("There are two directories for " + path + ".");
+      }
+      return this;
+    }
+
+    /**
+     * Answers GET requests for pages that nothing else serves with the start page of the static
+     * files, for applications that route in the browser.
+     */
+    public Builder singlePage() {
+      singlePage = true;
+      return this;
+    }
+
+    /**
+     * Starts.
+     *
+     * @throws UncheckedIOException if the port cannot be had
+     */
+    public WebServer start() {
+      return new WebServer(this).start();
+    }
+
+    private String contentSecurityPolicy() {
+      if (contentSecurityPolicy != null) {
+        return contentSecurityPolicy;
+      }
+      var policy =
+          "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none';"
+              + " form-action 'self'; frame-ancestors 'none'";
+      if (peers.isEmpty()) {
+        return policy;
+      }
+      // A WebSocket's origin is another, http is ws and https is wss.
+      return peers.stream()
+          .map(peer -> " " + peer + " ws" + peer.substring("http".length()))
+          .collect(Collectors.joining("", policy + "; connect-src 'self'", ""));
+    }
+
+    private InetAddress address() {
+      try {
+        return InetAddress.getByName(bind);
+      } catch (UnknownHostException e) {
+        throw new UncheckedIOException("No address named " + bind, e);
+      }
+    }
+  }
+}

@@ -1,0 +1,180 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.net.http.HttpRequest.BodyPublishers;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class CommandTest {
+
+  record Post(String text, List<String> tags) {
+    Post {
+      if (text.isBlank()) {
+        throw new IllegalArgumentException("a post must say something");
+      }
+    }
+  }
+
+  record SignIn(String name) {}
+
+  private final List<String> posts = new CopyOnWriteArrayList<>();
+  private final SignedSessions sessions = SignedSessions.withRandomKey(Duration.ofHours(1));
+  private final WebServer server =
+      WebServer.builder(new HandNode())
+          .port(0)
+          .settings(WebSettings.builder().maxMessageBytes(500).build())
+          .authenticator(sessions)
+          .command(
+              "post",
+              Post.class,
+              Authorisation.signedIn(),
+              (caller, post) -> posts.add(caller.name() + ": " + post.text()))
+          .commandWithResult(
+              "sign-in",
+              SignIn.class,
+              Authorisation.everyone(),
+              (caller, signIn) -> sessions.signIn(signIn.name()))
+          .commandWithResult(
+              "count", SignIn.class, Authorisation.everyone(), (caller, c) -> Map.of("n", 3))
+          .command(
+              "fail",
+              SignIn.class,
+              Authorisation.everyone(),
+              (caller, c) -> {
+                throw new WebException(409, "taken", "The name " + c.name() + " is taken.");
+              })
+          .route("POST", "/sign-out", sessions::signOut)
+          .route("GET", "/hello/*", request -> Reply.text(request.pathRest() + request.query("q")))
+          .start();
+
+  @Test
+  void namesTheMethodsThatAPathAnswers() {
+    var response = Http.post(server, "/hello/you", "{}");
+    assertEquals(405, response.statusCode());
+    assertEquals("GET, HEAD", Http.header(response, "Allow"));
+  }
+
+  @AfterEach
+  void close() {
+    server.close();
+  }
+
+  private String signIn(String name) {
+    var response = Http.post(server, "/commands/sign-in", "{\"name\":\"" + name + "\"}");
+    assertEquals(200, response.statusCode());
+    return Http.header(response, "Set-Cookie");
+  }
+
+  @Test
+  void carriesOutWhatASignedInCallerCommands() {
+    var cookie = signIn("ann");
+    assertTrue(cookie.contains("; HttpOnly; SameSite=Strict"), cookie);
+    var response =
+        Http.post(
+            server,
+            "/commands/post",
+            "{\"text\":\"hi\",\"tags\":[]}",
+            "Cookie",
+            cookie.split(";", 2)[0]);
+    assertEquals(204, response.statusCode());
+    assertEquals(List.of("ann: hi"), posts);
+    assertEquals("{\"n\":3}", Http.post(server, "/commands/count", "{\"name\":\"x\"}").body());
+  }
+
+  @Test
+  void refusesWhoHasNotSignedInAndWhoHasForgedACookie() {
+    var body = "{\"text\":\"hi\",\"tags\":[]}";
+    assertEquals(401, Http.post(server, "/commands/post", body).statusCode());
+    var forged =
+        signIn("ann").split(";", 2)[0].replace("evergreen-session=", "evergreen-session=A");
+    assertEquals(401, Http.post(server, "/commands/post", body, "Cookie", forged).statusCode());
+    assertTrue(posts.isEmpty());
+    var out = Http.post(server, "/sign-out", "");
+    assertEquals(204, out.statusCode());
+    assertTrue(Http.header(out, "Set-Cookie").contains("Max-Age=0"));
+  }
+
+  @Test
+  void refusesWhatIsNotTheCommand() {
+    var cookie = signIn("ann").split(";", 2)[0];
+    record Case(String body, int status, String detail) {}
+    for (var one :
+        List.of(
+            new Case("", 400, "This is not JSON: it is empty."),
+            new Case("{", 400, "This is not JSON: error in line 1"),
+            new Case("{} {}", 400, "This is not JSON: error in line 1"),
+            new Case("[]", 400, "Expected an object with the fields [text, tags], got an array."),
+            new Case("{\"text\":\"a\"}", 400, "Field 'tags' is missing; expected an array."),
+            new Case("{\"text\":\"a\",\"tags\":{}}", 400, "Field 'tags' must be an array."),
+            new Case("{\"text\":\"a\",\"tags\":[1]}", 400, "Field 'tags[0]' must be a string."),
+            new Case("{\"text\":\"a\",\"tags\":null}", 400, "Field 'tags' is missing"),
+            new Case("{\"text\":5,\"tags\":[]}", 400, "Field 'text' must be a string."),
+            new Case("{\"text\":\" \",\"tags\":[]}", 400, "a post must say something"),
+            new Case("{\"text\":\"a\",\"tags\":[],\"x\":1}", 400, "Field 'x' is unknown"),
+            new Case(
+                "{\"text\":\"" + "a".repeat(500) + "\",\"tags\":[]}", 413, "A body is at most"))) {
+      var response = Http.post(server, "/commands/post", one.body(), "Cookie", cookie);
+      assertEquals(one.status(), response.statusCode(), one.body());
+      var detail = Http.json(response).path("detail").asText();
+      assertTrue(detail.startsWith(one.detail()), one.body() + " gave " + detail);
+    }
+    assertTrue(posts.isEmpty());
+  }
+
+  @Test
+  void takesJsonOnly() {
+    var form =
+        Http.request(server, "/commands/count")
+            .header("Content-Type", "application/x-www-form-urlencoded")
+            .POST(BodyPublishers.ofString("{\"name\":\"x\"}"))
+            .build();
+    assertEquals(415, Http.send(form).statusCode());
+    var none =
+        Http.request(server, "/commands/count").POST(BodyPublishers.ofString("{\"name\":\"x\"}"));
+    assertEquals(415, Http.send(none.build()).statusCode());
+    var chunked =
+        Http.request(server, "/commands/count")
+            .header("Content-Type", "application/json; charset=utf-8")
+            .POST(BodyPublishers.fromPublisher(BodyPublishers.ofString("{\"name\":\"x\"}")))
+            .build();
+    assertEquals(200, Http.send(chunked).statusCode());
+  }
+
+  @Test
+  void answersTheApplicationsOwnRefusal() {
+    var response = Http.post(server, "/commands/fail", "{\"name\":\"bob\"}");
+    assertEquals(409, response.statusCode());
+    assertEquals("taken", Http.json(response).path("type").asText());
+    assertEquals("The name bob is taken.", Http.json(response).path("detail").asText());
+  }
+
+  @Test
+  void knowsPathsAndMethods() {
+    assertEquals(404, Http.post(server, "/commands/nothing", "{}").statusCode());
+    var get = Http.get(server, "/commands/post");
+    assertEquals(405, get.statusCode());
+    assertEquals("POST", Http.header(get, "Allow"));
+    assertEquals("a/bOptional[1]", Http.get(server, "/hello/a/b?q=1").body());
+    assertEquals(404, Http.get(server, "/hell").statusCode());
+    assertEquals(405, Http.post(server, "/hello/a", "{}").statusCode());
+    assertEquals(405, Http.post(server, "/elsewhere", "{}").statusCode());
+    assertFalse(server.counts().refused().isEmpty());
+  }
+
+  @Test
+  void aRefusalThatDoesNotWaitForTheBodySaysThatTheConnectionEnds() throws Exception {
+    try (var client = new RawClient(server)) {
+      client.send(RawClient.lines("POST /hello/a HTTP/1.1", "Content-Length: 10", "", ""));
+      var answer = client.rest();
+      assertTrue(answer.startsWith("HTTP/1.1 405"), answer);
+      assertTrue(answer.contains("Connection: close"), answer);
+    }
+  }
+}

@@ -1,0 +1,191 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.net.http.HttpClient;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class EventStreamTest {
+
+  private final HandNode node = new HandNode();
+  private volatile String value = "one";
+  private volatile boolean allowed = true;
+  private final WebServer server =
+      WebServer.builder(node)
+          .port(0)
+          .settings(
+              WebSettings.builder()
+                  .heartbeatEvery(Duration.ofMillis(100))
+                  .keepViewFor(Duration.ofMillis(100))
+                  .build())
+          .view(
+              LiveView.of(
+                  "value",
+                  LiveView.NoParams.class,
+                  (caller, params) -> allowed,
+                  params -> () -> value))
+          .start();
+
+  @AfterEach
+  void close() {
+    server.close();
+  }
+
+  private HttpResponse<InputStream> open(String... headers) throws Exception {
+    var request =
+        Http.request(server, "/live/value", headers).header("Accept", "text/event-stream");
+    return HttpClient.newHttpClient().send(request.build(), BodyHandlers.ofInputStream());
+  }
+
+  /** The next event that is neither hello nor a heartbeat, as {@code id|data}. */
+  private static @Nullable String event(BufferedReader reader) throws IOException {
+    var id = "";
+    String line;
+    while ((line = reader.readLine()) != null) {
+      if (line.startsWith("id: ")) {
+        id = line.substring(4);
+      } else if (line.startsWith("data: ")
+          && !line.contains("\"hello\"")
+          && !line.contains("\"heartbeat\"")) {
+        return id + "|" + line.substring(6);
+      }
+    }
+    return null;
+  }
+
+  private static BufferedReader reader(HttpResponse<InputStream> response) {
+    return new BufferedReader(new InputStreamReader(response.body(), StandardCharsets.UTF_8));
+  }
+
+  @Test
+  void streamsThePresentResultAndThenEachThatDiffers() throws Exception {
+    var response = open();
+    assertEquals(200, response.statusCode());
+    assertEquals("text/event-stream", Http.header(response, "Content-Type"));
+    assertEquals("no-store", Http.header(response, "Cache-Control"));
+    try (var reader = reader(response)) {
+      var first = String.valueOf(event(reader));
+      assertTrue(first.contains("\"freshness\":\"current\",\"value\":\"one\"}"), first);
+      var tag = first.split("\\|", 2)[0];
+      assertTrue(first.contains("\"tag\":\"" + tag + "\""), first);
+      value = "line\nbreak";
+      node.changed();
+      assertTrue(String.valueOf(event(reader)).contains("\"value\":\"line\\nbreak\"}"));
+      assertEquals(1, server.counts().subscriptions());
+    }
+    Await.until("the stream's end is noticed", () -> server.counts().liveConnections() == 0);
+    Await.until("the computation is closed", () -> node.running() == 0);
+  }
+
+  @Test
+  void resumesWithTheLatestOrWithTheNewsThatThereIsNone() throws Exception {
+    String tag;
+    try (var reader = reader(open())) {
+      tag = String.valueOf(event(reader)).split("\\|", 2)[0];
+    }
+    try (var reader = reader(open("Last-Event-ID", tag))) {
+      assertTrue(String.valueOf(event(reader)).contains("\"type\":\"unchanged\""));
+    }
+    value = "two";
+    node.changed();
+    try (var reader = reader(open("Last-Event-ID", tag))) {
+      assertTrue(String.valueOf(event(reader)).contains("\"value\":\"two\""));
+    }
+  }
+
+  @Test
+  void endsWhenTheRightIsWithdrawnAndRefusesBeforeItBegins() throws Exception {
+    try (var reader = reader(open())) {
+      event(reader);
+      allowed = false;
+      value = "secret";
+      node.changed();
+      var end = String.valueOf(event(reader));
+      assertTrue(end.contains("\"type\":\"end\"") && end.contains("forbidden"), end);
+      assertTrue(String.valueOf(event(reader)).contains("\"type\":\"bye\""));
+      assertEquals(null, event(reader));
+    }
+    assertEquals(401, open().statusCode());
+  }
+
+  @Test
+  void saysGoodbyeWhenTheServerStops() throws Exception {
+    try (var reader = reader(open())) {
+      event(reader);
+      server.close();
+      assertTrue(String.valueOf(event(reader)).contains("\"reason\":\"stopping\""));
+      assertEquals(null, event(reader));
+    }
+  }
+
+  /** A server that writes nothing by itself for as long as a test runs. */
+  private WebServer silent() {
+    return WebServer.builder(node)
+        .port(0)
+        .settings(WebSettings.builder().heartbeatEvery(Duration.ofMinutes(5)).build())
+        .view(
+            LiveView.of(
+                "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> value))
+        .start();
+  }
+
+  private static final String STREAM =
+      RawClient.lines("GET /live/value HTTP/1.1", "Accept: text/event-stream", "", "");
+
+  private static void readUntil(RawClient client, String text) throws IOException {
+    var read = new StringBuilder();
+    while (read.indexOf(text) < 0) {
+      read.append(client.some());
+    }
+  }
+
+  @Test
+  void isOverSoonAfterItsClientHasClosedThoughNothingIsWrittenToIt() throws Exception {
+    try (var silent = silent()) {
+      try (var client = new RawClient(silent)) {
+        client.send(STREAM);
+        readUntil(client, "\"one\"}");
+      }
+      Await.until("the stream's end is noticed", () -> silent.counts().liveConnections() == 0);
+      Await.until("its connection is gone", () -> silent.counts().connections() == 0);
+    }
+  }
+
+  @Test
+  void goesOnForAClientThatHasOnlyFinishedSending() throws Exception {
+    try (var silent = silent();
+        var client = new RawClient(silent)) {
+      client.send(STREAM);
+      readUntil(client, "\"one\"}");
+      client.finishSending();
+      readUntil(client, "heartbeat");
+      value = "two";
+      node.changed();
+      readUntil(client, "\"two\"}");
+    }
+  }
+
+  @Test
+  void endsWhenItsClientSendsAnotherRequestThatWouldWaitForEver() throws Exception {
+    try (var silent = silent();
+        var client = new RawClient(silent)) {
+      client.send(STREAM);
+      readUntil(client, "\"one\"}");
+      client.send(STREAM);
+      client.rest();
+      assertEquals(1, silent.counts().cut().get("malformed"));
+      Await.until("nothing is left", () -> silent.counts().liveConnections() == 0);
+    }
+  }
+}

@@ -1,0 +1,204 @@
+package dev.evergreen.web;
+
+import dev.evergreen.core.Computation;
+import dev.evergreen.core.ComputationClosedException;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.Grains;
+import dev.evergreen.core.KeyedGrain;
+import dev.evergreen.core.NoNewResultException;
+import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeCounts;
+import dev.evergreen.core.NodeReport;
+import dev.evergreen.core.NodeStoppedException;
+import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.Result;
+import dev.evergreen.core.ResultTracker;
+import java.time.Duration;
+import java.util.Iterator;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Flow;
+import java.util.function.BiPredicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A node without grains whose computations run again when a test says so. It makes what is hard to
+ * bring about on a real node exact: doubt, the end of a node, and the number of runs.
+ */
+final class HandNode implements Node {
+
+  private final Set<Hand<?>> computations = ConcurrentHashMap.newKeySet();
+  private volatile Freshness freshness = Freshness.CURRENT;
+  private volatile boolean stopped;
+
+  /** Runs every computation again; trackers deliver what differs. */
+  void changed() {
+    computations.forEach(Hand::run);
+  }
+
+  void freshness(Freshness value) {
+    freshness = value;
+  }
+
+  int running() {
+    return computations.size();
+  }
+
+  @Override
+  public Grains grains() {
+    return new Grains() {
+      @Override
+      public <K, T extends KeyedGrain<K>> T get(Class<T> type, K key) {
+        throw new UnsupportedOperationException("No grains here");
+      }
+
+      @Override
+      public Grains withTimeout(Duration timeout) {
+        return this;
+      }
+    };
+  }
+
+  @Override
+  public <T extends @Nullable Object> ReactiveComputation<T> reactive(Computation<T> computation) {
+    var made = new Hand<>(computation);
+    computations.add(made);
+    return made;
+  }
+
+  @Override
+  public <T extends @Nullable Object> ReactiveComputation<T> reactive(
+      Computation<T> computation, BiPredicate<? super T, ? super T> same) {
+    return reactive(computation);
+  }
+
+  @Override
+  public NodeCounts counts() {
+    return new NodeCounts(0, computations.size(), 0, 0, 0, 0);
+  }
+
+  @Override
+  public NodeReport report() {
+    throw new UnsupportedOperationException("A hand-driven node has nothing to report");
+  }
+
+  @Override
+  public void close() {
+    stopped = true;
+    computations.forEach(Hand::wake);
+  }
+
+  private final class Hand<T extends @Nullable Object> implements ReactiveComputation<T> {
+
+    private final Computation<T> computation;
+    private @Nullable Result<T> latest;
+    private int version;
+    private boolean closed;
+
+    Hand(Computation<T> computation) {
+      this.computation = computation;
+    }
+
+    /** One run at a time, so that the last result is that of the last run. */
+    synchronized void run() {
+      Result<T> result;
+      try {
+        result = new Result.Value<>(computation.compute());
+      } catch (Exception e) {
+        result = new Result.Failure<>(e);
+      }
+      if (!result.equals(latest)) {
+        latest = result;
+        version++;
+        notifyAll();
+      }
+    }
+
+    synchronized void wake() {
+      notifyAll();
+    }
+
+    @Override
+    public synchronized ResultTracker<T> tracker() {
+      if (version == 0) {
+        run();
+      }
+      return new HandTracker();
+    }
+
+    @Override
+    public Flow.Publisher<Result<T>> publisher() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public synchronized void close() {
+      closed = true;
+      computations.remove(this);
+      notifyAll();
+    }
+
+    private final class HandTracker implements ResultTracker<T> {
+
+      private int seen;
+
+      @Override
+      public Optional<Result<T>> poll(Duration timeout) {
+        long deadline = System.nanoTime() + timeout.toNanos();
+        synchronized (Hand.this) {
+          while (true) {
+            if (closed) {
+              throw new ComputationClosedException("closed");
+            }
+            if (stopped) {
+              throw new NodeStoppedException("stopped");
+            }
+            if (version > seen && latest != null) {
+              seen = version;
+              return Optional.of(latest);
+            }
+            long left = deadline - System.nanoTime();
+            if (left <= 0) {
+              return Optional.empty();
+            }
+            await(left);
+          }
+        }
+      }
+
+      private void await(long nanos) {
+        try {
+          Hand.this.wait(nanos / 1_000_000 + 1);
+        } catch (InterruptedException e) {
+          throw new NodeStoppedException("interrupted", e);
+        }
+      }
+
+      @Override
+      public T next() {
+        return next(Duration.ofDays(1));
+      }
+
+      @Override
+      public T next(Duration timeout) {
+        return poll(timeout).orElseThrow(() -> new NoNewResultException("none")).get();
+      }
+
+      @Override
+      public Freshness freshness() {
+        return freshness;
+      }
+
+      @Override
+      public Iterator<T> iterator() {
+        throw new UnsupportedOperationException();
+      }
+
+      @Override
+      public void close() {
+        // The computation's own end ends it.
+      }
+    }
+  }
+}

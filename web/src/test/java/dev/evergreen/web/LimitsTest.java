@@ -1,0 +1,310 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.SocketException;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class LimitsTest {
+
+  private static final String GET = "GET /live/value HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+  record Wait() {}
+
+  private final CountDownLatch begun = new CountDownLatch(1);
+  private final CountDownLatch hold = new CountDownLatch(1);
+  private @Nullable WebServer server;
+
+  private WebServer start(WebSettings.Builder settings) {
+    var started =
+        WebServer.builder(new HandNode())
+            .port(0)
+            .settings(settings.build())
+            .view(
+                LiveView.of(
+                    "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1))
+            .command(
+                "wait",
+                Wait.class,
+                Authorisation.everyone(),
+                (caller, c) -> {
+                  begun.countDown();
+                  hold.await();
+                })
+            .start();
+    server = started;
+    return started;
+  }
+
+  @AfterEach
+  void close() {
+    hold.countDown();
+    if (server != null) {
+      server.close();
+    }
+  }
+
+  @Test
+  void tellsConnectionsAboveTheLimitWhenToComeBack() throws Exception {
+    aboveTheLimit(WebSettings.builder().maxConnections(3), "too-many-connections");
+  }
+
+  @Test
+  void tellsAnAddressWithTooManyConnectionsWhenToComeBack() throws Exception {
+    aboveTheLimit(WebSettings.builder().maxConnectionsPerAddress(3), "too-many-from-address");
+  }
+
+  private void aboveTheLimit(WebSettings.Builder settings, String reason) throws Exception {
+    var server = start(settings);
+    var open = new ArrayList<RawClient>();
+    for (int i = 0; i < 3; i++) {
+      var client = new RawClient(server);
+      client.send(GET);
+      assertEquals(200, client.status());
+      open.add(client);
+    }
+    try (var client = new RawClient(server)) {
+      client.send(GET);
+      assertEquals(503, client.status());
+      assertTrue(client.rest().contains(reason));
+    }
+    assertEquals(1, server.counts().refused().get(reason));
+    open.removeFirst().close();
+    Await.until("room again", () -> server.counts().connections() == 2);
+    try (var client = new RawClient(server)) {
+      client.send(GET);
+      assertEquals(200, client.status());
+    }
+    for (var client : open) {
+      client.close();
+    }
+    Await.until("no connections", () -> server.counts().connections() == 0);
+  }
+
+  record Which(int n) {}
+
+  @Test
+  void anAddressHasItsShareOfTheComputationsAndNoMore() {
+    var settings =
+        WebSettings.builder().maxViewsPerAddress(2).keepViewFor(Duration.ofMillis(300)).build();
+    try (var shared =
+        WebServer.builder(new HandNode())
+            .port(0)
+            .settings(settings)
+            .view(LiveView.of("number", Which.class, Authorisation.everyone(), params -> params::n))
+            .start()) {
+      var browser = Browser.open(shared);
+      browser.subscribe(1, "number", "{\"n\":1}", null);
+      assertEquals("result", browser.next().path("type").asText());
+      assertEquals(200, Http.get(shared, "/live/number?n=2").statusCode());
+      // What is computed already costs nothing more.
+      assertEquals(200, Http.get(shared, "/live/number?n=1").statusCode());
+      browser.subscribe(3, "number", "{\"n\":3}", null);
+      var refused = browser.next();
+      assertEquals("end", refused.path("type").asText());
+      assertEquals("too-many-from-address", refused.path("error").path("type").asText());
+      Await.until(
+          "room when one that nobody looks at has ended",
+          () -> Http.get(shared, "/live/number?n=4").statusCode() == 200);
+      browser.close();
+    }
+  }
+
+  @Test
+  void answersACommandThatTakesLongerThanAConnectionMayBeIdle() throws Exception {
+    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(50)));
+    var answer = new CompletableFuture<HttpResponse<String>>();
+    Thread.startVirtualThread(() -> answer.complete(Http.post(server, "/commands/wait", "{}")));
+    assertTrue(begun.await(20, TimeUnit.SECONDS));
+    for (int i = 0; i < 2; i++) {
+      try (var idle = new RawClient(server)) {
+        idle.send(GET);
+        idle.rest();
+      }
+    }
+    hold.countDown();
+    assertEquals(204, answer.get(20, TimeUnit.SECONDS).statusCode());
+  }
+
+  @Test
+  void answersWhatIsWorkedOnWhenItStopsAndEndsItsConnection() throws Exception {
+    var server = start(WebSettings.builder());
+    var browser = Browser.open(server);
+    browser.subscribe(1, "value", "{}", null);
+    browser.next();
+    var answer = new CompletableFuture<HttpResponse<String>>();
+    Thread.startVirtualThread(() -> answer.complete(Http.post(server, "/commands/wait", "{}")));
+    assertTrue(begun.await(20, TimeUnit.SECONDS));
+    var stopping = Thread.startVirtualThread(server::close);
+    assertEquals("bye", browser.next().path("type").asText());
+    hold.countDown();
+    assertEquals(204, answer.get(20, TimeUnit.SECONDS).statusCode());
+    assertTrue(stopping.join(Duration.ofSeconds(20)));
+  }
+
+  @Test
+  void closesConnectionsFarAboveTheLimitUnheard() throws Exception {
+    var server = start(WebSettings.builder().maxConnections(4));
+    var open = new ArrayList<RawClient>();
+    for (int i = 0; i < 40; i++) {
+      open.add(new RawClient(server));
+    }
+    Await.until(
+        "some closed",
+        () -> server.counts().refused().getOrDefault("too-many-connections", 0L) >= 20);
+    assertTrue(server.counts().connections() < 20);
+    for (var client : open) {
+      client.close();
+    }
+  }
+
+  @Test
+  void answersBusyWhenTooManyRequestsAreWorkedOn() throws Exception {
+    var server = start(WebSettings.builder().maxRequests(1));
+    var first = Thread.ofVirtual().start(() -> Http.post(server, "/commands/wait", "{}"));
+    assertTrue(begun.await(20, TimeUnit.SECONDS));
+    Await.until(
+        "the only place taken",
+        () -> {
+          var answer = Http.get(server, "/live/value");
+          return answer.statusCode() == 503
+              && Http.json(answer).path("type").asText().equals("too-many-requests")
+              && Http.header(answer, "Retry-After").equals("1");
+        });
+    hold.countDown();
+    Await.until("served again", () -> Http.get(server, "/live/value").statusCode() == 200);
+    assertTrue(first.getName().isEmpty());
+  }
+
+  @Test
+  void refusesRequestsThatAreTooLongOrNotHttp() throws Exception {
+    record Case(String request, int status) {}
+    var server = start(WebSettings.builder().maxHeaderBytes(2000));
+    var cases =
+        List.of(
+            new Case("GET /" + "a".repeat(3000) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
+            new Case(
+                "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + "a".repeat(3000) + "\r\n\r\n", 431),
+            new Case("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", 400),
+            new Case("GET / HTTP/1.1\r\nHost: localhost\r\n X: folded\r\n\r\n", 400),
+            new Case("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 426),
+            new Case("GET  HTTP/9.9\r\n\r\n", 505),
+            new Case("\u0000\u0001\u0002\r\n\r\n", 400),
+            new Case("GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+            new Case("GET /a/..%2f..%2fetc HTTP/1.1\r\nHost: localhost\r\n\r\n", 400),
+            new Case(
+                RawClient.lines(
+                    "POST /commands/wait HTTP/1.1",
+                    "Content-Length: 5",
+                    "Transfer-Encoding: chunked",
+                    "",
+                    "0",
+                    "",
+                    ""),
+                400),
+            new Case(
+                "POST /commands/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+                400));
+    long counted = 0;
+    for (var one : cases) {
+      try (var client = new RawClient(server)) {
+        sendMaybe(client, one.request());
+        int status = client.status();
+        assertTrue(status == one.status() || status == 400, one.request() + " gave " + status);
+        client.rest();
+      }
+      assertEquals(++counted, server.counts().malformed(), one.request());
+    }
+    Await.until("all closed", () -> server.counts().connections() == 0);
+  }
+
+  private static void sendMaybe(RawClient client, String request) throws IOException {
+    try {
+      client.send(request);
+    } catch (SocketException e) {
+      // The server may have answered and closed before it heard everything.
+    }
+  }
+
+  @Test
+  void cutsWhoIsSlowToSendARequestEvenByteByByte() throws Exception {
+    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
+    try (var silent = new RawClient(server);
+        var dripping = new RawClient(server)) {
+      var drip =
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    try {
+                      dripping.send("GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
+                      while (true) {
+                        dripping.send("a");
+                        Thread.sleep(20);
+                      }
+                    } catch (IOException | InterruptedException e) {
+                      // Cut, as it should be.
+                    }
+                  });
+      assertEquals("", dripping.rest());
+      assertEquals("", silent.rest());
+      drip.join();
+    }
+    assertEquals(2, server.counts().cut().get("slow-request"));
+  }
+
+  @Test
+  void refusesABodyThatDoesNotArriveInTime() throws Exception {
+    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
+    try (var client = new RawClient(server)) {
+      client.send(
+          RawClient.lines(
+              "POST /commands/wait HTTP/1.1",
+              "Content-Type: application/json",
+              "Content-Length: 10",
+              "",
+              "{"));
+      assertEquals(408, client.status());
+      client.rest();
+    }
+  }
+
+  @Test
+  void refusesAnEndlessBodyWithoutReadingItAll() throws Exception {
+    var server = start(WebSettings.builder().maxMessageBytes(1000));
+    try (var client = new RawClient(server)) {
+      client.send(
+          RawClient.lines(
+              "POST /commands/wait HTTP/1.1",
+              "Content-Type: application/json",
+              "Transfer-Encoding: chunked",
+              "",
+              ""));
+      var endless =
+          Thread.ofVirtual()
+              .start(
+                  () -> {
+                    try {
+                      while (true) {
+                        client.send("64\r\n" + " ".repeat(100) + "\r\n");
+                      }
+                    } catch (IOException e) {
+                      // Cut, as it should be.
+                    }
+                  });
+      assertEquals(413, client.status());
+      client.rest();
+      endless.join();
+    }
+  }
+}

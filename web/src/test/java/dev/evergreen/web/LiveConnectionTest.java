@@ -1,0 +1,191 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What a connection shall write while its writer is about to end. Each round begins when the last
+ * message of the round before has been written, and so meets that moment.
+ */
+class LiveConnectionTest {
+
+  private static final int ROUNDS = 2_000;
+  private static final int LONGEST_LINGER = 500;
+  private static final long SOON_SECONDS = 20;
+
+  private final AtomicInteger value = new AtomicInteger();
+  private final HandNode node = new HandNode();
+  private final Counters counters = new Counters();
+  private final Failures failures = new Failures(e -> Optional.empty());
+  private final LiveView<LiveView.NoParams> view =
+      LiveView.of(
+          "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> value.get());
+  private final Hub hub =
+      new Hub(node, Map.of(view.name(), view), WebSettings.DEFAULT, failures, counters);
+  private final Written connection = new Written();
+  private final LiveResult<LiveView.NoParams> live =
+      new LiveResult<>(
+          view,
+          Caller.ANONYMOUS,
+          "an address",
+          new LiveView.NoParams(),
+          node,
+          failures,
+          counters,
+          WebSettings.DEFAULT.maxResultBytes());
+
+  /** A connection whose peer takes everything at once. */
+  private final class Written extends LiveConnection {
+    final BlockingQueue<String> results = new LinkedBlockingQueue<>();
+    final BlockingQueue<String> control = new LinkedBlockingQueue<>();
+    final List<Subscription> subscriptions = new ArrayList<>();
+
+    Written() {
+      super(Caller.ANONYMOUS, WebSettings.DEFAULT, LiveConnectionTest.this.counters, hub);
+    }
+
+    Subscription subscribe() {
+      var made = new Subscription(1L, live, null);
+      subscriptions.add(made);
+      live.subscribe(made);
+      return made;
+    }
+
+    /** The test knows already; so what it does next comes before, at, or after the writer's end. */
+    private static void linger() {
+      for (int i = ThreadLocalRandom.current().nextInt(LONGEST_LINGER); i > 0; i--) {
+        Thread.onSpinWait();
+      }
+    }
+
+    private static String text(ByteBuffer buffer) {
+      return StandardCharsets.UTF_8.decode(buffer).toString();
+    }
+
+    @Override
+    void write(ByteBuffer head, @Nullable ByteBuffer tail) {
+      if (tail == null) {
+        control.add(text(head));
+      } else {
+        results.add(text(tail));
+      }
+      linger();
+    }
+
+    @Override
+    ByteBuffer tailOf(Present present) {
+      return present.messageTail();
+    }
+
+    @Override
+    ByteBuffer headOf(String message, @Nullable String tag) {
+      return whole(message);
+    }
+
+    @Override
+    ByteBuffer whole(String message) {
+      return ByteBuffer.wrap(message.getBytes(StandardCharsets.UTF_8));
+    }
+
+    @Override
+    void writePong(ByteBuffer payload) {
+      control.add(text(payload));
+    }
+
+    @Override
+    void finish(int code, String reason) {}
+
+    @Override
+    void abort() {}
+
+    @Override
+    void readMore() {}
+
+    @Override
+    void forget(Subscription subscription) {}
+
+    @Override
+    List<Subscription> subscriptions() {
+      return List.copyOf(subscriptions);
+    }
+  }
+
+  @BeforeEach
+  void start() {
+    live.start();
+  }
+
+  @AfterEach
+  void end() {
+    connection.close();
+    live.close();
+    node.close();
+  }
+
+  private static String next(BlockingQueue<String> written, String what)
+      throws InterruptedException {
+    @Nullable String next = null;
+    for (int i = 0; next == null && i < LONGEST_LINGER; i++) {
+      // A thread that has to be woken would come too late for the writer's end.
+      Thread.onSpinWait();
+      next = written.poll();
+    }
+    if (next == null) {
+      next = written.poll(SOON_SECONDS, TimeUnit.SECONDS);
+    }
+    assertTrue(next != null, () -> what + " was not written");
+    return next == null ? "" : next;
+  }
+
+  @Test
+  void aResultThatComesWhenTheWriterEndsIsWritten() throws InterruptedException {
+    connection.subscribe();
+    assertEquals("0}", next(connection.results, "the first result"));
+    for (int i = 1; i <= ROUNDS; i++) {
+      value.set(i);
+      node.changed();
+      assertEquals(i + "}", next(connection.results, "result " + i));
+    }
+    assertEquals(List.of(), List.copyOf(connection.results));
+  }
+
+  @Test
+  void changesOfSeveralThreadsEndWithTheLatestResult() throws InterruptedException {
+    var subscription = connection.subscribe();
+    assertEquals("0}", next(connection.results, "the first result"));
+    for (int i = 1; i <= ROUNDS / 4; i++) {
+      var other = Thread.startVirtualThread(() -> subscription.changed(true));
+      value.set(i);
+      node.changed();
+      assertEquals(i + "}", next(connection.results, "result " + i));
+      assertTrue(other.join(Duration.ofSeconds(SOON_SECONDS)));
+    }
+    assertEquals(List.of(), List.copyOf(connection.results));
+  }
+
+  @Test
+  void eachControlMessageIsWrittenOnceAndInOrder() throws InterruptedException {
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+      connection.say("message " + i);
+      assertEquals("message " + i, next(connection.control, "message " + i));
+    }
+    assertEquals(List.of(), List.copyOf(connection.control));
+  }
+}

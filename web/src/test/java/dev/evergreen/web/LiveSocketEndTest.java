@@ -1,0 +1,32 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.websocket.core.CoreSession;
+import org.junit.jupiter.api.Test;
+
+final class LiveSocketEndTest {
+
+  /**
+   * When the end point was closed before the upgrade, Jetty opens the WebSocket nevertheless and
+   * never closes it.
+   */
+  @Test
+  void nothingIsLeftOfASocketWhoseEndIsNeverTold() {
+    var settings = WebSettings.DEFAULT;
+    var counters = new Counters();
+    var failures = new Failures(failure -> Optional.empty());
+    var hub = new Hub(new HandNode(), Map.of(), settings, failures, counters);
+    Set<LiveConnection> registry = ConcurrentHashMap.newKeySet();
+    var socket = new LiveSocket(Caller.ANONYMOUS, "peer", settings, counters, hub, registry);
+    socket.onOpen(new CoreSession.Empty(), Callback.NOOP);
+    socket.close();
+    socket.abort();
+    assertEquals(Set.of(), registry);
+  }
+}

@@ -1,0 +1,403 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import dev.evergreen.core.Freshness;
+import java.net.http.WebSocket;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class LiveSocketTest {
+
+  record Named(String name) {}
+
+  private final HandNode node = new HandNode();
+  private final Map<String, Object> values = new ConcurrentHashMap<>(Map.of("a", "one", "b", 2));
+  private final java.util.Set<String> banned = ConcurrentHashMap.newKeySet();
+  private @Nullable WebServer server;
+
+  private WebServer start(WebSettings settings) {
+    server =
+        WebServer.builder(node)
+            .port(0)
+            .settings(settings)
+            .authenticator(
+                request -> request.header("X-User").map(Caller::named).orElse(Caller.ANONYMOUS))
+            .view(
+                LiveView.of(
+                    "value",
+                    Named.class,
+                    (caller, params) -> !banned.contains(caller.name()),
+                    params ->
+                        () -> {
+                          var value = values.get(params.name());
+                          if (value == null) {
+                            throw new WebException(404, "no-such-value", "No " + params.name());
+                          }
+                          return value;
+                        }))
+            .start();
+    return server;
+  }
+
+  private static WebSettings.Builder settings() {
+    return WebSettings.builder();
+  }
+
+  @AfterEach
+  void close() {
+    if (server != null) {
+      server.close();
+    }
+  }
+
+  private void change(String name, Object value) {
+    values.put(name, value);
+    node.changed();
+  }
+
+  private static void assertResult(JsonNode message, long id, String value) {
+    assertEquals("result", message.path("type").asText(), message.toString());
+    assertEquals(id, message.path("id").asLong());
+    assertEquals(value, message.path("value").asText());
+  }
+
+  @Test
+  void deliversThePresentResultAndThenEachThatDiffers() {
+    try (var browser = Browser.open(start(settings().build()))) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      var first = browser.next();
+      assertResult(first, 1, "one");
+      assertEquals("current", first.path("freshness").asText());
+      change("a", "two");
+      var second = browser.next();
+      assertResult(second, 1, "two");
+      node.changed();
+      change("a", "three");
+      assertResult(browser.next(), 1, "three");
+    }
+  }
+
+  @Test
+  void carriesManyViewsOverOneConnectionUntilEachIsUnsubscribed() {
+    try (var browser = Browser.open(start(settings().keepViewFor(Duration.ofMillis(50)).build()))) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      browser.subscribe(2, "value", "{\"name\":\"b\"}", null);
+      assertResult(browser.next(), 1, "one");
+      assertResult(browser.next(), 2, "2");
+      Await.until("two subscriptions", () -> server().counts().subscriptions() == 2);
+      browser.send("{\"type\":\"unsubscribe\",\"id\":1}");
+      Await.until("one computation closed", () -> node.running() == 1);
+      change("a", "unseen");
+      change("b", 3);
+      assertResult(browser.next(), 2, "3");
+    }
+    Await.until("all given back", () -> node.running() == 0);
+    Await.until("connection gone", () -> server().counts().liveConnections() == 0);
+    assertEquals(0, server().counts().subscriptions());
+  }
+
+  private WebServer server() {
+    var started = server;
+    if (started == null) {
+      throw new AssertionError("not started");
+    }
+    return started;
+  }
+
+  @Test
+  void serialisesAResultOnceHoweverManyWatch() {
+    start(settings().build());
+    var browsers = new ArrayList<Browser>();
+    for (int i = 0; i < 20; i++) {
+      var browser = Browser.open(server());
+      browser.subscribe(i, "value", "{\"name\":\"a\"}", null);
+      browsers.add(browser);
+      assertResult(browser.next(), i, "one");
+    }
+    change("a", "two");
+    for (int i = 0; i < 20; i++) {
+      assertResult(browsers.get(i).next(), i, "two");
+    }
+    assertEquals(2, server().counts().resultsSerialised());
+    assertEquals(40, server().counts().resultsSent());
+    assertEquals(1, server().counts().views());
+    browsers.forEach(Browser::close);
+  }
+
+  @Test
+  void tellsAReconnectingClientThatItHasTheLatestOrGivesItTheLatest() {
+    start(settings().build());
+    String tag;
+    try (var browser = Browser.open(server())) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      tag = browser.next().path("tag").asText();
+    }
+    try (var browser = Browser.open(server())) {
+      browser.subscribe(7, "value", "{\"name\":\"a\"}", tag);
+      var unchanged = browser.next();
+      assertEquals("unchanged", unchanged.path("type").asText());
+      assertEquals(7, unchanged.path("id").asLong());
+      assertEquals(tag, unchanged.path("tag").asText());
+      assertEquals("current", unchanged.path("freshness").asText());
+      change("a", "two");
+      assertResult(browser.next(), 7, "two");
+    }
+    try (var browser = Browser.open(server())) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", tag);
+      assertResult(browser.next(), 1, "two");
+    }
+    assertEquals(1, server().counts().unchanged());
+  }
+
+  @Test
+  void deliversFailuresAsResultsAndGoesOn() {
+    try (var browser = Browser.open(start(settings().build()))) {
+      browser.subscribe(1, "value", "{\"name\":\"z\"}", null);
+      var error = browser.next();
+      assertEquals("error", error.path("type").asText());
+      assertEquals("no-such-value", error.path("error").path("type").asText());
+      assertEquals(404, error.path("error").path("status").asInt());
+      assertEquals("No z", error.path("error").path("message").asText());
+      change("z", "here");
+      assertResult(browser.next(), 1, "here");
+    }
+  }
+
+  @Test
+  void saysWhenAResultComesIntoDoubtAndWhenItIsCurrentAgain() {
+    try (var browser = Browser.open(start(settings().build()))) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      var tag = browser.next().path("tag").asText();
+      node.freshness(Freshness.IN_DOUBT);
+      var doubt = browser.next();
+      assertEquals("freshness", doubt.path("type").asText());
+      assertEquals("in-doubt", doubt.path("freshness").asText());
+      assertEquals(tag, doubt.path("tag").asText());
+      assertTrue(doubt.path("value").isMissingNode());
+      node.freshness(Freshness.CURRENT);
+      assertEquals("current", browser.next().path("freshness").asText());
+    }
+  }
+
+  @Test
+  void endsASubscriptionThatCannotBe() {
+    try (var browser = Browser.open(start(settings().maxSubscriptions(2).build()))) {
+      browser.subscribe(1, "nothing", "{}", null);
+      assertEnd(browser.next(), 1, "no-such-view", 404);
+      browser.subscribe(2, "value", "{\"name\":1}", null);
+      assertEnd(browser.next(), 2, "bad-params", 400);
+      browser.subscribe(3, "value", "{\"name\":\"a\",\"more\":1}", null);
+      assertEnd(browser.next(), 3, "bad-params", 400);
+      browser.subscribe(4, "value", "[]", null);
+      assertEnd(browser.next(), 4, "bad-params", 400);
+      browser.subscribe(5, "value", "{\"name\":\"a\"}", null);
+      assertResult(browser.next(), 5, "one");
+      browser.subscribe(6, "value", "{\"name\":\"b\"}", null);
+      assertResult(browser.next(), 6, "2");
+      browser.subscribe(7, "value", "{\"name\":\"c\"}", null);
+      assertEnd(browser.next(), 7, "too-many-subscriptions", 429);
+      browser.send("{\"type\":\"unsubscribe\",\"id\":5}");
+      browser.subscribe(8, "value", "{\"name\":\"a\"}", null);
+      assertResult(browser.next(), 8, "one");
+    }
+  }
+
+  private static void assertEnd(JsonNode message, long id, String type, int status) {
+    assertEquals("end", message.path("type").asText(), message.toString());
+    assertEquals(id, message.path("id").asLong());
+    assertEquals(type, message.path("error").path("type").asText());
+    assertEquals(status, message.path("error").path("status").asInt());
+  }
+
+  @Test
+  void endsASubscriptionBeforeTheNextResultWhenTheRightIsWithdrawn() {
+    start(settings().build());
+    try (var ann = Browser.open(server(), "X-User", "ann");
+        var bob = Browser.open(server(), "X-User", "bob")) {
+      ann.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      bob.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      assertResult(ann.next(), 1, "one");
+      assertResult(bob.next(), 1, "one");
+      banned.add("ann");
+      change("a", "secret");
+      assertEnd(ann.next(), 1, "forbidden", 403);
+      assertResult(bob.next(), 1, "secret");
+      ann.subscribe(2, "value", "{\"name\":\"a\"}", null);
+      assertEnd(ann.next(), 2, "forbidden", 403);
+    }
+  }
+
+  @Test
+  void boundsTheNumberOfDistinctComputations() {
+    start(settings().maxViews(2).keepViewFor(Duration.ofMinutes(1)).build());
+    try (var browser = Browser.open(server())) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      assertResult(browser.next(), 1, "one");
+      browser.subscribe(2, "value", "{\"name\":\"b\"}", null);
+      assertResult(browser.next(), 2, "2");
+      browser.subscribe(3, "value", "{\"name\":\"c\"}", null);
+      assertEnd(browser.next(), 3, "too-many-views", 503);
+      // One that nobody watches makes room, although it would be kept for a minute.
+      browser.send("{\"type\":\"unsubscribe\",\"id\":1}");
+      browser.subscribe(4, "value", "{\"name\":\"c\"}", null);
+      assertEquals("error", browser.next().path("type").asText());
+      assertEquals(2, server().counts().views());
+    }
+  }
+
+  @Test
+  void answersPings() {
+    try (var browser = Browser.open(start(settings().build()))) {
+      browser.socket().sendPing(ByteBuffer.wrap(new byte[] {1, 2, 3})).join();
+      var pong = browser.next();
+      assertEquals("pong", pong.path("type").asText());
+      assertEquals(3, pong.path("bytes").asInt());
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      assertResult(browser.next(), 1, "one");
+    }
+  }
+
+  @Test
+  void writesHeartbeatsAndCutsAClientThatAnswersNone() {
+    start(
+        settings()
+            .heartbeatEvery(Duration.ofMillis(50))
+            .silenceAfter(Duration.ofMillis(600))
+            .build());
+    try (var silent = Browser.open(server());
+        var alive = Browser.open(server())) {
+      for (int i = 0; i < 20; i++) {
+        assertEquals("heartbeat", message(alive).path("type").asText());
+        alive.send("{\"type\":\"heartbeat\"}");
+      }
+      assertEquals(1006, silent.closeCode());
+      assertEquals(1, server().counts().cut().get("silent"));
+      alive.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      assertResult(alive.next(), 1, "one");
+    }
+  }
+
+  private static JsonNode message(Browser browser) {
+    var message = browser.poll(Browser.PATIENCE);
+    if (message == null) {
+      throw new AssertionError("no message");
+    }
+    return message;
+  }
+
+  @Test
+  void closesOnWhatIsNoMessageAndCountsIt() {
+    record Case(String message, int code) {}
+    start(settings().maxMessageBytes(1000).build());
+    var cases =
+        List.of(
+            new Case("", 1008),
+            new Case("hello", 1008),
+            new Case("{}", 1008),
+            new Case("[1,2]", 1008),
+            new Case("null", 1008),
+            new Case("{\"type\":\"dance\",\"id\":1}", 1008),
+            new Case("{\"type\":\"subscribe\",\"id\":\"one\"}", 1008),
+            new Case("{\"type\":\"subscribe\",\"id\":1e99}", 1008),
+            new Case("{\"type\":\"heartbeat\",\"type\":\"heartbeat\"}", 1008),
+            new Case("[".repeat(900), 1008),
+            new Case("x".repeat(1001), 1009));
+    for (var one : cases) {
+      try (var browser = Browser.open(server())) {
+        browser.send(one.message());
+        assertEquals(one.code(), browser.closeCode(), one.message());
+      }
+    }
+    try (var browser = Browser.open(server())) {
+      browser.socket().sendBinary(ByteBuffer.wrap(new byte[5]), true).join();
+      assertEquals(1003, browser.closeCode());
+    }
+    assertEquals(cases.size() + 1, server().counts().malformed());
+    assertEquals(cases.size() + 1, server().counts().cut().get("malformed"));
+    Await.until("all gone", () -> server().counts().liveConnections() == 0);
+  }
+
+  @Test
+  void understandsAMessageInPiecesAndBoundsTheirSum() {
+    start(settings().maxMessageBytes(200).build());
+    try (var browser = Browser.open(server())) {
+      for (var piece : "{\"type\":\"subscribe\",\"id\":1,\"view\":\"value\",".split("(?<=,)", -1)) {
+        browser.socket().sendText(piece, false).join();
+      }
+      browser.socket().sendText("\"params\":{\"name\":\"a\"}}", true).join();
+      assertResult(browser.next(), 1, "one");
+      sendEndless(browser.socket());
+      assertEquals(1009, browser.closeCode());
+    }
+  }
+
+  private static void sendEndless(WebSocket socket) {
+    try {
+      for (int i = 0; i < 100; i++) {
+        socket.sendText("          ", false).join();
+      }
+    } catch (RuntimeException e) {
+      // Closed meanwhile, as it should be.
+    }
+  }
+
+  @Test
+  void cutsAFlood() {
+    start(settings().maxMessagesPerSecond(5).build());
+    try (var browser = Browser.open(server())) {
+      try {
+        for (int i = 0; i < 200; i++) {
+          browser.send("{\"type\":\"heartbeat\"}");
+        }
+      } catch (RuntimeException e) {
+        // Closed meanwhile, as it should be.
+      }
+      assertEquals(1008, browser.closeCode());
+      assertEquals(1, server().counts().cut().get("flood"));
+    }
+  }
+
+  @Test
+  void saysGoodbyeWhenTheServerStopsAndWhenTheNodeDoes() {
+    start(settings().build());
+    try (var browser = Browser.open(server())) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      browser.next();
+      node.close();
+      var bye = browser.next();
+      assertEquals("bye", bye.path("type").asText());
+      assertEquals("stopped", bye.path("reason").asText());
+      assertEquals(1012, browser.closeCode());
+    }
+    try (var browser = Browser.open(server())) {
+      server().close();
+      assertEquals("stopping", browser.next().path("reason").asText());
+      assertEquals(1001, browser.closeCode());
+    }
+  }
+
+  @Test
+  void disconnectsTheCallersThatAreNamed() {
+    start(settings().build());
+    try (var ann = Browser.open(server(), "X-User", "ann");
+        var bob = Browser.open(server(), "X-User", "bob")) {
+      assertEquals(1, server().disconnect(caller -> caller.name().equals("ann")));
+      assertEquals("disconnected", ann.next().path("reason").asText());
+      assertEquals(1012, ann.closeCode());
+      bob.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      assertResult(bob.next(), 1, "one");
+      assertNull(bob.poll(Duration.ZERO));
+    }
+  }
+}
