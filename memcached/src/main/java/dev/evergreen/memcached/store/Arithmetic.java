@@ -88,10 +88,12 @@ final class Arithmetic {
     write(old, item.number, digits, length);
     records.cas(old, linker.newCas(change, records.cas(old)));
     records.lastAccess(old, now);
+    int former = records.expiry(old);
     if (change.touches) {
       items.expiry(old, change.expiry);
     }
     item.loadWithoutValue(items, old);
+    item.previousExpiry = former;
     return true;
   }
 
@@ -102,15 +104,18 @@ final class Arithmetic {
     long old = linker.alive(slot, now);
     boolean same = old == 0 ? cas == 0 : records.cas(old) == cas;
     if (same) {
-      int former = old == 0 ? change.vivifiedExpiry : records.expiry(old);
+      int former = old == 0 ? 0 : records.expiry(old);
+      int expiry = old == 0 ? change.vivifiedExpiry : change.touches ? change.expiry : former;
       items.stamp(
           place,
           old == 0 ? 0 : records.flags(old),
-          old != 0 && change.touches ? change.expiry : former,
-          old == 0 ? 0 : records.bits(old),
+          expiry,
+          old == 0 ? change.bits() : records.bits(old),
           linker.newCas(change, cas),
           now);
       linker.link(bucket, slot, old, key.hash, place, item);
+      item.isNew = old == 0;
+      item.previousExpiry = former;
     }
     index.unlockChanged(bucket);
     linker.settle(same, place);

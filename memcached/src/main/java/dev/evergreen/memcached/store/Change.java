@@ -23,6 +23,7 @@ public final class Change {
   boolean decrements;
   long delta;
   long initial;
+  boolean binaryKey;
 
   /** A change with the defaults of {@link #clear}. */
   public Change() {}
@@ -44,6 +45,7 @@ public final class Change {
     decrements = false;
     delta = 0;
     initial = 0;
+    binaryKey = false;
     return this;
   }
 
@@ -120,6 +122,17 @@ public final class Change {
     decrements = true;
     this.delta = delta;
     return this;
+  }
+
+  /** Notes of an item that is stored that its key is to be shown encoded. */
+  public Change binaryKey() {
+    binaryKey = true;
+    return this;
+  }
+
+  /** Bits of a new record that come from the request. */
+  int bits() {
+    return binaryKey ? Records.BINARY : 0;
   }
 
   /** The number that arithmetic makes if there is no item and it vivifies. */

@@ -9,10 +9,13 @@ public final class Fetch {
   int expiry;
   boolean vivifies;
   int vivifiedExpiry;
+  boolean setsCas;
+  long vivifiedCas;
   boolean recaches;
   int recacheBelow;
   boolean unnoticed;
   boolean valueless;
+  boolean binaryKey;
 
   /** Nobody wins anything by it. */
   boolean isGet;
@@ -36,9 +39,11 @@ public final class Fetch {
   public Fetch clear() {
     touches = false;
     vivifies = false;
+    setsCas = false;
     recaches = false;
     unnoticed = false;
     valueless = false;
+    binaryKey = false;
     return this;
   }
 
@@ -56,12 +61,25 @@ public final class Fetch {
     return this;
   }
 
+  /** Gives an item that is made this CAS number instead of the next one. */
+  public Fetch vivifiedCas(long cas) {
+    setsCas = true;
+    vivifiedCas = cas;
+    return this;
+  }
+
   /**
    * Lets the first reader win the right to renew the item when it has fewer seconds left than this.
    */
   public Fetch recacheBelow(int seconds) {
     recaches = true;
     recacheBelow = seconds;
+    return this;
+  }
+
+  /** Notes of an item that is made that its key is to be shown encoded. */
+  public Fetch binaryKey() {
+    binaryKey = true;
     return this;
   }
 

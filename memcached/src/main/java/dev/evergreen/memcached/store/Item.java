@@ -19,13 +19,18 @@ import org.jspecify.annotations.Nullable;
  * }
  */
 public final class Item {
+  /** Memory for a longer value is not kept for the next one. */
+  private static final int LONGEST_KEPT = 512;
+
+  private static final MemorySegment NOTHING = MemorySegment.ofArray(new byte[0]);
+
   private @Nullable Items items;
   private long bucket;
   private long header;
   private long pinned;
   private long heldBytes;
   private boolean spilled;
-  private MemorySegment spill = MemorySegment.ofArray(new byte[0]);
+  private MemorySegment spill = NOTHING;
 
   /** How often in a row the value changed while it was copied. */
   int torn;
@@ -44,6 +49,7 @@ public final class Item {
   long number;
   boolean won;
   boolean wonBefore;
+  boolean isNew;
 
   /** An item that nothing was found for yet. */
   public Item() {}
@@ -78,6 +84,11 @@ public final class Item {
     return (bits & Records.FETCHED) != 0;
   }
 
+  /** Whether the item was stored under a key that was given encoded. */
+  public boolean isKeyBinary() {
+    return (bits & Records.BINARY) != 0;
+  }
+
   /** Whether the item was marked stale. */
   public boolean isStale() {
     return (bits & Records.STALE) != 0;
@@ -91,6 +102,11 @@ public final class Item {
   /** Whether an earlier request won the right to renew the item. */
   public boolean isWonBefore() {
     return wonBefore;
+  }
+
+  /** Whether this request made the item because there was none. */
+  public boolean isNew() {
+    return isNew;
   }
 
   /** The bytes of the key. */
@@ -167,6 +183,9 @@ public final class Item {
       pinned = 0;
     }
     spilled = false;
+    if (spill.byteSize() > LONGEST_KEPT) {
+      spill = NOTHING;
+    }
   }
 
   private Items source() {
@@ -191,6 +210,7 @@ public final class Item {
     lastAccess = records.lastAccess(place);
     cas = records.cas(place);
     won = false;
+    isNew = false;
     wonBefore = (bits & Records.WON) != 0;
   }
 

@@ -40,6 +40,11 @@ public final class Key {
     return this;
   }
 
+  /** The bytes of the key. */
+  public int length() {
+    return length;
+  }
+
   /** Whether the same bytes are at another place. */
   boolean equalsAt(MemorySegment other, long otherAt) {
     int i = 0;

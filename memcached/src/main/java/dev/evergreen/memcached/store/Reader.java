@@ -132,12 +132,16 @@ final class Reader {
       allocator.abandon(place);
       return outcome;
     }
-    items.stamp(place, 0, fetch.vivifiedExpiry, 0, items.life.nextCas(0), now);
+    long cas = fetch.setsCas ? fetch.vivifiedCas : items.life.nextCas(0);
+    int bits = fetch.binaryKey ? Records.BINARY : 0;
+    items.stamp(place, 0, fetch.vivifiedExpiry, bits, cas, now);
     items.link(bucket, slot, key.hash, place);
     item.loadWithoutValue(items, place);
     boolean kept = item.keepValue();
     assert kept : "a value of no bytes needs no memory";
     win(place, item);
+    item.isNew = true;
+    item.previousExpiry = 0;
     index.unlockChanged(bucket);
     allocator.publish(place);
     index.grow();

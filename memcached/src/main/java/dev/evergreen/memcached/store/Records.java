@@ -35,6 +35,7 @@ final class Records {
   static final int WON = 16;
   static final int LARGE = 32;
   static final int FRAGMENT = 64;
+  static final int BINARY = 128;
 
   private static final int MOST_FRAGMENTS = 1024;
 

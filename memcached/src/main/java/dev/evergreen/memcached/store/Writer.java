@@ -112,7 +112,7 @@ final class Writer {
   private void stamp(long place, long old, Change change, int now) {
     long former = old == 0 ? 0 : records.cas(old);
     long cas = linker.newCas(change, former);
-    int bits = linker.frequency(old);
+    int bits = linker.frequency(old) | change.bits();
     int expiry = change.expiry;
     if (old != 0 && isOutdated(change, former)) {
       bits |= Records.STALE | (records.bits(old) & Records.WON);

@@ -1,0 +1,203 @@
+package dev.evergreen.memcached;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import dev.evergreen.memcached.store.Key;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A command line as words between blanks. As in memcached there are at most 23; what is beyond them
+ * is looked at by {@link #next}.
+ */
+final class Line {
+  static final int MOST_WORDS = 23;
+
+  private final int[] begins = new int[MOST_WORDS];
+  private final int[] ends = new int[MOST_WORDS];
+  private MemorySegment memory = MemorySegment.NULL;
+  private int split;
+  private int end;
+  private int count;
+  private long number;
+
+  /** Splits the bytes, which must stay where they are as long as the line is used. */
+  void split(MemorySegment memory, int from, int to) {
+    this.memory = memory;
+    end = to;
+    split = from;
+    splitMore();
+  }
+
+  private void splitMore() {
+    count = 0;
+    int at = split;
+    while (count < MOST_WORDS) {
+      while (at < end && memory.get(JAVA_BYTE, at) == ' ') {
+        at++;
+      }
+      if (at == end) {
+        break;
+      }
+      begins[count] = at;
+      at = Input.find(memory, (byte) ' ', at, end);
+      ends[count++] = at;
+    }
+    split = at;
+  }
+
+  /** Goes on with the words behind these; false if there is nothing behind them. */
+  boolean next() {
+    boolean more = split < end;
+    splitMore();
+    return more;
+  }
+
+  /** Forgets the memory, which is about to belong to another connection. */
+  void clear() {
+    memory = MemorySegment.NULL;
+    count = 0;
+  }
+
+  int count() {
+    return count;
+  }
+
+  int begin(int word) {
+    return begins[word];
+  }
+
+  int end(int word) {
+    return ends[word];
+  }
+
+  int length(int word) {
+    return ends[word] - begins[word];
+  }
+
+  MemorySegment memory() {
+    return memory;
+  }
+
+  /** The first byte of a word. */
+  byte first(int word) {
+    return memory.get(JAVA_BYTE, begins[word]);
+  }
+
+  byte byteAt(int index) {
+    return memory.get(JAVA_BYTE, index);
+  }
+
+  /** A word of up to eight bytes as one number, for comparison with {@link #packed}; else 0. */
+  long packed(int word) {
+    long packed = 0;
+    int length = length(word);
+    for (int i = 0; length <= 8 && i < length; i++) {
+      packed = packed << 8 | (memory.get(JAVA_BYTE, begins[word] + i) & 0xff);
+    }
+    return packed;
+  }
+
+  static long packed(String word) {
+    long packed = 0;
+    for (byte b : word.getBytes(ISO_8859_1)) {
+      packed = packed << 8 | (b & 0xff);
+    }
+    return packed;
+  }
+
+  boolean is(int word, String text) {
+    return word < count && text(word).equals(text);
+  }
+
+  /** A word as text, a character for each byte. */
+  String text(int word) {
+    return new String(memory.asSlice(begins[word], length(word)).toArray(JAVA_BYTE), ISO_8859_1);
+  }
+
+  boolean isKey(int word) {
+    return length(word) <= Key.MAX_LENGTH;
+  }
+
+  Key key(int word, Key key) {
+    return key.set(memory, begins[word], length(word));
+  }
+
+  /** Whether some word, here or behind, is longer. Does not change what {@link #next} sees. */
+  boolean hasWordBeyond(int length) {
+    for (int at = begins[0]; at < end; ) {
+      int blank = Input.find(memory, (byte) ' ', at, end);
+      if (blank - at > length) {
+        return true;
+      }
+      at = blank + 1;
+    }
+    return false;
+  }
+
+  /** The number that the last successful reading found. */
+  long number() {
+    return number;
+  }
+
+  /** Reads a word as a signed number of 32 bits. */
+  boolean readInt(int word) {
+    return readInt(begins[word], ends[word]);
+  }
+
+  /** Reads what follows the first byte of a flag as a signed number of 32 bits. */
+  boolean readFlagInt(int word) {
+    return readInt(begins[word] + 1, ends[word]);
+  }
+
+  private boolean readInt(int from, int to) {
+    return read(from, to, true) && number == (int) number;
+  }
+
+  /** Reads a word as a number of 64 bits without sign. */
+  boolean readLong(int word) {
+    return read(begins[word], ends[word], false);
+  }
+
+  boolean readFlagLong(int word) {
+    return read(begins[word] + 1, ends[word], false);
+  }
+
+  /**
+   * As C's strtol and strtoull do: blanks, a sign, digits, and then nothing or a blank, behind
+   * which all is ignored.
+   */
+  private boolean read(int from, int to, boolean signed) {
+    int at = from;
+    while (at < to && isBlank(memory.get(JAVA_BYTE, at))) {
+      at++;
+    }
+    boolean negative = at < to && memory.get(JAVA_BYTE, at) == '-';
+    if (negative || (at < to && memory.get(JAVA_BYTE, at) == '+')) {
+      at++;
+    }
+    int first = at;
+    long value = 0;
+    for (; at < to; at++) {
+      int digit = memory.get(JAVA_BYTE, at) - '0';
+      if (digit < 0 || digit > 9) {
+        break;
+      }
+      if (value < 0 || value > TENTH || (value == TENTH && digit > 5)) {
+        return false;
+      }
+      value = value * 10 + digit;
+    }
+    if (at == first || (at < to && !isBlank(memory.get(JAVA_BYTE, at)))) {
+      return false;
+    }
+    number = negative ? -value : value;
+    return signed ? value >= 0 : !negative || value == 0;
+  }
+
+  private static final long TENTH = Long.divideUnsigned(-1, 10);
+
+  private static boolean isBlank(byte b) {
+    return b == ' ' || (b >= '\t' && b <= '\r');
+  }
+}

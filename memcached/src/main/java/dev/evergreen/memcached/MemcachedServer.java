@@ -1,0 +1,178 @@
+package dev.evergreen.memcached;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.SocketOptions;
+import dev.evergreen.memcached.store.Store;
+import dev.evergreen.memcached.store.StoreOptions;
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.net.UnixDomainSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A memcached server: its store, its listeners, and a fiber for each connection. {@link #start}
+ * answers when it listens; {@link #close} ends it.
+ */
+public final class MemcachedServer implements AutoCloseable {
+  private static final byte[] TOO_MANY =
+      "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
+  private static final long MAINTENANCE_MILLIS = 100;
+
+  final MemcachedSettings settings;
+  final Clock clock = new Clock();
+  final Statistics statistics = new Statistics();
+  final Store store;
+  final Set<Session> sessions = ConcurrentHashMap.newKeySet();
+  private final Fibers fibers;
+  private final List<Listener> listeners = new ArrayList<>();
+  private final CountDownLatch ended = new CountDownLatch(1);
+  private final CountDownLatch closing = new CountDownLatch(1);
+  private final Thread maintainer;
+
+  private MemcachedServer(MemcachedSettings settings) {
+    this.settings = settings;
+    store =
+        Store.open(
+            new StoreOptions(settings.memory, settings.itemLimit, settings.evicts), clock::second);
+    var builder = Fibers.builder().name("memcached").processors(settings.processors);
+    fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
+    maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
+  }
+
+  /**
+   * Starts a server.
+   *
+   * @throws IOException if an address or the path cannot be had; nothing is left running then
+   * @throws IllegalArgumentException if the limits do not fit together; the message says which
+   */
+  public static MemcachedServer start(MemcachedSettings settings) throws IOException {
+    var server = new MemcachedServer(settings.copy());
+    try {
+      server.listen();
+      return server;
+    } catch (IOException | RuntimeException e) {
+      server.close();
+      throw e;
+    }
+  }
+
+  private void listen() throws IOException {
+    var options = SocketOptions.DEFAULT.withBacklog(settings.backlog);
+    for (var address : settings.addresses) {
+      listeners.add(fibers.listen(address, options));
+    }
+    if (settings.unixSocket != null) {
+      var path = settings.unixSocket;
+      // A former server's socket; a file of another kind stays, and the listener complains.
+      if (isSocket(path)) {
+        Files.delete(path);
+      }
+      listeners.add(fibers.listen(UnixDomainSocketAddress.of(path), options));
+      Files.setPosixFilePermissions(path, permissions(settings.unixMask));
+    }
+    for (var listener : listeners) {
+      fibers.spawn(() -> listener.serve(this::serve));
+    }
+  }
+
+  private static boolean isSocket(Path path) throws IOException {
+    return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
+        && (boolean) Files.getAttribute(path, "isOther", LinkOption.NOFOLLOW_LINKS);
+  }
+
+  /** The permissions of a mask such as 0700. */
+  private static Set<PosixFilePermission> permissions(int mask) {
+    var text = new StringBuilder("rwxrwxrwx");
+    for (int i = 0; i < text.length(); i++) {
+      if ((mask >> (text.length() - 1 - i) & 1) == 0) {
+        text.setCharAt(i, '-');
+      }
+    }
+    return PosixFilePermissions.fromString(text.toString());
+  }
+
+  private void serve(Connection connection) throws IOException {
+    statistics.totalConnections.increment();
+    try {
+      if (statistics.connections.incrementAndGet() > settings.connections) {
+        statistics.rejectedConnections.increment();
+        connection.write(TOO_MANY);
+      } else {
+        new Session(this, connection).serve();
+      }
+    } finally {
+      statistics.connections.decrementAndGet();
+    }
+  }
+
+  private void maintain() {
+    try {
+      while (!closing.await(MAINTENANCE_MILLIS, TimeUnit.MILLISECONDS)) {
+        clock.tick();
+        store.maintain();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Where it listens, with the ports that were chosen. */
+  public List<SocketAddress> addresses() {
+    return listeners.stream().map(Listener::address).toList();
+  }
+
+  /** Waits until a client has ended the server by the command shutdown, or it was closed. */
+  public void awaitEnd() throws InterruptedException {
+    ended.await();
+  }
+
+  /** Says that a client wants the server to end. */
+  void end() {
+    ended.countDown();
+  }
+
+  /** Stops listening, closes all connections, and gives all memory back. Blocks until then. */
+  @Override
+  public void close() {
+    end();
+    closing.countDown();
+    fibers.close();
+    try {
+      maintainer.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    deleteSocket();
+    store.close();
+  }
+
+  private void deleteSocket() {
+    @Nullable Path path = settings.unixSocket;
+    if (path != null && !listeners.isEmpty()) {
+      try {
+        Files.deleteIfExists(path);
+      } catch (IOException e) {
+        System.getLogger(MemcachedServer.class.getName())
+            .log(
+                System.Logger.Level.WARNING,
+                "the socket file {0} stays: {1}",
+                path,
+                e.getMessage());
+      }
+    }
+  }
+}

@@ -1,0 +1,193 @@
+package dev.evergreen.memcached;
+
+import dev.evergreen.fibers.Fibers;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a server is to be; each method answers this. What is not set is as memcached has it, but for
+ * the address, which is the loopback's, and for {@link #requestsPerTurn}. A server takes a copy
+ * when it is started.
+ */
+public final class MemcachedSettings {
+  /** The port that memcached is known by. */
+  public static final int PORT = 11211;
+
+  List<SocketAddress> addresses =
+      List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), PORT));
+  @Nullable Path unixSocket;
+  int unixMask = 0700;
+  int backlog = 1024;
+  long memory = 64L << 20;
+  int itemLimit = 1 << 20;
+  boolean evicts = true;
+  int connections = 1024;
+  int processors = 4;
+  int requestsPerTurn = 1000;
+  boolean flushes = true;
+  boolean shutsDown;
+  boolean dumps = true;
+  boolean watches = true;
+  @Nullable Path authFile;
+  Duration idleTimeout = Duration.ZERO;
+  Duration writeTimeout = Duration.ofSeconds(30);
+  int verbosity;
+  char prefixDelimiter = ':';
+  boolean details;
+  Fibers.@Nullable Mode mode;
+
+  /** The defaults. */
+  public MemcachedSettings() {}
+
+  MemcachedSettings copy() {
+    var copy = new MemcachedSettings();
+    copy.addresses = List.copyOf(addresses);
+    copy.unixSocket = unixSocket;
+    copy.unixMask = unixMask;
+    copy.backlog = backlog;
+    copy.memory = memory;
+    copy.itemLimit = itemLimit;
+    copy.evicts = evicts;
+    copy.connections = connections;
+    copy.processors = processors;
+    copy.requestsPerTurn = requestsPerTurn;
+    copy.flushes = flushes;
+    copy.shutsDown = shutsDown;
+    copy.dumps = dumps;
+    copy.watches = watches;
+    copy.authFile = authFile;
+    copy.idleTimeout = idleTimeout;
+    copy.writeTimeout = writeTimeout;
+    copy.verbosity = verbosity;
+    copy.prefixDelimiter = prefixDelimiter;
+    copy.details = details;
+    copy.mode = mode;
+    return copy;
+  }
+
+  /** Where to listen; port 0 is any that is free. */
+  public MemcachedSettings addresses(List<? extends SocketAddress> addresses) {
+    this.addresses = new ArrayList<>(addresses);
+    return this;
+  }
+
+  /** Listens at the path, and at no address. Its permissions are the mask's, such as 0700. */
+  public MemcachedSettings unixSocket(Path path, int mask) {
+    unixSocket = path;
+    unixMask = mask;
+    addresses = List.of();
+    return this;
+  }
+
+  /** How many connections may wait to be accepted. */
+  public MemcachedSettings backlog(int connections) {
+    backlog = connections;
+    return this;
+  }
+
+  /** The bytes of memory for items, at least 1 MiB. */
+  public MemcachedSettings memory(long bytes) {
+    memory = bytes;
+    return this;
+  }
+
+  /** The bytes of the largest item, its key and some more included. */
+  public MemcachedSettings itemLimit(int bytes) {
+    itemLimit = bytes;
+    return this;
+  }
+
+  /** Whether old items make room for new ones, which are refused otherwise. */
+  public MemcachedSettings evicts(boolean evicts) {
+    this.evicts = evicts;
+    return this;
+  }
+
+  /** The most connections at a time; further ones are told so and closed. */
+  public MemcachedSettings connections(int most) {
+    connections = most;
+    return this;
+  }
+
+  /** How many processors fibers run on; see {@link Fibers.Builder#processors}. */
+  public MemcachedSettings processors(int processors) {
+    this.processors = processors;
+    return this;
+  }
+
+  /**
+   * After how many requests in a row a connection lets others go first. Its replies are sent then,
+   * so that a small number costs system calls.
+   */
+  public MemcachedSettings requestsPerTurn(int requests) {
+    requestsPerTurn = requests;
+    return this;
+  }
+
+  /** Whether flush_all is allowed. */
+  public MemcachedSettings flushes(boolean allowed) {
+    flushes = allowed;
+    return this;
+  }
+
+  /** Whether a client may end the server by the command shutdown. */
+  public MemcachedSettings shutsDown(boolean allowed) {
+    shutsDown = allowed;
+    return this;
+  }
+
+  /** Whether clients may list keys. */
+  public MemcachedSettings dumps(boolean allowed) {
+    dumps = allowed;
+    return this;
+  }
+
+  /** Whether clients may watch what others do. */
+  public MemcachedSettings watches(boolean allowed) {
+    watches = allowed;
+    return this;
+  }
+
+  /** A file with a line {@code user:password} for each who may use the server. */
+  public MemcachedSettings authFile(Path file) {
+    authFile = file;
+    return this;
+  }
+
+  /** After what time without a request a connection is closed; never if zero. */
+  public MemcachedSettings idleTimeout(Duration timeout) {
+    idleTimeout = timeout;
+    return this;
+  }
+
+  /** After what time in which a client takes nothing of a reply it is closed. */
+  public MemcachedSettings writeTimeout(Duration timeout) {
+    writeTimeout = timeout;
+    return this;
+  }
+
+  /** How much is told on the error output, 0 to 2. */
+  public MemcachedSettings verbosity(int level) {
+    verbosity = level;
+    return this;
+  }
+
+  /** What ends the prefix of a key by which {@code stats detail} counts, and whether it is on. */
+  public MemcachedSettings details(char delimiter, boolean on) {
+    prefixDelimiter = delimiter;
+    details = on;
+    return this;
+  }
+
+  /** Forces the mode of the fibers; by default it is the best that is possible. */
+  public MemcachedSettings mode(Fibers.Mode mode) {
+    this.mode = mode;
+    return this;
+  }
+}

@@ -1,0 +1,466 @@
+package dev.evergreen.memcached;
+
+import static dev.evergreen.memcached.TextProtocol.BAD_FORMAT;
+import static dev.evergreen.memcached.TextProtocol.BUSY;
+import static dev.evergreen.memcached.TextProtocol.ERROR;
+import static dev.evergreen.memcached.TextProtocol.NOT_NUMERIC;
+import static dev.evergreen.memcached.TextProtocol.REPLY;
+import static dev.evergreen.memcached.TextProtocol.bytes;
+
+import dev.evergreen.memcached.TextProtocol.Step;
+import dev.evergreen.memcached.store.Change;
+import dev.evergreen.memcached.store.Fetch;
+import dev.evergreen.memcached.store.Item;
+import dev.evergreen.memcached.store.Mode;
+import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.memcached.store.Store;
+import java.io.IOException;
+
+/** The meta commands. What they are asked to return, they return in the order of the flags. */
+final class MetaCommands {
+  static final byte[] MN = bytes("MN");
+  private static final byte[] EN = bytes("EN");
+  private static final byte[] HD = bytes("HD");
+  private static final byte[] EX = bytes("EX");
+  private static final byte[] NF = bytes("NF");
+  private static final byte[] NS = bytes("NS");
+  private static final byte[] VA = bytes("VA ");
+  private static final byte[] NEVER = bytes("-1");
+  private static final byte[] TOO_MANY_FLAGS_OF_GET =
+      bytes("CLIENT_ERROR options flags are too long");
+  private static final byte[] TOO_MANY_FLAGS = bytes("CLIENT_ERROR options flags too long");
+  private static final byte[] BAD_FLAG = bytes("CLIENT_ERROR invalid or duplicate flag");
+  private static final byte[] OUT_OF_MEMORY = bytes("SERVER_ERROR out of memory");
+  private static final int MOST_WORDS = 19;
+
+  private final TextProtocol protocol;
+  private final Line line;
+  private final Output out;
+  private final Store store;
+  private final Statistics statistics;
+  private final Item item;
+  private final Fetch fetch;
+  private final Change change;
+  private final MetaFlags flags;
+
+  MetaCommands(TextProtocol protocol) {
+    this.protocol = protocol;
+    line = protocol.line;
+    out = protocol.out;
+    store = protocol.store;
+    statistics = protocol.statistics;
+    item = protocol.item;
+    fetch = protocol.fetch;
+    change = protocol.change;
+    flags = new MetaFlags(protocol);
+  }
+
+  Step get() throws IOException {
+    if (line.count() < 2) {
+      return protocol.reply(ERROR);
+    }
+    if (!line.isKey(1)) {
+      return protocol.reply(BAD_FORMAT);
+    }
+    if (line.count() > MOST_WORDS) {
+      return protocol.reply(TOO_MANY_FLAGS_OF_GET);
+    }
+    var error = flags.read(2);
+    if (error != null) {
+      return protocol.reply(error);
+    }
+    describeFetch();
+    boolean wantsValue = flags.has('v');
+    boolean sendsValue;
+    do {
+      var outcome = store.fetch(protocol.key, fetch, item);
+      if (outcome != Outcome.FOUND) {
+        return outcome == Outcome.BUSY ? protocol.reply(BUSY) : miss();
+      }
+      sendsValue = wantsValue && !(flags.has('C') && flags.cas == item.cas());
+      out.begin(REPLY + (sendsValue && !item.isHeld() ? item.valueLength() : 0));
+      if (sendsValue) {
+        out.put(VA);
+        out.number(item.valueLength());
+      } else {
+        out.put(HD);
+      }
+      writeFlagsOfItem();
+      out.crlf();
+    } while (sendsValue && !out.valueOf(item));
+    if (!sendsValue) {
+      out.end();
+      item.release();
+    }
+    (flags.has('T') ? statistics.touchHits : statistics.getHits).increment();
+    return Step.DONE;
+  }
+
+  private void describeFetch() {
+    fetch.clear();
+    if (flags.has('T')) {
+      fetch.touch(flags.expiry);
+    }
+    if (flags.has('N')) {
+      boolean overridden = flags.has('T') && wordOf('T') > wordOf('N');
+      fetch.vivify(overridden ? flags.expiry : flags.vivifiedExpiry);
+      if (flags.has('E')) {
+        fetch.vivifiedCas(flags.newCas);
+      }
+      if (flags.has('b')) {
+        fetch.binaryKey();
+      }
+    }
+    if (flags.has('R')) {
+      fetch.recacheBelow(flags.recacheBelow);
+    }
+    if (flags.has('u')) {
+      fetch.unnoticed();
+    }
+    if (!flags.has('v')) {
+      fetch.withoutValue();
+    }
+  }
+
+  private int wordOf(char letter) {
+    int word = 2;
+    while (line.first(word) != letter) {
+      word++;
+    }
+    return word;
+  }
+
+  private void writeFlagsOfItem() {
+    boolean touched = false;
+    for (int word = 2; word < line.count(); word++) {
+      switch (line.first(word)) {
+        case 'T', 'N' -> touched = true;
+        case 't' -> time(touched ? item.expiry() : item.previousExpiry());
+        case 's' -> flag('s', item.valueLength());
+        case 'c' -> flag('c', item.cas());
+        case 'f' -> flag('f', item.flags() & 0xffffffffL);
+        case 'l' -> flag('l', protocol.server.clock.second() - item.lastAccess());
+        case 'h' -> flag('h', item.isFetched() ? 1 : 0);
+        case 'k' -> key(item.isKeyBinary());
+        default -> writeRequestFlag(word);
+      }
+    }
+    if (item.isWonBefore()) {
+      flag('Z');
+    }
+    if (item.isStale()) {
+      flag('X');
+    }
+    if (item.isWon()) {
+      flag('W');
+    }
+  }
+
+  private void flag(char letter) {
+    out.put(' ');
+    out.put(letter);
+  }
+
+  private void flag(char letter, long number) {
+    flag(letter);
+    out.number(number);
+  }
+
+  private void time(int expiry) {
+    flag('t');
+    if (expiry == 0) {
+      out.put(NEVER);
+    } else {
+      out.number(Math.max(0, expiry - protocol.server.clock.second()));
+    }
+  }
+
+  /** Writes what a reply repeats of its request: the opaque token and the key. */
+  private void writeRequestFlag(int word) {
+    switch (line.first(word)) {
+      case 'O' -> {
+        out.put(' ');
+        out.put(line.memory(), line.begin(word), line.length(word));
+      }
+      case 'k' -> key(flags.has('b'));
+      default -> {}
+    }
+  }
+
+  private void key(boolean encoded) {
+    flag('k');
+    if (encoded == flags.has('b')) {
+      out.put(line.memory(), line.begin(1), line.length(1));
+    } else {
+      out.put(flags.shownKey(encoded));
+    }
+    if (encoded) {
+      flag('b');
+    }
+  }
+
+  private Step miss() throws IOException {
+    (flags.has('T') ? statistics.touchMisses : statistics.getMisses).increment();
+    return status(EN, 2, flags.has('q'));
+  }
+
+  /** Answers a status and what is repeated of the request from a word on. */
+  private Step status(byte[] status, int firstWord, boolean hidden) throws IOException {
+    if (!hidden) {
+      out.begin(REPLY);
+      out.put(status);
+      for (int word = firstWord; word < line.count(); word++) {
+        writeRequestFlag(word);
+      }
+      out.crlf();
+      out.end();
+    }
+    return Step.DONE;
+  }
+
+  Step set(int next, boolean waiting) throws IOException {
+    if (line.count() < 3 || !line.isKey(1) || line.count() > MOST_WORDS || !readLength()) {
+      protocol.in.at = next;
+      boolean tooMany = line.count() > MOST_WORDS && line.isKey(1);
+      return protocol.reply(line.count() < 2 ? ERROR : tooMany ? TOO_MANY_FLAGS : BAD_FORMAT);
+    }
+    int length = (int) line.number();
+    var error = flags.read(3);
+    if (error == null && !describeSet()) {
+      error = MetaFlags.INVALID_MODE_OF_SET;
+    }
+    if (error != null) {
+      protocol.value.drop(next, length);
+      return protocol.reply(error);
+    }
+    return switch (protocol.value.receive(next, length, true, waiting)) {
+      case MORE -> Step.MORE;
+      case STORED -> answerSet(protocol.value.outcome(), length);
+      case REFUSED -> protocol.reply(protocol.value.refusal());
+    };
+  }
+
+  private boolean readLength() {
+    return line.readInt(2) && line.number() >= 0 && line.number() <= Integer.MAX_VALUE - 2;
+  }
+
+  private boolean describeSet() {
+    protocol.value.flags = flags.clientFlags;
+    change.clear().flags(flags.clientFlags).expiry(flags.expiry);
+    switch (flags.mode) {
+      case 0, 'S' -> change.mode(Mode.SET);
+      case 'E' -> change.mode(Mode.ADD);
+      case 'A' -> change.mode(Mode.APPEND);
+      case 'P' -> change.mode(Mode.PREPEND);
+      case 'R' -> change.mode(Mode.REPLACE);
+      default -> {
+        return false;
+      }
+    }
+    if (flags.has('C')) {
+      change.ifCas(flags.cas);
+    }
+    if (flags.has('I')) {
+      change.invalidate();
+    }
+    if (flags.has('E')) {
+      change.setCas(flags.newCas);
+    }
+    if (flags.has('b')) {
+      change.binaryKey();
+    }
+    if (flags.has('N') && (flags.mode == 'A' || flags.mode == 'P')) {
+      change.vivify(flags.vivifiedExpiry);
+    }
+    return true;
+  }
+
+  private Step answerSet(Outcome outcome, int length) throws IOException {
+    statistics.sets.increment();
+    boolean stored = outcome == Outcome.STORED;
+    if (outcome == Outcome.TOO_LARGE) {
+      return protocol.reply(ValueReceiver.TOO_LARGE);
+    }
+    if (stored && flags.has('q')) {
+      return Step.DONE;
+    }
+    out.begin(REPLY);
+    out.put(
+        switch (outcome) {
+          case STORED -> HD;
+          case EXISTS -> EX;
+          case NOT_FOUND -> NF;
+          default -> NS;
+        });
+    for (int word = 3; word < line.count(); word++) {
+      switch (line.first(word)) {
+        case 'c' -> flag('c', stored ? item.cas() : 0);
+        case 's' -> flag('s', stored ? item.valueLength() : length);
+        default -> writeRequestFlag(word);
+      }
+    }
+    out.crlf();
+    out.end();
+    return Step.DONE;
+  }
+
+  Step delete() throws IOException {
+    if (!readKeyAndFlags()) {
+      return Step.DONE;
+    }
+    change.clear();
+    if (flags.has('C')) {
+      change.ifCas(flags.cas);
+    }
+    if (flags.has('E')) {
+      change.setCas(flags.newCas);
+    }
+    if (flags.has('I')) {
+      change.invalidate();
+    }
+    if (flags.has('x')) {
+      change.empty();
+    }
+    if (flags.has('T')) {
+      change.expiry(flags.expiry);
+    }
+    return switch (store.delete(protocol.key, change, item)) {
+      case STORED -> {
+        statistics.deleteHits.increment();
+        yield status(HD, 2, flags.has('q'));
+      }
+      case EXISTS -> {
+        statistics.deleteMisses.increment();
+        yield status(EX, 2, false);
+      }
+      case NOT_FOUND -> {
+        statistics.deleteMisses.increment();
+        yield status(NF, 2, false);
+      }
+      default -> protocol.reply(OUT_OF_MEMORY);
+    };
+  }
+
+  /** Answers and is false if something is wrong with the line of a delete or of arithmetic. */
+  private boolean readKeyAndFlags() throws IOException {
+    byte[] error = null;
+    if (line.count() < 2) {
+      error = ERROR;
+    } else if (!line.isKey(1)) {
+      error = BAD_FORMAT;
+    } else if (line.count() > MOST_WORDS) {
+      error = TOO_MANY_FLAGS;
+    } else {
+      var wrong = flags.read(2);
+      if (wrong != null) {
+        error = wrong == MetaFlags.LONG_OPAQUE ? wrong : BAD_FLAG;
+      }
+    }
+    if (error != null) {
+      protocol.reply(error);
+    }
+    return error == null;
+  }
+
+  Step arithmetic() throws IOException {
+    if (!readKeyAndFlags()) {
+      return Step.DONE;
+    }
+    boolean decrements = flags.mode == 'D' || flags.mode == '-';
+    if (!decrements && flags.mode != 0 && flags.mode != 'I' && flags.mode != '+') {
+      return protocol.reply(MetaFlags.INVALID_MODE_OF_ARITHMETIC);
+    }
+    describeArithmetic(decrements);
+    var outcome = store.arithmetic(protocol.key, change, item);
+    statistics.countArithmetic(!decrements, outcome);
+    return switch (outcome) {
+      case STORED -> flags.has('q') && !item.isNew() ? Step.DONE : answerNumber();
+      case NOT_FOUND -> status(NF, 2, false);
+      case EXISTS -> status(EX, 2, false);
+      case NOT_NUMERIC -> protocol.reply(NOT_NUMERIC);
+      default -> protocol.reply(OUT_OF_MEMORY);
+    };
+  }
+
+  private void describeArithmetic(boolean decrements) {
+    change.clear();
+    if (decrements) {
+      change.decrement(flags.delta);
+    } else {
+      change.increment(flags.delta);
+    }
+    if (flags.has('C')) {
+      change.ifCas(flags.cas);
+    }
+    if (flags.has('E')) {
+      change.setCas(flags.newCas);
+    }
+    if (flags.has('T')) {
+      change.expiry(flags.expiry);
+    }
+    if (flags.has('b')) {
+      change.binaryKey();
+    }
+    if (flags.has('N')) {
+      boolean overridden = flags.has('T') && wordOf('T') > wordOf('N');
+      change.initial(flags.initial).vivify(overridden ? flags.expiry : flags.vivifiedExpiry);
+    }
+  }
+
+  private Step answerNumber() throws IOException {
+    out.begin(REPLY);
+    if (flags.has('v')) {
+      out.put(VA);
+      out.number(Output.digits(item.number()));
+    } else {
+      out.put(HD);
+    }
+    boolean touched = false;
+    for (int word = 2; word < line.count(); word++) {
+      switch (line.first(word)) {
+        case 'T', 'N' -> touched = true;
+        case 't' -> time(touched ? item.expiry() : item.previousExpiry());
+        case 'c' -> flag('c', item.cas());
+        default -> writeRequestFlag(word);
+      }
+    }
+    out.crlf();
+    if (flags.has('v')) {
+      out.number(item.number());
+      out.crlf();
+    }
+    out.end();
+    return Step.DONE;
+  }
+
+  /** Answers what is known of an item, for people. */
+  Step debug() throws IOException {
+    if (line.count() < 2 || !line.isKey(1)) {
+      return protocol.reply(BAD_FORMAT);
+    }
+    line.key(1, protocol.key);
+    if (line.count() > 2 && line.is(2, "b") && !flags.decodeKey()) {
+      return protocol.reply(BAD_FORMAT);
+    }
+    if (store.peek(protocol.key, item) != Outcome.FOUND) {
+      return protocol.reply(EN);
+    }
+    item.release();
+    statistics.metas.increment();
+    int now = protocol.server.clock.second();
+    out.begin(REPLY);
+    out.put("ME ");
+    out.put(line.memory(), line.begin(1), line.length(1));
+    out.put(
+        " exp=%d la=%d cas=%s fetch=%s cls=1 size=%d"
+            .formatted(
+                item.expiry() == 0 ? -1 : item.expiry() - now,
+                now - item.lastAccess(),
+                Long.toUnsignedString(item.cas()),
+                item.isFetched() ? "yes" : "no",
+                item.size()));
+    out.crlf();
+    out.end();
+    return Step.DONE;
+  }
+}

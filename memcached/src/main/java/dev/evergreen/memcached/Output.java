@@ -1,0 +1,153 @@
+package dev.evergreen.memcached;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.memcached.store.Item;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Writes replies straight into the connection's output. {@link #begin} makes room for a reply and
+ * {@link #end} makes what was written since part of the output; without it, it never happened.
+ */
+final class Output {
+  private static final byte[] CRLF = {'\r', '\n'};
+
+  private final Connection connection;
+  private final Statistics statistics;
+  private @Nullable ByteBuffer buffer;
+  private MemorySegment memory = MemorySegment.NULL;
+  private int at;
+
+  Output(Connection connection, Statistics statistics) {
+    this.connection = connection;
+    this.statistics = statistics;
+  }
+
+  /** Makes room; may send what was written before, and wait until the peer takes it. */
+  // Which buffer it is matters, not what is in it.
+  @SuppressWarnings("ReferenceEquality")
+  void begin(int bytes) throws IOException {
+    var into = connection.reserve(bytes);
+    if (into != buffer) {
+      // A buffer that is new to us is empty, so the segment begins with it.
+      buffer = into;
+      memory = MemorySegment.ofBuffer(into);
+    }
+    at = into.position();
+  }
+
+  void end() {
+    var into = buffer;
+    if (into != null) {
+      statistics.written.add(at - into.position());
+      into.position(at);
+    }
+  }
+
+  /** Forgets the buffer, which belongs to others while the connection waits. */
+  void detach() {
+    buffer = null;
+    memory = MemorySegment.NULL;
+  }
+
+  void put(int c) {
+    memory.set(JAVA_BYTE, at++, (byte) c);
+  }
+
+  void put(byte[] text) {
+    MemorySegment.copy(text, 0, memory, JAVA_BYTE, at, text.length);
+    at += text.length;
+  }
+
+  void put(String text) {
+    put(text.getBytes(ISO_8859_1));
+  }
+
+  void put(MemorySegment from, long offset, int bytes) {
+    MemorySegment.copy(from, offset, memory, at, bytes);
+    at += bytes;
+  }
+
+  void crlf() {
+    put('\r');
+    put('\n');
+  }
+
+  /** The decimal digits of a number without sign. */
+  void number(long number) {
+    at += digits(number);
+    long rest = number;
+    int i = at;
+    if (rest < 0) {
+      memory.set(JAVA_BYTE, --i, (byte) ('0' + Long.remainderUnsigned(rest, 10)));
+      rest = Long.divideUnsigned(rest, 10);
+    }
+    do {
+      memory.set(JAVA_BYTE, --i, (byte) ('0' + rest % 10));
+      rest /= 10;
+    } while (rest != 0);
+  }
+
+  static int digits(long number) {
+    int digits = 1;
+    for (long rest = Long.divideUnsigned(number, 10); rest != 0; rest /= 10) {
+      digits++;
+    }
+    return digits;
+  }
+
+  /** Writes a whole reply. */
+  void line(byte[] text) throws IOException {
+    begin(text.length + CRLF.length);
+    put(text);
+    put(CRLF);
+    end();
+  }
+
+  void line(String text) throws IOException {
+    line(text.getBytes(ISO_8859_1));
+  }
+
+  /**
+   * Ends the reply with the item's value and the end of its line. A held value leaves in pieces, as
+   * the peer takes them; for another one there must be room.
+   *
+   * @return false if the value changed meanwhile: nothing was written, and the request must be
+   *     repeated
+   */
+  boolean valueOf(Item item) throws IOException {
+    if (item.isHeld()) {
+      end();
+      heldValue(item);
+      return true;
+    }
+    if (!item.copyValue(memory, at)) {
+      return false;
+    }
+    at += item.valueLength();
+    crlf();
+    end();
+    return true;
+  }
+
+  private void heldValue(Item item) throws IOException {
+    for (int done = 0; done < item.valueLength(); ) {
+      begin(1);
+      int piece = Math.min(item.valueLength() - done, Buffers.SIZE - at);
+      item.copyPart(done, memory, at, piece);
+      at += piece;
+      end();
+      done += piece;
+    }
+    item.release();
+    begin(2);
+    crlf();
+    end();
+  }
+}

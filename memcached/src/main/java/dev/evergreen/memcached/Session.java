@@ -1,0 +1,83 @@
+package dev.evergreen.memcached;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+
+/**
+ * One client's connection. All that came is answered before the replies leave together; while it
+ * waits for more it keeps no buffer, only what is left of an incomplete command.
+ */
+final class Session {
+  final MemcachedServer server;
+  final Connection connection;
+  final Input input;
+  final Output output;
+  private final TextProtocol protocol;
+
+  Session(MemcachedServer server, Connection connection) {
+    this.server = server;
+    this.connection = connection;
+    input = new Input(connection);
+    output = new Output(connection, server.statistics);
+    protocol = new TextProtocol(this);
+  }
+
+  /** Serves the client until it or the protocol ends. */
+  void serve() throws IOException {
+    var idle = server.settings.idleTimeout;
+    connection.writeTimeout(server.settings.writeTimeout);
+    if (idle.compareTo(Duration.ZERO) > 0) {
+      connection.readTimeout(idle);
+    }
+    server.sessions.add(this);
+    try {
+      boolean going = true;
+      while (going) {
+        await();
+        going = answerAll();
+      }
+    } catch (SocketTimeoutException e) {
+      server.statistics.idleKicks.increment();
+      throw e;
+    } finally {
+      server.sessions.remove(this);
+      protocol.close();
+    }
+  }
+
+  /** Waits for input; if some was left because it was others' turn, only until it is ours again. */
+  private void await() throws IOException {
+    if (protocol.isTurnOver()) {
+      server.statistics.yields.increment();
+      connection.flush();
+      Fibers.letOthersRun();
+    } else {
+      connection.awaitInput();
+    }
+  }
+
+  /** Answers what is there; false if the connection is to be closed. */
+  private boolean answerAll() throws IOException {
+    input.open();
+    try {
+      int n;
+      do {
+        n = input.fill();
+        if (n > 0) {
+          server.statistics.read.add(n);
+        }
+        if (!protocol.answer(n <= 0)) {
+          return false;
+        }
+      } while (n > 0 && !protocol.isTurnOver());
+      return n >= 0 || protocol.isTurnOver();
+    } finally {
+      protocol.rest();
+      output.detach();
+      input.close();
+    }
+  }
+}

@@ -1,0 +1,491 @@
+package dev.evergreen.memcached;
+
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import dev.evergreen.memcached.store.Change;
+import dev.evergreen.memcached.store.Fetch;
+import dev.evergreen.memcached.store.Item;
+import dev.evergreen.memcached.store.Key;
+import dev.evergreen.memcached.store.Mode;
+import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.memcached.store.Store;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * memcached's text protocol: the classic commands here, the meta commands in {@link MetaCommands},
+ * the rest in {@link AdminCommands}. Its replies are those of memcached 1.6.18, to the byte, and
+ * those of newer ones for what is newer.
+ */
+final class TextProtocol {
+  /** A line that is longer and has no end is no command, unless it is a get of many keys. */
+  static final int LONGEST_LINE = 2048;
+
+  private static final int LONGEST_NUMBER = 20;
+
+  /** The most that a reply with a key and some numbers takes, without a value. */
+  static final int REPLY = 64 + 2 * Key.MAX_LENGTH + 6 * (LONGEST_NUMBER + 2);
+
+  static final byte[] BAD_FORMAT = bytes("CLIENT_ERROR bad command line format");
+  static final byte[] OK = bytes("OK");
+  static final byte[] ERROR = bytes("ERROR");
+  static final byte[] NOT_NUMERIC =
+      bytes("CLIENT_ERROR cannot increment or decrement non-numeric value");
+  static final byte[] BUSY = bytes("SERVER_ERROR out of memory writing get response");
+  private static final byte[] BAD_DELETE =
+      bytes("CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]");
+  private static final byte[] BAD_EXPTIME = bytes("CLIENT_ERROR invalid exptime argument");
+  private static final byte[] BAD_DELTA = bytes("CLIENT_ERROR invalid numeric delta argument");
+  private static final byte[] OUT_OF_MEMORY = bytes("SERVER_ERROR out of memory");
+  private static final byte[] STORED = bytes("STORED");
+  private static final byte[] NOT_STORED = bytes("NOT_STORED");
+  private static final byte[] EXISTS = bytes("EXISTS");
+  private static final byte[] NOT_FOUND = bytes("NOT_FOUND");
+  private static final byte[] DELETED = bytes("DELETED");
+  private static final byte[] TOUCHED = bytes("TOUCHED");
+  private static final byte[] END = bytes("END");
+  private static final byte[] VALUE = bytes("VALUE ");
+
+  private static final long GET = Line.packed("get");
+  private static final long SET = Line.packed("set");
+  private static final long MG = Line.packed("mg");
+  private static final long MS = Line.packed("ms");
+  private static final long NOREPLY = Line.packed("noreply");
+  private static final long ZERO = Line.packed("0");
+
+  private static final MemorySegment NO_KEY = MemorySegment.ofArray(new byte[1]);
+
+  final MemcachedServer server;
+  final Store store;
+  final Statistics statistics;
+  final Input in;
+  final Output out;
+  final Line line = new Line();
+  final Key key = new Key();
+  final Item item = new Item();
+  final Change change = new Change();
+  final Fetch fetch = new Fetch();
+  final ValueReceiver value;
+  private final MetaCommands meta;
+  private final AdminCommands admin;
+
+  /** Whether a line of keys is being answered whose end has not come. */
+  private boolean inKeys;
+
+  private boolean keysWithCas;
+  private boolean noreply;
+  private boolean turnOver;
+
+  TextProtocol(Session session) {
+    server = session.server;
+    store = server.store;
+    statistics = server.statistics;
+    in = session.input;
+    out = session.output;
+    value = new ValueReceiver(this);
+    meta = new MetaCommands(this);
+    admin = new AdminCommands(this, session);
+  }
+
+  static byte[] bytes(String text) {
+    return text.getBytes(US_ASCII);
+  }
+
+  /** What became of a command. */
+  enum Step {
+    /** It was answered. */
+    DONE,
+    /** It is not complete. */
+    MORE,
+    /** The connection is to be closed. */
+    CLOSE
+  }
+
+  /** Whether complete commands may be left, as it is others' turn. */
+  boolean isTurnOver() {
+    return turnOver;
+  }
+
+  /** Forgets all that points into buffers on loan. */
+  void rest() {
+    line.clear();
+    key.set(NO_KEY, 0, 1);
+  }
+
+  /** Lets go of what the store holds for this connection. */
+  void close() {
+    item.release();
+    value.close();
+  }
+
+  /**
+   * Answers the commands that are there.
+   *
+   * @param waiting whether nothing more is there, so that what is incomplete must be kept small
+   * @return false if the connection is to be closed
+   */
+  boolean answer(boolean waiting) throws IOException {
+    turnOver = false;
+    var step = Step.DONE;
+    for (int i = 0; step == Step.DONE && value.swallow() && in.available() > 0; i++) {
+      if (i == server.settings.requestsPerTurn) {
+        turnOver = true;
+        return true;
+      }
+      int newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
+      step = newline < in.end ? command(newline, waiting) : unfinished(waiting);
+    }
+    return step != Step.CLOSE;
+  }
+
+  private Step command(int newline, boolean waiting) throws IOException {
+    int next = newline + 1;
+    boolean trims = newline - in.at > 1 && in.byteAt(newline - 1) == '\r';
+    line.split(in.memory, in.at, trims ? newline - 1 : newline);
+    noreply = false;
+    if (inKeys) {
+      inKeys = false;
+      in.at = next;
+      return keys(0, keysWithCas, false) ? end() : Step.DONE;
+    }
+    if (line.count() == 0) {
+      in.at = next;
+      return reply(ERROR);
+    }
+    long word = line.packed(0);
+    if (word == GET) {
+      return get(next, false, false);
+    } else if (word == SET) {
+      return store(next, Mode.SET, false, waiting);
+    } else if (word == MG) {
+      in.at = next;
+      return meta.get();
+    } else if (word == MS) {
+      return meta.set(next, waiting);
+    }
+    return rareCommand(next, waiting);
+  }
+
+  private Step rareCommand(int next, boolean waiting) throws IOException {
+    var name = line.length(0) > 20 ? "" : line.text(0);
+    return switch (name) {
+      case "gets" -> get(next, true, false);
+      case "gat" -> get(next, false, true);
+      case "gats" -> get(next, true, true);
+      case "bget" -> get(next, false, false);
+      case "add" -> store(next, Mode.ADD, false, waiting);
+      case "replace" -> store(next, Mode.REPLACE, false, waiting);
+      case "append" -> store(next, Mode.APPEND, false, waiting);
+      case "prepend" -> store(next, Mode.PREPEND, false, waiting);
+      case "cas" -> store(next, Mode.SET, true, waiting);
+      default -> {
+        in.at = next;
+        yield commandOfOneLine(name);
+      }
+    };
+  }
+
+  private Step commandOfOneLine(String name) throws IOException {
+    return switch (name) {
+      case "md" -> meta.delete();
+      case "ma" -> meta.arithmetic();
+      case "mn" -> reply(MetaCommands.MN);
+      case "me" -> meta.debug();
+      case "delete" -> delete();
+      case "incr" -> arithmetic(true);
+      case "decr" -> arithmetic(false);
+      case "touch" -> touch();
+      case "flush_all" -> flushAll();
+      case "quit" -> Step.CLOSE;
+      default -> admin.answer(name);
+    };
+  }
+
+  /** A line without an end: it may go on, or be a get of very many keys, or be no command. */
+  private Step unfinished(boolean waiting) throws IOException {
+    if (!inKeys && in.available() <= LONGEST_LINE) {
+      return Step.MORE;
+    }
+    if (!inKeys && !beginsKeys()) {
+      return Step.CLOSE;
+    }
+    return waiting ? someKeys() : Step.MORE;
+  }
+
+  private boolean beginsKeys() {
+    line.split(in.memory, in.at, in.end);
+    boolean get = line.count() > 1 && line.packed(0) == GET;
+    return get || (line.count() > 1 && line.is(0, "gets"));
+  }
+
+  /** Answers the keys that are complete, so that the line need not be kept. */
+  private Step someKeys() throws IOException {
+    int last = in.end;
+    while (last > in.at && in.byteAt(last - 1) != ' ') {
+      last--;
+    }
+    if (in.end - last > Key.MAX_LENGTH) {
+      return Step.CLOSE;
+    }
+    line.split(in.memory, in.at, last);
+    if (!inKeys) {
+      inKeys = true;
+      keysWithCas = !(line.packed(0) == GET);
+      in.at = last;
+      return keys(1, keysWithCas, false) ? Step.MORE : Step.CLOSE;
+    }
+    in.at = last;
+    return keys(0, keysWithCas, false) ? Step.MORE : Step.CLOSE;
+  }
+
+  private Step get(int next, boolean cas, boolean touches) throws IOException {
+    boolean mayBeLong = next - in.at > Key.MAX_LENGTH;
+    in.at = next;
+    if (line.count() < 2) {
+      return reply(ERROR);
+    }
+    if (touches && !line.readInt(1)) {
+      return reply(BAD_EXPTIME);
+    }
+    if (mayBeLong && line.hasWordBeyond(Key.MAX_LENGTH)) {
+      return reply(BAD_FORMAT);
+    }
+    fetch.clear();
+    if (touches) {
+      fetch.touch(expiry());
+    }
+    return keys(touches ? 2 : 1, cas, touches) ? end() : Step.DONE;
+  }
+
+  private Step end() throws IOException {
+    out.line(END);
+    return Step.DONE;
+  }
+
+  /** Answers the keys of the line from a word on; false if an error ended that. */
+  private boolean keys(int firstWord, boolean cas, boolean touches) throws IOException {
+    int word = firstWord;
+    do {
+      for (; word < line.count(); word++) {
+        if (!line.isKey(word)) {
+          out.line(BAD_FORMAT);
+          return false;
+        }
+        var outcome = value(word, cas, touches);
+        if (outcome == Outcome.BUSY) {
+          out.line(BUSY);
+          return false;
+        }
+        boolean hit = outcome == Outcome.FOUND;
+        if (touches) {
+          (hit ? statistics.touchHits : statistics.touchMisses).increment();
+        }
+        (hit ? statistics.getHits : statistics.getMisses).increment();
+      }
+      word = 0;
+    } while (line.next());
+    return true;
+  }
+
+  private Outcome value(int word, boolean cas, boolean touches) throws IOException {
+    line.key(word, key);
+    do {
+      var outcome = touches ? store.fetch(key, fetch, item) : store.get(key, item);
+      if (outcome != Outcome.FOUND) {
+        return outcome;
+      }
+      out.begin(REPLY + (item.isHeld() ? 0 : item.valueLength()));
+      out.put(VALUE);
+      out.put(line.memory(), line.begin(word), line.length(word));
+      out.put(' ');
+      out.number(item.flags() & 0xffffffffL);
+      out.put(' ');
+      out.number(item.valueLength());
+      if (cas) {
+        out.put(' ');
+        out.number(item.cas());
+      }
+      out.crlf();
+    } while (!out.valueOf(item));
+    return Outcome.FOUND;
+  }
+
+  private Step store(int next, Mode mode, boolean cas, boolean waiting) throws IOException {
+    int words = cas ? 6 : 5;
+    if (line.count() != words && line.count() != words + 1) {
+      in.at = next;
+      return reply(ERROR);
+    }
+    noteNoreply();
+    change.clear().mode(mode);
+    if (!readChange(cas)) {
+      in.at = next;
+      return reply(BAD_FORMAT);
+    }
+    int length = (int) line.number();
+    if (cas) {
+      line.readLong(5);
+      change.ifCas(line.number());
+    }
+    line.key(1, key);
+    return switch (value.receive(next, length, mode == Mode.SET && !cas, waiting)) {
+      case MORE -> Step.MORE;
+      case STORED -> {
+        countCas(cas, value.outcome());
+        yield reply(text(value.outcome()));
+      }
+      case REFUSED -> reply(value.refusal());
+    };
+  }
+
+  /** Reads client flags, expiry and length; the length is the number that was read last. */
+  private boolean readChange(boolean cas) {
+    if (!line.isKey(1) || !line.readLong(2)) {
+      return false;
+    }
+    int flags = (int) line.number();
+    if (!line.readInt(3)) {
+      return false;
+    }
+    value.flags = flags;
+    change.flags(flags).expiry(expiry());
+    return (!cas || line.readLong(5))
+        && line.readInt(4)
+        && line.number() >= 0
+        && line.number() <= Integer.MAX_VALUE - 2;
+  }
+
+  private void countCas(boolean cas, Outcome outcome) {
+    statistics.sets.increment();
+    if (cas) {
+      switch (outcome) {
+        case STORED -> statistics.casHits.increment();
+        case EXISTS -> statistics.casBadValues.increment();
+        default -> statistics.casMisses.increment();
+      }
+    }
+  }
+
+  private static byte[] text(Outcome outcome) {
+    return switch (outcome) {
+      case STORED -> STORED;
+      case EXISTS -> EXISTS;
+      case NOT_FOUND -> NOT_FOUND;
+      case NOT_STORED -> NOT_STORED;
+      case TOO_LARGE -> ValueReceiver.TOO_LARGE;
+      default -> ValueReceiver.OUT_OF_MEMORY;
+    };
+  }
+
+  private Step delete() throws IOException {
+    int words = line.count();
+    if (words < 2 || words > 4) {
+      return reply(ERROR);
+    }
+    if (words > 2) {
+      noteNoreply();
+      boolean zero = line.packed(2) == ZERO;
+      if (!(words == 3 ? zero || noreply : zero && noreply)) {
+        return reply(BAD_DELETE);
+      }
+    }
+    if (!line.isKey(1)) {
+      return reply(BAD_FORMAT);
+    }
+    boolean deleted = store.delete(line.key(1, key), change.clear(), item) == Outcome.STORED;
+    (deleted ? statistics.deleteHits : statistics.deleteMisses).increment();
+    return reply(deleted ? DELETED : NOT_FOUND);
+  }
+
+  private Step arithmetic(boolean increments) throws IOException {
+    if (line.count() != 3 && line.count() != 4) {
+      return reply(ERROR);
+    }
+    noteNoreply();
+    if (!line.isKey(1)) {
+      return reply(BAD_FORMAT);
+    }
+    if (!line.readLong(2)) {
+      return reply(BAD_DELTA);
+    }
+    change.clear();
+    if (increments) {
+      change.increment(line.number());
+    } else {
+      change.decrement(line.number());
+    }
+    var outcome = store.arithmetic(line.key(1, key), change, item);
+    statistics.countArithmetic(increments, outcome);
+    return switch (outcome) {
+      case STORED -> number(item.number());
+      case NOT_FOUND -> reply(NOT_FOUND);
+      case NOT_NUMERIC -> reply(NOT_NUMERIC);
+      default -> reply(OUT_OF_MEMORY);
+    };
+  }
+
+  private Step number(long number) throws IOException {
+    if (!noreply) {
+      out.begin(REPLY);
+      out.number(number);
+      out.crlf();
+      out.end();
+    }
+    return Step.DONE;
+  }
+
+  private Step touch() throws IOException {
+    if (line.count() != 3 && line.count() != 4) {
+      return reply(ERROR);
+    }
+    noteNoreply();
+    if (!line.isKey(1)) {
+      return reply(BAD_FORMAT);
+    }
+    if (!line.readInt(2)) {
+      return reply(BAD_EXPTIME);
+    }
+    fetch.clear().touch(expiry()).withoutValue();
+    boolean touched = store.fetch(line.key(1, key), fetch, item) == Outcome.FOUND;
+    (touched ? statistics.touchHits : statistics.touchMisses).increment();
+    return reply(touched ? TOUCHED : NOT_FOUND);
+  }
+
+  private Step flushAll() throws IOException {
+    int words = line.count();
+    if (words > 3) {
+      return reply(ERROR);
+    }
+    noteNoreply();
+    statistics.flushes.increment();
+    if (!server.settings.flushes) {
+      return reply(bytes("CLIENT_ERROR flush_all not allowed"));
+    }
+    int delay = 0;
+    if (words != (noreply ? 2 : 1)) {
+      if (!line.readInt(1)) {
+        return reply(BAD_EXPTIME);
+      }
+      delay = (int) line.number();
+    }
+    store.flush(delay > 0 ? server.clock.expiry(delay) : server.clock.second());
+    return reply(OK);
+  }
+
+  /** The second for the exptime that was read last. */
+  int expiry() {
+    return server.clock.expiry((int) line.number());
+  }
+
+  void noteNoreply() {
+    noreply = line.packed(line.count() - 1) == NOREPLY;
+  }
+
+  /** Answers, unless the client said that it wants no answer. */
+  Step reply(byte[] text) throws IOException {
+    if (!noreply) {
+      out.line(text);
+    }
+    return Step.DONE;
+  }
+}

@@ -1,0 +1,39 @@
+package dev.evergreen.memcached;
+
+import dev.evergreen.fibers.Fibers.Mode;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.List;
+
+/** A server at a free port, for one test. */
+record TestServer(MemcachedServer server) implements AutoCloseable {
+
+  static MemcachedSettings settings(Mode mode) {
+    return new MemcachedSettings()
+        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .processors(2)
+        .mode(mode);
+  }
+
+  static TestServer start(MemcachedSettings settings) throws IOException {
+    return new TestServer(MemcachedServer.start(settings));
+  }
+
+  static TestServer start(Mode mode) throws IOException {
+    return start(settings(mode));
+  }
+
+  int port() {
+    return ((InetSocketAddress) server.addresses().getFirst()).getPort();
+  }
+
+  Client connect() throws IOException {
+    return new Client(port());
+  }
+
+  @Override
+  public void close() {
+    server.close();
+  }
+}

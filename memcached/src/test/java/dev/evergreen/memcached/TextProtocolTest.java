@@ -1,0 +1,108 @@
+package dev.evergreen.memcached;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Fibers.Mode;
+import java.io.IOException;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What the protocol answers, and how it is cut into pieces. */
+@Timeout(120)
+class TextProtocolTest {
+
+  /** Sends the lines of a dialogue that begin with {@code >} and expects the others, in one go. */
+  static void dialogue(Client client, String text) throws IOException {
+    var request = new StringBuilder();
+    var expected = new StringBuilder();
+    for (var line : text.split("\n")) {
+      if (line.startsWith("> ")) {
+        request.append(line.substring(2)).append("\r\n");
+      } else {
+        expected.append(line).append("\r\n");
+      }
+    }
+    assertEquals(expected.toString(), client.exchange(request.toString()));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aMissingKeyIsFoundAfterItWasSet(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      dialogue(
+          client,
+          """
+          > get a
+          END
+          > set a 5 0 3
+          > abc
+          STORED
+          > gets a b a
+          VALUE a 5 3 1
+          abc
+          VALUE a 5 3 1
+          abc
+          END""");
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void commandsMayBeCutAnywhere(Mode mode) throws IOException {
+    var commands =
+        "set a 0 0 3\r\nabc\r\nget a b\r\nset b 7 0 2 noreply\r\nxy\r\nget b a\r\nincr n 1\r\n";
+    var replies =
+        "STORED\r\nVALUE a 0 3\r\nabc\r\nEND\r\n"
+            + "VALUE b 7 2\r\nxy\r\nVALUE a 0 3\r\nabc\r\nEND\r\nNOT_FOUND\r\n";
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      for (int i = 1; i < commands.length(); i++) {
+        client.send("flush_all noreply\r\n");
+        client.send(commands.substring(0, i));
+        assertEquals(replies, client.exchange(commands.substring(i)), "cut at " + i);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void largeValuesAreReceivedAndSentWhole(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      for (int length = 1 << 10; length <= 1_000_000; length = length * 3 + 1) {
+        var value = "0123456789abcdef".repeat(length / 16 + 1).substring(0, length);
+        var set = "set k 0 0 " + length + "\r\n" + value + "\r\n";
+        assertEquals("STORED\r\n", client.exchange(set));
+        var get = "VALUE k 0 " + length + "\r\n" + value + "\r\nEND\r\n";
+        assertEquals(get + get, client.exchange("get k\r\nget k\r\n"));
+        assertEquals(
+            "HD\r\nVA " + length + "\r\n" + value + "\r\n",
+            client.exchange("ms k " + length + "\r\n" + value + "\r\nmg k v\r\n"));
+      }
+      assertEquals(0, server.server().store.stats().heldBytes());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aLineOfVeryManyKeysIsAnswered(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      var keys = new StringBuilder("gets");
+      var replies = new StringBuilder();
+      for (int i = 0; i < 30_000; i++) {
+        keys.append(" key").append(i);
+        if (i % 3 == 0) {
+          client.send("set key" + i + " 1 0 2 noreply\r\nxy\r\n");
+          replies.append("VALUE key" + i + " 1 2 ").append(1 + i / 3).append("\r\nxy\r\n");
+        }
+      }
+      assertTrue(keys.length() > 256 << 10);
+      assertEquals("", client.exchange(""));
+      assertEquals(replies + "END\r\n", client.exchange(keys + "\r\n"));
+    }
+  }
+}
