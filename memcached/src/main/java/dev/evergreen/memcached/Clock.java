@@ -36,13 +36,13 @@ final class Clock {
    * The second for an exptime of the protocol: 0 is never, a negative one is past, one of up to 30
    * days counts from now, and a larger one is a time since 1970.
    */
-  int expiry(int exptime) {
+  int expiry(long exptime) {
     if (exptime == 0) {
       return 0;
     }
     if (exptime > 0 && exptime <= THIRTY_DAYS) {
-      return second + exptime;
+      return second + (int) exptime;
     }
-    return (int) Math.max(1, exptime - zero);
+    return (int) Math.clamp(exptime - zero, 1, Integer.MAX_VALUE);
   }
 }

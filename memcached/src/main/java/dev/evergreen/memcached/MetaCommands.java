@@ -87,7 +87,7 @@ final class MetaCommands {
       }
       writeFlagsOfItem();
       out.crlf();
-    } while (sendsValue && !out.valueOf(item));
+    } while (sendsValue && !out.valueOf(item, Output.CRLF));
     if (!sendsValue) {
       out.end();
       item.release();

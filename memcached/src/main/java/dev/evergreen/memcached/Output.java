@@ -8,7 +8,9 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.memcached.store.Item;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,7 +18,12 @@ import org.jspecify.annotations.Nullable;
  * {@link #end} makes what was written since part of the output; without it, it never happened.
  */
 final class Output {
-  private static final byte[] CRLF = {'\r', '\n'};
+  static final byte[] CRLF = {'\r', '\n'};
+
+  private static final ValueLayout.OfInt INT =
+      ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+  private static final ValueLayout.OfLong LONG =
+      ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
   private final Connection connection;
   private final Statistics statistics;
@@ -74,6 +81,21 @@ final class Output {
     at += bytes;
   }
 
+  void putShort(int number) {
+    put(number >> 8);
+    put(number);
+  }
+
+  void putInt(int number) {
+    memory.set(INT, at, number);
+    at += Integer.BYTES;
+  }
+
+  void putLong(long number) {
+    memory.set(LONG, at, number);
+    at += Long.BYTES;
+  }
+
   void crlf() {
     put('\r');
     put('\n');
@@ -115,28 +137,28 @@ final class Output {
   }
 
   /**
-   * Ends the reply with the item's value and the end of its line. A held value leaves in pieces, as
-   * the peer takes them; for another one there must be room.
+   * Ends the reply with the item's value and what comes behind it. A held value leaves in pieces,
+   * as the peer takes them; for another one there must be room.
    *
    * @return false if the value changed meanwhile: nothing was written, and the request must be
    *     repeated
    */
-  boolean valueOf(Item item) throws IOException {
+  boolean valueOf(Item item, byte[] behind) throws IOException {
     if (item.isHeld()) {
       end();
-      heldValue(item);
+      heldValue(item, behind);
       return true;
     }
     if (!item.copyValue(memory, at)) {
       return false;
     }
     at += item.valueLength();
-    crlf();
+    put(behind);
     end();
     return true;
   }
 
-  private void heldValue(Item item) throws IOException {
+  private void heldValue(Item item, byte[] behind) throws IOException {
     for (int done = 0; done < item.valueLength(); ) {
       begin(1);
       int piece = Math.min(item.valueLength() - done, Buffers.SIZE - at);
@@ -146,8 +168,8 @@ final class Output {
       done += piece;
     }
     item.release();
-    begin(2);
-    crlf();
+    begin(behind.length);
+    put(behind);
     end();
   }
 }

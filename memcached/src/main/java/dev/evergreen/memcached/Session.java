@@ -5,6 +5,7 @@ import dev.evergreen.fibers.Fibers;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One client's connection. All that came is answered before the replies leave together; while it
@@ -15,14 +16,15 @@ final class Session {
   final Connection connection;
   final Input input;
   final Output output;
-  private final TextProtocol protocol;
+
+  /** Null before the first byte, which tells it. */
+  private @Nullable Protocol protocol;
 
   Session(MemcachedServer server, Connection connection) {
     this.server = server;
     this.connection = connection;
     input = new Input(connection);
     output = new Output(connection, server.statistics);
-    protocol = new TextProtocol(this);
   }
 
   /** Serves the client until it or the protocol ends. */
@@ -44,13 +46,15 @@ final class Session {
       throw e;
     } finally {
       server.sessions.remove(this);
-      protocol.close();
+      if (protocol != null) {
+        protocol.close();
+      }
     }
   }
 
   /** Waits for input; if some was left because it was others' turn, only until it is ours again. */
   private void await() throws IOException {
-    if (protocol.isTurnOver()) {
+    if (protocol != null && protocol.isTurnOver()) {
       server.statistics.yields.increment();
       connection.flush();
       Fibers.letOthersRun();
@@ -64,20 +68,38 @@ final class Session {
     input.open();
     try {
       int n;
+      boolean turnOver;
       do {
         n = input.fill();
         if (n > 0) {
           server.statistics.read.add(n);
         }
-        if (!protocol.answer(n <= 0)) {
+        if (input.available() == 0) {
+          return n >= 0;
+        }
+        var spoken = protocol();
+        if (!spoken.answer(n <= 0)) {
           return false;
         }
-      } while (n > 0 && !protocol.isTurnOver());
-      return n >= 0 || protocol.isTurnOver();
+        turnOver = spoken.isTurnOver();
+      } while (n > 0 && !turnOver);
+      return n >= 0 || turnOver;
     } finally {
-      protocol.rest();
+      if (protocol != null) {
+        protocol.rest();
+      }
       output.detach();
       input.close();
     }
+  }
+
+  private Protocol protocol() {
+    var spoken = protocol;
+    if (spoken == null) {
+      boolean binary = input.byteAt(input.at) == BinaryProtocol.REQUEST;
+      spoken = binary ? new BinaryProtocol(this) : new TextProtocol(this);
+      protocol = spoken;
+    }
+    return spoken;
   }
 }

@@ -34,6 +34,14 @@ final class Statistics {
   final LongAdder read = new LongAdder();
   final LongAdder written = new LongAdder();
 
+  void countCas(Outcome outcome) {
+    switch (outcome) {
+      case STORED -> casHits.increment();
+      case EXISTS -> casBadValues.increment();
+      default -> casMisses.increment();
+    }
+  }
+
   void countArithmetic(boolean increments, Outcome outcome) {
     if (outcome == Outcome.STORED) {
       (increments ? incrementHits : decrementHits).increment();

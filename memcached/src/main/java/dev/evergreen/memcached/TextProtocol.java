@@ -17,7 +17,7 @@ import java.lang.foreign.MemorySegment;
  * the rest in {@link AdminCommands}. Its replies are those of memcached 1.6.18, to the byte, and
  * those of newer ones for what is newer.
  */
-final class TextProtocol {
+final class TextProtocol implements Protocol {
   /** A line that is longer and has no end is no command, unless it is a get of many keys. */
   static final int LONGEST_LINE = 2048;
 
@@ -101,30 +101,25 @@ final class TextProtocol {
     CLOSE
   }
 
-  /** Whether complete commands may be left, as it is others' turn. */
-  boolean isTurnOver() {
+  @Override
+  public boolean isTurnOver() {
     return turnOver;
   }
 
-  /** Forgets all that points into buffers on loan. */
-  void rest() {
+  @Override
+  public void rest() {
     line.clear();
     key.set(NO_KEY, 0, 1);
   }
 
-  /** Lets go of what the store holds for this connection. */
-  void close() {
+  @Override
+  public void close() {
     item.release();
     value.close();
   }
 
-  /**
-   * Answers the commands that are there.
-   *
-   * @param waiting whether nothing more is there, so that what is incomplete must be kept small
-   * @return false if the connection is to be closed
-   */
-  boolean answer(boolean waiting) throws IOException {
+  @Override
+  public boolean answer(boolean waiting) throws IOException {
     turnOver = false;
     var step = Step.DONE;
     for (int i = 0; step == Step.DONE && value.swallow() && in.available() > 0; i++) {
@@ -306,7 +301,7 @@ final class TextProtocol {
         out.number(item.cas());
       }
       out.crlf();
-    } while (!out.valueOf(item));
+    } while (!out.valueOf(item, Output.CRLF));
     return Outcome.FOUND;
   }
 
@@ -358,11 +353,7 @@ final class TextProtocol {
   private void countCas(boolean cas, Outcome outcome) {
     statistics.sets.increment();
     if (cas) {
-      switch (outcome) {
-        case STORED -> statistics.casHits.increment();
-        case EXISTS -> statistics.casBadValues.increment();
-        default -> statistics.casMisses.increment();
-      }
+      statistics.countCas(outcome);
     }
   }
 

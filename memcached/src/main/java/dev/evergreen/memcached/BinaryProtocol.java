@@ -1,0 +1,527 @@
+package dev.evergreen.memcached;
+
+import static dev.evergreen.memcached.TextProtocol.bytes;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.memcached.TextProtocol.Step;
+import dev.evergreen.memcached.store.Change;
+import dev.evergreen.memcached.store.Fetch;
+import dev.evergreen.memcached.store.Item;
+import dev.evergreen.memcached.store.Key;
+import dev.evergreen.memcached.store.Mode;
+import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.memcached.store.Reservation;
+import dev.evergreen.memcached.store.Store;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * memcached's binary protocol, which older clients speak. A request is a header of 24 bytes, extras
+ * by its kind, a key and a value. Quiet requests are answered only if something is wrong, and gets
+ * only if there is something.
+ */
+final class BinaryProtocol implements Protocol {
+  /** What each request begins with, and no request of the text protocol. */
+  static final byte REQUEST = (byte) 0x80;
+
+  private static final int RESPONSE = 0x81;
+  private static final int HEADER = 24;
+
+  private static final int GET = 0x00;
+  private static final int SET = 0x01;
+  private static final int ADD = 0x02;
+  private static final int REPLACE = 0x03;
+  private static final int DELETE = 0x04;
+  private static final int INCREMENT = 0x05;
+  private static final int DECREMENT = 0x06;
+  private static final int QUIT = 0x07;
+  private static final int FLUSH = 0x08;
+  private static final int GETQ = 0x09;
+  private static final int NOOP = 0x0a;
+  private static final int VERSION = 0x0b;
+  private static final int GETK = 0x0c;
+  private static final int GETKQ = 0x0d;
+  private static final int APPEND = 0x0e;
+  private static final int PREPEND = 0x0f;
+  private static final int STAT = 0x10;
+  private static final int FIRST_QUIET = 0x11;
+  private static final int LAST_QUIET = 0x1a;
+  private static final int TOUCH = 0x1c;
+  private static final int GAT = 0x1d;
+  private static final int GATQ = 0x1e;
+  private static final int GATK = 0x23;
+  private static final int GATKQ = 0x24;
+
+  /** The loud twins of the requests from {@link #FIRST_QUIET} to {@link #LAST_QUIET}. */
+  private static final int[] LOUD = {
+    SET, ADD, REPLACE, DELETE, INCREMENT, DECREMENT, QUIT, FLUSH, APPEND, PREPEND
+  };
+
+  /** An expiry of arithmetic that says that no item is to be made. */
+  private static final int NO_ITEM = -1;
+
+  /** Why a request is refused; the text is for people. */
+  private enum Refusal {
+    NOT_FOUND(0x01, "Not found"),
+    EXISTS(0x02, "Data exists for key."),
+    TOO_LARGE(0x03, "Too large."),
+    INVALID(0x04, "Invalid arguments"),
+    NOT_STORED(0x05, "Not stored."),
+    NOT_NUMERIC(0x06, "Non-numeric server-side value for incr or decr"),
+    NOT_ALLOWED(0x20, "Auth failure."),
+    UNKNOWN(0x81, "Unknown command"),
+    OUT_OF_MEMORY(0x82, "Out of memory"),
+    BUSY(0x85, "Temporary failure");
+
+    final int status;
+    final String text;
+
+    Refusal(int status, String text) {
+      this.status = status;
+      this.text = text;
+    }
+  }
+
+  private static final ValueLayout.OfShort SHORT =
+      ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+  private static final ValueLayout.OfInt INT =
+      ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+  private static final ValueLayout.OfLong LONG =
+      ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+  private static final MemorySegment NO_KEY = MemorySegment.ofArray(new byte[1]);
+  private static final byte[] NOTHING = {};
+
+  private final MemcachedServer server;
+  private final Store store;
+  private final Statistics statistics;
+  private final Input in;
+  private final Output out;
+  private final Key key = new Key();
+  private final Item item = new Item();
+  private final Change change = new Change();
+  private final Fetch fetch = new Fetch();
+  private @Nullable Reservation reservation;
+  private long toSwallow;
+  private boolean turnOver;
+
+  // The request's header.
+  private int opcode;
+  private int kind;
+  private boolean quiet;
+  private int keyLength;
+  private int extrasLength;
+  private long bodyLength;
+  private int opaque;
+  private long cas;
+
+  /** Where the request's extras are, and behind them its key and its value. */
+  private int extras;
+
+  BinaryProtocol(Session session) {
+    server = session.server;
+    store = server.store;
+    statistics = server.statistics;
+    in = session.input;
+    out = session.output;
+  }
+
+  @Override
+  public boolean isTurnOver() {
+    return turnOver;
+  }
+
+  @Override
+  public void rest() {
+    key.set(NO_KEY, 0, 1);
+  }
+
+  @Override
+  public void close() {
+    item.release();
+    if (reservation != null) {
+      reservation.close();
+      reservation = null;
+    }
+  }
+
+  @Override
+  public boolean answer(boolean waiting) throws IOException {
+    turnOver = false;
+    var step = Step.DONE;
+    for (int i = 0; step == Step.DONE && swallow() && in.available() >= HEADER; i++) {
+      if (i == server.settings.requestsPerTurn) {
+        turnOver = true;
+        return true;
+      }
+      step = in.byteAt(in.at) == REQUEST ? request(waiting) : Step.CLOSE;
+    }
+    return step != Step.CLOSE;
+  }
+
+  /** Drops what is there of a refused request; false if more of it must come. */
+  private boolean swallow() {
+    int n = (int) Math.min(toSwallow, in.available());
+    in.at += n;
+    toSwallow -= n;
+    return toSwallow == 0;
+  }
+
+  private Step request(boolean waiting) throws IOException {
+    readHeader();
+    if (keyLength + extrasLength > bodyLength) {
+      refuse(Refusal.UNKNOWN);
+      return Step.CLOSE;
+    }
+    if (keyLength > Key.MAX_LENGTH || !fits()) {
+      refuse(Refusal.INVALID);
+      return Step.CLOSE;
+    }
+    return switch (kind) {
+      case SET, ADD, REPLACE, APPEND, PREPEND -> store(waiting);
+      case GET, GETK, GAT, GATK, TOUCH, DELETE, INCREMENT, DECREMENT -> wholeRequest();
+      case QUIT, FLUSH, NOOP, VERSION, STAT -> wholeRequest();
+      default -> drop(HEADER + bodyLength, Refusal.UNKNOWN);
+    };
+  }
+
+  private void readHeader() {
+    opcode = in.byteAt(in.at + 1) & 0xff;
+    keyLength = in.memory.get(SHORT, in.at + 2) & 0xffff;
+    extrasLength = in.byteAt(in.at + 4) & 0xff;
+    bodyLength = in.memory.get(INT, in.at + 8) & 0xffffffffL;
+    opaque = in.memory.get(INT, in.at + 12);
+    cas = in.memory.get(LONG, in.at + 16);
+    extras = in.at + HEADER;
+    quiet = true;
+    switch (opcode) {
+      case GETQ -> kind = GET;
+      case GETKQ -> kind = GETK;
+      case GATQ -> kind = GAT;
+      case GATKQ -> kind = GATK;
+      default -> {
+        quiet = opcode >= FIRST_QUIET && opcode <= LAST_QUIET;
+        kind = quiet ? LOUD[opcode - FIRST_QUIET] : opcode;
+      }
+    }
+  }
+
+  /** Whether extras, key and value are as this kind of request has them. */
+  private boolean fits() {
+    boolean keyed = keyLength > 0;
+    long valueLength = bodyLength - keyLength - extrasLength;
+    return switch (kind) {
+      case GET, GETK, DELETE -> keyed && extrasLength == 0 && valueLength == 0;
+      case TOUCH, GAT, GATK -> keyed && extrasLength == 4 && valueLength == 0;
+      case INCREMENT, DECREMENT -> keyed && extrasLength == 20 && valueLength == 0;
+      case SET, ADD, REPLACE -> keyed && extrasLength == 8;
+      case APPEND, PREPEND -> keyed && extrasLength == 0;
+      case FLUSH -> !keyed && (extrasLength == 0 || extrasLength == 4) && valueLength == 0;
+      case QUIT, NOOP, VERSION -> bodyLength == 0;
+      case STAT -> extrasLength == 0 && valueLength == 0;
+      default -> true;
+    };
+  }
+
+  private Step wholeRequest() throws IOException {
+    if (in.available() < HEADER + bodyLength) {
+      return Step.MORE;
+    }
+    in.at += HEADER + (int) bodyLength;
+    if (keyLength > 0) {
+      key.set(in.memory, extras + extrasLength, keyLength);
+    }
+    return switch (kind) {
+      case GET, GETK, GAT, GATK -> get();
+      case TOUCH -> touch();
+      case DELETE -> delete();
+      case INCREMENT, DECREMENT -> arithmetic();
+      case FLUSH -> flush();
+      case VERSION -> respond(0, bytes(AdminCommands.VERSION));
+      case NOOP -> respond(0, NOTHING);
+      case STAT -> stat();
+      default -> quit();
+    };
+  }
+
+  private int extraInt(int at) {
+    return in.memory.get(INT, extras + at);
+  }
+
+  /** Unlike the text protocol's, an exptime has no sign. */
+  private int expiry(int at) {
+    return server.clock.expiry(extraInt(at) & 0xffffffffL);
+  }
+
+  // Reading
+
+  private Step get() throws IOException {
+    boolean touches = kind == GAT || kind == GATK;
+    boolean withKey = kind == GETK || kind == GATK;
+    fetch.clear();
+    if (touches) {
+      fetch.touch(expiry(0));
+    }
+    Outcome outcome;
+    do {
+      outcome = touches ? store.fetch(key, fetch, item) : store.get(key, item);
+      if (outcome != Outcome.FOUND) {
+        break;
+      }
+      int shown = withKey ? keyLength : 0;
+      out.begin(HEADER + Integer.BYTES + shown + (item.isHeld() ? 0 : item.valueLength()));
+      header(0, Integer.BYTES, shown, item.valueLength(), item.cas());
+      out.putInt(item.flags());
+      out.put(in.memory, extras + extrasLength, shown);
+    } while (!out.valueOf(item, NOTHING));
+    countGet(outcome == Outcome.FOUND, touches);
+    return outcome == Outcome.FOUND ? Step.DONE : missed(outcome, withKey);
+  }
+
+  private void countGet(boolean hit, boolean touches) {
+    (hit ? statistics.getHits : statistics.getMisses).increment();
+    if (touches) {
+      (hit ? statistics.touchHits : statistics.touchMisses).increment();
+    }
+  }
+
+  private Step missed(Outcome outcome, boolean withKey) throws IOException {
+    if (outcome == Outcome.BUSY) {
+      return refuse(Refusal.BUSY);
+    }
+    if (quiet) {
+      return Step.DONE;
+    }
+    if (!withKey) {
+      return refuse(Refusal.NOT_FOUND);
+    }
+    out.begin(HEADER + keyLength);
+    header(Refusal.NOT_FOUND.status, 0, keyLength, 0, 0);
+    out.put(in.memory, extras + extrasLength, keyLength);
+    out.end();
+    return Step.DONE;
+  }
+
+  private Step touch() throws IOException {
+    fetch.clear().touch(expiry(0)).withoutValue();
+    boolean hit = store.fetch(key, fetch, item) == Outcome.FOUND;
+    (hit ? statistics.touchHits : statistics.touchMisses).increment();
+    if (!hit) {
+      return refuse(Refusal.NOT_FOUND);
+    }
+    out.begin(HEADER + Integer.BYTES);
+    header(0, Integer.BYTES, 0, 0, item.cas());
+    out.putInt(item.flags());
+    out.end();
+    return Step.DONE;
+  }
+
+  // Storing
+
+  private Step store(boolean waiting) throws IOException {
+    int before = HEADER + extrasLength + keyLength;
+    if (in.available() < before) {
+      return Step.MORE;
+    }
+    int value = in.at + before;
+    long length = bodyLength - extrasLength - keyLength;
+    key.set(in.memory, extras + extrasLength, keyLength);
+    describeChange();
+    if (reservation != null) {
+      return receiveInto(reservation, value);
+    }
+    if (!store.takes(keyLength, length, kind == SET ? extraInt(0) : 0)) {
+      statistics.tooLarge.increment();
+      return refuseValue(before, length, Refusal.TOO_LARGE);
+    }
+    if (in.available() >= before + length) {
+      in.at = value + (int) length;
+      return answerStore(store.store(key, in.memory, value, (int) length, change, item));
+    }
+    if (before + length <= Buffers.SIZE && !waiting) {
+      return Step.MORE;
+    }
+    reservation = store.reserve(key, (int) length);
+    if (reservation == null) {
+      statistics.noMemory.increment();
+      return refuseValue(before, length, Refusal.OUT_OF_MEMORY);
+    }
+    return receiveInto(reservation, value);
+  }
+
+  private void describeChange() {
+    change.clear();
+    if (extrasLength > 0) {
+      change.flags(extraInt(0)).expiry(expiry(Integer.BYTES));
+    }
+    change.mode(
+        switch (kind) {
+          case ADD -> cas == 0 ? Mode.ADD : Mode.SET;
+          case REPLACE -> cas == 0 ? Mode.REPLACE : Mode.SET;
+          case APPEND -> Mode.APPEND;
+          case PREPEND -> Mode.PREPEND;
+          default -> Mode.SET;
+        });
+    if (cas != 0) {
+      change.ifCas(cas);
+    }
+  }
+
+  /**
+   * Takes what has come of a large value into the store's memory; the rest of the request stays.
+   */
+  private Step receiveInto(Reservation reservation, int value) throws IOException {
+    int n = Math.min(reservation.missing(), in.end - value);
+    reservation.fill(in.memory, value, n);
+    in.remove(value, n);
+    if (reservation.missing() > 0) {
+      return Step.MORE;
+    }
+    in.at = value;
+    this.reservation = null;
+    return answerStore(reservation.commit(change, item));
+  }
+
+  /** Refuses a value that is still to come; the item that it should replace must not stay. */
+  private Step refuseValue(int before, long length, Refusal refusal) throws IOException {
+    if (kind == SET) {
+      store.delete(key, change.clear(), item);
+    }
+    return drop(before + length, refusal);
+  }
+
+  private Step answerStore(Outcome outcome) throws IOException {
+    statistics.sets.increment();
+    if (cas != 0) {
+      statistics.countCas(outcome);
+    }
+    return switch (outcome) {
+      case STORED -> quiet ? Step.DONE : respond(item.cas(), NOTHING);
+      case EXISTS -> refuse(Refusal.EXISTS);
+      case NOT_FOUND -> refuse(Refusal.NOT_FOUND);
+      case TOO_LARGE -> refuse(Refusal.TOO_LARGE);
+      case NOT_STORED ->
+          refuse(
+              kind == ADD
+                  ? Refusal.EXISTS
+                  : kind == REPLACE ? Refusal.NOT_FOUND : Refusal.NOT_STORED);
+      default -> {
+        statistics.noMemory.increment();
+        if (kind == SET) {
+          store.delete(key, change.clear(), item);
+        }
+        yield refuse(Refusal.OUT_OF_MEMORY);
+      }
+    };
+  }
+
+  private Step delete() throws IOException {
+    change.clear();
+    if (cas != 0) {
+      change.ifCas(cas);
+    }
+    var outcome = store.delete(key, change, item);
+    (outcome == Outcome.STORED ? statistics.deleteHits : statistics.deleteMisses).increment();
+    return switch (outcome) {
+      case STORED -> quiet ? Step.DONE : respond(0, NOTHING);
+      case EXISTS -> refuse(Refusal.EXISTS);
+      default -> refuse(Refusal.NOT_FOUND);
+    };
+  }
+
+  private Step arithmetic() throws IOException {
+    long delta = in.memory.get(LONG, extras);
+    change.clear().initial(in.memory.get(LONG, extras + Long.BYTES));
+    if (kind == INCREMENT) {
+      change.increment(delta);
+    } else {
+      change.decrement(delta);
+    }
+    if (extraInt(2 * Long.BYTES) != NO_ITEM) {
+      change.vivify(expiry(2 * Long.BYTES));
+    }
+    if (cas != 0) {
+      change.ifCas(cas);
+    }
+    var outcome = store.arithmetic(key, change, item);
+    statistics.countArithmetic(kind == INCREMENT, outcome);
+    return switch (outcome) {
+      case STORED -> number();
+      case NOT_FOUND -> refuse(Refusal.NOT_FOUND);
+      case EXISTS -> refuse(Refusal.EXISTS);
+      case NOT_NUMERIC -> refuse(Refusal.NOT_NUMERIC);
+      default -> refuse(Refusal.OUT_OF_MEMORY);
+    };
+  }
+
+  private Step number() throws IOException {
+    if (!quiet) {
+      out.begin(HEADER + Long.BYTES);
+      header(0, 0, 0, Long.BYTES, item.cas());
+      out.putLong(item.number());
+      out.end();
+    }
+    return Step.DONE;
+  }
+
+  // The rest
+
+  private Step flush() throws IOException {
+    statistics.flushes.increment();
+    if (!server.settings.flushes) {
+      return refuse(Refusal.NOT_ALLOWED);
+    }
+    boolean later = extrasLength > 0 && extraInt(0) != 0;
+    store.flush(later ? expiry(0) : server.clock.second());
+    return quiet ? Step.DONE : respond(0, NOTHING);
+  }
+
+  private Step quit() throws IOException {
+    if (!quiet) {
+      respond(0, NOTHING);
+    }
+    return Step.CLOSE;
+  }
+
+  private Step stat() throws IOException {
+    return refuse(Refusal.NOT_FOUND);
+  }
+
+  // Responses
+
+  /** Has the rest of the request dropped, so that it is not taken for the next. */
+  private Step drop(long bytes, Refusal refusal) throws IOException {
+    toSwallow = bytes;
+    return refuse(refusal);
+  }
+
+  private Step refuse(Refusal refusal) throws IOException {
+    return respond(refusal.status, 0, bytes(refusal.text));
+  }
+
+  private Step respond(long cas, byte[] value) throws IOException {
+    return respond(0, cas, value);
+  }
+
+  private Step respond(int status, long cas, byte[] value) throws IOException {
+    out.begin(HEADER + value.length);
+    header(status, 0, 0, value.length, cas);
+    out.put(value);
+    out.end();
+    return Step.DONE;
+  }
+
+  private void header(int status, int extras, int key, int value, long cas) {
+    out.put(RESPONSE);
+    out.put(opcode);
+    out.putShort(key);
+    out.put(extras);
+    out.put(0);
+    out.putShort(status);
+    out.putInt(extras + key + value);
+    out.putInt(opaque);
+    out.putLong(cas);
+  }
+}
