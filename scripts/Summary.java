@@ -27,7 +27,8 @@ import javax.xml.stream.XMLStreamReader;
  *
  * <p>A step that failed without a failed test to show for it counts as one failure, and so does
  * every module that Maven could not build or whose tests' JVM crashed; Maven is told to go on after
- * failed tests, so those never end its goals. What was skipped did not pass. Prints a table, the
+ * failed tests, so those never end its goals. What was skipped did not pass. Tests of
+ * processes are repeated once when they fail; what passed only then is told. Prints a table, the
  * failures, and as the last line {@code N passed, N failed}; the exit code is 0 if all passed and
  * at least one did.
  */
@@ -57,9 +58,19 @@ final class Summary {
 
   /** One row of the table: what one suite's tests came to. Each failure is told in one line. */
   private record Suite(
-      String name, long passed, int skipped, double seconds, List<String> failures, int unnamed) {
+      String name,
+      long passed,
+      int skipped,
+      double seconds,
+      List<String> failures,
+      int unnamed,
+      List<String> repeated) {
+    Suite(String name, long passed, int unnamed, List<String> failures) {
+      this(name, passed, 0, 0, failures, unnamed, List.of());
+    }
+
     static Suite broken(String name, String reason) {
-      return new Suite(name, 0, 0, 0, List.of(reason), 0);
+      return new Suite(name, 0, 0, List.of(reason));
     }
 
     long failed() {
@@ -68,7 +79,7 @@ final class Summary {
 
     Suite with(String failure) {
       var all = Stream.concat(failures.stream(), Stream.of(failure)).toList();
-      return new Suite(name, passed, skipped, seconds, all, unnamed);
+      return new Suite(name, passed, skipped, seconds, all, unnamed, repeated);
     }
 
     Suite plus(Suite other) {
@@ -78,7 +89,8 @@ final class Summary {
           skipped + other.skipped,
           seconds + other.seconds,
           Stream.concat(failures.stream(), other.failures.stream()).toList(),
-          unnamed + other.unnamed);
+          unnamed + other.unnamed,
+          Stream.concat(repeated.stream(), other.repeated.stream()).toList());
     }
   }
 
@@ -104,7 +116,7 @@ final class Summary {
   private void addStep(Step step) throws IOException {
     var suite =
         switch (step.report()) {
-          case "none" -> new Suite(step.name(), 0, 0, 0, List.of(), 0);
+          case "none" -> new Suite(step.name(), 0, 0, List.of());
           case "-" -> counted(step);
           case String file when Files.exists(Path.of(file)) -> read(step.name(), Path.of(file));
           default -> Suite.broken(step.name(), "wrote no report; its log is " + step.log());
@@ -124,7 +136,7 @@ final class Summary {
       return Suite.broken(step.name(), "its last line counts no tests; its log is " + step.log());
     }
     var passed = Long.parseLong(counts.group(1));
-    return new Suite(step.name(), passed, 0, 0, List.of(), Integer.parseInt(counts.group(2)));
+    return new Suite(step.name(), passed, Integer.parseInt(counts.group(2)), List.of());
   }
 
   private void addMaven(Step step) throws IOException {
@@ -168,7 +180,7 @@ final class Summary {
 
   /** A module's Surefire and Failsafe reports make one row. */
   private void addModule(String module, Path folder) throws IOException {
-    var sum = new Suite(module, 0, 0, 0, List.of(), 0);
+    var sum = new Suite(module, 0, 0, List.of());
     try (var files = Files.newDirectoryStream(folder, "TEST-*.xml")) {
       for (var file : files) {
         sum = sum.plus(read(module, file));
@@ -212,6 +224,7 @@ final class Summary {
     var skipped = 0;
     var seconds = 0.0;
     var failures = new ArrayList<String>();
+    var repeated = new ArrayList<String>();
     while (xml.hasNext()) {
       if (xml.next() == XMLStreamConstants.START_ELEMENT && xml.getLocalName().equals("testcase")) {
         var title = attribute(xml, "classname") + ": " + attribute(xml, "name");
@@ -220,10 +233,14 @@ final class Summary {
           case Passed() -> passed++;
           case Skipped() -> skipped++;
           case Failed(var reason) -> failures.add(title + ": " + reason);
+          case Repeated(var reason) -> {
+            passed++;
+            repeated.add(title + ": " + reason);
+          }
         }
       }
     }
-    return new Suite(name, passed, skipped, seconds, List.copyOf(failures), 0);
+    return new Suite(name, passed, skipped, seconds, List.copyOf(failures), 0, List.copyOf(repeated));
   }
 
   private sealed interface Outcome {}
@@ -233,6 +250,9 @@ final class Summary {
   private record Skipped() implements Outcome {}
 
   private record Failed(String reason) implements Outcome {}
+
+  /** It failed, and passed when Surefire ran it once more. */
+  private record Repeated(String reason) implements Outcome {}
 
   /** Reads to the end of a test case. */
   private static Outcome readCase(XMLStreamReader xml) throws XMLStreamException {
@@ -246,6 +266,8 @@ final class Summary {
         outcome =
             switch (xml.getLocalName()) {
               case "failure", "error" -> new Failed(firstLine(attribute(xml, "message")));
+              case "flakyFailure", "flakyError" ->
+                  new Repeated(firstLine(attribute(xml, "message")));
               case "skipped" -> new Skipped();
               default -> outcome;
             };
@@ -284,6 +306,9 @@ final class Summary {
     suites.stream()
         .flatMap(s -> s.failures().stream().map(f -> "failed: " + s.name() + ": " + f))
         .limit(FAILURES_SHOWN)
+        .forEach(System.out::println);
+    suites.stream()
+        .flatMap(s -> s.repeated().stream().map(r -> "passed when repeated: " + s.name() + ": " + r))
         .forEach(System.out::println);
     if (!notRun.isEmpty()) {
       System.out.println(

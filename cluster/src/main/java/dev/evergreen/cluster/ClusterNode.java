@@ -80,7 +80,7 @@ public final class ClusterNode implements Node {
   private final LifeLog log;
   private final ConcurrentHashMap<NodeId, Member> members = new ConcurrentHashMap<>();
   private final CompletableFuture<Done> up = new CompletableFuture<>();
-  private final CompletableFuture<Done> ended;
+  private final CompletableFuture<Done> ended = new CompletableFuture<>();
 
   /** Members to whom a connection has ended, at some time. */
   private final Set<NodeId> lost = ConcurrentHashMap.newKeySet();
@@ -111,8 +111,7 @@ public final class ClusterNode implements Node {
     this.partitions = new Partitions(self, settings.partitions(), tenure);
     this.node = startNode(builder);
     this.log = new LifeLog(self, time, System.Logger.Level.INFO);
-    this.ended =
-        system.getWhenTerminated().toCompletableFuture().thenApply(t -> Done.getInstance());
+    system.getWhenTerminated().whenComplete((done, failure) -> ended.complete(Done.getInstance()));
     var shutdown = CoordinatedShutdown.get(system);
     shutdown.addTask(
         CoordinatedShutdown.PhaseBeforeServiceUnbind(), "evergreen-fence", this::fenceIfDowned);
@@ -444,10 +443,21 @@ public final class ClusterNode implements Node {
     }
     tenure.end();
     node.fence(reason);
-    CoordinatedShutdown.get(system).runAll(CoordinatedShutdown.clusterDowningReason());
+    shutDown(CoordinatedShutdown.clusterDowningReason());
     var _ =
         ended.whenComplete(
             (done, failure) -> Thread.ofPlatform().start(() -> whenFenced.accept(reason)));
+  }
+
+  /**
+   * Ends Pekko's system too. It may not end for a quarter of an hour, since it waits until the
+   * kernel gives up what was sent to peers that are cut off: it is not waited for longer than its
+   * last phase's time.
+   */
+  private void shutDown(CoordinatedShutdown.Reason reason) {
+    CoordinatedShutdown.get(system)
+        .runAll(reason)
+        .whenComplete((done, failure) -> ended.complete(Done.getInstance()));
   }
 
   private CompletableFuture<Done> fenceIfDowned() {
@@ -491,7 +501,7 @@ public final class ClusterNode implements Node {
       // There is nobody to hand over to; the region would wait for somebody.
       system.stop(placed);
     }
-    CoordinatedShutdown.get(system).runAll(CoordinatedShutdown.clusterLeavingReason());
+    shutDown(CoordinatedShutdown.clusterLeavingReason());
     ended.join();
     if (first && joined) {
       log.usual("left", "cluster", settings.name());

@@ -77,10 +77,10 @@ final class CrashTest {
       cluster.probe(1);
       var paused = cluster.drop("n2");
       int mark = paused.mark();
-      paused.signal("STOP");
+      paused.pause();
       cluster.probe(2);
       cluster.awaitReady();
-      paused.signal("CONT");
+      paused.resume();
       assertEquals(75, paused.exitValue());
       assertEquals(
           LedgerNode.LEDGERS,

@@ -63,15 +63,14 @@ final class CutTest {
       cluster.start(NAMES);
       cluster.probe(1);
       var former = cluster.drop(oneThatOwns(cluster));
-      former.tell("hold");
+      former.ask("hold", "held");
       former.tell("once 7");
       former.await(0, line -> line.startsWith("saving"));
       network.cut(former.name());
       former.signal("STOP");
       cluster.awaitReady();
       cluster.nodes().getFirst().report("fresh"); // loads what was saved so far
-      former.tell("go");
-      former.signal("CONT");
+      former.resume();
       assertEquals(75, former.exitValue());
       cluster.assertAllTrue();
     }

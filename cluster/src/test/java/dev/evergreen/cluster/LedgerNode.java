@@ -16,14 +16,15 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,8 +37,9 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@code trouble KIND TEXT}: a call or a tracker got an exception
  *   <li>{@code probed NUMBER}: answers {@code probe NUMBER}: for each ledger a write has succeeded,
  *       and its tracker has shown it, without doubt
- *   <li>{@code saving LEDGER}: answers {@code hold} and {@code once NUMBER}, by which each ledger
- *       is written once: the save of this one waits for {@code go}
+ *   <li>{@code held}: answers {@code hold}: no save is going on, and none will before {@code go}
+ *   <li>{@code saving LEDGER}: after {@code hold}, the save of this one waits for {@code go};
+ *       {@code once NUMBER} writes each ledger once
  *   <li>{@code fresh} and {@code tracked LEDGER FRESHNESS WRITER=NUMBER...}: answer {@code report}
  * </ul>
  */
@@ -46,12 +48,14 @@ final class LedgerNode {
   static final int LEDGERS = 12;
 
   private static final long PAUSE_NANOS = 5_000_000;
+  private static final Duration LAST_WORDS = Duration.ofSeconds(10);
 
   private final String name;
   private final ClusterNode node;
   private final HeldStorage storage;
   private final Map<String, Tracked> tracked = new ConcurrentHashMap<>();
   private final List<Thread> writers = new ArrayList<>();
+  private final List<Thread> trackers = new ArrayList<>();
   private volatile boolean writing;
 
   /** What a tracker has shown last. */
@@ -66,18 +70,19 @@ final class LedgerNode {
   /** A storage whose saves can be made to wait. */
   private static final class HeldStorage implements Storage {
     private final Storage storage;
-    private volatile CountDownLatch gate = new CountDownLatch(0);
+    private final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
 
     HeldStorage(Storage storage) {
       this.storage = storage;
     }
 
+    /** Lets running saves end and no other begin, until this thread says {@link #go}. */
     void hold() {
-      gate = new CountDownLatch(1);
+      gate.writeLock().lock();
     }
 
     void go() {
-      gate.countDown();
+      gate.writeLock().unlock();
     }
 
     @Override
@@ -87,15 +92,19 @@ final class LedgerNode {
 
     @Override
     public long save(GrainId grain, long expected, byte[] state) {
-      if (gate.getCount() > 0) {
+      if (gate.isWriteLocked()) {
         say("saving " + grain.key());
-        try {
-          gate.await();
-        } catch (InterruptedException e) {
-          throw new StorageException("interrupted", e);
-        }
       }
-      return storage.save(grain, expected, state);
+      try {
+        gate.readLock().lockInterruptibly();
+      } catch (InterruptedException e) {
+        throw new StorageException("interrupted", e);
+      }
+      try {
+        return storage.save(grain, expected, state);
+      } finally {
+        gate.readLock().unlock();
+      }
     }
 
     @Override
@@ -149,7 +158,10 @@ final class LedgerNode {
       switch (words[0]) {
         case "write" -> write();
         case "still" -> still();
-        case "hold" -> storage.hold();
+        case "hold" -> {
+          storage.hold();
+          say("held");
+        }
         case "go" -> storage.go();
         case "once" -> writeOnce(Long.parseLong(words[1]));
         case "probe" -> {
@@ -256,7 +268,19 @@ final class LedgerNode {
       var ledger = node.grains().get(Ledger.class, key);
       var tracker = node.reactive(ledger::entries).tracker();
       tracked.put(key, new Tracked(Map.of(), tracker));
-      Thread.startVirtualThread(() -> track(key, tracker));
+      trackers.add(Thread.startVirtualThread(() -> track(key, tracker)));
+    }
+    Runtime.getRuntime().addShutdownHook(new Thread(this::awaitTrackers));
+  }
+
+  /** The process shall not end before each has said how it ended. */
+  private void awaitTrackers() {
+    try {
+      for (var tracker : trackers) {
+        tracker.join(LAST_WORDS);
+      }
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
     }
   }
 

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** A child process that runs {@link LedgerNode}, and what it has told so far. */
 final class NodeProcess implements AutoCloseable {
 
-  private static final long PATIENCE_SECONDS = 60;
+  private static final long PATIENCE_SECONDS = 120;
   private static final long LIFETIME_MINUTES = 30;
 
   private final String name;
@@ -105,12 +105,18 @@ final class NodeProcess implements AutoCloseable {
   }
 
   /** Waits until it has ended, and all it told has been read. */
-  int exitValue() throws InterruptedException {
+  int exitValue() throws IOException, InterruptedException {
     if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
-      fail(name + " did not end");
+      showThreads();
+      fail(name + " did not end; its threads stand above");
     }
     awaitEnd();
     return process.exitValue();
+  }
+
+  private void showThreads() throws IOException, InterruptedException {
+    var jstack = Path.of(System.getProperty("java.home"), "bin", "jstack").toString();
+    new ProcessBuilder(jstack, Long.toString(pid())).inheritIO().start().waitFor();
   }
 
   /** Tells it what to do. */
@@ -200,6 +206,21 @@ final class NodeProcess implements AutoCloseable {
     process.toHandle().destroyForcibly();
     assertTrue(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS), "it did not die");
     awaitEnd();
+  }
+
+  /**
+   * Stops it at a moment when it saves nothing: a process that is stopped with SQLite's lock in its
+   * hands stops all who share the file.
+   */
+  void pause() throws IOException, InterruptedException {
+    ask("hold", "held");
+    signal("STOP");
+  }
+
+  /** Lets it go on after {@link #pause}. */
+  void resume() throws IOException, InterruptedException {
+    tell("go");
+    signal("CONT");
   }
 
   /** Sends a signal by its name. */

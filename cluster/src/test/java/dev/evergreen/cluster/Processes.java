@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 /** A cluster of child processes over one storage file, and the checks of what must hold in it. */
 final class Processes implements AutoCloseable {
 
-  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(60);
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(120);
 
   /**
    * Where a node runs.

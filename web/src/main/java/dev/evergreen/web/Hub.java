@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -89,9 +90,10 @@ final class Hub {
   private String key(LiveView<?> view, Caller caller, Record params) {
     try {
       var json =
-          new String(Json.write(params, settings.maxMessageBytes() * 2), StandardCharsets.UTF_8);
+          new String(
+              ResultJson.write(params, settings.maxMessageBytes() * 2), StandardCharsets.UTF_8);
       return view.name() + "\n" + json + "\n" + (view.perCaller() ? caller.name() : "");
-    } catch (Json.TooLargeException e) {
+    } catch (ResultJson.TooLargeException e) {
       throw Json.badParams("The parameters are too large.");
     } catch (IOException e) {
       throw Json.badParams("The parameters hold text that is no Unicode.");

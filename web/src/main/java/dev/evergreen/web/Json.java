@@ -10,7 +10,6 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MapperFeature;
-import com.fasterxml.jackson.databind.SerializationFeature;
 import com.fasterxml.jackson.databind.cfg.CoercionAction;
 import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
 import com.fasterxml.jackson.databind.exc.MismatchedInputException;
@@ -18,11 +17,8 @@ import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.type.LogicalType;
-import com.fasterxml.jackson.datatype.jdk8.Jdk8Module;
-import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule;
-import java.io.ByteArrayOutputStream;
+import dev.evergreen.json.ResultJson;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.lang.reflect.RecordComponent;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -45,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 final class Json {
 
   private static final JsonMapper MAPPER =
-      JsonMapper.builder(
+      ResultJson.mapper(
               JsonFactory.builder()
                   .streamReadConstraints(
                       StreamReadConstraints.builder()
@@ -55,11 +51,6 @@ final class Json {
                           .build())
                   .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
                   .build())
-          .addModule(new Jdk8Module())
-          .addModule(new JavaTimeModule())
-          .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
-          .disable(SerializationFeature.WRITE_DURATIONS_AS_TIMESTAMPS)
-          .disable(SerializationFeature.FAIL_ON_EMPTY_BEANS)
           .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
           .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
           .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
@@ -79,19 +70,7 @@ final class Json {
 
   private Json() {}
 
-  /**
-   * The value as JSON in UTF-8, without line breaks.
-   *
-   * @throws TooLargeException if it is longer than {@code maxBytes}
-   * @throws JsonProcessingException if it cannot be written as JSON
-   */
-  static byte[] write(@Nullable Object value, int maxBytes) throws IOException {
-    var out = new BoundedOutput(maxBytes);
-    MAPPER.writeValue(out, value);
-    return out.toByteArray();
-  }
-
-  /** As {@link #write(Object, int)}, for our own small messages, which can always be written. */
+  /** Our own small messages, which can always be written, as JSON. */
   static String text(@Nullable Object value) {
     try {
       return MAPPER.writeValueAsString(value);
@@ -327,44 +306,5 @@ final class Json {
 
   static ObjectNode emptyObject() {
     return MAPPER.createObjectNode();
-  }
-
-  /** A result is longer than may be sent. */
-  static final class TooLargeException extends IOException {
-    TooLargeException(int maxBytes) {
-      super("more than " + maxBytes + " bytes of JSON");
-    }
-  }
-
-  private static final class BoundedOutput extends OutputStream {
-
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    private final int maxBytes;
-
-    BoundedOutput(int maxBytes) {
-      this.maxBytes = maxBytes;
-    }
-
-    @Override
-    public void write(byte[] more, int from, int length) throws TooLargeException {
-      check(length);
-      bytes.write(more, from, length);
-    }
-
-    @Override
-    public void write(int b) throws TooLargeException {
-      check(1);
-      bytes.write(b);
-    }
-
-    byte[] toByteArray() {
-      return bytes.toByteArray();
-    }
-
-    private void check(int more) throws TooLargeException {
-      if (more > maxBytes - bytes.size()) {
-        throw new TooLargeException(maxBytes);
-      }
-    }
   }
 }

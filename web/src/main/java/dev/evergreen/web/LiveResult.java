@@ -7,6 +7,7 @@ import dev.evergreen.core.Node;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
+import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Set;
@@ -220,8 +221,8 @@ final class LiveResult<P extends Record> {
   private Present serialise(@Nullable Object value, Freshness freshness) {
     try {
       counters.serialised.increment();
-      return Present.value(Json.write(value, maxResultBytes), freshness);
-    } catch (Json.TooLargeException e) {
+      return Present.value(ResultJson.write(value, maxResultBytes), freshness);
+    } catch (ResultJson.TooLargeException e) {
       return Present.failure(
           new WebException(500, "result-too-large", "The result is larger than the server sends."),
           freshness);

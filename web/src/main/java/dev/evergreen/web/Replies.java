@@ -1,5 +1,6 @@
 package dev.evergreen.web;
 
+import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -35,7 +36,9 @@ final class Replies {
 
   void send(Request request, Response response, Callback callback, Reply reply) throws IOException {
     var body =
-        reply.json() == null ? reply.body() : Json.write(reply.json(), settings.maxResultBytes());
+        reply.json() == null
+            ? reply.body()
+            : ResultJson.write(reply.json(), settings.maxResultBytes());
     var headers = response.getHeaders();
     if (reply.contentType() != null) {
       headers.put(HttpHeader.CONTENT_TYPE, reply.contentType());

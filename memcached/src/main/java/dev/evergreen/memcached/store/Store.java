@@ -78,6 +78,11 @@ public final class Store implements AutoCloseable {
     return options.takes(keyLength, valueLength, flags);
   }
 
+  /** The most bytes that a value without client flags may have under a key of this length. */
+  public int maxValueLength(int keyLength) {
+    return options.maxValueLength(keyLength);
+  }
+
   /**
    * Stores a value.
    *

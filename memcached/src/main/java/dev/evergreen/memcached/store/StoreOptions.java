@@ -40,6 +40,10 @@ public record StoreOptions(long limit, int itemLimit, boolean evicts) {
   }
 
   boolean takes(int keyLength, long valueLength, int flags) {
-    return keyLength + valueLength + OVERHEAD + (flags == 0 ? 0 : 4) <= itemLimit;
+    return valueLength + (flags == 0 ? 0 : 4) <= maxValueLength(keyLength);
+  }
+
+  int maxValueLength(int keyLength) {
+    return Math.max(0, itemLimit - keyLength - OVERHEAD);
   }
 }

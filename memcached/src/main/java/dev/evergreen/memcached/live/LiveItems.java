@@ -1,0 +1,128 @@
+package dev.evergreen.memcached.live;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+
+import dev.evergreen.memcached.store.Store;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The live items of a server: one {@link LiveItem} for each key that is asked for. Their values are
+ * items of the store like any other, counted and evictable; what makes them live is here.
+ *
+ * <p>Safe for any number of threads.
+ */
+public final class LiveItems implements AutoCloseable {
+
+  private final LiveViews views;
+  private final LiveViews.View[] declared;
+  private final Store store;
+
+  /** By the key's bytes as Latin-1. */
+  private final ConcurrentHashMap<String, LiveItem> items = new ConcurrentHashMap<>();
+
+  private volatile boolean closed;
+
+  /**
+   * @param store where the values are put
+   */
+  public LiveItems(LiveViews views, Store store) {
+    this.views = views;
+    this.declared = views.views().toArray(LiveViews.View[]::new);
+    this.store = store;
+  }
+
+  /** Whether a key is live, so that it can be read but not changed. Costs little for most keys. */
+  public boolean owns(MemorySegment bytes, long at, int length) {
+    for (var view : declared) {
+      if (view.keys().mayMatch(bytes, at, length)
+          && view.keys().match(utf8(bytes, at, length)).isPresent()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * The live item of a key, which is begun if nobody has asked for it yet; null if the key is not
+   * live. Does not block.
+   *
+   * @throws LiveItemException if no more keys may be live
+   */
+  public @Nullable LiveItem find(MemorySegment bytes, long at, int length)
+      throws LiveItemException {
+    for (var view : declared) {
+      if (view.keys().mayMatch(bytes, at, length)) {
+        var name = new String(copy(bytes, at, length), StandardCharsets.ISO_8859_1);
+        var item = items.get(name);
+        if (item != null && !item.isClosed()) {
+          item.asked();
+          return item;
+        }
+        return begin(name, bytes, at, length);
+      }
+    }
+    return null;
+  }
+
+  private @Nullable LiveItem begin(String name, MemorySegment bytes, long at, int length)
+      throws LiveItemException {
+    var text = utf8(bytes, at, length);
+    for (var view : declared) {
+      var values = view.keys().match(text);
+      if (values.isPresent()) {
+        if (closed || items.size() >= views.maxKeys()) {
+          throw new LiveItemException(
+              view.name(),
+              closed
+                  ? "the server is stopping"
+                  : views.maxKeys() + " keys are live, and more may not be");
+        }
+        var key = new LiveKey(text, values.get());
+        return items.compute(
+            name,
+            (k, present) ->
+                present != null && !present.isClosed()
+                    ? present
+                    : LiveItem.begin(views, view, key, copy(bytes, at, length), store));
+      }
+    }
+    return null;
+  }
+
+  /** Ends what nobody has asked for lately. To be called about once a second. */
+  public void sweep() {
+    long before = System.nanoTime() - views.keepFor().toNanos();
+    items.forEach(
+        (name, item) -> {
+          if (item.isClosed() || item.notAskedSince(before)) {
+            item.close();
+            items.remove(name, item);
+          }
+        });
+  }
+
+  /** How many keys are live. */
+  public int size() {
+    return items.size();
+  }
+
+  /** Ends all. */
+  @Override
+  public void close() {
+    closed = true;
+    List.copyOf(items.values()).forEach(LiveItem::close);
+    items.clear();
+  }
+
+  private static byte[] copy(MemorySegment bytes, long at, int length) {
+    return bytes.asSlice(at, length).toArray(JAVA_BYTE);
+  }
+
+  private static String utf8(MemorySegment bytes, long at, int length) {
+    return new String(copy(bytes, at, length), StandardCharsets.UTF_8);
+  }
+}
