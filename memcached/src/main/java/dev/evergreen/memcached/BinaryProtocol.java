@@ -4,6 +4,7 @@ import static dev.evergreen.memcached.TextProtocol.bytes;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.memcached.TextProtocol.Step;
+import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.store.Change;
 import dev.evergreen.memcached.store.Fetch;
 import dev.evergreen.memcached.store.Item;
@@ -60,6 +61,9 @@ final class BinaryProtocol implements Protocol {
     SET, ADD, REPLACE, DELETE, INCREMENT, DECREMENT, QUIT, FLUSH, APPEND, PREPEND
   };
 
+  /** The status of a failure of the server's own. */
+  private static final int INTERNAL = 0x84;
+
   /** An expiry of arithmetic that says that no item is to be made. */
   private static final int NO_ITEM = -1;
 
@@ -72,6 +76,7 @@ final class BinaryProtocol implements Protocol {
     NOT_STORED(0x05, "Not stored."),
     NOT_NUMERIC(0x06, "Non-numeric server-side value for incr or decr"),
     NOT_ALLOWED(0x20, "Auth failure."),
+    LIVE(0x84, "key is live"),
     UNKNOWN(0x81, "Unknown command"),
     OUT_OF_MEMORY(0x82, "Out of memory"),
     BUSY(0x85, "Temporary failure");
@@ -99,6 +104,8 @@ final class BinaryProtocol implements Protocol {
   private final Statistics statistics;
   private final Input in;
   private final Output out;
+  private final Lookup lookup;
+
   private final Key key = new Key();
   private final Item item = new Item();
   private final Change change = new Change();
@@ -126,6 +133,7 @@ final class BinaryProtocol implements Protocol {
     statistics = server.statistics;
     in = session.input;
     out = session.output;
+    lookup = session.lookup;
   }
 
   @Override
@@ -266,7 +274,11 @@ final class BinaryProtocol implements Protocol {
     }
     Outcome outcome;
     do {
-      outcome = touches ? store.fetch(key, fetch, item) : store.get(key, item);
+      try {
+        outcome = touches ? lookup.fetch(key, fetch, item) : lookup.get(key, item);
+      } catch (LiveItemException e) {
+        return respond(INTERNAL, 0, bytes(String.valueOf(e.getMessage())));
+      }
       if (outcome != Outcome.FOUND) {
         break;
       }
@@ -306,14 +318,18 @@ final class BinaryProtocol implements Protocol {
 
   private Step touch() throws IOException {
     fetch.clear().touch(expiry(0)).withoutValue();
+    if (lookup.isLive(key)) {
+      return touched(0, 0);
+    }
     boolean hit = store.fetch(key, fetch, item) == Outcome.FOUND;
     (hit ? statistics.touchHits : statistics.touchMisses).increment();
-    if (!hit) {
-      return refuse(Refusal.NOT_FOUND);
-    }
+    return hit ? touched(item.cas(), item.flags()) : refuse(Refusal.NOT_FOUND);
+  }
+
+  private Step touched(long cas, int flags) throws IOException {
     out.begin(HEADER + Integer.BYTES);
-    header(0, Integer.BYTES, 0, 0, item.cas());
-    out.putInt(item.flags());
+    header(0, Integer.BYTES, 0, 0, cas);
+    out.putInt(flags);
     out.end();
     return Step.DONE;
   }
@@ -331,6 +347,9 @@ final class BinaryProtocol implements Protocol {
     describeChange();
     if (reservation != null) {
       return receiveInto(reservation, value);
+    }
+    if (lookup.isLive(key)) {
+      return drop(before + length, Refusal.LIVE);
     }
     if (!store.takes(keyLength, length, kind == SET ? extraInt(0) : 0)) {
       statistics.tooLarge.increment();
@@ -418,6 +437,9 @@ final class BinaryProtocol implements Protocol {
   }
 
   private Step delete() throws IOException {
+    if (lookup.isLive(key)) {
+      return refuse(Refusal.LIVE);
+    }
     change.clear();
     if (cas != 0) {
       change.ifCas(cas);
@@ -432,6 +454,10 @@ final class BinaryProtocol implements Protocol {
   }
 
   private Step arithmetic() throws IOException {
+    if (lookup.isLive(key)) {
+      return refuse(Refusal.LIVE);
+    }
+
     long delta = in.memory.get(LONG, extras);
     change.clear().initial(in.memory.get(LONG, extras + Long.BYTES));
     if (kind == INCREMENT) {

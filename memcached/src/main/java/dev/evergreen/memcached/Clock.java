@@ -15,8 +15,12 @@ final class Clock {
   private final long zero = System.currentTimeMillis() / 1000 - FIRST;
   private volatile int second = FIRST;
 
-  void tick() {
-    second = FIRST + uptime();
+  /** Moves on; false if it is still the same second. */
+  boolean tick() {
+    int now = FIRST + uptime();
+    boolean moves = now != second;
+    second = now;
+    return moves;
   }
 
   int uptime() {

@@ -4,6 +4,7 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Listener;
 import dev.evergreen.fibers.SocketOptions;
+import dev.evergreen.memcached.live.LiveItems;
 import dev.evergreen.memcached.store.Store;
 import dev.evergreen.memcached.store.StoreOptions;
 import java.io.IOException;
@@ -36,6 +37,8 @@ public final class MemcachedServer implements AutoCloseable {
   final Clock clock = new Clock();
   final Statistics statistics = new Statistics();
   final Store store;
+  final @Nullable LiveItems live;
+
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
   private final Fibers fibers;
   private final List<Listener> listeners = new ArrayList<>();
@@ -48,6 +51,7 @@ public final class MemcachedServer implements AutoCloseable {
     store =
         Store.open(
             new StoreOptions(settings.memory, settings.itemLimit, settings.evicts), clock::second);
+    live = settings.liveViews == null ? null : new LiveItems(settings.liveViews, store);
     var builder = Fibers.builder().name("memcached").processors(settings.processors);
     fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
     maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
@@ -122,8 +126,10 @@ public final class MemcachedServer implements AutoCloseable {
   private void maintain() {
     try {
       while (!closing.await(MAINTENANCE_MILLIS, TimeUnit.MILLISECONDS)) {
-        clock.tick();
         store.maintain();
+        if (clock.tick() && live != null) {
+          live.sweep();
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -157,6 +163,9 @@ public final class MemcachedServer implements AutoCloseable {
       Thread.currentThread().interrupt();
     }
     deleteSocket();
+    if (live != null) {
+      live.close();
+    }
     store.close();
   }
 

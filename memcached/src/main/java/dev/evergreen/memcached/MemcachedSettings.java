@@ -1,6 +1,7 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.memcached.live.LiveViews;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -41,6 +42,7 @@ public final class MemcachedSettings {
   char prefixDelimiter = ':';
   boolean details;
   Fibers.@Nullable Mode mode;
+  @Nullable LiveViews liveViews;
 
   /** The defaults. */
   public MemcachedSettings() {}
@@ -68,6 +70,7 @@ public final class MemcachedSettings {
     copy.prefixDelimiter = prefixDelimiter;
     copy.details = details;
     copy.mode = mode;
+    copy.liveViews = liveViews;
     return copy;
   }
 
@@ -188,6 +191,12 @@ public final class MemcachedSettings {
   /** Forces the mode of the fibers; by default it is the best that is possible. */
   public MemcachedSettings mode(Fibers.Mode mode) {
     this.mode = mode;
+    return this;
+  }
+
+  /** The live items that are served besides; none by default. */
+  public MemcachedSettings live(LiveViews views) {
+    this.liveViews = views;
     return this;
   }
 }

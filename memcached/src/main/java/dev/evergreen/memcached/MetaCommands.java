@@ -8,6 +8,7 @@ import static dev.evergreen.memcached.TextProtocol.REPLY;
 import static dev.evergreen.memcached.TextProtocol.bytes;
 
 import dev.evergreen.memcached.TextProtocol.Step;
+import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.store.Change;
 import dev.evergreen.memcached.store.Fetch;
 import dev.evergreen.memcached.store.Item;
@@ -73,7 +74,12 @@ final class MetaCommands {
     boolean wantsValue = flags.has('v');
     boolean sendsValue;
     do {
-      var outcome = store.fetch(protocol.key, fetch, item);
+      Outcome outcome;
+      try {
+        outcome = protocol.lookup.fetch(protocol.key, fetch, item);
+      } catch (LiveItemException e) {
+        return protocol.reply(bytes(TextProtocol.SERVER_ERROR + e.getMessage()));
+      }
       if (outcome != Outcome.FOUND) {
         return outcome == Outcome.BUSY ? protocol.reply(BUSY) : miss();
       }
@@ -141,6 +147,11 @@ final class MetaCommands {
         case 'f' -> flag('f', item.flags() & 0xffffffffL);
         case 'l' -> flag('l', protocol.server.clock.second() - item.lastAccess());
         case 'h' -> flag('h', item.isFetched() ? 1 : 0);
+        case 'd' -> {
+          if (protocol.lookup.isInDoubt()) {
+            flag('d');
+          }
+        }
         case 'k' -> key(item.isKeyBinary());
         default -> writeRequestFlag(word);
       }
@@ -232,6 +243,10 @@ final class MetaCommands {
     if (error != null) {
       protocol.value.drop(next, length);
       return protocol.reply(error);
+    }
+    if (protocol.lookup.isLive(protocol.key)) {
+      protocol.value.drop(next, length);
+      return protocol.reply(Lookup.KEY_IS_LIVE);
     }
     return switch (protocol.value.receive(next, length, true, waiting)) {
       case MORE -> Step.MORE;
@@ -354,6 +369,8 @@ final class MetaCommands {
       var wrong = flags.read(2);
       if (wrong != null) {
         error = wrong == MetaFlags.LONG_OPAQUE ? wrong : BAD_FLAG;
+      } else if (protocol.lookup.isLive(protocol.key)) {
+        error = Lookup.KEY_IS_LIVE;
       }
     }
     if (error != null) {

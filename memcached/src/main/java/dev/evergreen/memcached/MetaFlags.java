@@ -85,7 +85,7 @@ final class MetaFlags {
   /** False if there is no such flag. */
   private boolean readFlag(int word, int letter) {
     switch (letter) {
-      case 'P', 'L', 'k', 's', 't', 'c', 'f', 'l', 'h', 'v', 'u', 'q', 'I', 'x' -> {}
+      case 'P', 'L', 'k', 's', 't', 'c', 'f', 'l', 'h', 'd', 'v', 'u', 'q', 'I', 'x' -> {}
       case 'O' -> check(line.length(word) <= LONGEST_OPAQUE, LONG_OPAQUE);
       case 'b' -> check(decodeKey(), BAD_KEY);
       case 'N' -> {

@@ -16,6 +16,7 @@ final class Session {
   final Connection connection;
   final Input input;
   final Output output;
+  final Lookup lookup;
 
   /** Null before the first byte, which tells it. */
   private @Nullable Protocol protocol;
@@ -25,6 +26,7 @@ final class Session {
     this.connection = connection;
     input = new Input(connection);
     output = new Output(connection, server.statistics);
+    lookup = new Lookup(this);
   }
 
   /** Serves the client until it or the protocol ends. */

@@ -2,6 +2,7 @@ package dev.evergreen.memcached;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.store.Change;
 import dev.evergreen.memcached.store.Fetch;
 import dev.evergreen.memcached.store.Item;
@@ -26,6 +27,7 @@ final class TextProtocol implements Protocol {
   /** The most that a reply with a key and some numbers takes, without a value. */
   static final int REPLY = 64 + 2 * Key.MAX_LENGTH + 6 * (LONGEST_NUMBER + 2);
 
+  static final String SERVER_ERROR = "SERVER_ERROR ";
   static final byte[] BAD_FORMAT = bytes("CLIENT_ERROR bad command line format");
   static final byte[] OK = bytes("OK");
   static final byte[] ERROR = bytes("ERROR");
@@ -66,6 +68,8 @@ final class TextProtocol implements Protocol {
   final Change change = new Change();
   final Fetch fetch = new Fetch();
   final ValueReceiver value;
+  final Lookup lookup;
+
   private final MetaCommands meta;
   private final AdminCommands admin;
 
@@ -82,6 +86,7 @@ final class TextProtocol implements Protocol {
     statistics = server.statistics;
     in = session.input;
     out = session.output;
+    lookup = session.lookup;
     value = new ValueReceiver(this);
     meta = new MetaCommands(this);
     admin = new AdminCommands(this, session);
@@ -266,7 +271,13 @@ final class TextProtocol implements Protocol {
           out.line(BAD_FORMAT);
           return false;
         }
-        var outcome = value(word, cas, touches);
+        Outcome outcome;
+        try {
+          outcome = value(word, cas, touches);
+        } catch (LiveItemException e) {
+          out.line(SERVER_ERROR + e.getMessage());
+          return false;
+        }
         if (outcome == Outcome.BUSY) {
           out.line(BUSY);
           return false;
@@ -282,10 +293,11 @@ final class TextProtocol implements Protocol {
     return true;
   }
 
-  private Outcome value(int word, boolean cas, boolean touches) throws IOException {
+  private Outcome value(int word, boolean cas, boolean touches)
+      throws IOException, LiveItemException {
     line.key(word, key);
     do {
-      var outcome = touches ? store.fetch(key, fetch, item) : store.get(key, item);
+      var outcome = touches ? lookup.fetch(key, fetch, item) : lookup.get(key, item);
       if (outcome != Outcome.FOUND) {
         return outcome;
       }
@@ -322,7 +334,10 @@ final class TextProtocol implements Protocol {
       line.readLong(5);
       change.ifCas(line.number());
     }
-    line.key(1, key);
+    if (lookup.isLive(line.key(1, key))) {
+      value.drop(next, length);
+      return reply(Lookup.KEY_IS_LIVE);
+    }
     return switch (value.receive(next, length, mode == Mode.SET && !cas, waiting)) {
       case MORE -> Step.MORE;
       case STORED -> {
@@ -383,7 +398,10 @@ final class TextProtocol implements Protocol {
     if (!line.isKey(1)) {
       return reply(BAD_FORMAT);
     }
-    boolean deleted = store.delete(line.key(1, key), change.clear(), item) == Outcome.STORED;
+    if (lookup.isLive(line.key(1, key))) {
+      return reply(Lookup.KEY_IS_LIVE);
+    }
+    boolean deleted = store.delete(key, change.clear(), item) == Outcome.STORED;
     (deleted ? statistics.deleteHits : statistics.deleteMisses).increment();
     return reply(deleted ? DELETED : NOT_FOUND);
   }
@@ -405,7 +423,10 @@ final class TextProtocol implements Protocol {
     } else {
       change.decrement(line.number());
     }
-    var outcome = store.arithmetic(line.key(1, key), change, item);
+    if (lookup.isLive(line.key(1, key))) {
+      return reply(Lookup.KEY_IS_LIVE);
+    }
+    var outcome = store.arithmetic(key, change, item);
     statistics.countArithmetic(increments, outcome);
     return switch (outcome) {
       case STORED -> number(item.number());
@@ -437,7 +458,8 @@ final class TextProtocol implements Protocol {
       return reply(BAD_EXPTIME);
     }
     fetch.clear().touch(expiry()).withoutValue();
-    boolean touched = store.fetch(line.key(1, key), fetch, item) == Outcome.FOUND;
+    boolean touched =
+        lookup.isLive(line.key(1, key)) || store.fetch(key, fetch, item) == Outcome.FOUND;
     (touched ? statistics.touchHits : statistics.touchMisses).increment();
     return reply(touched ? TOUCHED : NOT_FOUND);
   }

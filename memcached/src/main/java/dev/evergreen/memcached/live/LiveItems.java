@@ -2,8 +2,8 @@ package dev.evergreen.memcached.live;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
+import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Store;
-import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
@@ -36,10 +36,10 @@ public final class LiveItems implements AutoCloseable {
   }
 
   /** Whether a key is live, so that it can be read but not changed. Costs little for most keys. */
-  public boolean owns(MemorySegment bytes, long at, int length) {
+  public boolean owns(Key key) {
     for (var view : declared) {
-      if (view.keys().mayMatch(bytes, at, length)
-          && view.keys().match(utf8(bytes, at, length)).isPresent()) {
+      if (view.keys().mayMatch(key.memory(), key.offset(), key.length())
+          && view.keys().match(utf8(bytes(key))).isPresent()) {
         return true;
       }
     }
@@ -52,25 +52,24 @@ public final class LiveItems implements AutoCloseable {
    *
    * @throws LiveItemException if no more keys may be live
    */
-  public @Nullable LiveItem find(MemorySegment bytes, long at, int length)
-      throws LiveItemException {
+  public @Nullable LiveItem find(Key key) throws LiveItemException {
     for (var view : declared) {
-      if (view.keys().mayMatch(bytes, at, length)) {
-        var name = new String(copy(bytes, at, length), StandardCharsets.ISO_8859_1);
+      if (view.keys().mayMatch(key.memory(), key.offset(), key.length())) {
+        var bytes = bytes(key);
+        var name = new String(bytes, StandardCharsets.ISO_8859_1);
         var item = items.get(name);
         if (item != null && !item.isClosed()) {
           item.asked();
           return item;
         }
-        return begin(name, bytes, at, length);
+        return begin(name, bytes);
       }
     }
     return null;
   }
 
-  private @Nullable LiveItem begin(String name, MemorySegment bytes, long at, int length)
-      throws LiveItemException {
-    var text = utf8(bytes, at, length);
+  private @Nullable LiveItem begin(String name, byte[] bytes) throws LiveItemException {
+    var text = utf8(bytes);
     for (var view : declared) {
       var values = view.keys().match(text);
       if (values.isPresent()) {
@@ -87,7 +86,7 @@ public final class LiveItems implements AutoCloseable {
             (k, present) ->
                 present != null && !present.isClosed()
                     ? present
-                    : LiveItem.begin(views, view, key, copy(bytes, at, length), store));
+                    : LiveItem.begin(views, view, key, bytes, store));
       }
     }
     return null;
@@ -118,11 +117,11 @@ public final class LiveItems implements AutoCloseable {
     items.clear();
   }
 
-  private static byte[] copy(MemorySegment bytes, long at, int length) {
-    return bytes.asSlice(at, length).toArray(JAVA_BYTE);
+  private static byte[] bytes(Key key) {
+    return key.memory().asSlice(key.offset(), key.length()).toArray(JAVA_BYTE);
   }
 
-  private static String utf8(MemorySegment bytes, long at, int length) {
-    return new String(copy(bytes, at, length), StandardCharsets.UTF_8);
+  private static String utf8(byte[] bytes) {
+    return new String(bytes, StandardCharsets.UTF_8);
   }
 }

@@ -62,7 +62,7 @@ final class Arithmetic {
 
   /** Leaves the new number in the item if there is one. */
   private Outcome admit(long old, Change change, Item item) {
-        if (records.isLarge(old) || records.valueLength(old) == 0) {
+    if (records.isLarge(old) || records.valueLength(old) == 0) {
       return Outcome.NOT_NUMERIC;
     }
     if (!linker.matches(change, old)) {

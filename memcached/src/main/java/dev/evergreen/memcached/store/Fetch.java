@@ -83,6 +83,14 @@ public final class Fetch {
     return this;
   }
 
+  /** Only reads, whatever was said before; whether it counts and takes the value stays. */
+  public Fetch withoutEffect() {
+    touches = false;
+    vivifies = false;
+    recaches = false;
+    return this;
+  }
+
   /** Does not count as an access. */
   public Fetch unnoticed() {
     unnoticed = true;

@@ -40,6 +40,16 @@ public final class Key {
     return this;
   }
 
+  /** The memory that the key lies in. */
+  public MemorySegment memory() {
+    return bytes;
+  }
+
+  /** Where in that memory it begins. */
+  public long offset() {
+    return at;
+  }
+
   /** The bytes of the key. */
   public int length() {
     return length;

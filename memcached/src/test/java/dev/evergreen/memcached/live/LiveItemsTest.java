@@ -11,11 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Freshness;
-import dev.evergreen.core.Grain;
-import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.Node;
-import dev.evergreen.core.ReadOnly;
-import dev.evergreen.core.State;
 import dev.evergreen.memcached.store.Item;
 import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Outcome;
@@ -26,7 +22,6 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
@@ -39,40 +34,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 final class LiveItemsTest {
-
-  /** What somebody has written. */
-  public interface Board extends Grain {
-
-    @ReadOnly
-    List<String> notes();
-
-    void pin(String note);
-
-    /** In memory. */
-    final class InState implements Board {
-
-      /** The state. */
-      public record Notes(List<String> notes) {}
-
-      private final State<Notes> state;
-
-      InState(GrainContext<String> context) {
-        this.state = context.state(Notes.class, new Notes(List.of()));
-      }
-
-      @Override
-      public List<String> notes() {
-        return state.get().notes();
-      }
-
-      @Override
-      public void pin(String note) {
-        var notes = new ArrayList<>(state.get().notes());
-        notes.add(note);
-        state.set(new Notes(notes));
-      }
-    }
-  }
 
   /** A value that JSON cannot show. */
   public record Unwritable() {
@@ -134,20 +95,20 @@ final class LiveItemsTest {
     return node.grains().get(Board.class, owner);
   }
 
-  private static MemorySegment bytes(String key) {
-    return MemorySegment.ofArray(key.getBytes(UTF_8));
+  private static Key key(String key) {
+    var bytes = key.getBytes(UTF_8);
+    return new Key().set(MemorySegment.ofArray(bytes), 0, bytes.length);
   }
 
   /** What is served: as a protocol does it. */
   private record Served(String json, long cas) {}
 
   private Served get(String key) throws Exception {
-    var bytes = bytes(key);
-    int length = (int) bytes.byteSize();
+    var wanted = key(key);
     var found = new Item();
-    for (var live = items.find(bytes, 0, length); live != null; ) {
+    for (var live = items.find(wanted); live != null; ) {
       live.await();
-      while (store.get(new Key().set(bytes, 0, length), found) == Outcome.FOUND) {
+      while (store.get(wanted, found) == Outcome.FOUND) {
         var value = new byte[found.valueLength()];
         if (found.copyValue(MemorySegment.ofArray(value), 0)) {
           found.release();
@@ -155,7 +116,7 @@ final class LiveItemsTest {
         }
       }
       if (!live.restore()) {
-        live = items.find(bytes, 0, length);
+        live = items.find(wanted);
       }
     }
     throw new AssertionError(key + " is not live");
@@ -186,7 +147,7 @@ final class LiveItemsTest {
     await("board:ann", "[\"hello\"]"::equals);
     assertNotEquals(empty.cas(), get("board:ann").cas());
     assertEquals(empty, get("board:bob"));
-    assertNull(items.find(bytes("boards:ann"), 0, 10));
+    assertNull(items.find(key("boards:ann")));
     assertEquals(2, items.size());
   }
 
@@ -246,7 +207,7 @@ final class LiveItemsTest {
   void aFirstResultThatDoesNotComeIsNotWaitedForLong() throws Exception {
     views.firstResultWithin(Duration.ofMillis(1));
     assertEquals("view slow: no result within 1 ms", failure("slow"));
-    var slow = Objects.requireNonNull(items.find(bytes("slow"), 0, 4));
+    var slow = Objects.requireNonNull(items.find(key("slow")));
     assertFalse(slow.isReady());
     views.firstResultWithin(Duration.ofMinutes(1));
     never.countDown();
@@ -265,9 +226,9 @@ final class LiveItemsTest {
 
   @Test
   void keysOfViewsAreKnownWithoutBeginningOne() {
-    assertTrue(items.owns(bytes("board:ann"), 0, 9));
-    assertFalse(items.owns(bytes("board:"), 0, 6));
-    assertFalse(items.owns(bytes("bored:ann"), 0, 9));
+    assertTrue(items.owns(key("board:ann")));
+    assertFalse(items.owns(key("board:")));
+    assertFalse(items.owns(key("bored:ann")));
     assertEquals(0, items.size());
   }
 

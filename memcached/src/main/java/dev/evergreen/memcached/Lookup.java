@@ -1,0 +1,95 @@
+package dev.evergreen.memcached;
+
+import dev.evergreen.core.Freshness;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.memcached.live.LiveItem;
+import dev.evergreen.memcached.live.LiveItemException;
+import dev.evergreen.memcached.live.LiveItems;
+import dev.evergreen.memcached.store.Fetch;
+import dev.evergreen.memcached.store.Item;
+import dev.evergreen.memcached.store.Key;
+import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.memcached.store.Store;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds items for one connection's requests. All are in the store; those of live keys are brought
+ * there first, and cannot be changed.
+ */
+final class Lookup {
+  static final byte[] KEY_IS_LIVE = TextProtocol.bytes("SERVER_ERROR key is live");
+
+  private final Connection connection;
+  private final Store store;
+  private final @Nullable LiveItems live;
+  private final Fetch plainFetch = new Fetch();
+  private boolean inDoubt;
+
+  Lookup(Session session) {
+    connection = session.connection;
+    store = session.server.store;
+    live = session.server.live;
+  }
+
+  /**
+   * As {@link Store#get}; waits for the first result of a live key.
+   *
+   * @throws LiveItemException if a live key has no value to answer with
+   */
+  Outcome get(Key key, Item item) throws IOException, LiveItemException {
+    inDoubt = false;
+    var found = live == null ? null : live.find(key);
+    return found == null ? store.get(key, item) : look(found, key, plainFetch, item);
+  }
+
+  /** As {@link Store#fetch}, but on a live key it has no effect; else as {@link #get}. */
+  Outcome fetch(Key key, Fetch fetch, Item item) throws IOException, LiveItemException {
+    inDoubt = false;
+    var found = live == null ? null : live.find(key);
+    return found == null
+        ? store.fetch(key, fetch, item)
+        : look(found, key, fetch.withoutEffect(), item);
+  }
+
+  /** Whether the item that was found last is live and its value may be outdated. */
+  boolean isInDoubt() {
+    return inDoubt;
+  }
+
+  /** Whether a key is live, so that its item cannot be changed. */
+  boolean isLive(Key key) {
+    return live != null && live.owns(key);
+  }
+
+  private Outcome look(LiveItem found, Key key, Fetch fetch, Item item)
+      throws IOException, LiveItemException {
+    LiveItem present = found;
+    while (true) {
+      await(present);
+      var outcome = store.fetch(key, fetch, item);
+      if (outcome != Outcome.NOT_FOUND) {
+        inDoubt = present.freshness() == Freshness.IN_DOUBT;
+        return outcome;
+      }
+      if (!present.restore() && live != null) {
+        var next = live.find(key);
+        present = next == null ? present : next;
+      }
+    }
+  }
+
+  /** What was answered before leaves before anybody waits. */
+  private void await(LiveItem present) throws IOException, LiveItemException {
+    try {
+      if (!present.isReady()) {
+        connection.flush();
+      }
+      present.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw (IOException) new InterruptedIOException("the server is closing").initCause(e);
+    }
+  }
+}

@@ -1,0 +1,211 @@
+package dev.evergreen.memcached;
+
+import static dev.evergreen.memcached.BinaryProtocolTest.request;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Node;
+import dev.evergreen.fibers.Fibers.Mode;
+import dev.evergreen.memcached.live.Board;
+import dev.evergreen.memcached.live.LiveViews;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Live items as clients see them. */
+@Timeout(120)
+class LiveServerTest {
+  private final Node node = EmbeddedNode.builder().grain(Board.class, Board.InState::new).start();
+  private final AtomicInteger runs = new AtomicInteger();
+  private final CountDownLatch gate = new CountDownLatch(1);
+  private final LiveViews views =
+      LiveViews.over(node)
+          .firstResultWithin(Duration.ofMinutes(1))
+          .view(
+              "board",
+              "board:{owner}",
+              key -> {
+                var board = board(key.get("owner"));
+                return () -> {
+                  runs.incrementAndGet();
+                  return board.notes();
+                };
+              })
+          .view(
+              "gated",
+              "gated",
+              key ->
+                  () -> {
+                    gate.await();
+                    return "open";
+                  })
+          .view(
+              "broken",
+              "broken",
+              key ->
+                  () -> {
+                    throw new IllegalStateException("out\r\nof order");
+                  });
+
+  @AfterEach
+  void close() {
+    gate.countDown();
+    node.close();
+  }
+
+  private Board board(String owner) {
+    return node.grains().get(Board.class, owner);
+  }
+
+  private TestServer start(Mode mode) throws IOException {
+    return TestServer.start(TestServer.settings(mode).live(views));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aGetAnswersTheLatestResult(Mode mode) throws IOException {
+    try (var server = start(mode);
+        var client = server.connect()) {
+      assertEquals("VALUE board:ann 0 2\r\n[]\r\nEND\r\n", client.exchange("get board:ann\r\n"));
+      board("ann").pin("hello");
+      var changed = "VA 9\r\n[\"hello\"]\r\n";
+      for (var reply = ""; !reply.equals(changed); ) {
+        reply = client.exchange("mg board:ann v\r\n");
+        assertTrue(reply.equals(changed) || reply.equals("VA 2\r\n[]\r\n"), reply);
+      }
+      assertEquals(
+          "VALUE board:bob 0 2\r\n[]\r\nVALUE board:ann 0 9\r\n[\"hello\"]\r\nEND\r\n",
+          client.exchange("get board:bob none board:ann\r\n"));
+    }
+  }
+
+  @Test
+  void aCasNumberAsksWhetherSomethingChanged() throws IOException {
+    try (var server = start(Mode.JDK);
+        var client = server.connect()) {
+      var first = client.ask("mg board:ann c t f s d");
+      var cas = first.split(" ", -1)[1].substring(1);
+      assertEquals("HD c" + cas + " t-1 f0 s2", first);
+      assertEquals("HD c" + cas, client.ask("mg board:ann v c C" + cas));
+      board("ann").pin("x");
+      while (client.ask("mg board:ann c C" + cas).equals("HD c" + cas)) {
+        Thread.onSpinWait();
+      }
+      assertEquals("VA 5", client.ask("mg board:ann v C" + cas));
+    }
+  }
+
+  @Test
+  void aStampedeIsOneComputation() throws Exception {
+    try (var server = start(Mode.PROCESSORS)) {
+      var clients = new Client[50];
+      for (int i = 0; i < clients.length; i++) {
+        clients[i] = server.connect();
+        clients[i].send("get board:ann\r\n".repeat(20));
+      }
+      for (var client : clients) {
+        assertEquals("VALUE board:ann 0 2\r\n[]\r\nEND\r\n".repeat(20), client.exchange(""));
+        client.close();
+      }
+      assertEquals(1, runs.get());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatIsReadyLeavesBeforeAFirstResultIsWaitedFor(Mode mode) throws IOException {
+    try (var server = start(mode);
+        var client = server.connect();
+        var other = server.connect()) {
+      client.send("set a 0 0 1\r\nx\r\nget gated\r\n");
+      assertEquals("STORED", client.line());
+      assertEquals("VALUE a 0 1\r\nx\r\nEND\r\n", other.exchange("get a\r\n"));
+      gate.countDown();
+      assertEquals("VALUE gated 0 6\r\n\"open\"\r\nEND\r\n", client.exchange(""));
+    }
+  }
+
+  @Test
+  void aFirstResultThatIsLateAndFailuresEndTheReply() throws IOException {
+    views.firstResultWithin(Duration.ofMillis(1));
+    try (var server = start(Mode.JDK);
+        var client = server.connect()) {
+      assertEquals(
+          "SERVER_ERROR view gated: no result within 1 ms\r\n", client.exchange("get gated\r\n"));
+      views.firstResultWithin(Duration.ofMinutes(1));
+      var broken = "SERVER_ERROR view broken: IllegalStateException: out of order\r\n";
+      assertEquals(broken, client.exchange("get broken\r\n"));
+      assertEquals(broken, client.exchange("mg broken v\r\n"));
+      assertEquals(
+          "STORED\r\nVALUE a 0 1\r\nx\r\n" + broken,
+          client.exchange("set a 0 0 1\r\nx\r\nget a broken a\r\n"));
+    }
+  }
+
+  @Test
+  void aLiveKeyCannotBeChanged() throws IOException {
+    var refused = "SERVER_ERROR key is live\r\n";
+    try (var server = start(Mode.JDK);
+        var client = server.connect()) {
+      for (var command : List.of("set", "add", "replace", "append", "prepend")) {
+        assertEquals(refused, client.exchange(command + " board:ann 0 0 3\r\nget\r\n"));
+      }
+      assertEquals(refused, client.exchange("cas board:ann 0 0 3 7\r\nget\r\n"));
+      assertEquals(refused, client.exchange("ms board:ann 3\r\nget\r\n"));
+      assertEquals(refused, client.exchange("delete board:ann\r\n"));
+      assertEquals(refused, client.exchange("md board:ann q\r\n"));
+      assertEquals(refused, client.exchange("incr board:ann 1\r\n"));
+      assertEquals(refused, client.exchange("ma board:ann\r\n"));
+      assertEquals("TOUCHED\r\n", client.exchange("touch board:ann 1\r\n"));
+      var value = "VALUE board:ann 0 2\r\n[]\r\nEND\r\n";
+      assertEquals(value, client.exchange("gat 1 board:ann\r\n"));
+      assertEquals("HD t-1\r\n", client.exchange("mg board:ann T1 N1 R1 t\r\n"));
+      assertEquals("OK\r\n" + value, client.exchange("flush_all\r\nget board:ann\r\n"));
+      assertEquals(1, runs.get());
+    }
+  }
+
+  @Test
+  void theBinaryProtocolServesThemToo() throws IOException {
+    try (var server = start(Mode.JDK);
+        var client = server.connect()) {
+      client.send(request(0x00, "", "board:ann", ""));
+      assertEquals(0, status(client, "\0\0\0\0[]"));
+      client.send(request(0x01, "\0".repeat(8), "board:ann", "value"));
+      assertEquals(0x84, status(client, "key is live"));
+      client.send(request(0x04, "", "board:ann", ""));
+      assertEquals(0x84, status(client, "key is live"));
+      client.send(request(0x00, "", "broken", ""));
+      assertEquals(0x84, status(client, "view broken: IllegalStateException: out of order"));
+      client.send(request(0x1c, "\0\0\0\1", "board:ann", ""));
+      assertEquals(0, status(client, "\0\0\0\0"));
+    }
+  }
+
+  private static int status(Client client, String body) throws IOException {
+    var header = ByteBuffer.wrap(client.read(24).getBytes(ISO_8859_1));
+    assertEquals(body, client.read(header.getInt(8)));
+    return header.getShort(6);
+  }
+
+  @Test
+  void plainItemsAreAsEver() throws IOException {
+    try (var server = start(Mode.JDK);
+        var client = server.connect()) {
+      assertEquals("STORED\r\n", client.exchange("set boards 0 0 1\r\nx\r\n"));
+      assertEquals("VALUE boards 0 1\r\nx\r\nEND\r\n", client.exchange("get boards\r\n"));
+      assertEquals("END\r\n", client.exchange("get board:\r\n"));
+      assertEquals("STORED\r\n", client.exchange("set board: 0 0 1\r\nx\r\n"));
+    }
+  }
+}
