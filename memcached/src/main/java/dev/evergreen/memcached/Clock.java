@@ -47,6 +47,6 @@ final class Clock {
     if (exptime > 0 && exptime <= THIRTY_DAYS) {
       return second + (int) exptime;
     }
-    return (int) Math.clamp(exptime - zero, 1, Integer.MAX_VALUE);
+    return Math.clamp(exptime - zero, 1, Integer.MAX_VALUE);
   }
 }

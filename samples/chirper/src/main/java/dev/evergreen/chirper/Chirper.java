@@ -76,6 +76,14 @@ public final class Chirper implements Callable<Integer> {
       description = "Keeps people and posts in this PostgreSQL database, not in --data.")
   private @Nullable String jdbc;
 
+  @Option(
+      names = "--memcached",
+      paramLabel = "PORT",
+      description =
+          "Also serves timeline:NAME, posts:NAME and profile:NAME to clients of memcached at this"
+              + " port of 127.0.0.1; with --nodes it is the first one's, the others' follow.")
+  private @Nullable Integer memcached;
+
   @Option(names = "--restart", description = "Starts a process of --nodes again that has died.")
   private boolean restart;
 
@@ -124,10 +132,9 @@ public final class Chirper implements Callable<Integer> {
 
   /** Before an import, which may take minutes. */
   private void check() {
-    int last = nodes == null || port == 0 ? port : port + nodes - 1;
-    if (port < 0 || last > MAX_PORT) {
-      throw new IllegalArgumentException(
-          "--port %d is not between 0 and %d.".formatted(port, MAX_PORT - (last - port)));
+    checkPort("--port", port);
+    if (memcached != null) {
+      checkPort("--memcached", memcached);
     }
     if (nodes != null && (nodes < 1 || nodes > MOST_NODES)) {
       throw new IllegalArgumentException(
@@ -143,12 +150,25 @@ public final class Chirper implements Callable<Integer> {
     }
   }
 
+  /** With several nodes the others' ports follow, unless all are to be any free ones. */
+  private void checkPort(String option, int first) {
+    int others = nodes == null || first == 0 ? 0 : nodes - 1;
+    if (first < 0 || first + others > MAX_PORT) {
+      throw new IllegalArgumentException(
+          "%s %d is not between 0 and %d.".formatted(option, first, MAX_PORT - others));
+    }
+  }
+
   private int alone(DataDirectory directory) throws IOException, InterruptedException {
     var server = start(directory);
     if (files != null) {
       load(server, files);
     }
+    if (memcached != null) {
+      announceMemcached(serveMemcached(server, memcached));
+    }
     int actual = serve(server);
+
     var ended = new CountDownLatch(1);
     Signals.on("INT", ended::countDown);
     Signals.on("TERM", ended::countDown);
@@ -160,7 +180,8 @@ public final class Chirper implements Callable<Integer> {
   /** One process imports, before there are others. */
   private int together(DataDirectory directory, int count)
       throws IOException, InterruptedException {
-    var launcher = new Launcher(new Launcher.Plan(count, port, data, jdbc, restart), ERR);
+    var launcher =
+        new Launcher(new Launcher.Plan(count, port, data, jdbc, memcached, restart), ERR);
     if (files != null) {
       try (var server = start(directory)) {
         load(server, files);
@@ -183,6 +204,20 @@ public final class Chirper implements Callable<Integer> {
     } catch (UncheckedIOException e) {
       throw new IOException(e.getMessage() + " --port chooses it, 0 is any free one.", e);
     }
+  }
+
+  /** Serves items, too. */
+  static int serveMemcached(ChirperServer server, int port) throws IOException {
+    try {
+      return server.serveMemcached(port);
+    } catch (IOException e) {
+      throw new IOException(e.getMessage() + " --memcached chooses it, 0 is any free one.", e);
+    }
+  }
+
+  /** Says where items are, for people. */
+  static void announceMemcached(int port) {
+    System.out.printf(Locale.ROOT, "Its items are at 127.0.0.1:%d, for memcached clients%n", port);
   }
 
   /** Says where the page is, for people and for programs. */

@@ -35,6 +35,9 @@ final class ChirperNode implements Callable<Integer> {
   @Option(names = "--jdbc", description = "The database that all share.")
   private @Nullable String jdbc;
 
+  @Option(names = "--memcached", description = "The port of its items.")
+  private @Nullable Integer memcached;
+
   @Option(names = "--cluster-port", required = true, description = "Its port for other nodes.")
   private int clusterPort;
 
@@ -63,6 +66,9 @@ final class ChirperNode implements Callable<Integer> {
     try (var server = ChirperServer.joined(directory, jdbc, clusterPort, seeds)) {
       // For ends of other kinds: another signal, or the node was fenced.
       Runtime.getRuntime().addShutdownHook(new Thread(server::close, "chirper-end"));
+      if (memcached != null) {
+        Chirper.serveMemcached(server, memcached);
+      }
       Chirper.announce(server.serve(port, pages));
       told.await();
     }

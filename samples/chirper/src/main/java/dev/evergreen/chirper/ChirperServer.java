@@ -5,19 +5,26 @@ import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.spi.Storage;
+import dev.evergreen.memcached.MemcachedServer;
+import dev.evergreen.memcached.MemcachedSettings;
 import dev.evergreen.storage.PostgresStorage;
 import dev.evergreen.storage.SqliteStorage;
 import dev.evergreen.web.SignedSessions;
 import dev.evergreen.web.WebServer;
 import dev.evergreen.web.WebSettings;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Chirper in this process: the storage, a node with the grains, and in the end the page. */
+/**
+ * Chirper in this process: the storage, a node with the grains, and in the end the page, and items
+ * for memcached.
+ */
 final class ChirperServer implements AutoCloseable {
 
   private static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
@@ -34,6 +41,7 @@ final class ChirperServer implements AutoCloseable {
   private final Node node;
   private final Watching watching;
   private @Nullable WebServer web;
+  private @Nullable MemcachedServer memcached;
 
   private ChirperServer(DataDirectory data, @Nullable String jdbc, Function<Storage, Node> start)
       throws IOException {
@@ -112,6 +120,25 @@ final class ChirperServer implements AutoCloseable {
     return started.port();
   }
 
+  /**
+   * Serves {@link CachedItems} to clients of memcached on 127.0.0.1, once.
+   *
+   * @param port 0 for any free one
+   * @return the actual port
+   * @throws IOException if the port is taken
+   */
+  synchronized int serveMemcached(int port) throws IOException {
+    var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
+    var started =
+        MemcachedServer.start(
+            new MemcachedSettings()
+                .addresses(List.of(address))
+                .processors(1)
+                .live(CachedItems.of(node)));
+    memcached = started;
+    return ((InetSocketAddress) started.addresses().getFirst()).getPort();
+  }
+
   /** A page keeps to the name by which it was opened, as its cookies do. */
   private static Stream<String> origins(int port) {
     return Stream.of("http://127.0.0.1:" + port, "http://localhost:" + port);
@@ -122,9 +149,15 @@ final class ChirperServer implements AutoCloseable {
     return web == null ? 0 : web.counts().views();
   }
 
-  /** Ends the page, then the node, which hands its grains over, then the storage. Idempotent. */
+  /**
+   * Ends the items and the page, then the node, which hands its grains over, then the storage.
+   * Idempotent.
+   */
   @Override
   public synchronized void close() {
+    if (memcached != null) {
+      memcached.close();
+    }
     if (web != null) {
       web.close();
     }

@@ -52,9 +52,16 @@ final class Launcher {
    * @param port of the first one's page, the others' follow; 0 for any free ones
    * @param data the directory that they share
    * @param jdbc the database that they share; null for a file in the directory
+   * @param memcached the port of the first one's items, the others' follow; null for none
    * @param restart whether one that ends without having been told to is started again
    */
-  record Plan(int nodes, int port, Path data, @Nullable String jdbc, boolean restart) {}
+  record Plan(
+      int nodes,
+      int port,
+      Path data,
+      @Nullable String jdbc,
+      @Nullable Integer memcached,
+      boolean restart) {}
 
   /** What the launcher hears of. */
   sealed interface Event {
@@ -196,6 +203,10 @@ final class Launcher {
                 "--pages=" + list(pages, "")));
     if (plan.jdbc() != null) {
       options.add("--jdbc=" + plan.jdbc());
+    }
+    if (plan.memcached() != null) {
+      int first = plan.memcached();
+      options.add("--memcached=" + (first == 0 ? 0 : first + number - 1));
     }
     var flags =
         List.of(
