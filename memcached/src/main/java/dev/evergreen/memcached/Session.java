@@ -2,20 +2,31 @@ package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.memcached.Watchers.Topic;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One client's connection. All that came is answered before the replies leave together; while it
  * waits for more it keeps no buffer, only what is left of an incomplete command.
  */
 final class Session {
+  private static final AtomicInteger LAST_NUMBER = new AtomicInteger();
+
+  /** Tells it from others, in lists for people. */
+  final int number = LAST_NUMBER.incrementAndGet();
+
   final MemcachedServer server;
   final Connection connection;
   final Input input;
   final Output output;
   private final TextProtocol protocol;
+  private int lastActive;
+  private @Nullable Set<Topic> watched;
 
   Session(MemcachedServer server, Connection connection) {
     this.server = server;
@@ -23,6 +34,16 @@ final class Session {
     input = new Input(connection);
     output = new Output(connection, server.statistics);
     protocol = new TextProtocol(this);
+  }
+
+  /** The second in which the last request came. */
+  int lastActive() {
+    return lastActive;
+  }
+
+  /** From now on the connection only watches. */
+  void watch(Set<Topic> topics) {
+    watched = topics;
   }
 
   /** Serves the client until it or the protocol ends. */
@@ -37,7 +58,11 @@ final class Session {
       boolean going = true;
       while (going) {
         await();
+        lastActive = server.clock.second();
         going = answerAll();
+      }
+      if (watched != null && !server.watchers.watch(server, connection, watched)) {
+        connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
     } catch (SocketTimeoutException e) {
       server.statistics.idleKicks.increment();

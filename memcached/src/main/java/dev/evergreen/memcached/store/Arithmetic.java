@@ -62,10 +62,13 @@ final class Arithmetic {
 
   /** Leaves the new number in the item if there is one. */
   private Outcome admit(long old, Change change, Item item) {
+    if (records.isLarge(old) || records.valueLength(old) == 0) {
+      return Outcome.NOT_NUMERIC;
+    }
     if (!linker.matches(change, old)) {
       return Outcome.EXISTS;
     }
-    if (records.isLarge(old) || !parse(old, item)) {
+    if (!parse(old, item)) {
       return Outcome.NOT_NUMERIC;
     }
     if (!change.decrements) {

@@ -17,7 +17,6 @@ public final class Fetch {
   boolean valueless;
   boolean binaryKey;
 
-  /** Nobody wins anything by it. */
   boolean isGet;
 
   /** A fetch that only reads. */
@@ -44,6 +43,7 @@ public final class Fetch {
     unnoticed = false;
     valueless = false;
     binaryKey = false;
+    isGet = false;
     return this;
   }
 
@@ -80,6 +80,12 @@ public final class Fetch {
   /** Notes of an item that is made that its key is to be shown encoded. */
   public Fetch binaryKey() {
     binaryKey = true;
+    return this;
+  }
+
+  /** Nobody wins the right to renew a stale item by it. */
+  public Fetch winless() {
+    isGet = true;
     return this;
   }
 
