@@ -18,9 +18,6 @@ import java.util.Locale;
 
 /** The commands of operators. None is fast, or needs to be. */
 final class AdminCommands {
-  /** The version of memcached whose protocol this server speaks; clients look at it. */
-  static final String VERSION = "1.6.40";
-
   private static final int LEAST_MEMORY_MIB = 8;
   private static final int MOST_MEMORY_MIB = 1_000_000_000;
   private static final int BUCKETS_PER_STEP = 64;
@@ -40,7 +37,7 @@ final class AdminCommands {
 
   Step answer(String name) throws IOException {
     return switch (name) {
-      case "version" -> say("VERSION " + VERSION);
+      case "version" -> say("VERSION " + MemcachedServer.PROTOCOL_VERSION);
       case "verbosity" -> verbosity();
       case "stats" -> stats();
       case "cache_memlimit" -> memoryLimit();

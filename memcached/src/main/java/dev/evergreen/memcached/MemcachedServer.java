@@ -31,6 +31,9 @@ import org.jspecify.annotations.Nullable;
  * answers when it listens; {@link #close} ends it.
  */
 public final class MemcachedServer implements AutoCloseable {
+  /** The version of memcached whose protocol this server speaks, and says to be. */
+  public static final String PROTOCOL_VERSION = "1.6.40";
+
   private static final byte[] TOO_MANY =
       "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final long MAINTENANCE_MILLIS = 100;

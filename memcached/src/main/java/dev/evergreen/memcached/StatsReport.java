@@ -45,7 +45,7 @@ final class StatsReport {
     stat("pid", ProcessHandle.current().pid())
         .stat("uptime", server.clock.uptime())
         .stat("time", System.currentTimeMillis() / 1000)
-        .stat("version", AdminCommands.VERSION)
+        .stat("version", MemcachedServer.PROTOCOL_VERSION)
         .stat("libevent", "none")
         .stat("pointer_size", 64)
         .stat("rusage_user", seconds(times[0]))
