@@ -92,6 +92,13 @@ need_postgres() {
     say "PostgreSQL is not there and could not be installed: its tests will be skipped (Debian: apt-get install postgresql)"
 }
 
+# The tests compare our server with it. It is never started as a service.
+need_memcached() {
+  command -v memcached >/dev/null && command -v memccapable >/dev/null && return
+  apt_install memcached libmemcached-tools ||
+    say "memcached is not there and could not be installed: the comparison will be skipped (Debian: apt-get install memcached libmemcached-tools)"
+}
+
 need_node() {
   local found
   need node nodejs

@@ -1,24 +1,294 @@
 package dev.evergreen.memcached;
 
+import static dev.evergreen.memcached.TextProtocol.BAD_FORMAT;
 import static dev.evergreen.memcached.TextProtocol.ERROR;
+import static dev.evergreen.memcached.TextProtocol.OK;
+import static dev.evergreen.memcached.TextProtocol.bytes;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import dev.evergreen.memcached.TextProtocol.Step;
+import dev.evergreen.memcached.Watchers.Topic;
+import dev.evergreen.memcached.store.Item;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.EnumSet;
+import java.util.Locale;
 
-/** The commands of operators. */
+/** The commands of operators. None is fast, or needs to be. */
 final class AdminCommands {
-  static final String VERSION = "1.6.40";
+  private static final int LEAST_MEMORY_MIB = 8;
+  private static final int MOST_MEMORY_MIB = 1_000_000_000;
+  private static final int BUCKETS_PER_STEP = 64;
+  private static final int MOST_CLASSES = 64;
 
   private final TextProtocol protocol;
+  private final Session session;
+  private final MemcachedServer server;
+  private final Line line;
 
   AdminCommands(TextProtocol protocol, Session session) {
     this.protocol = protocol;
+    this.session = session;
+    server = session.server;
+    line = protocol.line;
   }
 
   Step answer(String name) throws IOException {
     return switch (name) {
-      case "version" -> protocol.reply(TextProtocol.bytes("VERSION " + VERSION));
+      case "version" -> say("VERSION " + MemcachedServer.PROTOCOL_VERSION);
+      case "verbosity" -> verbosity();
+      case "stats" -> stats();
+      case "cache_memlimit" -> memoryLimit();
+      case "shutdown" -> shutdown();
+      case "slabs" -> slabs();
+      case "lru" -> lru();
+      case "lru_crawler" -> crawler();
+      case "watch" -> watch();
       default -> protocol.reply(ERROR);
     };
+  }
+
+  private Step say(String text) throws IOException {
+    return protocol.reply(bytes(text));
+  }
+
+  private Step verbosity() throws IOException {
+    if (line.count() != 2 && line.count() != 3) {
+      return protocol.reply(ERROR);
+    }
+    protocol.noteNoreply();
+    if (!line.readLong(1)) {
+      return protocol.reply(BAD_FORMAT);
+    }
+    server.settings.verbosity((int) Math.min(2, line.number() & 0xffffffffL));
+    return protocol.reply(OK);
+  }
+
+  private Step memoryLimit() throws IOException {
+    if (line.count() != 2 && line.count() != 3) {
+      return protocol.reply(ERROR);
+    }
+    protocol.noteNoreply();
+    if (!line.readLong(1)) {
+      return protocol.reply(ERROR);
+    }
+    long mib = line.number() & 0xffffffffL;
+    if (mib < LEAST_MEMORY_MIB) {
+      return say("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m");
+    }
+    if (mib > MOST_MEMORY_MIB) {
+      return say("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes");
+    }
+    return server.store.limit(mib << 20)
+        ? protocol.reply(OK)
+        : say("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust");
+  }
+
+  private Step shutdown() throws IOException {
+    if (!server.settings.shutsDown) {
+      return say("ERROR: shutdown not enabled");
+    }
+    if (line.count() == 1 || (line.count() == 2 && line.is(1, "graceful"))) {
+      server.end();
+      return Step.CLOSE;
+    }
+    return say("CLIENT_ERROR invalid shutdown mode");
+  }
+
+  /** There are no slabs: the answers are those of a memcached that does not move them. */
+  private Step slabs() throws IOException {
+    if (line.count() == 4 && line.is(1, "reassign")) {
+      return say("CLIENT_ERROR slab reassignment disabled");
+    }
+    if (line.count() < 3 || !line.is(1, "automove")) {
+      return protocol.reply(ERROR);
+    }
+    protocol.noteNoreply();
+    if (line.is(2, "ratio")) {
+      return protocol.reply(line.count() < 4 ? ERROR : OK);
+    }
+    if (!line.readLong(2)) {
+      return protocol.reply(BAD_FORMAT);
+    }
+    return protocol.reply(line.number() <= 2 && line.number() >= 0 ? OK : ERROR);
+  }
+
+  /** There is no such list to tune: the answers are those of a memcached without its thread. */
+  private Step lru() throws IOException {
+    boolean tune = line.count() >= 6 && line.is(1, "tune");
+    return protocol.reply(tune && line.readLong(2) && line.readLong(3) ? OK : ERROR);
+  }
+
+  private Step stats() throws IOException {
+    var name = line.count() == 1 ? "" : line.text(1);
+    return switch (name) {
+      case "reset" -> {
+        server.resetStatistics();
+        yield say("RESET");
+      }
+      case "detail" -> details();
+      case "cachedump" -> cacheDump();
+      default -> {
+        var report = StatsReport.of(server, name);
+        yield report == null ? protocol.reply(ERROR) : write(report);
+      }
+    };
+  }
+
+  private Step write(String text) throws IOException {
+    protocol.out.text(text);
+    return Step.DONE;
+  }
+
+  private Step details() throws IOException {
+    switch (line.count() < 3 ? "" : line.text(2)) {
+      case "on" -> server.details.enable(true);
+      case "off" -> server.details.enable(false);
+      case "dump" -> {
+        return write(server.details.dump());
+      }
+      default -> {
+        return say("CLIENT_ERROR usage: stats detail on|off|dump");
+      }
+    }
+    return protocol.reply(OK);
+  }
+
+  private Step cacheDump() throws IOException {
+    if (!server.settings.dumps) {
+      return say("CLIENT_ERROR stats cachedump not allowed");
+    }
+    if (line.count() < 4) {
+      return say("CLIENT_ERROR bad command line");
+    }
+    if (!line.readLong(2)) {
+      return protocol.reply(BAD_FORMAT);
+    }
+    long slabClass = line.number();
+    if (!line.readLong(3)) {
+      return protocol.reply(BAD_FORMAT);
+    }
+    if (slabClass < 0 || slabClass >= MOST_CLASSES) {
+      return say("CLIENT_ERROR Illegal slab id");
+    }
+    long limit = slabClass == 1 ? line.number() == 0 ? Long.MAX_VALUE : line.number() : 0;
+    dump(
+        (key, item) ->
+            "ITEM %s [%d b; %d s]\r\n"
+                .formatted(
+                    text(key),
+                    item.valueLength(),
+                    item.expiry() == 0 ? 0 : server.clock.unixTime(item.expiry())),
+        limit);
+    return write("END\r\n");
+  }
+
+  private Step crawler() throws IOException {
+    if (line.count() == 2 && (line.is(1, "enable") || line.is(1, "disable"))) {
+      return protocol.reply(OK);
+    }
+    if (line.count() != 3) {
+      return protocol.reply(ERROR);
+    }
+    return switch (line.text(1)) {
+      case "crawl" -> isClass() ? protocol.reply(OK) : badClass();
+      case "tocrawl" -> protocol.reply(line.readLong(2) ? OK : BAD_FORMAT);
+      case "sleep" -> {
+        boolean number = line.readLong(2);
+        yield number && Long.compareUnsigned(line.number(), 1_000_000) > 0
+            ? say("CLIENT_ERROR sleep must be one second or less")
+            : protocol.reply(number ? OK : BAD_FORMAT);
+      }
+      case "metadump" -> dumpAll("ERROR metadump not allowed", this::metadump, "END\r\n");
+      case "mgdump" -> dumpAll("ERROR key dump not allowed", AdminCommands::mgdump, "EN\r\n");
+      default -> protocol.reply(ERROR);
+    };
+  }
+
+  private Step badClass() throws IOException {
+    return say("BADCLASS invalid class id");
+  }
+
+  /** Whether the word says which items are meant: all, in whatever order, or those of classes. */
+  private boolean isClass() {
+    return line.text(2).matches("all|hash|([1-9]|[1-5][0-9]|6[0-3])(,([1-9]|[1-5][0-9]|6[0-3]))*");
+  }
+
+  private Step dumpAll(String refusal, Dump dump, String end) throws IOException {
+    if (!server.settings.dumps) {
+      return say(refusal);
+    }
+    if (!isClass()) {
+      return badClass();
+    }
+    boolean some = line.text(2).matches("all|hash|1|1,.*|.*,1|.*,1,.*");
+    dump(dump, some ? Long.MAX_VALUE : 0);
+    return write(end);
+  }
+
+  /** Shows an item in a list of all. */
+  private interface Dump {
+    String show(MemorySegment key, Item item);
+  }
+
+  private void dump(Dump dump, long limit) throws IOException {
+    var walker = server.store.walker();
+    var text = new StringBuilder();
+    long[] left = {limit};
+    boolean more = limit > 0;
+    while (more && left[0] > 0) {
+      more =
+          walker.step(
+              BUCKETS_PER_STEP,
+              (key, item) -> {
+                if (left[0]-- > 0) {
+                  text.append(dump.show(key, item));
+                }
+              });
+      protocol.out.text(text);
+      text.setLength(0);
+    }
+  }
+
+  private String metadump(MemorySegment key, Item item) {
+    return "key=%s exp=%d la=%d cas=%s fetch=%s cls=1 size=%d\n"
+        .formatted(
+            Watchers.encode(key, 0, (int) key.byteSize()),
+            item.expiry() == 0 ? -1 : server.clock.unixTime(item.expiry()),
+            server.clock.unixTime(item.lastAccess()),
+            Long.toUnsignedString(item.cas()),
+            item.isFetched() ? "yes" : "no",
+            item.size());
+  }
+
+  private static String mgdump(MemorySegment key, Item item) {
+    return item.isKeyBinary()
+        ? "mg " + Base64.getEncoder().encodeToString(key.toArray(JAVA_BYTE)) + " b\r\n"
+        : "mg " + text(key) + "\r\n";
+  }
+
+  private static String text(MemorySegment key) {
+    return new String(key.toArray(JAVA_BYTE), StandardCharsets.ISO_8859_1);
+  }
+
+  private Step watch() throws IOException {
+    if (!server.settings.watches) {
+      return say("CLIENT_ERROR watch commands not allowed");
+    }
+    var topics = EnumSet.noneOf(Topic.class);
+    for (int word = 1; word < line.count(); word++) {
+      try {
+        topics.add(Topic.valueOf(line.text(word).toUpperCase(Locale.ROOT)));
+      } catch (IllegalArgumentException e) {
+        return protocol.reply(ERROR);
+      }
+    }
+    if (topics.isEmpty()) {
+      topics.add(Topic.FETCHERS);
+    }
+    session.watch(topics);
+    return Step.CLOSE;
   }
 }

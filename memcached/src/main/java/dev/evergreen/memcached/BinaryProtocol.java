@@ -1,6 +1,8 @@
 package dev.evergreen.memcached;
 
 import static dev.evergreen.memcached.TextProtocol.bytes;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.memcached.TextProtocol.Step;
@@ -247,7 +249,7 @@ final class BinaryProtocol implements Protocol {
       case DELETE -> delete();
       case INCREMENT, DECREMENT -> arithmetic();
       case FLUSH -> flush();
-      case VERSION -> respond(0, bytes(AdminCommands.VERSION));
+      case VERSION -> respond(0, bytes(MemcachedServer.PROTOCOL_VERSION));
       case NOOP -> respond(0, NOTHING);
       case STAT -> stat();
       default -> quit();
@@ -511,8 +513,32 @@ final class BinaryProtocol implements Protocol {
     return Step.CLOSE;
   }
 
+  /** Answers a response for each line of the text protocol's report, and an empty one. */
   private Step stat() throws IOException {
-    return refuse(Refusal.NOT_FOUND);
+    var name = keyLength == 0 ? "" : new String(key.bytes().toArray(JAVA_BYTE), ISO_8859_1);
+    if (name.equals("reset")) {
+      server.resetStatistics();
+      return respond(0, NOTHING);
+    }
+    var report = StatsReport.of(server, name);
+    if (report == null) {
+      return refuse(Refusal.NOT_FOUND);
+    }
+    for (var line : report.split("\r\n", -1)) {
+      var words = line.split(" ", 3);
+      if (words.length == 3) {
+        stat(bytes(words[1]), bytes(words[2]));
+      }
+    }
+    return respond(0, NOTHING);
+  }
+
+  private void stat(byte[] name, byte[] value) throws IOException {
+    out.begin(HEADER + name.length + value.length);
+    header(0, 0, name.length, value.length, 0);
+    out.put(name);
+    out.put(value);
+    out.end();
   }
 
   // Responses

@@ -135,12 +135,17 @@ final class Line {
     return false;
   }
 
+  /** The number that the last successful reading found, cut to 32 bits as memcached does. */
+  int integer() {
+    return (int) number;
+  }
+
   /** The number that the last successful reading found. */
   long number() {
     return number;
   }
 
-  /** Reads a word as a signed number of 32 bits. */
+  /** Reads a word as a signed number, of which 32 bits count. */
   boolean readInt(int word) {
     return readInt(begins[word], ends[word]);
   }
@@ -151,7 +156,7 @@ final class Line {
   }
 
   private boolean readInt(int from, int to) {
-    return read(from, to, true) && number == (int) number;
+    return read(from, to, true);
   }
 
   /** Reads a word as a number of 64 bits without sign. */

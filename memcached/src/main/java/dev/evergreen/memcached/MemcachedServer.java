@@ -4,11 +4,14 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Listener;
 import dev.evergreen.fibers.SocketOptions;
+import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.live.LiveItems;
 import dev.evergreen.memcached.store.Store;
 import dev.evergreen.memcached.store.StoreOptions;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.net.SocketTimeoutException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -29,6 +32,9 @@ import org.jspecify.annotations.Nullable;
  * answers when it listens; {@link #close} ends it.
  */
 public final class MemcachedServer implements AutoCloseable {
+  /** The version of memcached whose protocol this server speaks, and says to be. */
+  public static final String PROTOCOL_VERSION = "1.6.40";
+
   private static final byte[] TOO_MANY =
       "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final long MAINTENANCE_MILLIS = 100;
@@ -39,6 +45,9 @@ public final class MemcachedServer implements AutoCloseable {
   final Store store;
   final @Nullable LiveItems live;
 
+  final Watchers watchers;
+  final Details details;
+  final Authentication authentication;
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
   private final Fibers fibers;
   private final List<Listener> listeners = new ArrayList<>();
@@ -46,12 +55,15 @@ public final class MemcachedServer implements AutoCloseable {
   private final CountDownLatch closing = new CountDownLatch(1);
   private final Thread maintainer;
 
-  private MemcachedServer(MemcachedSettings settings) {
+  private MemcachedServer(MemcachedSettings settings) throws IOException {
     this.settings = settings;
+    authentication = new Authentication(settings.authFile);
+    details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
             new StoreOptions(settings.memory, settings.itemLimit, settings.evicts), clock::second);
     live = settings.liveViews == null ? null : new LiveItems(settings.liveViews, store);
+    watchers = new Watchers(store);
     var builder = Fibers.builder().name("memcached").processors(settings.processors);
     fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
     maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
@@ -60,7 +72,8 @@ public final class MemcachedServer implements AutoCloseable {
   /**
    * Starts a server.
    *
-   * @throws IOException if an address or the path cannot be had; nothing is left running then
+   * @throws IOException if an address, the path or the file of accounts cannot be had; nothing is
+   *     left running then
    * @throws IllegalArgumentException if the limits do not fit together; the message says which
    */
   public static MemcachedServer start(MemcachedSettings settings) throws IOException {
@@ -116,11 +129,52 @@ public final class MemcachedServer implements AutoCloseable {
         statistics.rejectedConnections.increment();
         connection.write(TOO_MANY);
       } else {
-        new Session(this, connection).serve();
+        serveOne(connection);
       }
     } finally {
       statistics.connections.decrementAndGet();
     }
+  }
+
+  private void serveOne(Connection connection) throws IOException {
+    var peer = connection.peerAddress();
+    tellConnection("conn_new", peer, "");
+    var reason = "error";
+    try {
+      new Session(this, connection).serve();
+      reason = "normal";
+    } catch (SocketTimeoutException e) {
+      reason = "idle_timeout";
+      throw e;
+    } finally {
+      tellConnection("conn_close", peer, " reason=" + reason);
+    }
+  }
+
+  private void tellConnection(String event, SocketAddress peer, String more) {
+    if (watchers.want(Topic.CONNEVENTS)) {
+      var where =
+          peer instanceof InetSocketAddress inet
+              ? "rip=%s rport=%d transport=tcp"
+                  .formatted(inet.getAddress().getHostAddress(), inet.getPort())
+              : "rip=unix_socket rport=0 transport=local";
+      watchers.tell(Topic.CONNEVENTS, event + " " + where + more);
+    }
+  }
+
+  /** Whether somebody wants to know of single requests. */
+  boolean isObserved() {
+    return details.enabled() || watchers.count() > 0;
+  }
+
+  /** Starts a fiber that ends with the server. */
+  Thread spawn(Runnable task) {
+    return fibers.spawn(task);
+  }
+
+  void resetStatistics() {
+    statistics.reset();
+    details.clear();
   }
 
   private void maintain() {

@@ -29,7 +29,7 @@ public final class MemcachedSettings {
   int itemLimit = 1 << 20;
   boolean evicts = true;
   int connections = 1024;
-  int processors = 4;
+  int processors = Math.min(4, Runtime.getRuntime().availableProcessors());
   int requestsPerTurn = 1000;
   boolean flushes = true;
   boolean shutsDown;

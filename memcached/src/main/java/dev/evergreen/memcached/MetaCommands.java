@@ -99,6 +99,9 @@ final class MetaCommands {
       item.release();
     }
     (flags.has('T') ? statistics.touchHits : statistics.getHits).increment();
+    if (protocol.server.isObserved()) {
+      protocol.observer.fetched(true);
+    }
     return Step.DONE;
   }
 
@@ -200,7 +203,7 @@ final class MetaCommands {
 
   private void key(boolean encoded) {
     flag('k');
-    if (encoded == flags.has('b')) {
+    if (!encoded && !flags.has('b')) {
       out.put(line.memory(), line.begin(1), line.length(1));
     } else {
       out.put(flags.shownKey(encoded));
@@ -212,6 +215,9 @@ final class MetaCommands {
 
   private Step miss() throws IOException {
     (flags.has('T') ? statistics.touchMisses : statistics.getMisses).increment();
+    if (protocol.server.isObserved()) {
+      protocol.observer.fetched(false);
+    }
     return status(EN, 2, flags.has('q'));
   }
 
@@ -235,7 +241,7 @@ final class MetaCommands {
       boolean tooMany = line.count() > MOST_WORDS && line.isKey(1);
       return protocol.reply(line.count() < 2 ? ERROR : tooMany ? TOO_MANY_FLAGS : BAD_FORMAT);
     }
-    int length = (int) line.number();
+    int length = line.integer();
     var error = flags.read(3);
     if (error == null && !describeSet()) {
       error = MetaFlags.INVALID_MODE_OF_SET;
@@ -256,7 +262,7 @@ final class MetaCommands {
   }
 
   private boolean readLength() {
-    return line.readInt(2) && line.number() >= 0 && line.number() <= Integer.MAX_VALUE - 2;
+    return line.readInt(2) && line.integer() >= 0 && line.integer() <= Integer.MAX_VALUE - 2;
   }
 
   private boolean describeSet() {
@@ -272,7 +278,8 @@ final class MetaCommands {
         return false;
       }
     }
-    if (flags.has('C')) {
+    boolean joins = flags.mode == 'A' || flags.mode == 'P';
+    if (flags.has('C') && !(joins && flags.cas == 0)) {
       change.ifCas(flags.cas);
     }
     if (flags.has('I')) {
@@ -284,7 +291,7 @@ final class MetaCommands {
     if (flags.has('b')) {
       change.binaryKey();
     }
-    if (flags.has('N') && (flags.mode == 'A' || flags.mode == 'P')) {
+    if (flags.has('N') && joins) {
       change.vivify(flags.vivifiedExpiry);
     }
     return true;
@@ -342,6 +349,7 @@ final class MetaCommands {
     return switch (store.delete(protocol.key, change, item)) {
       case STORED -> {
         statistics.deleteHits.increment();
+        protocol.observer.deleted("md", true);
         yield status(HD, 2, flags.has('q'));
       }
       case EXISTS -> {
@@ -406,7 +414,7 @@ final class MetaCommands {
     } else {
       change.increment(flags.delta);
     }
-    if (flags.has('C')) {
+    if (flags.has('C') && flags.cas != 0) {
       change.ifCas(flags.cas);
     }
     if (flags.has('E')) {

@@ -85,7 +85,11 @@ final class MetaFlags {
   /** False if there is no such flag. */
   private boolean readFlag(int word, int letter) {
     switch (letter) {
-      case 'P', 'L', 'k', 's', 't', 'c', 'f', 'l', 'h', 'd', 'v', 'u', 'q', 'I', 'x' -> {}
+      case 'P', 'L', 'k', 's', 't', 'c', 'f', 'l', 'h', 'v', 'u', 'q', 'I', 'x' -> {}
+      case 'd' -> {
+        // Of ours; a word that begins with it is as unknown as in memcached.
+        return line.length(word) == 1;
+      }
       case 'O' -> check(line.length(word) <= LONGEST_OPAQUE, LONG_OPAQUE);
       case 'b' -> check(decodeKey(), BAD_KEY);
       case 'N' -> {
@@ -98,11 +102,12 @@ final class MetaFlags {
       }
       case 'R' -> {
         check(line.readFlagInt(word), BAD_TOKEN);
-        recacheBelow = (int) line.number();
+        recacheBelow = line.integer();
       }
       case 'F' -> {
-        check(line.readFlagLong(word), TextProtocol.BAD_FORMAT);
-        clientFlags = (int) line.number();
+        // This one has no words of its own.
+        check(line.readFlagLong(word), error == null ? TextProtocol.BAD_FORMAT : error);
+        clientFlags = line.integer();
       }
       case 'C' -> {
         check(line.readFlagLong(word), BAD_TOKEN);
@@ -133,11 +138,11 @@ final class MetaFlags {
 
   /** The key as a reply shows it: encoded if it was stored so, however this request gave it. */
   byte[] shownKey(boolean encoded) {
-    if (!encoded) {
-      return decodedKey;
-    }
-    return Base64.getEncoder()
-        .encode(line.memory().asSlice(line.begin(1), line.length(1)).toArray(JAVA_BYTE));
+    var key =
+        has('b')
+            ? decodedKey
+            : line.memory().asSlice(line.begin(1), line.length(1)).toArray(JAVA_BYTE);
+    return encoded ? Base64.getEncoder().encode(key) : key;
   }
 
   private void check(boolean good, byte[] complaint) {
@@ -146,10 +151,10 @@ final class MetaFlags {
     }
   }
 
-  /** Makes the key the bytes that its word stands for in base 64. */
+  /** Makes the key the bytes that its word stands for in base 64, without what is not of that. */
   boolean decodeKey() {
-    var text = line.memory().asSlice(line.begin(1), line.length(1)).toArray(JAVA_BYTE);
-    if (text.length % 4 != 0) {
+    var text = line.text(1).replaceAll("[^A-Za-z0-9+/=]", "");
+    if (text.length() % 4 != 0) {
       return false;
     }
     try {

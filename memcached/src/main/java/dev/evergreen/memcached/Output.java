@@ -132,8 +132,17 @@ final class Output {
     end();
   }
 
-  void line(String text) throws IOException {
-    line(text.getBytes(ISO_8859_1));
+  /** Writes a text of any length. */
+  void text(CharSequence text) throws IOException {
+    var bytes = text.toString().getBytes(ISO_8859_1);
+    for (int done = 0; done < bytes.length; ) {
+      int piece = Math.min(bytes.length - done, Buffers.SIZE / 4);
+      begin(piece);
+      MemorySegment.copy(bytes, done, memory, JAVA_BYTE, at, piece);
+      at += piece;
+      end();
+      done += piece;
+    }
   }
 
   /**

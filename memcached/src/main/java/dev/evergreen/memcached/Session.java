@@ -2,9 +2,12 @@ package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.memcached.Watchers.Topic;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,11 +15,18 @@ import org.jspecify.annotations.Nullable;
  * waits for more it keeps no buffer, only what is left of an incomplete command.
  */
 final class Session {
+  private static final AtomicInteger LAST_NUMBER = new AtomicInteger();
+
+  /** Tells it from others, in lists for people. */
+  final int number = LAST_NUMBER.incrementAndGet();
+
   final MemcachedServer server;
   final Connection connection;
   final Input input;
   final Output output;
   final Lookup lookup;
+  private int lastActive;
+  private @Nullable Set<Topic> watched;
 
   /** Null before the first byte, which tells it. */
   private @Nullable Protocol protocol;
@@ -27,6 +37,16 @@ final class Session {
     input = new Input(connection);
     output = new Output(connection, server.statistics);
     lookup = new Lookup(this);
+  }
+
+  /** The second in which the last request came. */
+  int lastActive() {
+    return lastActive;
+  }
+
+  /** From now on the connection only watches. */
+  void watch(Set<Topic> topics) {
+    watched = topics;
   }
 
   /** Serves the client until it or the protocol ends. */
@@ -41,7 +61,11 @@ final class Session {
       boolean going = true;
       while (going) {
         await();
+        lastActive = server.clock.second();
         going = answerAll();
+      }
+      if (watched != null && !server.watchers.watch(server, connection, watched)) {
+        connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
     } catch (SocketTimeoutException e) {
       server.statistics.idleKicks.increment();
@@ -98,7 +122,9 @@ final class Session {
   private Protocol protocol() {
     var spoken = protocol;
     if (spoken == null) {
-      boolean binary = input.byteAt(input.at) == BinaryProtocol.REQUEST;
+      // With an authentication file there is only text, as in memcached.
+      boolean binary =
+          input.byteAt(input.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
       spoken = binary ? new BinaryProtocol(this) : new TextProtocol(this);
       protocol = spoken;
     }

@@ -1,38 +1,52 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.memcached.store.Outcome;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /** What the server counts; the store counts the rest. */
 final class Statistics {
+  private final List<LongAdder> resettable = new ArrayList<>();
+
   final AtomicInteger connections = new AtomicInteger();
-  final LongAdder totalConnections = new LongAdder();
-  final LongAdder rejectedConnections = new LongAdder();
-  final LongAdder idleKicks = new LongAdder();
-  final LongAdder yields = new LongAdder();
-  final LongAdder getHits = new LongAdder();
-  final LongAdder getMisses = new LongAdder();
-  final LongAdder sets = new LongAdder();
-  final LongAdder flushes = new LongAdder();
-  final LongAdder metas = new LongAdder();
-  final LongAdder deleteHits = new LongAdder();
-  final LongAdder deleteMisses = new LongAdder();
-  final LongAdder incrementHits = new LongAdder();
-  final LongAdder incrementMisses = new LongAdder();
-  final LongAdder decrementHits = new LongAdder();
-  final LongAdder decrementMisses = new LongAdder();
-  final LongAdder casHits = new LongAdder();
-  final LongAdder casMisses = new LongAdder();
-  final LongAdder casBadValues = new LongAdder();
-  final LongAdder touchHits = new LongAdder();
-  final LongAdder touchMisses = new LongAdder();
-  final LongAdder tooLarge = new LongAdder();
-  final LongAdder noMemory = new LongAdder();
-  final LongAdder authentications = new LongAdder();
-  final LongAdder authenticationErrors = new LongAdder();
-  final LongAdder read = new LongAdder();
-  final LongAdder written = new LongAdder();
+  final LongAdder totalConnections = counter();
+  final LongAdder rejectedConnections = counter();
+  final LongAdder idleKicks = counter();
+  final LongAdder yields = counter();
+  final LongAdder getHits = counter();
+  final LongAdder getMisses = counter();
+  final LongAdder sets = counter();
+  final LongAdder flushes = counter();
+  final LongAdder metas = counter();
+  final LongAdder deleteHits = counter();
+  final LongAdder deleteMisses = counter();
+  final LongAdder incrementHits = counter();
+  final LongAdder incrementMisses = counter();
+  final LongAdder decrementHits = counter();
+  final LongAdder decrementMisses = counter();
+  final LongAdder casHits = counter();
+  final LongAdder casMisses = counter();
+  final LongAdder casBadValues = counter();
+  final LongAdder touchHits = counter();
+  final LongAdder touchMisses = counter();
+  final LongAdder tooLarge = counter();
+  final LongAdder noMemory = counter();
+  final LongAdder authentications = counter();
+  final LongAdder authenticationErrors = counter();
+  final LongAdder read = counter();
+  final LongAdder written = counter();
+
+  private LongAdder counter() {
+    var counter = new LongAdder();
+    resettable.add(counter);
+    return counter;
+  }
+
+  void reset() {
+    resettable.forEach(LongAdder::reset);
+  }
 
   void countCas(Outcome outcome) {
     switch (outcome) {

@@ -12,6 +12,7 @@ import dev.evergreen.memcached.store.Outcome;
 import dev.evergreen.memcached.store.Store;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * memcached's text protocol: the classic commands here, the meta commands in {@link MetaCommands},
@@ -72,15 +73,22 @@ final class TextProtocol implements Protocol {
 
   private final MetaCommands meta;
   private final AdminCommands admin;
+  final Observer observer;
 
   /** Whether a line of keys is being answered whose end has not come. */
   private boolean inKeys;
 
   private boolean keysWithCas;
+  private boolean keysTouched;
   private boolean noreply;
+  private boolean authenticated;
   private boolean turnOver;
 
+  /** Tells the connection from others, in what people read. */
+  final int number;
+
   TextProtocol(Session session) {
+    number = session.number;
     server = session.server;
     store = server.store;
     statistics = server.statistics;
@@ -88,8 +96,10 @@ final class TextProtocol implements Protocol {
     out = session.output;
     lookup = session.lookup;
     value = new ValueReceiver(this);
+    observer = new Observer(this);
     meta = new MetaCommands(this);
     admin = new AdminCommands(this, session);
+    authenticated = !server.authentication.isRequired();
   }
 
   static byte[] bytes(String text) {
@@ -143,10 +153,13 @@ final class TextProtocol implements Protocol {
     boolean trims = newline - in.at > 1 && in.byteAt(newline - 1) == '\r';
     line.split(in.memory, in.at, trims ? newline - 1 : newline);
     noreply = false;
+    if (!authenticated) {
+      return authenticate(next);
+    }
     if (inKeys) {
       inKeys = false;
       in.at = next;
-      return keys(0, keysWithCas, false) ? end() : Step.DONE;
+      return keys(0, keysWithCas, keysTouched) ? end() : Step.DONE;
     }
     if (line.count() == 0) {
       in.at = next;
@@ -164,6 +177,37 @@ final class TextProtocol implements Protocol {
       return meta.set(next, waiting);
     }
     return rareCommand(next, waiting);
+  }
+
+  /** Takes the value of a {@code set} of whatever key for a user and a password. */
+  private Step authenticate(int next) throws IOException {
+    if (line.count() < 5 || line.packed(0) != SET || !line.readLong(4)) {
+      in.at = next;
+      return reply(bytes("CLIENT_ERROR unauthenticated"));
+    }
+    long length = line.number();
+    if (length < 0 || length > LONGEST_LINE) {
+      return Step.CLOSE;
+    }
+    int end = next + (int) length;
+    if (end + 2 > in.end) {
+      return Step.MORE;
+    }
+    in.at = end + 2;
+    if (in.byteAt(end) != '\r' || in.byteAt(end + 1) != '\n') {
+      return reply(bytes("CLIENT_ERROR bad command line termination"));
+    }
+    line.split(in.memory, next, end);
+    if (line.count() < 2) {
+      return reply(bytes("CLIENT_ERROR bad authentication token format"));
+    }
+    statistics.authentications.increment();
+    authenticated = server.authentication.admits(line.text(0), line.text(1));
+    if (!authenticated) {
+      statistics.authenticationErrors.increment();
+      return reply(bytes("CLIENT_ERROR authentication failure"));
+    }
+    return reply(STORED);
   }
 
   private Step rareCommand(int next, boolean waiting) throws IOException {
@@ -206,7 +250,7 @@ final class TextProtocol implements Protocol {
     if (!inKeys && in.available() <= LONGEST_LINE) {
       return Step.MORE;
     }
-    if (!inKeys && !beginsKeys()) {
+    if (!inKeys && !(authenticated && beginsKeys())) {
       return Step.CLOSE;
     }
     return waiting ? someKeys() : Step.MORE;
@@ -214,8 +258,10 @@ final class TextProtocol implements Protocol {
 
   private boolean beginsKeys() {
     line.split(in.memory, in.at, in.end);
-    boolean get = line.count() > 1 && line.packed(0) == GET;
-    return get || (line.count() > 1 && line.is(0, "gets"));
+    return line.count() > 3
+        && line.length(0) <= 4
+        && line.length(1) <= Key.MAX_LENGTH
+        && List.of("get", "gets", "gat", "gats", "bget").contains(line.text(0));
   }
 
   /** Answers the keys that are complete, so that the line need not be kept. */
@@ -228,14 +274,29 @@ final class TextProtocol implements Protocol {
       return Step.CLOSE;
     }
     line.split(in.memory, in.at, last);
-    if (!inKeys) {
-      inKeys = true;
-      keysWithCas = !(line.packed(0) == GET);
-      in.at = last;
-      return keys(1, keysWithCas, false) ? Step.MORE : Step.CLOSE;
-    }
     in.at = last;
-    return keys(0, keysWithCas, false) ? Step.MORE : Step.CLOSE;
+    int first = inKeys ? 0 : beginKeys();
+    if (first < 0) {
+      return Step.CLOSE;
+    }
+    inKeys = true;
+    return keys(first, keysWithCas, keysTouched) ? Step.MORE : Step.CLOSE;
+  }
+
+  /** Reads what comes before the keys; answers the word of the first one, or -1. */
+  private int beginKeys() {
+    var name = line.text(0);
+    keysWithCas = name.endsWith("s");
+    keysTouched = name.startsWith("ga");
+    fetch.clear();
+    if (!keysTouched) {
+      return 1;
+    }
+    if (!line.readInt(1)) {
+      return -1;
+    }
+    fetch.touch(expiry()).winless();
+    return 2;
   }
 
   private Step get(int next, boolean cas, boolean touches) throws IOException {
@@ -252,7 +313,7 @@ final class TextProtocol implements Protocol {
     }
     fetch.clear();
     if (touches) {
-      fetch.touch(expiry());
+      fetch.touch(expiry()).winless();
     }
     return keys(touches ? 2 : 1, cas, touches) ? end() : Step.DONE;
   }
@@ -275,7 +336,7 @@ final class TextProtocol implements Protocol {
         try {
           outcome = value(word, cas, touches);
         } catch (LiveItemException e) {
-          out.line(SERVER_ERROR + e.getMessage());
+          out.line(bytes(SERVER_ERROR + e.getMessage()));
           return false;
         }
         if (outcome == Outcome.BUSY) {
@@ -283,6 +344,9 @@ final class TextProtocol implements Protocol {
           return false;
         }
         boolean hit = outcome == Outcome.FOUND;
+        if (server.isObserved()) {
+          observer.fetched(hit);
+        }
         if (touches) {
           (hit ? statistics.touchHits : statistics.touchMisses).increment();
         }
@@ -329,7 +393,7 @@ final class TextProtocol implements Protocol {
       in.at = next;
       return reply(BAD_FORMAT);
     }
-    int length = (int) line.number();
+    int length = line.integer();
     if (cas) {
       line.readLong(5);
       change.ifCas(line.number());
@@ -353,7 +417,7 @@ final class TextProtocol implements Protocol {
     if (!line.isKey(1) || !line.readLong(2)) {
       return false;
     }
-    int flags = (int) line.number();
+    int flags = line.integer();
     if (!line.readInt(3)) {
       return false;
     }
@@ -361,8 +425,8 @@ final class TextProtocol implements Protocol {
     change.flags(flags).expiry(expiry());
     return (!cas || line.readLong(5))
         && line.readInt(4)
-        && line.number() >= 0
-        && line.number() <= Integer.MAX_VALUE - 2;
+        && line.integer() >= 0
+        && line.integer() <= Integer.MAX_VALUE - 2;
   }
 
   private void countCas(boolean cas, Outcome outcome) {
@@ -402,6 +466,7 @@ final class TextProtocol implements Protocol {
       return reply(Lookup.KEY_IS_LIVE);
     }
     boolean deleted = store.delete(key, change.clear(), item) == Outcome.STORED;
+    observer.deleted("delete", deleted);
     (deleted ? statistics.deleteHits : statistics.deleteMisses).increment();
     return reply(deleted ? DELETED : NOT_FOUND);
   }
@@ -457,7 +522,7 @@ final class TextProtocol implements Protocol {
     if (!line.readInt(2)) {
       return reply(BAD_EXPTIME);
     }
-    fetch.clear().touch(expiry()).withoutValue();
+    fetch.clear().touch(expiry()).winless().withoutValue();
     boolean touched =
         lookup.isLive(line.key(1, key)) || store.fetch(key, fetch, item) == Outcome.FOUND;
     (touched ? statistics.touchHits : statistics.touchMisses).increment();
@@ -479,7 +544,7 @@ final class TextProtocol implements Protocol {
       if (!line.readInt(1)) {
         return reply(BAD_EXPTIME);
       }
-      delay = (int) line.number();
+      delay = line.integer();
     }
     store.flush(delay > 0 ? server.clock.expiry(delay) : server.clock.second());
     return reply(OK);
@@ -487,7 +552,7 @@ final class TextProtocol implements Protocol {
 
   /** The second for the exptime that was read last. */
   int expiry() {
-    return server.clock.expiry((int) line.number());
+    return server.clock.expiry(line.integer());
   }
 
   void noteNoreply() {

@@ -133,6 +133,9 @@ final class ValueReceiver {
   }
 
   private Arrival settle(boolean replaces) {
+    if (protocol.server.isObserved()) {
+      protocol.observer.stored(outcome);
+    }
     if (outcome == Outcome.OUT_OF_MEMORY) {
       protocol.statistics.noMemory.increment();
       refusal = OUT_OF_MEMORY;

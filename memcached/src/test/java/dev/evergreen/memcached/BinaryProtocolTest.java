@@ -104,7 +104,7 @@ class BinaryProtocolTest {
   }
 
   @Test
-  void repliesAreMemcachedsOwn() throws IOException {
+  void repliesAreMemcachedsOwn() throws Exception {
     var fixed =
         List.of(
             request(0x00, "", "a", ""),
@@ -160,7 +160,7 @@ class BinaryProtocolTest {
             request(0x01, stored(0, 0), "k".repeat(300), "x"),
             header(0x00, 10, 0, 5, 0, 3),
             "get a\r\n");
-    try (var memcached = RealMemcached.start();
+    try (var memcached = Reference.startIfInstalled();
         var server = TestServer.start(Mode.JDK)) {
       try (var theirs = memcached.connect();
           var ours = server.connect()) {
@@ -182,11 +182,11 @@ class BinaryProtocolTest {
   /** Random requests on few keys, many in one piece, cut anywhere. */
   @ParameterizedTest
   @EnumSource
-  void randomRequestsAreAnsweredAsMemcachedAnswers(Mode mode) throws IOException {
+  void randomRequestsAreAnsweredAsMemcachedAnswers(Mode mode) throws Exception {
     long seed = Long.getLong("evergreen.memcached.seed", new Random().nextLong());
     System.out.println("binary requests: seed " + seed);
     var random = new Random(seed);
-    try (var memcached = RealMemcached.start();
+    try (var memcached = Reference.startIfInstalled();
         var server = TestServer.start(mode);
         var theirs = memcached.connect();
         var ours = server.connect()) {

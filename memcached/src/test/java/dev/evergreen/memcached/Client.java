@@ -15,6 +15,7 @@ final class Client implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
   final Socket socket = new Socket();
+  private int exchanges;
 
   Client(SocketAddress address) throws IOException {
     socket.connect(address);
@@ -57,10 +58,11 @@ final class Client implements AutoCloseable {
     return line();
   }
 
-  /** Sends bytes and a final {@code mn}; answers all that comes before its reply, or the end. */
+  /** Sends bytes and a question that nothing else asks; answers all that comes before its reply. */
   String exchange(String bytes) throws IOException {
-    send(bytes + "mn\r\n");
-    return upTo("MN\r\n");
+    exchanges++;
+    send(bytes + "mg no-such-key O" + exchanges + "\r\n");
+    return upTo("EN O" + exchanges + "\r\n");
   }
 
   private String upTo(String end) throws IOException {

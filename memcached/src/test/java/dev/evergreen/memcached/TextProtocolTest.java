@@ -93,7 +93,7 @@ class TextProtocolTest {
         var client = server.connect()) {
       var keys = new StringBuilder("gets");
       var replies = new StringBuilder();
-      for (int i = 0; i < 30_000; i++) {
+      for (int i = 0; i < 40_000; i++) {
         keys.append(" key").append(i);
         if (i % 3 == 0) {
           client.send("set key" + i + " 1 0 2 noreply\r\nxy\r\n");

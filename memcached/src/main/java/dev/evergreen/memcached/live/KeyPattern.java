@@ -73,12 +73,12 @@ final class KeyPattern {
   }
 
   /** Whether a key may be one of these; says no to most others, at little cost. */
-  boolean mayMatch(MemorySegment bytes, long at, int length) {
-    if (length < prefix.length) {
+  boolean mayMatch(MemorySegment key) {
+    if (key.byteSize() < prefix.length) {
       return false;
     }
     for (int i = 0; i < prefix.length; i++) {
-      if (bytes.get(JAVA_BYTE, at + i) != prefix[i]) {
+      if (key.get(JAVA_BYTE, i) != prefix[i]) {
         return false;
       }
     }

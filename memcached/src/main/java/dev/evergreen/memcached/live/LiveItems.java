@@ -38,8 +38,7 @@ public final class LiveItems implements AutoCloseable {
   /** Whether a key is live, so that it can be read but not changed. Costs little for most keys. */
   public boolean owns(Key key) {
     for (var view : declared) {
-      if (view.keys().mayMatch(key.memory(), key.offset(), key.length())
-          && view.keys().match(utf8(bytes(key))).isPresent()) {
+      if (view.keys().mayMatch(key.bytes()) && view.keys().match(utf8(bytes(key))).isPresent()) {
         return true;
       }
     }
@@ -54,7 +53,7 @@ public final class LiveItems implements AutoCloseable {
    */
   public @Nullable LiveItem find(Key key) throws LiveItemException {
     for (var view : declared) {
-      if (view.keys().mayMatch(key.memory(), key.offset(), key.length())) {
+      if (view.keys().mayMatch(key.bytes())) {
         var bytes = bytes(key);
         var name = new String(bytes, StandardCharsets.ISO_8859_1);
         var item = items.get(name);
@@ -118,7 +117,7 @@ public final class LiveItems implements AutoCloseable {
   }
 
   private static byte[] bytes(Key key) {
-    return key.memory().asSlice(key.offset(), key.length()).toArray(JAVA_BYTE);
+    return key.bytes().toArray(JAVA_BYTE);
   }
 
   private static String utf8(byte[] bytes) {

@@ -17,7 +17,6 @@ public final class Fetch {
   boolean valueless;
   boolean binaryKey;
 
-  /** Nobody wins anything by it. */
   boolean isGet;
 
   /** A fetch that only reads. */
@@ -44,6 +43,7 @@ public final class Fetch {
     unnoticed = false;
     valueless = false;
     binaryKey = false;
+    isGet = false;
     return this;
   }
 
@@ -88,6 +88,12 @@ public final class Fetch {
     touches = false;
     vivifies = false;
     recaches = false;
+    return this;
+  }
+
+  /** Nobody wins the right to renew a stale item by it. */
+  public Fetch winless() {
+    isGet = true;
     return this;
   }
 

@@ -40,19 +40,14 @@ public final class Key {
     return this;
   }
 
-  /** The memory that the key lies in. */
-  public MemorySegment memory() {
-    return bytes;
-  }
-
-  /** Where in that memory it begins. */
-  public long offset() {
-    return at;
-  }
-
-  /** The bytes of the key. */
+  /** How many bytes the key has. */
   public int length() {
     return length;
+  }
+
+  /** The bytes, where they are. */
+  public MemorySegment bytes() {
+    return bytes.asSlice(at, length);
   }
 
   /** Whether the same bytes are at another place. */

@@ -140,6 +140,9 @@ final class Reader {
     boolean kept = item.keepValue();
     assert kept : "a value of no bytes needs no memory";
     win(place, item);
+    if (!fetch.unnoticed) {
+      items.access(place, now);
+    }
     item.isNew = true;
     item.previousExpiry = 0;
     index.unlockChanged(bucket);

@@ -1,0 +1,80 @@
+package dev.evergreen.memcached;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import dev.evergreen.memcached.Details.Kind;
+import dev.evergreen.memcached.Watchers.Topic;
+import dev.evergreen.memcached.store.Outcome;
+import java.lang.foreign.MemorySegment;
+import java.util.Locale;
+
+/** Tells of the requests of one connection, if somebody wants to know. */
+final class Observer {
+  private final TextProtocol protocol;
+  private final MemcachedServer server;
+
+  Observer(TextProtocol protocol) {
+    this.protocol = protocol;
+    server = protocol.server;
+  }
+
+  private MemorySegment key() {
+    return protocol.key.bytes();
+  }
+
+  private String encodedKey() {
+    return Watchers.encode(key(), 0, (int) key().byteSize());
+  }
+
+  private void count(Kind kind) {
+    if (server.details.enabled()) {
+      server.details.count(new String(key().toArray(JAVA_BYTE), ISO_8859_1), kind);
+    }
+  }
+
+  void fetched(boolean hit) {
+    count(Kind.GET);
+    if (hit) {
+      count(Kind.HIT);
+    }
+    if (server.watchers.want(Topic.FETCHERS)) {
+      var what = hit ? "found clsid=1" : "not_found clsid=0";
+      int size = hit ? protocol.item.valueLength() : 0;
+      server.watchers.tell(
+          Topic.FETCHERS,
+          "item_get key=%s status=%s cfd=%d size=%d"
+              .formatted(encodedKey(), what, protocol.number, size));
+    }
+  }
+
+  void stored(Outcome outcome) {
+    count(Kind.SET);
+    if (server.watchers.want(Topic.MUTATIONS)) {
+      boolean stored = outcome == Outcome.STORED;
+      int expiry = stored ? protocol.item.expiry() : 0;
+      server.watchers.tell(
+          Topic.MUTATIONS,
+          "item_store key=%s status=%s cmd=%s ttl=%d clsid=1 cfd=%d size=%d"
+              .formatted(
+                  encodedKey(),
+                  outcome.name().toLowerCase(Locale.ROOT),
+                  protocol.line.text(0),
+                  expiry == 0 ? 0 : expiry - server.clock.second(),
+                  protocol.number,
+                  stored ? protocol.item.valueLength() : 0));
+    }
+  }
+
+  void deleted(String command, boolean deleted) {
+    if (server.isObserved()) {
+      count(Kind.DELETE);
+      if (deleted && server.watchers.want(Topic.DELETIONS)) {
+        server.watchers.tell(
+            Topic.DELETIONS,
+            "deleted key=%s cmd=%s clsid=1 size=%d"
+                .formatted(encodedKey(), command, protocol.item.size()));
+      }
+    }
+  }
+}

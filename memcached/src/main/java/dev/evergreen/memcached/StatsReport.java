@@ -1,0 +1,259 @@
+package dev.evergreen.memcached;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.UnixDomainSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The replies to {@code stats}, by the names that exporters and clients read. What has no meaning
+ * here is left out, or 0 where readers insist on it. All items are of one class, 1.
+ */
+final class StatsReport {
+  private static final int CLOCK_TICKS = 100;
+
+  private final MemcachedServer server;
+  private final StringBuilder text = new StringBuilder();
+
+  private StatsReport(MemcachedServer server) {
+    this.server = server;
+  }
+
+  /** The report of this name, line by line, the general one without a name; null if none has it. */
+  static @Nullable String of(MemcachedServer server, String name) {
+    var report = new StatsReport(server);
+    return switch (name) {
+      case "" -> report.general();
+      case "settings" -> report.settings();
+      case "items" -> report.items();
+      case "slabs" -> report.slabs();
+      case "sizes" -> report.sizes();
+      case "conns" -> report.connectionList();
+      default -> null;
+    };
+  }
+
+  private StatsReport stat(String name, Object value) {
+    text.append("STAT ").append(name).append(' ').append(value).append("\r\n");
+    return this;
+  }
+
+  private String end() {
+    return text.append("END\r\n").toString();
+  }
+
+  private String general() {
+    process();
+    connections();
+    commands();
+    memory();
+    return end();
+  }
+
+  private void process() {
+    var times = processorTimes();
+    stat("pid", ProcessHandle.current().pid())
+        .stat("uptime", server.clock.uptime())
+        .stat("time", System.currentTimeMillis() / 1000)
+        .stat("version", MemcachedServer.PROTOCOL_VERSION)
+        .stat("libevent", "none")
+        .stat("pointer_size", 64)
+        .stat("rusage_user", seconds(times[0]))
+        .stat("rusage_system", seconds(times[1]));
+  }
+
+  /** The microseconds that this process has used, by itself and in the system. */
+  private static long[] processorTimes() {
+    try {
+      var stat = Files.readString(Path.of("/proc/self/stat"));
+      var fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ", -1);
+      long tick = TimeUnit.SECONDS.toMicros(1) / CLOCK_TICKS;
+      return new long[] {Long.parseLong(fields[11]) * tick, Long.parseLong(fields[12]) * tick};
+    } catch (IOException e) {
+      var all = ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO);
+      return new long[] {all.toNanos() / 1000, 0};
+    }
+  }
+
+  private static String seconds(long micros) {
+    return "%d.%06d".formatted(micros / 1_000_000, micros % 1_000_000);
+  }
+
+  private void connections() {
+    var counts = server.statistics;
+    stat("max_connections", server.settings.connections)
+        .stat("curr_connections", counts.connections)
+        .stat("total_connections", counts.totalConnections)
+        .stat("rejected_connections", counts.rejectedConnections)
+        .stat("connection_structures", server.sessions.size())
+        .stat("idle_kicks", counts.idleKicks);
+  }
+
+  private void commands() {
+    var counts = server.statistics;
+    var store = server.store.stats();
+    stat("cmd_get", counts.getHits.sum() + counts.getMisses.sum())
+        .stat("cmd_set", counts.sets)
+        .stat("cmd_flush", counts.flushes)
+        .stat("cmd_touch", counts.touchHits.sum() + counts.touchMisses.sum())
+        .stat("cmd_meta", counts.metas)
+        .stat("get_hits", counts.getHits)
+        .stat("get_misses", counts.getMisses)
+        .stat("get_expired", store.missesExpired())
+        .stat("get_flushed", store.missesFlushed())
+        .stat("delete_misses", counts.deleteMisses)
+        .stat("delete_hits", counts.deleteHits)
+        .stat("incr_misses", counts.incrementMisses)
+        .stat("incr_hits", counts.incrementHits)
+        .stat("decr_misses", counts.decrementMisses)
+        .stat("decr_hits", counts.decrementHits)
+        .stat("cas_misses", counts.casMisses)
+        .stat("cas_hits", counts.casHits)
+        .stat("cas_badval", counts.casBadValues)
+        .stat("touch_hits", counts.touchHits)
+        .stat("touch_misses", counts.touchMisses)
+        .stat("store_too_large", counts.tooLarge)
+        .stat("store_no_memory", counts.noMemory)
+        .stat("auth_cmds", counts.authentications)
+        .stat("auth_errors", counts.authenticationErrors)
+        .stat("bytes_read", counts.read)
+        .stat("bytes_written", counts.written);
+  }
+
+  private void memory() {
+    var store = server.store.stats();
+    stat("limit_maxbytes", store.limit())
+        .stat("accepting_conns", 1)
+        .stat("listen_disabled_num", 0)
+        .stat("time_in_listen_disabled_us", 0)
+        .stat("threads", server.settings.processors)
+        .stat("conn_yields", server.statistics.yields)
+        .stat("hash_bytes", store.indexBytes())
+        .stat("hash_is_expanding", 0)
+        .stat("slab_reassign_running", 0)
+        .stat("slabs_moved", 0)
+        .stat("lru_crawler_running", 0)
+        .stat("malloc_fails", 0)
+        .stat("log_watchers", server.watchers.count())
+        .stat("log_watcher_skipped", server.watchers.skipped())
+        .stat("bytes", store.bytes())
+        .stat("curr_items", store.items())
+        .stat("total_items", store.totalItems())
+        .stat("slab_global_page_pool", 0)
+        .stat("expired_unfetched", store.expiredUnfetched())
+        .stat("evicted_unfetched", store.evictedUnfetched())
+        .stat("evicted_active", 0)
+        .stat("evictions", store.evictions())
+        .stat("reclaimed", store.reclaimed())
+        .stat("memory_in_use", store.memory())
+        .stat("memory_held", store.heldBytes())
+        .stat("memory_moved", store.movedBytes())
+        .stat("live_keys", server.live == null ? 0 : server.live.size());
+  }
+
+  private String settings() {
+    var settings = server.settings;
+    var address = server.addresses().getFirst();
+    int port = address instanceof InetSocketAddress inet ? inet.getPort() : 0;
+    stat("maxbytes", server.store.stats().limit())
+        .stat("maxconns", settings.connections)
+        .stat("tcpport", port)
+        .stat("udpport", 0)
+        .stat("inter", address instanceof InetSocketAddress inet ? inet.getHostString() : "NULL")
+        .stat("verbosity", settings.verbosity)
+        .stat("oldest", 0)
+        .stat("evictions", onOff(settings.evicts))
+        .stat("domain_socket", settings.unixSocket == null ? "NULL" : settings.unixSocket)
+        .stat("umask", Integer.toOctalString(settings.unixMask))
+        .stat("num_threads", settings.processors)
+        .stat("stat_key_prefix", settings.prefixDelimiter)
+        .stat("detail_enabled", yesNo(server.details.enabled()))
+        .stat("reqs_per_event", settings.requestsPerTurn)
+        .stat("cas_enabled", "yes")
+        .stat("tcp_backlog", settings.backlog)
+        .stat("binding_protocol", server.authentication.isRequired() ? "ascii" : "auto-negotiate")
+        .stat("auth_enabled_sasl", "no")
+        .stat("auth_enabled_ascii", settings.authFile == null ? "no" : settings.authFile)
+        .stat("item_size_max", settings.itemLimit)
+        .stat("maxconns_fast", "yes")
+        .stat("slab_reassign", "no")
+        .stat("slab_automove", 0)
+        .stat("lru_crawler", "yes")
+        .stat("flush_enabled", yesNo(settings.flushes))
+        .stat("dump_enabled", yesNo(settings.dumps))
+        .stat("watch_enabled", yesNo(settings.watches))
+        .stat("shutdown_command", yesNo(settings.shutsDown))
+        .stat("idle_timeout", settings.idleTimeout.toSeconds())
+        .stat("ssl_enabled", "no");
+    return end();
+  }
+
+  private static String yesNo(boolean is) {
+    return is ? "yes" : "no";
+  }
+
+  private static String onOff(boolean is) {
+    return is ? "on" : "off";
+  }
+
+  private String items() {
+    var store = server.store.stats();
+    if (store.items() > 0) {
+      stat("items:1:number", store.items())
+          .stat("items:1:evicted", store.evictions())
+          .stat("items:1:outofmemory", server.statistics.noMemory)
+          .stat("items:1:reclaimed", store.reclaimed())
+          .stat("items:1:expired_unfetched", store.expiredUnfetched())
+          .stat("items:1:evicted_unfetched", store.evictedUnfetched());
+    }
+    return end();
+  }
+
+  private String slabs() {
+    var store = server.store.stats();
+    if (store.items() > 0) {
+      stat("1:used_chunks", store.items())
+          .stat("1:mem_requested", store.bytes())
+          .stat("1:get_hits", server.statistics.getHits)
+          .stat("1:cmd_set", server.statistics.sets)
+          .stat("1:delete_hits", server.statistics.deleteHits);
+    }
+    stat("active_slabs", store.items() > 0 ? 1 : 0).stat("total_malloced", store.memory());
+    return end();
+  }
+
+  /** memcached answers so unless it was started with an option to count sizes. */
+  private String sizes() {
+    return stat("sizes_status", "disabled").end();
+  }
+
+  private String connectionList() {
+    int now = server.clock.second();
+    for (var session : server.sessions) {
+      var prefix = session.number + ":";
+      try {
+        stat(prefix + "addr", show(session.connection.peerAddress()))
+            .stat(prefix + "listen_addr", show(session.connection.localAddress()))
+            .stat(prefix + "state", "conn_read")
+            .stat(prefix + "secs_since_last_cmd", now - session.lastActive());
+      } catch (IOException ignored) {
+        // It was closed meanwhile; the others are still worth telling.
+      }
+    }
+    return end();
+  }
+
+  private static String show(SocketAddress address) {
+    return switch (address) {
+      case InetSocketAddress inet ->
+          "tcp:" + inet.getAddress().getHostAddress() + ":" + inet.getPort();
+      case UnixDomainSocketAddress unix -> "unix:" + unix.getPath();
+      default -> address.toString();
+    };
+  }
+}

@@ -1,0 +1,159 @@
+package dev.evergreen.memcached;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.memcached.store.Store;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Connections that watch what happens: a line for each event that they asked for. A watcher that
+ * takes its lines too slowly misses some, and is told how many.
+ */
+final class Watchers {
+  /** What can be watched. */
+  enum Topic {
+    FETCHERS,
+    MUTATIONS,
+    EVICTIONS,
+    CONNEVENTS,
+    DELETIONS
+  }
+
+  private static final int MOST_WATCHERS = 20;
+  private static final int LINES_KEPT = 4096;
+
+  private final Store store;
+  private final List<Watcher> all = new CopyOnWriteArrayList<>();
+  private final AtomicLong lastNumber = new AtomicLong();
+  private final AtomicLong skipped = new AtomicLong();
+  private volatile Set<Topic> wanted = EnumSet.noneOf(Topic.class);
+
+  Watchers(Store store) {
+    this.store = store;
+  }
+
+  private record Watcher(Set<Topic> topics, BlockingQueue<String> lines, AtomicLong missed) {}
+
+  int count() {
+    return all.size();
+  }
+
+  long skipped() {
+    return skipped.get();
+  }
+
+  boolean want(Topic topic) {
+    return !all.isEmpty() && wanted.contains(topic);
+  }
+
+  /** Tells those who watch the topic; to be called only if somebody {@link #want wants} it. */
+  void tell(Topic topic, String event) {
+    long micros = System.currentTimeMillis() * 1000;
+    var line =
+        "ts=%d.%06d gid=%d type=%s\n"
+            .formatted(micros / 1_000_000, micros % 1_000_000, lastNumber.incrementAndGet(), event);
+    for (var watcher : all) {
+      if (watcher.topics.contains(topic) && !watcher.lines.offer(line)) {
+        watcher.missed.incrementAndGet();
+        skipped.incrementAndGet();
+      }
+    }
+  }
+
+  private void tellEviction(MemorySegment memory, long at, int length, long size, boolean fetched) {
+    var key = encode(memory, at, length);
+    tell(
+        Topic.EVICTIONS,
+        "eviction key=%s fetch=%s clsid=1 size=%d".formatted(key, fetched ? "yes" : "no", size));
+  }
+
+  /**
+   * Sends what happens to a connection until its client ends it.
+   *
+   * @return false if there are too many watchers already
+   */
+  boolean watch(MemcachedServer server, Connection connection, Set<Topic> topics)
+      throws IOException {
+    var watcher = new Watcher(topics, new ArrayBlockingQueue<>(LINES_KEPT), new AtomicLong());
+    if (!add(watcher)) {
+      return false;
+    }
+    connection.write(TextProtocol.bytes("OK\r\n"));
+    connection.flush();
+    var sender = server.spawn(() -> send(watcher, connection));
+    try {
+      var ignored = new byte[512];
+      while (connection.read(MemorySegment.ofArray(ignored)) >= 0) {
+        // Whatever a watcher says, it goes on watching until it leaves.
+      }
+    } finally {
+      remove(watcher);
+      sender.interrupt();
+    }
+    return true;
+  }
+
+  private void send(Watcher watcher, Connection connection) {
+    try {
+      while (true) {
+        connection.write(watcher.lines.take().getBytes(ISO_8859_1));
+        for (var line = watcher.lines.poll(); line != null; line = watcher.lines.poll()) {
+          connection.write(line.getBytes(ISO_8859_1));
+        }
+        long missed = watcher.missed.getAndSet(0);
+        if (missed > 0) {
+          connection.write(("[skipped: " + missed + "]\n").getBytes(ISO_8859_1));
+        }
+        connection.flush();
+      }
+    } catch (InterruptedException | IOException e) {
+      connection.close();
+    }
+  }
+
+  private synchronized boolean add(Watcher watcher) {
+    if (all.size() == MOST_WATCHERS) {
+      return false;
+    }
+    all.add(watcher);
+    refresh();
+    return true;
+  }
+
+  private synchronized void remove(Watcher watcher) {
+    all.remove(watcher);
+    refresh();
+  }
+
+  private void refresh() {
+    var topics = EnumSet.noneOf(Topic.class);
+    all.forEach(watcher -> topics.addAll(watcher.topics));
+    wanted = topics;
+    store.listener(topics.contains(Topic.EVICTIONS) ? this::tellEviction : null);
+  }
+
+  /** A key in which all that is not a letter, a digit or one of {@code -._~} is encoded. */
+  static String encode(MemorySegment memory, long at, int length) {
+    var text = new StringBuilder(length);
+    for (int i = 0; i < length; i++) {
+      int c = memory.get(JAVA_BYTE, at + i) & 0xff;
+      if (c < 128 && (Character.isLetterOrDigit(c) || "-._~".indexOf(c) >= 0)) {
+        text.append((char) c);
+      } else {
+        text.append('%').append(String.format(Locale.ROOT, "%02X", c));
+      }
+    }
+    return text.toString();
+  }
+}

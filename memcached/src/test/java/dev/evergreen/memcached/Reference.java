@@ -1,0 +1,66 @@
+package dev.evergreen.memcached;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Debian's memcached as a child process at a free port. */
+record Reference(Process process, int port) implements AutoCloseable {
+
+  static @Nullable Path program(String name) {
+    return Stream.of("/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
+        .map(folder -> Path.of(folder, name))
+        .filter(Files::isExecutable)
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** Starts one; the test is skipped where it is not installed. */
+  static Reference startIfInstalled() throws IOException, InterruptedException {
+    var program = program("memcached");
+    assumeTrue(program != null, "memcached is not installed (Debian: apt-get install memcached)");
+    return start(program);
+  }
+
+  Client connect() throws IOException {
+    return new Client(port);
+  }
+
+  private static Reference start(Path program) throws IOException, InterruptedException {
+    int port;
+    try (var free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      port = free.getLocalPort();
+    }
+    var command =
+        List.of(program.toString(), "-p", "" + port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody");
+    var process =
+        new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+            .start();
+    for (int i = 0; i < 500 && process.isAlive(); i++) {
+      try (var _ = new Client(port)) {
+        return new Reference(process, port);
+      } catch (ConnectException e) {
+        // It says nowhere that it listens by now.
+        process.waitFor(10, TimeUnit.MILLISECONDS);
+      }
+    }
+    process.destroyForcibly();
+    throw new IOException("memcached does not listen at port " + port);
+  }
+
+  @Override
+  public void close() {
+    process.destroyForcibly();
+  }
+}

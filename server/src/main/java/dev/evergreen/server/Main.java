@@ -1,0 +1,30 @@
+package dev.evergreen.server;
+
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** The command {@code evergreen}, whose subcommands are the servers. */
+@Command(
+    name = "evergreen",
+    description = "The servers of Evergreen.",
+    mixinStandardHelpOptions = true,
+    subcommands = MemcachedCommand.class)
+public final class Main implements Runnable {
+  @Spec private CommandSpec spec = CommandSpec.create();
+
+  /** Made by picocli. */
+  Main() {}
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "say which server, such as memcached");
+  }
+
+  /** Runs a server until it is ended; the exit code is 0 if that was by a signal or a client. */
+  public static void main(String[] arguments) {
+    System.exit(new CommandLine(new Main()).execute(arguments));
+  }
+}

@@ -1,0 +1,351 @@
+package dev.evergreen.server;
+
+import dev.evergreen.memcached.MemcachedServer;
+import dev.evergreen.memcached.MemcachedSettings;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/**
+ * The memcached server on the command line, with memcached's flags. Those that mean nothing here
+ * are accepted, so that what starts memcached can start this, and named once.
+ */
+@Command(
+    name = "memcached",
+    description = "A server of memcached's protocol, in the foreground. SIGINT and SIGTERM end it.",
+    version = "memcached " + MemcachedServer.PROTOCOL_VERSION + " (Evergreen)",
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+public final class MemcachedCommand implements Callable<Integer> {
+  private static final int MIB = 1 << 20;
+  private static final int LEAST_ITEM = 1024;
+
+  @Spec private CommandSpec spec = CommandSpec.create();
+
+  @Option(
+      names = {"-p", "--port"},
+      paramLabel = "N",
+      defaultValue = "11211",
+      description = "TCP port; 0 for any that is free. Default: ${DEFAULT-VALUE}.")
+  private int port;
+
+  @Option(
+      names = {"-U", "--udp-port"},
+      paramLabel = "N",
+      defaultValue = "0",
+      description = "Must be 0: there is no UDP.")
+  private int udpPort;
+
+  @Option(
+      names = {"-s", "--unix-socket"},
+      paramLabel = "FILE",
+      description = "Listens at a UNIX socket, and at no port.")
+  private @Nullable Path unixSocket;
+
+  @Option(
+      names = {"-a", "--unix-mask"},
+      paramLabel = "MASK",
+      defaultValue = "0700",
+      description = "Access to the UNIX socket, in octal. Default: ${DEFAULT-VALUE}.")
+  private String unixMask = "0700";
+
+  @Option(
+      names = {"-l", "--listen"},
+      paramLabel = "ADDR",
+      split = ",",
+      defaultValue = "127.0.0.1",
+      description =
+          "Addresses to listen at, each HOST or HOST:PORT, or [HOST]:PORT for IPv6."
+              + " Default: ${DEFAULT-VALUE}, unlike memcached's, which is all.")
+  private List<String> addresses = List.of();
+
+  @Option(
+      names = {"-m", "--memory-limit"},
+      paramLabel = "MIB",
+      defaultValue = "64",
+      description = "Memory for items. Default: ${DEFAULT-VALUE}.")
+  private int memory;
+
+  @Option(
+      names = {"-M", "--disable-evictions"},
+      description = "Refuses new items when the memory is full.")
+  private boolean noEvictions;
+
+  @Option(
+      names = {"-I", "--max-item-size"},
+      paramLabel = "SIZE",
+      defaultValue = "1m",
+      description = "The largest item, 1k to 1024m. Default: ${DEFAULT-VALUE}.")
+  private String itemSize = "1m";
+
+  @Option(
+      names = {"-c", "--conn-limit"},
+      paramLabel = "N",
+      defaultValue = "1024",
+      description = "The most connections at a time. Default: ${DEFAULT-VALUE}.")
+  private int connections;
+
+  @Option(
+      names = {"-t", "--threads"},
+      paramLabel = "N",
+      defaultValue = "0",
+      description = "Processors for fibers. Default: the cores, at most 4.")
+  private int threads;
+
+  @Option(
+      names = {"-R", "--max-reqs-per-event"},
+      paramLabel = "N",
+      defaultValue = "1000",
+      description =
+          "Requests of a connection in a row while others wait. Default: ${DEFAULT-VALUE}.")
+  private int requests;
+
+  @Option(
+      names = {"-b", "--listen-backlog"},
+      paramLabel = "N",
+      defaultValue = "1024",
+      description = "Connections that may wait to be accepted. Default: ${DEFAULT-VALUE}.")
+  private int backlog;
+
+  @Option(
+      names = {"-F", "--disable-flush-all"},
+      description = "Refuses flush_all.")
+  private boolean noFlush;
+
+  @Option(
+      names = {"-X", "--disable-dumping"},
+      description = "Refuses to list keys.")
+  private boolean noDump;
+
+  @Option(
+      names = {"-W", "--disable-watch"},
+      description = "Refuses watch.")
+  private boolean noWatch;
+
+  @Option(
+      names = {"-A", "--enable-shutdown"},
+      description = "Allows the command shutdown.")
+  private boolean shutdown;
+
+  @Option(
+      names = {"-Y", "--auth-file"},
+      paramLabel = "FILE",
+      description = "Asks for a user and password, of lines USER:PASSWORD in this file.")
+  private @Nullable Path authFile;
+
+  @Option(
+      names = "-D",
+      paramLabel = "CHAR",
+      description = "Ends a key's prefix in 'stats detail', which is on then. Default: ':'.")
+  private @Nullable Character delimiter;
+
+  @Option(
+      names = {"-P", "--pidfile"},
+      paramLabel = "FILE",
+      description = "Writes the process id to this file.")
+  private @Nullable Path pidFile;
+
+  @Option(names = "-v", description = "More to read in the statistics; -vv and -vvv as well.")
+  private boolean[] verbosity = {};
+
+  @Option(
+      names = {"-B", "--protocol"},
+      paramLabel = "NAME",
+      defaultValue = "auto",
+      description = "auto or ascii. Default: ${DEFAULT-VALUE}.")
+  private String protocol = "auto";
+
+  @Option(
+      names = {"-o", "--extended"},
+      paramLabel = "NAME[=VALUE]",
+      split = ",",
+      description = "idle_timeout=SECONDS closes idle connections. Others have no effect.")
+  private List<String> extended = List.of();
+
+  @Option(
+      names = {"-Z", "--enable-ssl"},
+      description = "TLS; not yet spoken.")
+  private boolean tls;
+
+  @Option(
+      names = {"-S", "--enable-sasl"},
+      hidden = true)
+  private boolean sasl;
+
+  @Option(
+      names = {"-d", "--daemon", "-r", "--enable-coredumps", "-k", "--lock-memory", "-L"},
+      description = "-d, -r, -k, -L, -C, -u, -f, -n: accepted, without effect.")
+  private boolean[] ignoredSwitches = {};
+
+  @Option(
+      names = {"-C", "--disable-cas", "--enable-largepages"},
+      hidden = true)
+  private boolean[] moreIgnoredSwitches = {};
+
+  @Option(
+      names = {"-u", "--user", "-f", "--slab-growth-factor", "-n", "--slab-min-size"},
+      paramLabel = "VALUE",
+      hidden = true)
+  private List<String> ignoredValues = List.of();
+
+  /** Made by picocli. */
+  MemcachedCommand() {}
+
+  /** Runs the server alone, without the command around it. */
+  public static void main(String[] arguments) {
+    System.exit(commandLine().execute(arguments));
+  }
+
+  static CommandLine commandLine() {
+    return new CommandLine(new MemcachedCommand());
+  }
+
+  @Override
+  public Integer call() throws InterruptedException {
+    var settings = settings();
+    MemcachedServer server;
+    try {
+      server = MemcachedServer.start(settings);
+      if (pidFile != null) {
+        Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
+      }
+    } catch (IOException | IllegalArgumentException e) {
+      spec.commandLine().getErr().println("memcached: " + e.getMessage());
+      return ExitCode.SOFTWARE;
+    }
+    // A signal begins the end of the JVM, whose exit code would tell of the signal.
+    Runtime.getRuntime()
+        .addShutdownHook(
+            new Thread(
+                () -> {
+                  server.close();
+                  Runtime.getRuntime().halt(ExitCode.OK);
+                }));
+    spec.commandLine().getOut().println("memcached listens at " + show(server.addresses()));
+    spec.commandLine().getOut().flush();
+    server.awaitEnd();
+    return ExitCode.OK;
+  }
+
+  private static String show(List<SocketAddress> addresses) {
+    return String.join(
+        ", ",
+        addresses.stream()
+            .map(
+                address ->
+                    address instanceof InetSocketAddress inet
+                        ? inet.getAddress().getHostAddress() + ":" + inet.getPort()
+                        : address.toString())
+            .toList());
+  }
+
+  private MemcachedSettings settings() {
+    check(udpPort == 0, "-U must be 0: this server does not speak UDP");
+    check(!tls, "-Z: this server does not speak TLS yet; put a proxy before it");
+    check(!sasl, "-S: this server does not speak SASL; use -Y");
+    check(
+        protocol.equals("auto") || protocol.equals("ascii"),
+        "-B must be auto or ascii, but is " + protocol);
+    check(memory > 0, "-m must be positive");
+    check(connections > 0, "-c must be positive");
+    check(requests > 0, "-R must be positive");
+    check(backlog > 0, "-b must be positive");
+    check(threads >= 0, "-t must be positive");
+    var settings =
+        new MemcachedSettings()
+            .memory((long) memory * MIB)
+            .itemLimit(itemLimit())
+            .evicts(!noEvictions)
+            .connections(connections)
+            .requestsPerTurn(requests)
+            .backlog(backlog)
+            .flushes(!noFlush)
+            .dumps(!noDump)
+            .watches(!noWatch)
+            .shutsDown(shutdown)
+            .verbosity(verbosity.length);
+    if (threads > 0) {
+      settings.processors(threads);
+    }
+    if (unixSocket != null) {
+      settings.unixSocket(unixSocket, octal(unixMask));
+    } else {
+      settings.addresses(addresses.stream().map(this::address).toList());
+    }
+    if (authFile != null) {
+      settings.authFile(authFile);
+    }
+    if (delimiter != null) {
+      settings.details(delimiter, true);
+    }
+    extend(settings);
+    return settings;
+  }
+
+  private void check(boolean good, String complaint) {
+    if (!good) {
+      throw new ParameterException(spec.commandLine(), complaint);
+    }
+  }
+
+  /** A size such as 512k; the default is cut to what the memory allows. */
+  private int itemLimit() {
+    var number = itemSize.toLowerCase(Locale.ROOT);
+    check(number.matches("[0-9]{1,9}[km]?"), "-I must be a size such as 512k, but is " + itemSize);
+    long unit = number.endsWith("k") ? 1024 : number.endsWith("m") ? MIB : 1;
+    long size = Long.parseLong(number.replaceAll("[km]", "")) * unit;
+    check(size >= LEAST_ITEM && size <= 1024L * MIB, "-I must be between 1k and 1024m");
+    boolean given = spec.commandLine().getParseResult().hasMatchedOption("-I");
+    return (int) (given ? size : Math.min(size, (long) memory * MIB / 2));
+  }
+
+  private int octal(String mask) {
+    check(mask.matches("[0-7]{1,4}"), "-a must be octal, such as 0700, but is " + mask);
+    return Integer.parseInt(mask, 8);
+  }
+
+  private InetSocketAddress address(String text) {
+    int colon = text.lastIndexOf(':');
+    boolean hasPort = colon > 0 && (text.indexOf(':') == colon || text.charAt(colon - 1) == ']');
+    var host = (hasPort ? text.substring(0, colon) : text).replaceAll("[\\[\\]]", "");
+    var number = hasPort ? text.substring(colon + 1) : "" + port;
+    check(
+        number.matches("[0-9]{1,5}") && Integer.parseInt(number) <= 0xFFFF,
+        "a port must be between 0 and 65535, but is " + number);
+    return new InetSocketAddress(host, Integer.parseInt(number));
+  }
+
+  private void extend(MemcachedSettings settings) {
+    var ignored = new ArrayList<String>();
+    for (var option : extended) {
+      if (option.matches("idle_timeout=[0-9]{1,9}")) {
+        long seconds = Long.parseLong(option.substring(option.indexOf('=') + 1));
+        settings.idleTimeout(Duration.ofSeconds(seconds));
+      } else {
+        ignored.add("-o " + option);
+      }
+    }
+    if (ignoredSwitches.length + moreIgnoredSwitches.length + ignoredValues.size() > 0) {
+      ignored.add("-d, -r, -k, -L, -C, -u, -f, -n");
+    }
+    if (!ignored.isEmpty()) {
+      var names = String.join("; ", ignored);
+      spec.commandLine().getErr().println("memcached: without effect here: " + names);
+    }
+  }
+}
