@@ -183,7 +183,9 @@ class MetaCommandsTest {
   @TestFactory
   Iterable<DynamicTest> repliesAreAsDocumented() {
     return DIALOGUES.entrySet().stream()
-        .map(dialogue -> DynamicTest.dynamicTest(dialogue.getKey(), () -> check(dialogue.getValue())))
+        .map(
+            dialogue ->
+                DynamicTest.dynamicTest(dialogue.getKey(), () -> check(dialogue.getValue())))
         .toList();
   }
 
