@@ -1,0 +1,267 @@
+package dev.evergreen.memcached;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Fibers.Mode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** What operators ask and set. */
+@Timeout(120)
+class AdminCommandsTest {
+  @TempDir private Path folder;
+
+  private static Map<String, String> stats(Client client, String kind) throws IOException {
+    client.send("stats" + kind + "\r\n");
+    var stats = new HashMap<String, String>();
+    for (var line = client.line(); !line.equals("END"); line = client.line()) {
+      var words = line.split(" ", 3);
+      assertEquals("STAT", words[0], line);
+      stats.put(words[1], words[2]);
+    }
+    return stats;
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void statisticsHaveWhatExportersRead(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("set a 0 0 3\r\nabc\r\nget a b\r\ndelete b\r\nincr b 1\r\ntouch a 0\r\n");
+      var stats = stats(client, "");
+      for (var name :
+          "pid uptime time version pointer_size rusage_user rusage_system bytes_read bytes_written"
+              .split(" ", -1)) {
+        assertTrue(stats.containsKey(name), name);
+      }
+      assertEquals("1", stats.get("curr_items"));
+      assertEquals("1", stats.get("total_items"));
+      assertEquals("1", stats.get("curr_connections"));
+      assertEquals("3", stats.get("cmd_get"), "with the question that ended the exchange");
+      assertEquals("1", stats.get("get_hits"));
+      assertEquals("2", stats.get("get_misses"));
+      assertEquals("1", stats.get("cmd_set"));
+      assertEquals("1", stats.get("delete_misses"));
+      assertEquals("1", stats.get("incr_misses"));
+      assertEquals("1", stats.get("cmd_touch"));
+      assertEquals("0", stats.get("evictions"));
+      assertEquals("67108864", stats.get("limit_maxbytes"));
+      assertEquals("2", stats.get("threads"));
+      assertEquals("RESET", client.ask("stats reset"));
+      assertEquals("0", stats(client, "").get("cmd_get"));
+      assertEquals("1048576", stats(client, " settings").get("item_size_max"));
+      assertEquals("1", stats(client, " items").get("items:1:number"));
+      assertEquals("1", stats(client, " slabs").get("active_slabs"));
+      assertEquals("disabled", stats(client, " sizes").get("sizes_status"));
+      assertTrue(stats(client, " conns").toString().contains(":addr=tcp:127.0.0.1:"));
+      assertEquals("ERROR", client.ask("stats nothing"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void detailsAreCountedByPrefix(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      assertEquals("OK", client.ask("stats detail on"));
+      client.exchange("set a:1 0 0 1\r\nx\r\nget a:1 a:2 b\r\ndelete a:1\r\n");
+      assertEquals(
+          "PREFIX a get 2 hit 1 set 1 del 1\r\nEND\r\n", client.exchange("stats detail dump\r\n"));
+      assertEquals("OK", client.ask("stats detail off"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void allKeysAreListed(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      for (int i = 0; i < 5000; i++) {
+        client.send("set key" + i + " 0 0 1 noreply\r\nx\r\n");
+      }
+      client.exchange("ms AAE= 1 b T100\r\nx\r\n");
+      for (var dump : new String[] {"lru_crawler metadump all", "lru_crawler metadump hash"}) {
+        var keys =
+            client
+                .exchange(dump + "\r\n")
+                .lines()
+                .map(line -> line.split(" ", 2)[0])
+                .collect(Collectors.toSet());
+        assertEquals(5002, keys.size(), "keys and END");
+        assertTrue(keys.contains("key=key4999") && keys.contains("key=%00%01"));
+      }
+      var commands = client.exchange("lru_crawler mgdump all\r\n");
+      assertTrue(commands.contains("mg key17\r\n") && commands.contains("mg AAE= b\r\n"));
+      assertTrue(commands.endsWith("EN\r\n"));
+      assertEquals(3, client.exchange("stats cachedump 1 2\r\n").lines().count());
+      assertEquals("BADCLASS invalid class id", client.ask("lru_crawler metadump 99"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void watchersAreToldWhatTheyAskedFor(Mode mode) throws IOException, InterruptedException {
+    try (var server = TestServer.start(mode);
+        var watcher = server.connect()) {
+      assertEquals("OK", watcher.ask("watch fetchers mutations deletions connevents"));
+      var client = server.connect();
+      assertTrue(watcher.line().contains("type=conn_new rip=127.0.0.1"));
+      client.exchange("");
+      assertTrue(watcher.line().contains("type=item_get key=no-such-key status=not_found"));
+      client.exchange("set a%b 0 0 3\r\nabc\r\nget a%b\r\ndelete a%b\r\n");
+      var line = watcher.line();
+      assertTrue(
+          line.matches("ts=\\d+\\.\\d{6} gid=\\d+ type=item_store key=a%25b status=stored.*"));
+      assertTrue(watcher.line().contains("type=item_get key=a%25b status=found"));
+      assertTrue(watcher.line().contains("type=deleted key=a%25b cmd=delete"));
+      watcher.line();
+      client.close();
+      assertTrue(watcher.line().contains("type=conn_close rip=127.0.0.1"));
+      watcher.close();
+      while (server.server().watchers.count() > 0) {
+        Thread.sleep(1);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void evictionsCanBeWatched(Mode mode) throws IOException {
+    try (var server = TestServer.start(TestServer.settings(mode).memory(2 << 20));
+        var watcher = server.connect();
+        var client = server.connect()) {
+      assertEquals("OK", watcher.ask("watch evictions"));
+      for (int i = 0; i < 5000; i++) {
+        client.send("set key" + i + " 0 0 1000 noreply\r\n" + "x".repeat(1000) + "\r\n");
+      }
+      assertTrue(watcher.line().contains("type=eviction key=key"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void onlyAccountsOfTheFileAreServed(Mode mode) throws IOException {
+    var file = folder.resolve("accounts");
+    Files.writeString(file, "anna:secret\nbert:word\n");
+    try (var server = TestServer.start(TestServer.settings(mode).authFile(file));
+        var client = server.connect()) {
+      assertEquals("CLIENT_ERROR unauthenticated", client.ask("get a"));
+      assertEquals("CLIENT_ERROR unauthenticated", client.ask("stats"));
+      assertEquals(
+          "CLIENT_ERROR authentication failure", client.ask("set auth 0 0 10\r\nanna wrong"));
+      assertEquals(
+          "CLIENT_ERROR bad authentication token format", client.ask("set auth 0 0 4\r\nanna"));
+      assertEquals("STORED", client.ask("set auth 0 0 11\r\nanna secret"));
+      assertEquals("END", client.ask("get auth"));
+      try (var other = server.connect()) {
+        other.send("get " + "a ".repeat(2000));
+        assertEquals("", other.rest());
+      }
+    }
+    Files.writeString(file, "no colon\n");
+    assertThrows(
+        IOException.class, () -> TestServer.start(TestServer.settings(mode).authFile(file)));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void limitsAndPermissionsAreKept(Mode mode) throws IOException {
+    var settings = TestServer.settings(mode).flushes(false).dumps(false).watches(false);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      assertEquals("CLIENT_ERROR flush_all not allowed", client.ask("flush_all"));
+      assertEquals("ERROR metadump not allowed", client.ask("lru_crawler metadump all"));
+      assertEquals("CLIENT_ERROR watch commands not allowed", client.ask("watch"));
+      assertEquals("ERROR: shutdown not enabled", client.ask("shutdown"));
+      assertEquals("OK", client.ask("cache_memlimit 128"));
+      assertEquals("134217728", stats(client, "").get("limit_maxbytes"));
+      assertEquals("OK", client.ask("cache_memlimit 8"));
+      assertTrue(client.ask("cache_memlimit 5000").startsWith("MEMLIMIT_ADJUST_FAILED"));
+      assertTrue(client.ask("cache_memlimit 7").startsWith("MEMLIMIT_TOO_SMALL"));
+      assertEquals("CLIENT_ERROR slab reassignment disabled", client.ask("slabs reassign 1 2"));
+      assertEquals("OK", client.ask("verbosity 1"));
+      assertTrue(client.ask("version").matches("VERSION \\d+\\.\\d+\\.\\d+"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aFullServerThatMayNotEvictSaysSo(Mode mode) throws IOException {
+    var settings = TestServer.settings(mode).memory(2 << 20).evicts(false);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      String reply;
+      int count = 0;
+      do {
+        reply = client.ask("set k" + count++ + " 0 0 1000\r\n" + "x".repeat(1000));
+      } while (reply.equals("STORED"));
+      assertEquals("SERVER_ERROR out of memory storing object", reply);
+      assertTrue(count > 1500, "stored " + count);
+      assertEquals("VALUE k0 0 1000", client.ask("get k0"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aValueThatIsTooLargeIsSwallowedAndTheOldOneIsGone(Mode mode) throws IOException {
+    try (var server = TestServer.start(TestServer.settings(mode).itemLimit(2000));
+        var client = server.connect()) {
+      assertEquals(
+          "STORED\r\nSERVER_ERROR object too large for cache\r\nEND\r\n",
+          client.exchange(
+              "set k 0 0 1\r\nx\r\nset k 0 0 3000\r\n" + "x".repeat(3000) + "\r\nget k\r\n"));
+      assertEquals(
+          "HD\r\nSERVER_ERROR object too large for cache\r\nEN\r\n",
+          client.exchange("ms k 1\r\nx\r\nms k 3000\r\n" + "x".repeat(3000) + "\r\nmg k\r\n"));
+      assertEquals(
+          "CLIENT_ERROR bad command line format\r\n",
+          client.exchange("get a " + "k".repeat(251) + "\r\n"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aClientMayEndTheServerIfThatIsAllowed(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).shutsDown(true));
+        var client = server.connect()) {
+      client.send("shutdown\r\n");
+      server.server().awaitEnd();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aUnixSocketIsListenedAt(Mode mode) throws IOException {
+    var path = folder.resolve("socket");
+    var settings = TestServer.settings(mode).unixSocket(path, 0700);
+    for (int i = 0; i < 2; i++) {
+      try (var server = MemcachedServer.start(settings);
+          var fibers = Fibers.builder().mode(mode).start();
+          var connection = fibers.connect(server.addresses().getFirst())) {
+        assertEquals(
+            "rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
+        connection.write(TextProtocol.bytes("mn\r\n"));
+        connection.flush();
+        var reply = java.nio.ByteBuffer.allocate(4);
+        while (reply.hasRemaining()) {
+          connection.read(reply);
+        }
+        assertEquals('M', reply.get(0));
+      }
+      assertFalse(Files.exists(path));
+    }
+  }
+}

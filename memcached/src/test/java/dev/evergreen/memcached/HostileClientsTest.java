@@ -1,0 +1,232 @@
+package dev.evergreen.memcached;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Fibers.Mode;
+import java.io.IOException;
+import java.net.SocketException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Clients that are broken or mean ill, beside one that is served all the while. */
+@Timeout(120)
+class HostileClientsTest {
+  private static final int SEEDS = Integer.getInteger("evergreen.memcached.seeds", 300);
+
+  private static void await(BooleanSupplier condition) throws InterruptedException {
+    while (!condition.getAsBoolean()) {
+      Thread.sleep(1);
+    }
+  }
+
+  /** That the server serves others, and that nothing is left of those who are gone. */
+  private static void checkHealth(TestServer server, int connections)
+      throws IOException, InterruptedException {
+    try (var client = server.connect()) {
+      assertEquals("STORED\r\n", client.exchange("set healthy 0 0 3\r\nyes\r\n"));
+      assertEquals("VALUE healthy 0 3\r\nyes\r\nEND\r\n", client.exchange("get healthy\r\n"));
+    }
+    await(() -> server.server().statistics.connections.get() == connections);
+    await(() -> server.server().store.stats().heldBytes() == 0);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void mutatedBytesHarmNobody(Mode mode) throws Exception {
+    var escaped = new AtomicReference<Throwable>();
+    Thread.setDefaultUncaughtExceptionHandler((_, thrown) -> escaped.set(thrown));
+    try (var server = TestServer.start(mode)) {
+      for (int seed = 0; seed < SEEDS; seed++) {
+        var random = new Random(seed);
+        try (var client = server.connect()) {
+          var bytes = new StringBuilder();
+          for (int i = 0; i < 20; i++) {
+            RandomCommands.pipeline(random).forEach(bytes::append);
+          }
+          for (int i = random.nextInt(30); i > 0; i--) {
+            bytes.setCharAt(random.nextInt(bytes.length()), (char) random.nextInt(256));
+          }
+          client.send(bytes.toString());
+          client.socket.shutdownOutput();
+          client.rest();
+        } catch (SocketException e) {
+          // The server has cut it off while it still sent.
+          assertNotNull(e.getMessage());
+        }
+      }
+      checkHealth(server, 0);
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(null);
+    }
+    assertNull(escaped.get());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aLineWithoutEndIsCutOff(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.send("x".repeat(2049));
+      assertEquals("", client.rest());
+      checkHealth(server, 0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aKeyWithoutEndIsCutOff(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.send("get a b " + "x".repeat(3000));
+      assertEquals("", client.rest());
+      checkHealth(server, 0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aValueThatIsNeverSentIsForgottenWithItsClient(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode)) {
+      try (var client = server.connect()) {
+        client.send("set k 0 0 500000\r\n" + "v".repeat(100_000));
+        await(() -> server.server().store.stats().heldBytes() > 0);
+        checkHeld(server);
+      }
+      checkHealth(server, 0);
+    }
+  }
+
+  private static void checkHeld(TestServer server) {
+    var stats = server.server().store.stats();
+    assertTrue(stats.heldBytes() <= stats.limit() / 10, () -> "held " + stats);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void halfReceivedValuesTogetherHoldATenthOfTheMemory(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).memory(16 << 20);
+    try (var server = TestServer.start(settings)) {
+      var clients = new ArrayList<Client>();
+      for (int i = 0; i < 20; i++) {
+        var client = server.connect();
+        clients.add(client);
+        client.send("set k" + i + " 0 0 400000\r\n" + "v".repeat(10_000));
+      }
+      await(() -> server.server().statistics.noMemory.sum() > 10);
+      checkHeld(server);
+      int refused = 0;
+      for (var client : clients) {
+        client.send("v".repeat(390_000) + "\r\n");
+        var reply = client.line();
+        refused += reply.equals("SERVER_ERROR out of memory storing object") ? 1 : 0;
+        assertTrue(refused > 0 || reply.equals("STORED"), reply);
+        assertEquals("END\r\n", client.exchange("get nothing\r\n"));
+        client.close();
+      }
+      assertEquals(server.server().statistics.noMemory.sum(), refused);
+      checkHealth(server, 0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aClientThatNeverReadsIsCutOffAndHoldsLittle(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).writeTimeout(Duration.ofMillis(500));
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      client.exchange("set k 0 0 1000000\r\n" + "v".repeat(1_000_000) + "\r\n");
+      client.send("get k\r\n".repeat(100));
+      await(() -> server.server().store.stats().heldBytes() > 0);
+      checkHeld(server);
+      checkHealth(server, 0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aByteAtATimeIsEnough(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      for (char c : "set k 7 0 5\r\nvalue\r\nget k\r\nmg k f v\r\n".toCharArray()) {
+        client.send("" + c);
+      }
+      assertEquals(
+          "STORED\r\nVALUE k 7 5\r\nvalue\r\nEND\r\nVA 5 f7\r\nvalue\r\n", client.exchange(""));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void anIdleClientIsClosed(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).idleTimeout(Duration.ofMillis(300));
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      client.send("set k 0 0 5\r\nva");
+      assertEquals("", client.rest());
+      await(() -> server.server().statistics.idleKicks.sum() == 1);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void connectionsBeyondTheLimitAreTurnedAway(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).connections(5))) {
+      var clients = new ArrayList<Client>();
+      for (int i = 0; i < 5; i++) {
+        clients.add(server.connect());
+        assertEquals("", clients.getLast().exchange(""));
+      }
+      for (int i = 0; i < 50; i++) {
+        try (var client = server.connect()) {
+          assertEquals("ERROR Too many open connections\r\n", client.rest());
+        }
+      }
+      assertEquals(50, server.server().statistics.rejectedConnections.sum());
+      clients.removeLast().close();
+      await(() -> server.server().statistics.connections.get() == 4);
+      checkHealth(server, 4);
+      for (var client : clients) {
+        assertEquals("", client.exchange(""));
+        client.close();
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void oneThatFloodsDoesNotStopOthers(Mode mode) throws Exception {
+    try (var server =
+            TestServer.start(TestServer.settings(mode).processors(1).requestsPerTurn(20));
+        var flood = server.connect()) {
+      var flooder =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      while (true) {
+                        flood.send("get a\r\n".repeat(10_000));
+                        flood.read(50_000);
+                      }
+                    } catch (IOException e) {
+                      // The test is over.
+                      return;
+                    }
+                  });
+      for (int i = 0; i < 20; i++) {
+        checkHealth(server, 1);
+      }
+      assertTrue(server.server().statistics.yields.sum() > 0);
+      flood.close();
+      flooder.join();
+    }
+  }
+}

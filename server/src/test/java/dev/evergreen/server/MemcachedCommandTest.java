@@ -1,0 +1,149 @@
+package dev.evergreen.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+
+/** The command, in a JVM of its own where it runs. */
+@Timeout(60)
+class MemcachedCommandTest {
+
+  private static Process start(String... arguments) throws IOException {
+    var command = new ArrayList<String>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(
+        List.of(
+            "--add-opens",
+            "java.base/java.lang=ALL-UNNAMED",
+            "--enable-native-access=ALL-UNNAMED",
+            "-cp",
+            System.getProperty("java.class.path"),
+            Main.class.getName(),
+            "memcached"));
+    command.addAll(List.of(arguments));
+    return new ProcessBuilder(command).redirectErrorStream(true).start();
+  }
+
+  private static String ask(int port, String command) throws IOException {
+    try (var socket = new Socket("127.0.0.1", port)) {
+      socket.getOutputStream().write((command + "\r\n").getBytes(StandardCharsets.US_ASCII));
+      return reader(socket.getInputStream()).readLine();
+    }
+  }
+
+  private static BufferedReader reader(java.io.InputStream input) {
+    return new BufferedReader(new java.io.InputStreamReader(input, StandardCharsets.UTF_8));
+  }
+
+  private static int port(String announcement) {
+    assertTrue(announcement.startsWith("memcached listens at 127.0.0.1:"), announcement);
+    return Integer.parseInt(announcement.substring(announcement.lastIndexOf(':') + 1));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"TERM", "INT"})
+  void aSignalEndsItInOrder(String signal) throws Exception {
+    var process = start("-p", "0", "-m", "64", "-t", "1");
+    try (var output = reader(process.getInputStream())) {
+      assertEquals("END", ask(port(output.readLine()), "get a"));
+      new ProcessBuilder("kill", "-" + signal, "" + process.pid()).start().waitFor();
+      assertEquals(0, process.waitFor());
+      assertEquals(List.of(), output.lines().toList());
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void aClientEndsItIfThatIsAllowed() throws Exception {
+    var process = start("-p", "0", "-A", "-I", "2m", "-c", "10", "-M");
+    try (var output = reader(process.getInputStream())) {
+      int port = port(output.readLine());
+      try (var socket = new Socket("127.0.0.1", port)) {
+        socket.getOutputStream().write("shutdown\r\n".getBytes(StandardCharsets.US_ASCII));
+        assertEquals(0, process.waitFor());
+      }
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void memcachedsOtherFlagsAreNamedOnce() throws Exception {
+    var process =
+        start(
+            "-p",
+            "0",
+            "-U",
+            "0",
+            "-u",
+            "nobody",
+            "-f",
+            "1.1",
+            "-L",
+            "-vv",
+            "-o",
+            "modern,idle_timeout=9");
+    try (var output = reader(process.getInputStream())) {
+      assertTrue(output.readLine().startsWith("memcached: without effect here: -o modern"));
+      port(output.readLine());
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "-U 11211",
+        "-Z",
+        "-S",
+        "-I 100",
+        "-I 2000m",
+        "-m 0",
+        "-c 0",
+        "-a 9",
+        "-p x",
+        "-l 127.0.0.1:99999",
+        "-B binary",
+        "-Q"
+      })
+  void whatCannotBeIsRefused(String arguments) {
+    var errors = new StringWriter();
+    int code =
+        new CommandLine(new MemcachedCommand())
+            .setErr(new PrintWriter(errors))
+            .execute(arguments.split(" ", -1));
+    assertNotEquals(0, code);
+    assertTrue(
+        errors.toString().contains(arguments.split(" ", -1)[0])
+            || errors.toString().contains("port"),
+        errors.toString());
+  }
+
+  @Test
+  void anItemLimitBeyondTheMemoryIsExplained() {
+    var errors = new StringWriter();
+    int code =
+        MemcachedCommand.commandLine()
+            .setErr(new PrintWriter(errors))
+            .execute("-p", "0", "-m", "2", "-I", "2m");
+    assertEquals(1, code);
+    assertTrue(errors.toString().contains("half of the memory limit"), errors.toString());
+  }
+}
