@@ -24,14 +24,12 @@ final class AdminCommands {
   private static final int MOST_CLASSES = 64;
 
   private final TextProtocol protocol;
-  private final Session session;
   private final MemcachedServer server;
   private final Line line;
 
-  AdminCommands(TextProtocol protocol, Session session) {
+  AdminCommands(TextProtocol protocol) {
     this.protocol = protocol;
-    this.session = session;
-    server = session.server;
+    server = protocol.server;
     line = protocol.line;
   }
 
@@ -294,7 +292,7 @@ final class AdminCommands {
     if (topics.isEmpty()) {
       topics.add(Topic.FETCHERS);
     }
-    session.watch(topics);
+    protocol.session().watch(topics);
     return Step.CLOSE;
   }
 }

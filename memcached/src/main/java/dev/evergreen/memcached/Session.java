@@ -17,23 +17,31 @@ import org.jspecify.annotations.Nullable;
 final class Session {
   private static final AtomicInteger LAST_NUMBER = new AtomicInteger();
 
+  /** The first byte of what a client of the binary protocol says. */
+  private static final byte BINARY = (byte) 0x80;
+
   /** Tells it from others, in lists for people. */
   final int number = LAST_NUMBER.incrementAndGet();
 
-  final MemcachedServer server;
   final Connection connection;
-  final Input input;
-  final Output output;
-  private final TextProtocol protocol;
+  private final MemcachedServer server;
+
+  /** Whether the client may say anything but who he is. */
+  boolean authenticated;
+
+  private byte[] rest = Input.NOTHING;
+  private boolean begun;
   private int lastActive;
+
+  /** Who is amid a command of this connection. */
+  private @Nullable TextProtocol pending;
+
   private @Nullable Set<Topic> watched;
 
   Session(MemcachedServer server, Connection connection) {
     this.server = server;
     this.connection = connection;
-    input = new Input(connection);
-    output = new Output(connection, server.statistics);
-    protocol = new TextProtocol(this);
+    authenticated = !server.authentication.isRequired();
   }
 
   /** The second in which the last request came. */
@@ -55,12 +63,10 @@ final class Session {
     }
     server.sessions.add(this);
     try {
-      boolean going = true;
-      while (going) {
-        await();
+      do {
+        connection.awaitInput();
         lastActive = server.clock.second();
-        going = answerAll();
-      }
+      } while (answerTurns());
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
@@ -69,40 +75,58 @@ final class Session {
       throw e;
     } finally {
       server.sessions.remove(this);
-      protocol.close();
+      if (pending != null) {
+        pending.close();
+      }
     }
   }
 
-  /** Waits for input; if some was left because it was others' turn, only until it is ours again. */
-  private void await() throws IOException {
-    if (protocol.isTurnOver()) {
+  /** Answers what is there, letting others go first now and then; false if that was the last. */
+  private boolean answerTurns() throws IOException {
+    while (true) {
+      var protocol = pending != null ? pending : server.workers.borrow();
+      pending = protocol;
+      boolean going = answer(protocol);
+      boolean turnOver = protocol.isTurnOver();
+      if (!protocol.isPending()) {
+        pending = null;
+        server.workers.giveBack(protocol);
+      }
+      if (!turnOver) {
+        return going;
+      }
       server.statistics.yields.increment();
       connection.flush();
       Fibers.letOthersRun();
-    } else {
-      connection.awaitInput();
     }
   }
 
   /** Answers what is there; false if the connection is to be closed. */
-  private boolean answerAll() throws IOException {
-    input.open();
+  private boolean answer(TextProtocol protocol) throws IOException {
+    protocol.begin(this, rest);
     try {
       int n;
       do {
-        n = input.fill();
+        n = protocol.in.fill();
         if (n > 0) {
           server.statistics.read.add(n);
         }
-        if (!protocol.answer(n <= 0)) {
+        if (!speaksText(protocol.in) || !protocol.answer(n <= 0)) {
           return false;
         }
       } while (n > 0 && !protocol.isTurnOver());
-      return n >= 0 || protocol.isTurnOver();
+      return n >= 0;
     } finally {
-      protocol.rest();
-      output.detach();
-      input.close();
+      rest = protocol.end();
     }
+  }
+
+  /** The first byte of a connection chooses the protocol; the binary one is not spoken yet. */
+  private boolean speaksText(Input in) {
+    if (!begun && in.available() > 0) {
+      begun = true;
+      return in.byteAt(in.at) != BINARY;
+    }
+    return true;
   }
 }

@@ -12,6 +12,7 @@ import dev.evergreen.memcached.store.Store;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * memcached's text protocol: the classic commands here, the meta commands in {@link MetaCommands},
@@ -59,7 +60,7 @@ final class TextProtocol {
   final MemcachedServer server;
   final Store store;
   final Statistics statistics;
-  final Input in;
+  final Input in = new Input();
   final Output out;
   final Line line = new Line();
   final Key key = new Key();
@@ -77,24 +78,19 @@ final class TextProtocol {
   private boolean keysWithCas;
   private boolean keysTouched;
   private boolean noreply;
-  private boolean authenticated;
   private boolean turnOver;
 
-  /** Tells the connection from others, in what people read. */
-  final int number;
+  private @Nullable Session session;
 
-  TextProtocol(Session session) {
-    number = session.number;
-    server = session.server;
+  TextProtocol(MemcachedServer server) {
+    this.server = server;
     store = server.store;
     statistics = server.statistics;
-    in = session.input;
-    out = session.output;
+    out = new Output(statistics);
     value = new ValueReceiver(this);
     observer = new Observer(this);
     meta = new MetaCommands(this);
-    admin = new AdminCommands(this, session);
-    authenticated = !server.authentication.isRequired();
+    admin = new AdminCommands(this);
   }
 
   static byte[] bytes(String text) {
@@ -111,19 +107,46 @@ final class TextProtocol {
     CLOSE
   }
 
+  /** Begins to work for a connection, of whose input this is left. */
+  void begin(Session session, byte[] rest) {
+    this.session = session;
+    in.open(session.connection, rest);
+    out.attach(session.connection);
+  }
+
+  /**
+   * Forgets the connection and all that points into buffers on loan; answers what input is left.
+   */
+  byte[] end() {
+    session = null;
+    line.clear();
+    key.set(NO_KEY, 0, 1);
+    out.detach();
+    return in.close();
+  }
+
+  /** The connection that is being worked for. */
+  Session session() {
+    if (session == null) {
+      throw new IllegalStateException("no connection is being worked for");
+    }
+    return session;
+  }
+
   /** Whether complete commands may be left, as it is others' turn. */
   boolean isTurnOver() {
     return turnOver;
   }
 
-  /** Forgets all that points into buffers on loan. */
-  void rest() {
-    line.clear();
-    key.set(NO_KEY, 0, 1);
+  /** Whether it is amid a command, and so must go on with the same connection. */
+  boolean isPending() {
+    return inKeys || value.isPending();
   }
 
-  /** Lets go of what the store holds for this connection. */
+  /** Lets go of what the store holds for this connection, which has ended. */
   void close() {
+    inKeys = false;
+    turnOver = false;
     item.release();
     value.close();
   }
@@ -153,13 +176,13 @@ final class TextProtocol {
     boolean trims = newline - in.at > 1 && in.byteAt(newline - 1) == '\r';
     line.split(in.memory, in.at, trims ? newline - 1 : newline);
     noreply = false;
-    if (!authenticated) {
+    if (!session().authenticated) {
       return authenticate(next);
     }
     if (inKeys) {
       inKeys = false;
       in.at = next;
-      return keys(0, keysWithCas, keysTouched) ? end() : Step.DONE;
+      return keys(0, keysWithCas, keysTouched) ? endKeys() : Step.DONE;
     }
     if (line.count() == 0) {
       in.at = next;
@@ -202,8 +225,8 @@ final class TextProtocol {
       return reply(bytes("CLIENT_ERROR bad authentication token format"));
     }
     statistics.authentications.increment();
-    authenticated = server.authentication.admits(line.text(0), line.text(1));
-    if (!authenticated) {
+    session().authenticated = server.authentication.admits(line.text(0), line.text(1));
+    if (!session().authenticated) {
       statistics.authenticationErrors.increment();
       return reply(bytes("CLIENT_ERROR authentication failure"));
     }
@@ -250,7 +273,7 @@ final class TextProtocol {
     if (!inKeys && in.available() <= LONGEST_LINE) {
       return Step.MORE;
     }
-    if (!inKeys && !(authenticated && beginsKeys())) {
+    if (!inKeys && !(session().authenticated && beginsKeys())) {
       return Step.CLOSE;
     }
     return waiting ? someKeys() : Step.MORE;
@@ -315,10 +338,10 @@ final class TextProtocol {
     if (touches) {
       fetch.touch(expiry()).winless();
     }
-    return keys(touches ? 2 : 1, cas, touches) ? end() : Step.DONE;
+    return keys(touches ? 2 : 1, cas, touches) ? endKeys() : Step.DONE;
   }
 
-  private Step end() throws IOException {
+  private Step endKeys() throws IOException {
     out.line(END);
     return Step.DONE;
   }
