@@ -6,7 +6,7 @@ import static dev.evergreen.memcached.TextProtocol.OK;
 import static dev.evergreen.memcached.TextProtocol.bytes;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.evergreen.memcached.TextProtocol.Step;
+import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.store.Item;
 import java.io.IOException;
@@ -24,14 +24,12 @@ final class AdminCommands {
   private static final int MOST_CLASSES = 64;
 
   private final TextProtocol protocol;
-  private final Session session;
   private final MemcachedServer server;
   private final Line line;
 
-  AdminCommands(TextProtocol protocol, Session session) {
+  AdminCommands(TextProtocol protocol) {
     this.protocol = protocol;
-    this.session = session;
-    server = session.server;
+    server = protocol.server;
     line = protocol.line;
   }
 
@@ -288,7 +286,7 @@ final class AdminCommands {
     if (topics.isEmpty()) {
       topics.add(Topic.FETCHERS);
     }
-    session.watch(topics);
+    protocol.session().watch(topics);
     return Step.CLOSE;
   }
 }

@@ -5,18 +5,12 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.fibers.Buffers;
-import dev.evergreen.memcached.TextProtocol.Step;
 import dev.evergreen.memcached.live.LiveItemException;
-import dev.evergreen.memcached.store.Change;
-import dev.evergreen.memcached.store.Fetch;
-import dev.evergreen.memcached.store.Item;
 import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Mode;
 import dev.evergreen.memcached.store.Outcome;
 import dev.evergreen.memcached.store.Reservation;
-import dev.evergreen.memcached.store.Store;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * by its kind, a key and a value. Quiet requests are answered only if something is wrong, and gets
  * only if there is something.
  */
-final class BinaryProtocol implements Protocol {
+final class BinaryProtocol extends Protocol {
   /** What each request begins with, and no request of the text protocol. */
   static final byte REQUEST = (byte) 0x80;
 
@@ -98,23 +92,10 @@ final class BinaryProtocol implements Protocol {
       ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
   private static final ValueLayout.OfLong LONG =
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
-  private static final MemorySegment NO_KEY = MemorySegment.ofArray(new byte[1]);
   private static final byte[] NOTHING = {};
 
-  private final MemcachedServer server;
-  private final Store store;
-  private final Statistics statistics;
-  private final Input in;
-  private final Output out;
-  private final Lookup lookup;
-
-  private final Key key = new Key();
-  private final Item item = new Item();
-  private final Change change = new Change();
-  private final Fetch fetch = new Fetch();
   private @Nullable Reservation reservation;
   private long toSwallow;
-  private boolean turnOver;
 
   // The request's header.
   private int opcode;
@@ -129,27 +110,22 @@ final class BinaryProtocol implements Protocol {
   /** Where the request's extras are, and behind them its key and its value. */
   private int extras;
 
-  BinaryProtocol(Session session) {
-    server = session.server;
-    store = server.store;
-    statistics = server.statistics;
-    in = session.input;
-    out = session.output;
-    lookup = session.lookup;
+  BinaryProtocol(MemcachedServer server) {
+    super(server);
   }
 
   @Override
-  public boolean isTurnOver() {
-    return turnOver;
+  void forgetInput() {
+    // Its fields are set anew by each request.
   }
 
   @Override
-  public void rest() {
-    key.set(NO_KEY, 0, 1);
+  boolean isPending() {
+    return reservation != null || toSwallow > 0;
   }
 
   @Override
-  public void close() {
+  void close() {
     item.release();
     if (reservation != null) {
       reservation.close();
@@ -158,17 +134,13 @@ final class BinaryProtocol implements Protocol {
   }
 
   @Override
-  public boolean answer(boolean waiting) throws IOException {
-    turnOver = false;
-    var step = Step.DONE;
-    for (int i = 0; step == Step.DONE && swallow() && in.available() >= HEADER; i++) {
-      if (i == server.settings.requestsPerTurn) {
-        turnOver = true;
-        return true;
-      }
-      step = in.byteAt(in.at) == REQUEST ? request(waiting) : Step.CLOSE;
-    }
-    return step != Step.CLOSE;
+  boolean hasInput() {
+    return swallow() && in.available() >= HEADER;
+  }
+
+  @Override
+  Step answerNext(boolean waiting) throws IOException {
+    return in.byteAt(in.at) == REQUEST ? request(waiting) : Step.CLOSE;
   }
 
   /** Drops what is there of a refused request; false if more of it must come. */

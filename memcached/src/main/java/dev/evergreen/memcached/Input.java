@@ -13,14 +13,13 @@ import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a connection has received and not yet used up. While it is worked on it lies in a buffer on
- * loan; while the connection waits, what is left of it lies in an array of just its length.
+ * What a connection has received and not yet used up, in a buffer on loan; while the connection
+ * waits, what is left of it lies in an array of just its length.
  */
 final class Input {
-  private static final byte[] NOTHING = {};
+  static final byte[] NOTHING = {};
 
-  private final Connection connection;
-  private byte[] rest = NOTHING;
+  private @Nullable Connection connection;
   private @Nullable ByteBuffer buffer;
 
   /** The bytes; those from {@link #at} to {@link #end} are to be used. */
@@ -29,19 +28,15 @@ final class Input {
   int at;
   int end;
 
-  Input(Connection connection) {
-    this.connection = connection;
-  }
-
-  /** Borrows a buffer and begins it with what was left. */
-  void open() {
+  /** Borrows a buffer for what a connection sends, and begins it with what was left. */
+  void open(Connection connection, byte[] rest) {
     var borrowed = Buffers.borrow();
+    this.connection = connection;
     buffer = borrowed;
     memory = MemorySegment.ofBuffer(borrowed);
     MemorySegment.copy(rest, 0, memory, JAVA_BYTE, 0, rest.length);
     at = 0;
     end = rest.length;
-    rest = NOTHING;
   }
 
   /**
@@ -51,7 +46,7 @@ final class Input {
    */
   int fill() throws IOException {
     var into = buffer;
-    if (into == null) {
+    if (into == null || connection == null) {
       throw new IllegalStateException("the input is not open");
     }
     if (at > 0) {
@@ -64,27 +59,24 @@ final class Input {
     return n;
   }
 
-  /** Gives the buffer back and keeps what is left. */
-  void close() {
-    var borrowed = buffer;
-    if (borrowed != null) {
-      if (at < end) {
-        rest = new byte[end - at];
-        MemorySegment.copy(memory, JAVA_BYTE, at, rest, 0, rest.length);
-      }
-      buffer = null;
-      memory = MemorySegment.NULL;
-      Buffers.giveBack(borrowed);
+  /** Gives the buffer back, and answers what is left. */
+  byte[] close() {
+    var rest = NOTHING;
+    if (at < end) {
+      rest = new byte[end - at];
+      MemorySegment.copy(memory, JAVA_BYTE, at, rest, 0, rest.length);
     }
+    if (buffer != null) {
+      Buffers.giveBack(buffer);
+    }
+    connection = null;
+    buffer = null;
+    memory = MemorySegment.NULL;
+    return rest;
   }
 
   int available() {
     return end - at;
-  }
-
-  /** Whether there is no room for more. */
-  boolean isFull() {
-    return available() == Buffers.SIZE;
   }
 
   byte byteAt(int index) {

@@ -1,7 +1,6 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.core.Freshness;
-import dev.evergreen.fibers.Connection;
 import dev.evergreen.memcached.live.LiveItem;
 import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.live.LiveItems;
@@ -15,22 +14,22 @@ import java.io.InterruptedIOException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds items for one connection's requests. All are in the store; those of live keys are brought
- * there first, and cannot be changed.
+ * Finds items for requests. All are in the store; those of live keys are brought there first, and
+ * cannot be changed.
  */
 final class Lookup {
   static final byte[] KEY_IS_LIVE = TextProtocol.bytes("SERVER_ERROR key is live");
 
-  private final Connection connection;
+  private final Protocol protocol;
   private final Store store;
   private final @Nullable LiveItems live;
   private final Fetch plainFetch = new Fetch();
   private boolean inDoubt;
 
-  Lookup(Session session) {
-    connection = session.connection;
-    store = session.server.store;
-    live = session.server.live;
+  Lookup(Protocol protocol) {
+    this.protocol = protocol;
+    store = protocol.store;
+    live = protocol.server.live;
   }
 
   /**
@@ -84,7 +83,7 @@ final class Lookup {
   private void await(LiveItem present) throws IOException, LiveItemException {
     try {
       if (!present.isReady()) {
-        connection.flush();
+        protocol.session().connection.flush();
       }
       present.await();
     } catch (InterruptedException e) {

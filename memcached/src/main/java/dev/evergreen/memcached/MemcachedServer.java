@@ -49,6 +49,8 @@ public final class MemcachedServer implements AutoCloseable {
   final Details details;
   final Authentication authentication;
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
+  final Workers textWorkers;
+  final Workers binaryWorkers;
   private final Fibers fibers;
   private final List<Listener> listeners = new ArrayList<>();
   private final CountDownLatch ended = new CountDownLatch(1);
@@ -64,6 +66,8 @@ public final class MemcachedServer implements AutoCloseable {
             new StoreOptions(settings.memory, settings.itemLimit, settings.evicts), clock::second);
     live = settings.liveViews == null ? null : new LiveItems(settings.liveViews, store);
     watchers = new Watchers(store);
+    textWorkers = new Workers(settings.processors, () -> new TextProtocol(this));
+    binaryWorkers = new Workers(settings.processors, () -> new BinaryProtocol(this));
     var builder = Fibers.builder().name("memcached").processors(settings.processors);
     fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
     maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
@@ -137,8 +141,7 @@ public final class MemcachedServer implements AutoCloseable {
   }
 
   private void serveOne(Connection connection) throws IOException {
-    var peer = connection.peerAddress();
-    tellConnection("conn_new", peer, "");
+    tellConnection("conn_new", connection, "");
     var reason = "error";
     try {
       new Session(this, connection).serve();
@@ -147,14 +150,14 @@ public final class MemcachedServer implements AutoCloseable {
       reason = "idle_timeout";
       throw e;
     } finally {
-      tellConnection("conn_close", peer, " reason=" + reason);
+      tellConnection("conn_close", connection, " reason=" + reason);
     }
   }
 
-  private void tellConnection(String event, SocketAddress peer, String more) {
+  private void tellConnection(String event, Connection connection, String more) throws IOException {
     if (watchers.want(Topic.CONNEVENTS)) {
       var where =
-          peer instanceof InetSocketAddress inet
+          connection.peerAddress() instanceof InetSocketAddress inet
               ? "rip=%s rport=%d transport=tcp"
                   .formatted(inet.getAddress().getHostAddress(), inet.getPort())
               : "rip=unix_socket rport=0 transport=local";

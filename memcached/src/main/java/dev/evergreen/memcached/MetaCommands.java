@@ -7,7 +7,7 @@ import static dev.evergreen.memcached.TextProtocol.NOT_NUMERIC;
 import static dev.evergreen.memcached.TextProtocol.REPLY;
 import static dev.evergreen.memcached.TextProtocol.bytes;
 
-import dev.evergreen.memcached.TextProtocol.Step;
+import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.store.Change;
 import dev.evergreen.memcached.store.Fetch;

@@ -44,7 +44,7 @@ final class Observer {
       server.watchers.tell(
           Topic.FETCHERS,
           "item_get key=%s status=%s cfd=%d size=%d"
-              .formatted(encodedKey(), what, protocol.number, size));
+              .formatted(encodedKey(), what, protocol.session().number, size));
     }
   }
 
@@ -61,7 +61,7 @@ final class Observer {
                   outcome.name().toLowerCase(Locale.ROOT),
                   protocol.line.text(0),
                   expiry == 0 ? 0 : expiry - server.clock.second(),
-                  protocol.number,
+                  protocol.session().number,
                   stored ? protocol.item.valueLength() : 0));
     }
   }

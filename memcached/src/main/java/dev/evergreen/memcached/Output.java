@@ -25,21 +25,28 @@ final class Output {
   private static final ValueLayout.OfLong LONG =
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
-  private final Connection connection;
   private final Statistics statistics;
+  private @Nullable Connection connection;
   private @Nullable ByteBuffer buffer;
   private MemorySegment memory = MemorySegment.NULL;
   private int at;
 
-  Output(Connection connection, Statistics statistics) {
-    this.connection = connection;
+  Output(Statistics statistics) {
     this.statistics = statistics;
+  }
+
+  /** From now on replies go to this connection. */
+  void attach(Connection connection) {
+    this.connection = connection;
   }
 
   /** Makes room; may send what was written before, and wait until the peer takes it. */
   // Which buffer it is matters, not what is in it.
   @SuppressWarnings("ReferenceEquality")
   void begin(int bytes) throws IOException {
+    if (connection == null) {
+      throw new IllegalStateException("there is no connection to write to");
+    }
     var into = connection.reserve(bytes);
     if (into != buffer) {
       // A buffer that is new to us is empty, so the segment begins with it.
@@ -57,8 +64,9 @@ final class Output {
     }
   }
 
-  /** Forgets the buffer, which belongs to others while the connection waits. */
+  /** Forgets the connection and its buffer, which belongs to others while it waits. */
   void detach() {
+    connection = null;
     buffer = null;
     memory = MemorySegment.NULL;
   }

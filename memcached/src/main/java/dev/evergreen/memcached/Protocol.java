@@ -1,24 +1,116 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.memcached.store.Change;
+import dev.evergreen.memcached.store.Fetch;
+import dev.evergreen.memcached.store.Item;
+import dev.evergreen.memcached.store.Key;
+import dev.evergreen.memcached.store.Store;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
-/** How one client's requests are read and answered. For the connection's fiber only. */
-sealed interface Protocol permits TextProtocol, BinaryProtocol {
+/**
+ * How requests are read and answered, and what that takes. It works for one connection at a time,
+ * from {@link #begin} to {@link #end}, and for another one afterwards unless it {@linkplain
+ * #isPending is amid a request}.
+ */
+abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
+  private static final MemorySegment NO_KEY = MemorySegment.ofArray(new byte[1]);
+
+  final MemcachedServer server;
+  final Store store;
+  final Statistics statistics;
+  final Input in = new Input();
+  final Output out;
+  final Lookup lookup;
+  final Key key = new Key();
+  final Item item = new Item();
+  final Change change = new Change();
+  final Fetch fetch = new Fetch();
+  private @Nullable Session session;
+  private boolean turnOver;
+
+  Protocol(MemcachedServer server) {
+    this.server = server;
+    store = server.store;
+    statistics = server.statistics;
+    out = new Output(statistics);
+    lookup = new Lookup(this);
+  }
+
+  /** What became of a request. */
+  enum Step {
+    /** It was answered. */
+    DONE,
+    /** It is not complete. */
+    MORE,
+    /** The connection is to be closed. */
+    CLOSE
+  }
+
+  /** Begins to work for a connection, of whose input this is left. */
+  final void begin(Session session, byte[] rest) {
+    this.session = session;
+    turnOver = false;
+    in.open(session.connection, rest);
+    out.attach(session.connection);
+  }
 
   /**
-   * Answers the requests that are there.
+   * Forgets the connection and all that points into buffers on loan; answers what input is left.
+   */
+  final byte[] end() {
+    session = null;
+    forgetInput();
+    key.set(NO_KEY, 0, 1);
+    out.detach();
+    return in.close();
+  }
+
+  /** The connection that is being worked for. */
+  final Session session() {
+    if (session == null) {
+      throw new IllegalStateException("no connection is being worked for");
+    }
+    return session;
+  }
+
+  /**
+   * Answers the requests that are there, up to the number of a turn.
    *
    * @param waiting whether nothing more is there, so that what is incomplete must be kept small
    * @return false if the connection is to be closed
    */
-  boolean answer(boolean waiting) throws IOException;
+  final boolean answer(boolean waiting) throws IOException {
+    turnOver = false;
+    var step = Step.DONE;
+    for (int i = 0; step == Step.DONE && hasInput(); i++) {
+      if (i == server.settings.requestsPerTurn) {
+        turnOver = true;
+        return true;
+      }
+      step = answerNext(waiting);
+    }
+    return step != Step.CLOSE;
+  }
 
   /** Whether complete requests may be left, as it is others' turn. */
-  boolean isTurnOver();
+  final boolean isTurnOver() {
+    return turnOver;
+  }
 
-  /** Forgets all that points into buffers on loan. */
-  void rest();
+  /** Whether there is enough of a next request to look at, after what is to be dropped. */
+  abstract boolean hasInput();
 
-  /** Lets go of what the store holds for this connection. */
-  void close();
+  /** Answers the next request, if all of it is there. */
+  abstract Step answerNext(boolean waiting) throws IOException;
+
+  /** Forgets what points into the input. */
+  abstract void forgetInput();
+
+  /** Whether it is amid a request, and so must go on with the same connection. */
+  abstract boolean isPending();
+
+  /** Lets go of what the store holds for a connection that has ended. */
+  abstract void close();
 }

@@ -20,23 +20,27 @@ final class Session {
   /** Tells it from others, in lists for people. */
   final int number = LAST_NUMBER.incrementAndGet();
 
-  final MemcachedServer server;
   final Connection connection;
-  final Input input;
-  final Output output;
-  final Lookup lookup;
-  private int lastActive;
-  private @Nullable Set<Topic> watched;
+  private final MemcachedServer server;
 
-  /** Null before the first byte, which tells it. */
-  private @Nullable Protocol protocol;
+  /** Whether the client may say anything but who he is. */
+  boolean authenticated;
+
+  private byte[] rest = Input.NOTHING;
+  private boolean begun;
+  private Workers workers;
+  private int lastActive;
+
+  /** Who is amid a request of this connection. */
+  private @Nullable Protocol pending;
+
+  private @Nullable Set<Topic> watched;
 
   Session(MemcachedServer server, Connection connection) {
     this.server = server;
     this.connection = connection;
-    input = new Input(connection);
-    output = new Output(connection, server.statistics);
-    lookup = new Lookup(this);
+    workers = server.textWorkers;
+    authenticated = !server.authentication.isRequired();
   }
 
   /** The second in which the last request came. */
@@ -58,12 +62,10 @@ final class Session {
     }
     server.sessions.add(this);
     try {
-      boolean going = true;
-      while (going) {
-        await();
+      do {
+        connection.awaitInput();
         lastActive = server.clock.second();
-        going = answerAll();
-      }
+      } while (answerTurns());
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
@@ -72,62 +74,66 @@ final class Session {
       throw e;
     } finally {
       server.sessions.remove(this);
-      if (protocol != null) {
-        protocol.close();
+      if (pending != null) {
+        pending.close();
       }
     }
   }
 
-  /** Waits for input; if some was left because it was others' turn, only until it is ours again. */
-  private void await() throws IOException {
-    if (protocol != null && protocol.isTurnOver()) {
-      server.statistics.yields.increment();
-      connection.flush();
-      Fibers.letOthersRun();
-    } else {
-      connection.awaitInput();
+  /** Answers what is there, letting others go first now and then; false if that was the last. */
+  private boolean answerTurns() throws IOException {
+    while (true) {
+      var lender = workers;
+      var protocol = pending != null ? pending : lender.borrow();
+      pending = protocol;
+      boolean going = answer(protocol);
+      boolean turnOver = protocol.isTurnOver();
+      if (!protocol.isPending()) {
+        pending = null;
+        lender.giveBack(protocol);
+      }
+      if (turnOver) {
+        server.statistics.yields.increment();
+        connection.flush();
+        Fibers.letOthersRun();
+      } else if (lender == workers) {
+        return going;
+      }
     }
   }
 
   /** Answers what is there; false if the connection is to be closed. */
-  private boolean answerAll() throws IOException {
-    input.open();
+  private boolean answer(Protocol protocol) throws IOException {
+    protocol.begin(this, rest);
     try {
       int n;
-      boolean turnOver;
       do {
-        n = input.fill();
+        n = protocol.in.fill();
         if (n > 0) {
           server.statistics.read.add(n);
         }
-        if (input.available() == 0) {
-          return n >= 0;
+        if (begins(protocol.in) && isBinary(protocol.in)) {
+          workers = server.binaryWorkers;
+          return true;
         }
-        var spoken = protocol();
-        if (!spoken.answer(n <= 0)) {
+        if (!protocol.answer(n <= 0)) {
           return false;
         }
-        turnOver = spoken.isTurnOver();
-      } while (n > 0 && !turnOver);
-      return n >= 0 || turnOver;
+      } while (n > 0 && !protocol.isTurnOver());
+      return n >= 0;
     } finally {
-      if (protocol != null) {
-        protocol.rest();
-      }
-      output.detach();
-      input.close();
+      rest = protocol.end();
     }
   }
 
-  private Protocol protocol() {
-    var spoken = protocol;
-    if (spoken == null) {
-      // With an authentication file there is only text, as in memcached.
-      boolean binary =
-          input.byteAt(input.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
-      spoken = binary ? new BinaryProtocol(this) : new TextProtocol(this);
-      protocol = spoken;
-    }
-    return spoken;
+  private boolean begins(Input in) {
+    boolean first = !begun && in.available() > 0;
+    begun |= first;
+    return first;
+  }
+
+  /** The first byte tells; with an authentication file there is only text, as in memcached. */
+  private boolean isBinary(Input in) {
+    return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
   }
 }

@@ -3,15 +3,10 @@ package dev.evergreen.memcached;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import dev.evergreen.memcached.live.LiveItemException;
-import dev.evergreen.memcached.store.Change;
-import dev.evergreen.memcached.store.Fetch;
-import dev.evergreen.memcached.store.Item;
 import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Mode;
 import dev.evergreen.memcached.store.Outcome;
-import dev.evergreen.memcached.store.Store;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
@@ -19,7 +14,7 @@ import java.util.List;
  * the rest in {@link AdminCommands}. Its replies are those of memcached 1.6.18, to the byte, and
  * those of newer ones for what is newer.
  */
-final class TextProtocol implements Protocol {
+final class TextProtocol extends Protocol {
   /** A line that is longer and has no end is no command, unless it is a get of many keys. */
   static final int LONGEST_LINE = 2048;
 
@@ -56,21 +51,8 @@ final class TextProtocol implements Protocol {
   private static final long NOREPLY = Line.packed("noreply");
   private static final long ZERO = Line.packed("0");
 
-  private static final MemorySegment NO_KEY = MemorySegment.ofArray(new byte[1]);
-
-  final MemcachedServer server;
-  final Store store;
-  final Statistics statistics;
-  final Input in;
-  final Output out;
   final Line line = new Line();
-  final Key key = new Key();
-  final Item item = new Item();
-  final Change change = new Change();
-  final Fetch fetch = new Fetch();
   final ValueReceiver value;
-  final Lookup lookup;
-
   private final MetaCommands meta;
   private final AdminCommands admin;
   final Observer observer;
@@ -81,71 +63,45 @@ final class TextProtocol implements Protocol {
   private boolean keysWithCas;
   private boolean keysTouched;
   private boolean noreply;
-  private boolean authenticated;
-  private boolean turnOver;
 
-  /** Tells the connection from others, in what people read. */
-  final int number;
-
-  TextProtocol(Session session) {
-    number = session.number;
-    server = session.server;
-    store = server.store;
-    statistics = server.statistics;
-    in = session.input;
-    out = session.output;
-    lookup = session.lookup;
+  TextProtocol(MemcachedServer server) {
+    super(server);
     value = new ValueReceiver(this);
     observer = new Observer(this);
     meta = new MetaCommands(this);
-    admin = new AdminCommands(this, session);
-    authenticated = !server.authentication.isRequired();
+    admin = new AdminCommands(this);
   }
 
   static byte[] bytes(String text) {
     return text.getBytes(US_ASCII);
   }
 
-  /** What became of a command. */
-  enum Step {
-    /** It was answered. */
-    DONE,
-    /** It is not complete. */
-    MORE,
-    /** The connection is to be closed. */
-    CLOSE
-  }
-
   @Override
-  public boolean isTurnOver() {
-    return turnOver;
-  }
-
-  @Override
-  public void rest() {
+  void forgetInput() {
     line.clear();
-    key.set(NO_KEY, 0, 1);
   }
 
   @Override
-  public void close() {
+  boolean isPending() {
+    return inKeys || value.isPending();
+  }
+
+  @Override
+  void close() {
+    inKeys = false;
     item.release();
     value.close();
   }
 
   @Override
-  public boolean answer(boolean waiting) throws IOException {
-    turnOver = false;
-    var step = Step.DONE;
-    for (int i = 0; step == Step.DONE && value.swallow() && in.available() > 0; i++) {
-      if (i == server.settings.requestsPerTurn) {
-        turnOver = true;
-        return true;
-      }
-      int newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
-      step = newline < in.end ? command(newline, waiting) : unfinished(waiting);
-    }
-    return step != Step.CLOSE;
+  boolean hasInput() {
+    return value.swallow() && in.available() > 0;
+  }
+
+  @Override
+  Step answerNext(boolean waiting) throws IOException {
+    int newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
+    return newline < in.end ? command(newline, waiting) : unfinished(waiting);
   }
 
   private Step command(int newline, boolean waiting) throws IOException {
@@ -153,13 +109,13 @@ final class TextProtocol implements Protocol {
     boolean trims = newline - in.at > 1 && in.byteAt(newline - 1) == '\r';
     line.split(in.memory, in.at, trims ? newline - 1 : newline);
     noreply = false;
-    if (!authenticated) {
+    if (!session().authenticated) {
       return authenticate(next);
     }
     if (inKeys) {
       inKeys = false;
       in.at = next;
-      return keys(0, keysWithCas, keysTouched) ? end() : Step.DONE;
+      return keys(0, keysWithCas, keysTouched) ? endKeys() : Step.DONE;
     }
     if (line.count() == 0) {
       in.at = next;
@@ -202,8 +158,8 @@ final class TextProtocol implements Protocol {
       return reply(bytes("CLIENT_ERROR bad authentication token format"));
     }
     statistics.authentications.increment();
-    authenticated = server.authentication.admits(line.text(0), line.text(1));
-    if (!authenticated) {
+    session().authenticated = server.authentication.admits(line.text(0), line.text(1));
+    if (!session().authenticated) {
       statistics.authenticationErrors.increment();
       return reply(bytes("CLIENT_ERROR authentication failure"));
     }
@@ -250,7 +206,7 @@ final class TextProtocol implements Protocol {
     if (!inKeys && in.available() <= LONGEST_LINE) {
       return Step.MORE;
     }
-    if (!inKeys && !(authenticated && beginsKeys())) {
+    if (!inKeys && !(session().authenticated && beginsKeys())) {
       return Step.CLOSE;
     }
     return waiting ? someKeys() : Step.MORE;
@@ -315,10 +271,10 @@ final class TextProtocol implements Protocol {
     if (touches) {
       fetch.touch(expiry()).winless();
     }
-    return keys(touches ? 2 : 1, cas, touches) ? end() : Step.DONE;
+    return keys(touches ? 2 : 1, cas, touches) ? endKeys() : Step.DONE;
   }
 
-  private Step end() throws IOException {
+  private Step endKeys() throws IOException {
     out.line(END);
     return Step.DONE;
   }

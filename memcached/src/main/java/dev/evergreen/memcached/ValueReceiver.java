@@ -56,7 +56,12 @@ final class ValueReceiver {
     return refusal;
   }
 
+  boolean isPending() {
+    return reservation != null || toSwallow > 0;
+  }
+
   void close() {
+    toSwallow = 0;
     if (reservation != null) {
       reservation.close();
       reservation = null;

@@ -128,9 +128,9 @@ class AdminCommandsTest {
       assertTrue(watcher.line().contains("type=item_get key=a%25b status=found"));
       assertTrue(watcher.line().contains("type=deleted key=a%25b cmd=delete"));
       watcher.line();
-      client.close();
+      client.socket.close();
       assertTrue(watcher.line().contains("type=conn_close rip=127.0.0.1"));
-      watcher.close();
+      watcher.socket.close();
       while (server.server().watchers.count() > 0) {
         Thread.sleep(1);
       }

@@ -225,7 +225,7 @@ class HostileClientsTest {
         checkHealth(server, 1);
       }
       assertTrue(server.server().statistics.yields.sum() > 0);
-      flood.close();
+      flood.socket.close();
       flooder.join();
     }
   }
