@@ -333,7 +333,8 @@ final class BinaryProtocol extends Protocol {
       in.at = value + (int) length;
       return answerStore(store.store(key, in.memory, value, (int) length, change, item));
     }
-    if (before + length <= Buffers.SIZE && !waiting) {
+        long whole = before + length;
+    if (whole <= ValueReceiver.LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
       return Step.MORE;
     }
     reservation = store.reserve(key, (int) length);
