@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketAddress;
@@ -24,7 +25,7 @@ final class Client implements AutoCloseable {
   }
 
   Client(int port) throws IOException {
-    this(new InetSocketAddress("127.0.0.1", port));
+    this(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
   }
 
   void send(String text) throws IOException {

@@ -24,7 +24,7 @@ class OtherClientsTest {
   @EnumSource
   void spymemcachedIsServed(Mode mode) throws Exception {
     try (var server = TestServer.start(mode)) {
-      var client = new MemcachedClient(new InetSocketAddress("127.0.0.1", server.port()));
+      var client = new MemcachedClient((InetSocketAddress) server.server().addresses().getFirst());
       try {
         assertTrue(client.set("a", 0, "hello").get());
         assertEquals("hello", client.get("a"));
