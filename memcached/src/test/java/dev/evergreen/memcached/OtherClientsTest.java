@@ -3,7 +3,6 @@ package dev.evergreen.memcached;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.fibers.Fibers.Mode;
 import java.net.InetSocketAddress;
@@ -59,10 +58,7 @@ class OtherClientsTest {
   @ParameterizedTest
   @EnumSource
   void memccapablesListForTheTextProtocolPasses(Mode mode) throws Exception {
-    var program = Reference.program("memccapable");
-    assumeTrue(
-        program != null,
-        "memccapable is not installed (Debian: apt-get install libmemcached-tools)");
+    var program = Reference.program("memccapable", "libmemcached-tools");
     try (var server = TestServer.start(mode)) {
       var process =
           new ProcessBuilder(

@@ -9,17 +9,21 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Assumptions;
 
 /** Debian's memcached as a child process at a free port. */
 record Reference(Process process, int port) implements AutoCloseable {
 
-  static @Nullable Path program(String name) {
+  /** Where a program is; without it the test is skipped, and says what to install. */
+  static Path program(String name, String debianPackage) {
     return Stream.of("/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
         .map(folder -> Path.of(folder, name))
         .filter(Files::isExecutable)
         .findFirst()
-        .orElse(null);
+        .orElseGet(
+            () ->
+                Assumptions.abort(
+                    name + " is not installed (Debian: apt-get install " + debianPackage + ")"));
   }
 
   static Reference start(Path program) throws IOException, InterruptedException {
