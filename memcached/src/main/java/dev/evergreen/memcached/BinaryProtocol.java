@@ -333,7 +333,7 @@ final class BinaryProtocol extends Protocol {
       in.at = value + (int) length;
       return answerStore(store.store(key, in.memory, value, (int) length, change, item));
     }
-        long whole = before + length;
+    long whole = before + length;
     if (whole <= ValueReceiver.LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
       return Step.MORE;
     }

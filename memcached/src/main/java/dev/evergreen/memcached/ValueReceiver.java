@@ -18,7 +18,7 @@ final class ValueReceiver {
   static final byte[] OUT_OF_MEMORY = bytes("SERVER_ERROR out of memory storing object");
   private static final byte[] BAD_END = bytes("CLIENT_ERROR bad data chunk");
 
-    /** What a request may take up while it waits for its value. */
+  /** What a request may take up while it waits for its value. */
   static final int LONGEST_REST = 2048;
 
   /** Behind each value come a carriage return and a line feed. */

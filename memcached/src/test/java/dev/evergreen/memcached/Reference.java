@@ -1,7 +1,5 @@
 package dev.evergreen.memcached;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
@@ -11,24 +9,26 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Assumptions;
 
 /** Debian's memcached as a child process at a free port. */
 record Reference(Process process, int port) implements AutoCloseable {
 
-  static @Nullable Path program(String name) {
+  /** Where a program is; without it the test is skipped, and says what to install. */
+  static Path program(String name, String debianPackage) {
     return Stream.of("/usr/bin", "/usr/local/bin", "/opt/homebrew/bin")
         .map(folder -> Path.of(folder, name))
         .filter(Files::isExecutable)
         .findFirst()
-        .orElse(null);
+        .orElseGet(
+            () ->
+                Assumptions.abort(
+                    name + " is not installed (Debian: apt-get install " + debianPackage + ")"));
   }
 
   /** Starts one; the test is skipped where it is not installed. */
   static Reference startIfInstalled() throws IOException, InterruptedException {
-    var program = program("memcached");
-    assumeTrue(program != null, "memcached is not installed (Debian: apt-get install memcached)");
-    return start(program);
+    return start(program("memcached", "memcached"));
   }
 
   Client connect() throws IOException {

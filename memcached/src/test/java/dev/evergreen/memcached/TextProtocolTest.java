@@ -17,7 +17,7 @@ class TextProtocolTest {
   static void dialogue(Client client, String text) throws IOException {
     var request = new StringBuilder();
     var expected = new StringBuilder();
-    for (var line : text.split("\n")) {
+    for (var line : text.lines().toList()) {
       if (line.startsWith("> ")) {
         request.append(line.substring(2)).append("\r\n");
       } else {
@@ -55,8 +55,8 @@ class TextProtocolTest {
     var commands =
         "set a 0 0 3\r\nabc\r\nget a b\r\nset b 7 0 2 noreply\r\nxy\r\nget b a\r\nincr n 1\r\n";
     var replies =
-        "STORED\r\nVALUE a 0 3\r\nabc\r\nEND\r\n"
-            + "VALUE b 7 2\r\nxy\r\nVALUE a 0 3\r\nabc\r\nEND\r\nNOT_FOUND\r\n";
+        "STORED,VALUE a 0 3,abc,END,VALUE b 7 2,xy,VALUE a 0 3,abc,END,NOT_FOUND,"
+            .replace(",", "\r\n");
     try (var server = TestServer.start(mode);
         var client = server.connect()) {
       for (int i = 1; i < commands.length(); i++) {

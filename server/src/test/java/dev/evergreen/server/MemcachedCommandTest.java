@@ -8,6 +8,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -40,7 +41,7 @@ class MemcachedCommandTest {
   }
 
   private static String ask(int port, String command) throws IOException {
-    try (var socket = new Socket("127.0.0.1", port)) {
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
       socket.getOutputStream().write((command + "\r\n").getBytes(StandardCharsets.US_ASCII));
       return reader(socket.getInputStream()).readLine();
     }
@@ -74,7 +75,7 @@ class MemcachedCommandTest {
     var process = start("-p", "0", "-A", "-I", "2m", "-c", "10", "-M");
     try (var output = reader(process.getInputStream())) {
       int port = port(output.readLine());
-      try (var socket = new Socket("127.0.0.1", port)) {
+      try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
         socket.getOutputStream().write("shutdown\r\n".getBytes(StandardCharsets.US_ASCII));
         assertEquals(0, process.waitFor());
       }
