@@ -45,6 +45,7 @@ final class CachedItemsTest {
       var address = (InetSocketAddress) server.addresses().getFirst();
       var client = new MemcachedClient(protocol, List.of(address));
       try {
+        NameIndex.people(node.grains()).add(List.of("ann", "bob"));
         var ann = node.grains().get(User.class, "ann");
         var bob = node.grains().get(User.class, "bob");
         assertEquals("[]", client.get("timeline:ann"));
