@@ -92,6 +92,12 @@ need_postgres() {
     say "PostgreSQL is not there and could not be installed: its tests will be skipped (Debian: apt-get install postgresql)"
 }
 
+# want COMMAND PACKAGE: something that only some tests and measurements need.
+want() {
+  command -v "$1" >/dev/null || apt_install "$2" ||
+    say "$1 is not there and could not be installed: what needs it will be skipped (Debian: apt-get install $2)"
+}
+
 need_node() {
   local found
   need node nodejs
