@@ -18,7 +18,7 @@ record Contestant(String name, List<String> command) {
 
   static final String MEMCACHED = "memcached";
   static final String EVERGREEN = "evergreen";
-  static final String UNFAIR = "evergreen, no helping";
+  static final String UNFAIR = "evergreen-no-helping";
 
   private static final int MEGABYTES = 1024;
 
@@ -30,7 +30,7 @@ record Contestant(String name, List<String> command) {
     return List.of(
         new Contestant(MEMCACHED, DebianMemcached.command(MEGABYTES, CONNECTIONS)),
         evergreen(EVERGREEN),
-        evergreen("evergreen on the JDK's sockets", "--fibers", "jdk"),
+        evergreen("evergreen-jdk", "--fibers", "jdk"),
         evergreen(UNFAIR, "--no-helping"));
   }
 

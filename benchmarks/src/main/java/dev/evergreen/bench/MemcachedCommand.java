@@ -1,6 +1,7 @@
 package dev.evergreen.bench;
 
 import dev.evergreen.bench.load.Cores;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -163,13 +164,14 @@ final class MemcachedCommand implements Callable<Integer> {
       List<Contestant> contestants,
       LoadResults results,
       MemcachedRuns.Extent extent,
-      List<LoadRun> pending)
+      List<LoadRun> all)
       throws Exception {
     long start = System.nanoTime();
     if (Cores.count() < 2) {
       say("with one core the server and the generator share it, so that the rates mean little");
     }
-    try (var runs = new MemcachedRuns(contestants, results, extent, generators, core)) {
+    try (var runs = new MemcachedRuns(results, extent, generators, core)) {
+      var pending = pendingOfStarted(runs, contestants, all);
       for (int i = 0; i < pending.size(); i++) {
         if (quick && System.nanoTime() - start > QUICK_LIMIT.toNanos()) {
           say("the time is up; %d runs are left for another start".formatted(pending.size() - i));
@@ -189,6 +191,25 @@ final class MemcachedCommand implements Callable<Integer> {
                 result.generatorBound() ? ", bound by the generator" : ""));
       }
     }
+  }
+
+  /** Starts the servers, and leaves the runs of those out that cannot be. */
+  private List<LoadRun> pendingOfStarted(
+      MemcachedRuns runs, List<Contestant> contestants, List<LoadRun> all)
+      throws InterruptedException {
+    var pending = new ArrayList<>(all);
+    for (var contestant : contestants) {
+      if (pending.stream().anyMatch(run -> run.server().equals(contestant.name()))) {
+        try {
+          say("starting " + contestant.name() + "…");
+          runs.start(contestant);
+        } catch (IOException e) {
+          say(contestant.name() + " is left out: " + e.getMessage());
+          pending.removeIf(run -> run.server().equals(contestant.name()));
+        }
+      }
+    }
+    return pending;
   }
 
   private void report(

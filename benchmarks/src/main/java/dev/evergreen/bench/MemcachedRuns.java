@@ -12,11 +12,10 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Carries the evaluation's runs out, one by one. A server is started when its first run comes, and
- * stays until the end: then it is warm, and sleeps while others have their turn.
+ * Carries the evaluation's runs out, one by one. Servers stay until the end: so they are warm, and
+ * sleep while others have their turn.
  */
 final class MemcachedRuns implements AutoCloseable {
 
@@ -102,7 +101,6 @@ final class MemcachedRuns implements AutoCloseable {
 
   private static final int KEYS = 100_000;
 
-  private final Map<String, Contestant> contestants = new HashMap<>();
   private final Map<String, ServerUnderTest> servers = new HashMap<>();
   private final LoadResults results;
   private final Extent extent;
@@ -115,21 +113,15 @@ final class MemcachedRuns implements AutoCloseable {
    * @param processes how many generators
    * @param serverCore where the servers run, all on the same; the generators run on those before it
    */
-  MemcachedRuns(
-      List<Contestant> contestants,
-      LoadResults results,
-      Extent extent,
-      int processes,
-      int serverCore)
+  MemcachedRuns(LoadResults results, Extent extent, int processes, int serverCore)
       throws IOException {
-    contestants.forEach(contestant -> this.contestants.put(contestant.name(), contestant));
     this.results = results;
     this.extent = extent;
     this.serverCore = serverCore;
     generators = Generators.start(processes, serverCore - 1);
   }
 
-  /** Carries a run out, and notes its result. */
+  /** Carries a run of a server that was started out, and notes its result. */
   LoadResults.Result run(LoadRun run) throws IOException, InterruptedException {
     var server = server(run.server());
     var load = run.load();
@@ -171,23 +163,27 @@ final class MemcachedRuns implements AutoCloseable {
         .withHotKey(load.hot());
   }
 
-  private ServerUnderTest server(String name) throws IOException, InterruptedException {
-    @Nullable ServerUnderTest present = servers.get(name);
-    if (present != null) {
-      return present;
+  private ServerUnderTest server(String name) {
+    var server = servers.get(name);
+    if (server == null) {
+      throw new IllegalStateException(name + " was not started");
     }
-    var contestant = contestants.get(name);
-    if (contestant == null) {
-      throw new IllegalArgumentException("there is no server " + name);
-    }
+    return server;
+  }
+
+  /**
+   * Starts a server, sets all keys, and warms it up.
+   *
+   * @throws IOException if it does not start
+   */
+  void start(Contestant contestant) throws IOException, InterruptedException {
     var server = ServerProcess.start(contestant.command(), Path.of("."), serverCore);
-    servers.put(name, server);
+    servers.put(contestant.name(), server);
     generators.fill(plan(server, LoadRun.CLOSED.getFirst()));
     var half = extent.serverWarmUp().dividedBy(2);
     for (var load : List.of(LoadRun.Setting.closed(512, 1), LoadRun.Setting.closed(64, 4))) {
       generators.run(plan(server, load).withTimes(half, Duration.ofMillis(10)), server.process());
     }
-    return server;
   }
 
   @Override

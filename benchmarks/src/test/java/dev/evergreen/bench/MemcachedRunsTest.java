@@ -134,7 +134,8 @@ class MemcachedRunsTest {
     var results = LoadResults.open(file());
     var contestant = new Contestant(Contestant.MEMCACHED, DebianMemcached.command(256, 2000));
     var run = new LoadRun(Contestant.MEMCACHED, Setting.closed(16, 1), 0);
-    try (var runs = new MemcachedRuns(List.of(contestant), results, LEAST, 1, 0)) {
+    try (var runs = new MemcachedRuns(results, LEAST, 1, 0)) {
+      runs.start(contestant);
       runs.run(run);
     }
     assertEquals(List.of(), LoadResults.open(file()).pending(List.of(run)));

@@ -159,19 +159,28 @@ final class Generator implements AutoCloseable {
   private long handle(int events, @Nullable Schedule schedule) throws IOException {
     long now = System.nanoTime();
     for (int i = 0; i < events; i++) {
-      var link = links[sockets.index(i)];
-      if (sockets.writable(i)) {
-        link.sendRest(output);
-      }
-      int answered = takeReplies(link, sockets.index(i));
+      int answered = handle(i);
       now = System.nanoTime();
       if (schedule != null) {
         sendDue(schedule, now);
       } else if (now - end < 0) {
-        refill(link, answered, now);
+        refill(links[sockets.index(i)], answered, now);
       }
     }
     return now;
+  }
+
+  /** Handles an event; returns how many replies it brought. */
+  private int handle(int event) throws IOException {
+    int index = sockets.index(event);
+    if (sockets.writable(event)) {
+      links[index].sendRest(output);
+    }
+    int answered = takeReplies(links[index], index);
+    if (sockets.ended(event)) {
+      throw new IOException("the server closed a connection");
+    }
+    return answered;
   }
 
   private void sendDue(Schedule schedule, long now) throws IOException {
@@ -222,24 +231,28 @@ final class Generator implements AutoCloseable {
 
   /** Takes all whole replies that are there; returns how many. */
   private int takeReplies(Link link, int index) throws IOException {
-    long inputEnd = link.receive(input);
-    long now = System.nanoTime();
     int taken = 0;
-    long at = 0;
-    while (at < inputEnd) {
-      if (link.waiting() == 0) {
-        throw wrong("a reply that nobody asked for", at, inputEnd);
+    long inputEnd;
+    do {
+      inputEnd = link.receive(input);
+      long now = System.nanoTime();
+      long at = 0;
+      while (at < inputEnd) {
+        if (link.waiting() == 0) {
+          throw wrong("a reply that nobody asked for", at, inputEnd);
+        }
+        long next = takeReply(link, at, inputEnd, now);
+        if (next < 0) {
+          link.keep(input, at, inputEnd);
+          break;
+        }
+        at = next;
+        link.removeFirst();
+        addFree(index, now);
+        taken++;
       }
-      long next = takeReply(link, at, inputEnd, now);
-      if (next < 0) {
-        link.keep(input, at, inputEnd);
-        break;
-      }
-      at = next;
-      link.removeFirst();
-      addFree(index, now);
-      taken++;
-    }
+      // An edge comes only when all has been read: that is, when less came than there was room for.
+    } while (inputEnd == input.byteSize());
     return taken;
   }
 
@@ -326,9 +339,7 @@ final class Generator implements AutoCloseable {
         now = System.nanoTime()) {
       int events = sockets.await(limit - now);
       for (int i = 0; i < events; i++) {
-        var link = links[sockets.index(i)];
-        link.sendRest(output);
-        takeReplies(link, sockets.index(i));
+        handle(i);
       }
     }
   }

@@ -83,17 +83,20 @@ final class Link {
     }
   }
 
-  /** Sends what was kept, as far as there is room; {@code scratch} holds that much. */
+  /** Sends what was kept, as far as there is room. */
   void sendRest(MemorySegment scratch) throws IOException {
     var rest = unsent;
-    if (rest != null) {
-      long end = Math.min(rest.length, scratch.byteSize());
-      MemorySegment.copy(rest, 0, scratch, JAVA_BYTE, 0, (int) end);
-      long sent = count(sockets.send(fd, scratch.address(), end), "send");
-      unsent = sent == rest.length ? null : Arrays.copyOfRange(rest, (int) sent, rest.length);
-      if (unsent == null) {
+    long sent = -1;
+    for (int at = 0; rest != null && sent != 0; at += (int) sent) {
+      long length = Math.min(rest.length - at, scratch.byteSize());
+      MemorySegment.copy(rest, at, scratch, JAVA_BYTE, 0, (int) length);
+      sent = count(sockets.send(fd, scratch.address(), length), "send");
+      if (at + sent == rest.length) {
+        unsent = null;
         sockets.watchOutput(fd, index, false);
+        return;
       }
+      unsent = Arrays.copyOfRange(rest, at + (int) sent, rest.length);
     }
   }
 

@@ -34,6 +34,15 @@ final class Sockets implements AutoCloseable {
   private static final int EVENTS = 256;
   private static final int IN = 1;
   private static final int OUT = 4;
+  private static final int ERROR = 8;
+  private static final int HUNG_UP = 0x10;
+  private static final int PEER_ENDED = 0x2000;
+
+  /**
+   * Each event says that something changed, so that the kernel need not look at the socket again.
+   */
+  private static final int EDGE = 1 << 31;
+
   private static final int ADD = 1;
   private static final int MODIFY = 3;
 
@@ -133,7 +142,7 @@ final class Sockets implements AutoCloseable {
       option(fd, 6, 1, 1); // TCP_NODELAY
       // SO_LINGER: closed by a reset, as else the port would stay taken for a minute.
       option(fd, 1, 13, 1);
-      control(ADD, fd, index, IN);
+      control(ADD, fd, index, EDGE | PEER_ENDED | IN);
       return fd;
     } catch (IOException e) {
       throw e;
@@ -166,7 +175,7 @@ final class Sockets implements AutoCloseable {
 
   /** Says whether room for output is watched for as well. */
   void watchOutput(int fd, int index, boolean output) throws IOException {
-    control(MODIFY, fd, index, output ? IN | OUT : IN);
+    control(MODIFY, fd, index, EDGE | PEER_ENDED | (output ? IN | OUT : IN));
   }
 
   /** Returns how many bytes were read, 0 at the end, {@link #AGAIN} or another negated error. */
@@ -220,7 +229,16 @@ final class Sockets implements AutoCloseable {
 
   /** Whether there is room for output. */
   boolean writable(int event) {
-    return (events.get(JAVA_INT_UNALIGNED, (long) event * EVENT_SIZE) & OUT) != 0;
+    return (flags(event) & OUT) != 0;
+  }
+
+  /** Whether the server sends no more. */
+  boolean ended(int event) {
+    return (flags(event) & (ERROR | HUNG_UP | PEER_ENDED)) != 0;
+  }
+
+  private int flags(int event) {
+    return events.get(JAVA_INT_UNALIGNED, (long) event * EVENT_SIZE);
   }
 
   void close(int fd) {

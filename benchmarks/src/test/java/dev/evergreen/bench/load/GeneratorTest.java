@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 class GeneratorTest {
@@ -105,6 +106,30 @@ class GeneratorTest {
       assertEquals(0, result.hits());
       assertEquals(0.5, (double) result.updates() / result.answered(), 0.25);
       assertFalse(value.isEmpty());
+    }
+  }
+
+  @Test
+  void requestsThatAServerIsSlowToReadArriveWhole() throws Exception {
+    var reads = new CountDownLatch(1);
+    Thread.startVirtualThread(
+        () -> {
+          LockSupport.parkNanos(TIME.toNanos() / 3);
+          reads.countDown();
+        });
+    try (var server =
+        new TestServer(
+            line -> {
+              reads.await();
+              return line.startsWith("set ") ? "" : "STORED\r\n";
+            })) {
+      var plan = plan(server).withKeys(1000, Pool.ETC).withUpdates(1).withDepth(1024);
+      var result = run(plan);
+      // On a busy machine a run may be over before much was answered.
+      while (result.updates() < 2048) {
+        result = result.plus(run(plan));
+      }
+      assertEquals(0, result.errors());
     }
   }
 
