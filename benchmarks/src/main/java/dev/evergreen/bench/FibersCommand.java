@@ -28,7 +28,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true)
 final class FibersCommand implements Callable<Integer> {
 
-  private static final String OURS = "fibers on our processors";
+  private static final String OURS = "our processors";
   private static final String JDK = "the JDK's scheduler";
   private static final String GO = "goroutines";
 
@@ -186,7 +186,7 @@ final class FibersCommand implements Callable<Integer> {
 
   private static Figure figure(
       List<FiberGame> games, Map<Setting, Map<String, List<Double>>> measured) {
-    return new Figure(2, games.stream().map(game -> panel(game, measured)).toList());
+    return new Figure(2, false, games.stream().map(game -> panel(game, measured)).toList());
   }
 
   private static Panel panel(FiberGame game, Map<Setting, Map<String, List<Double>>> measured) {
@@ -208,7 +208,7 @@ final class FibersCommand implements Callable<Integer> {
         "fibers",
         "turns, k/s",
         true,
-        true,
+        game == FiberGame.TRANSFER,
         series.entrySet().stream().map(s -> new Series(s.getKey(), s.getValue())).toList());
   }
 

@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.DoubleSummaryStatistics;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -29,10 +30,11 @@ import org.knowm.xchart.style.markers.SeriesMarkers;
  * axis, the medians (solid), the least (dotted) and the greatest (dashed).
  *
  * @param columns how many panels stand in a row
+ * @param sameScale whether all have the same y axis, so that they can be compared
  */
-record Figure(int columns, List<Panel> panels) {
+record Figure(int columns, boolean sameScale, List<Panel> panels) {
 
-  private static final int WIDTH = 420;
+  private static final int WIDTH = 480;
   private static final int HEIGHT = 330;
 
   /** Distinct for the colour-blind, too (Okabe and Ito). */
@@ -106,7 +108,12 @@ record Figure(int columns, List<Panel> panels) {
       styler.setAxisTitleFont(new Font(Font.SANS_SERIF, Font.PLAIN, 11));
       styler.setAxisTickLabelsFont(new Font(Font.SANS_SERIF, Font.PLAIN, 10));
       styler.setLegendFont(new Font(Font.SANS_SERIF, Font.PLAIN, 10));
-      styler.setLegendPosition(Styler.LegendPosition.InsideNW);
+      styler.setLegendPosition(Styler.LegendPosition.OutsideS);
+      styler.setLegendLayout(Styler.LegendLayout.Horizontal);
+      styler.setLegendSeriesLineLength(12);
+      // Dots would be a shape each.
+      styler.setPlotGridLinesStroke(new BasicStroke(0.4f));
+      styler.setPlotGridLinesColor(new Color(0xD8D8D8));
       styler.setXAxisLogarithmic(logarithmicX);
       styler.setYAxisLogarithmic(logarithmicY);
       styler.setYAxisMin(least);
@@ -158,21 +165,16 @@ record Figure(int columns, List<Panel> panels) {
     }
   }
 
-  /** Writes it as SVG. All panels have one and the same y axis, so that they can be compared. */
+  /** Writes it as SVG. */
   void write(Path file) throws IOException {
     System.setProperty("java.awt.headless", "true");
-    var values =
-        panels.stream()
-            .flatMap(panel -> panel.series.stream())
-            .flatMap(series -> series.points.stream())
-            .mapToDouble(Point::y)
-            .summaryStatistics();
-    boolean logarithmic = panels.stream().anyMatch(Panel::logarithmicY);
-    double least = logarithmic ? values.getMin() : 0;
     var drawing = new VectorGraphics2D();
     for (int i = 0; i < panels.size(); i++) {
+      var panel = panels.get(i);
+      var values = values(sameScale ? panels : List.of(panel));
+      double least = panel.logarithmicY ? values.getMin() : 0;
       var part = drawing.create(i % columns * WIDTH, i / columns * HEIGHT, WIDTH, HEIGHT);
-      panels.get(i).chart(least, values.getMax()).paint((Graphics2D) part, WIDTH, HEIGHT);
+      panel.chart(least, values.getMax()).paint((Graphics2D) part, WIDTH, HEIGHT);
       part.dispose();
     }
     int rows = (panels.size() + columns - 1) / columns;
@@ -182,5 +184,13 @@ record Figure(int columns, List<Panel> panels) {
     // Letters come as outlines with ten digits each, of which nobody sees more than one.
     Files.writeString(
         file, output.toString(StandardCharsets.UTF_8).replaceAll("(\\.\\d)\\d+", "$1"));
+  }
+
+  private static DoubleSummaryStatistics values(List<Panel> panels) {
+    return panels.stream()
+        .flatMap(panel -> panel.series.stream())
+        .flatMap(series -> series.points.stream())
+        .mapToDouble(Point::y)
+        .summaryStatistics();
   }
 }

@@ -185,23 +185,26 @@ record MemcachedReport(LoadResults results, List<String> servers, MemcachedRuns.
         folder,
         written,
         "memcached-rate",
-        new Figure(1, panels(List.of(byServer("3 % updates", "answered, k/s", false, rate)))));
+        new Figure(
+            1, true, panels(List.of(byServer("3 % updates", "answered, k/s", false, rate)))));
     write(
         folder,
         written,
         "memcached-latency",
         new Figure(
-            1, panels(List.of(byServer("3 % updates", "99th percentile, µs", true, Result::p99)))));
+            1,
+            true,
+            panels(List.of(byServer("3 % updates", "99th percentile, µs", true, Result::p99)))));
     write(
         folder,
         written,
         "memcached-updates-rate",
-        new Figure(2, panels(byShare("answered, k/s", false, rate))));
+        new Figure(2, true, panels(byShare("answered, k/s", false, rate))));
     write(
         folder,
         written,
         "memcached-updates-latency",
-        new Figure(2, panels(byShare("99th percentile, µs", true, Result::p99))));
+        new Figure(2, true, panels(byShare("99th percentile, µs", true, Result::p99))));
     return written;
   }
 
@@ -230,11 +233,11 @@ record MemcachedReport(LoadResults results, List<String> servers, MemcachedRuns.
         .map(
             server ->
                 panel(
-                    server,
+                    server + " by share of updates",
                     y,
                     logarithmic,
                     MemcachedRuns.SHARES.stream()
-                        .map(share -> series(share + " % updates", server, share, value))
+                        .map(share -> series(share + " %", server, share, value))
                         .toList()))
         .toList();
   }
