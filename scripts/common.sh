@@ -92,11 +92,10 @@ need_postgres() {
     say "PostgreSQL is not there and could not be installed: its tests will be skipped (Debian: apt-get install postgresql)"
 }
 
-# The tests compare our server with it. It is never started as a service.
-need_memcached() {
-  command -v memcached >/dev/null && command -v memccapable >/dev/null && return
-  apt_install memcached libmemcached-tools ||
-    say "memcached is not there and could not be installed: the comparison will be skipped (Debian: apt-get install memcached libmemcached-tools)"
+# want COMMAND PACKAGE: something that only some tests and measurements need.
+want() {
+  command -v "$1" >/dev/null || apt_install "$2" ||
+    say "$1 is not there and could not be installed: what needs it will be skipped (Debian: apt-get install $2)"
 }
 
 need_node() {

@@ -7,7 +7,13 @@ import picocli.CommandLine.Command;
 @Command(
     name = "bench",
     description = "Measures Evergreen beside its alternatives.",
-    subcommands = {Micro.class, Nodes.class},
+    subcommands = {
+      Micro.class,
+      Nodes.class,
+      LoadCommand.class,
+      MemcachedCommand.class,
+      FibersCommand.class
+    },
     mixinStandardHelpOptions = true)
 public final class Main {
 

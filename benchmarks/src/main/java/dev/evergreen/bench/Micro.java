@@ -64,7 +64,7 @@ final class Micro implements Callable<Integer> {
       terminal.flush();
       lines.addAll(experiment.measure(effort));
     }
-    var report = new Report(lines, effort);
+    var report = new Report(lines, effort.rounds());
     spec.commandLine().getOut().print(report.text());
     spec.commandLine().getOut().flush();
     if (out != null) {

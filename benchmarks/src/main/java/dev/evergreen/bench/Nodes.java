@@ -86,7 +86,7 @@ final class Nodes implements Callable<Integer> {
         lines.addAll(experiment.measure(cluster, effort));
       }
     }
-    var measured = new Report(lines, effort);
+    var measured = new Report(lines, effort.rounds());
     spec.commandLine().getOut().print(measured.text());
     spec.commandLine().getOut().flush();
     if (section != null) {

@@ -5,8 +5,12 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** The lines of a run as one table. */
-record Report(List<Line> lines, Effort effort) {
+/**
+ * The lines of a run as one table.
+ *
+ * @param rounds how often the variants took turns
+ */
+record Report(List<Line> lines, int rounds) {
 
   private static final List<String> HEAD =
       List.of("what", "unit", "measured", "against", "that", "ratio", "budget", "met");
@@ -66,7 +70,7 @@ record Report(List<Line> lines, Effort effort) {
 
   private String how() {
     return "Median (least–greatest) of "
-        + effort.rounds()
+        + rounds
         + " rounds in which the variants take turns; Java "
         + Runtime.version()
         + ", "

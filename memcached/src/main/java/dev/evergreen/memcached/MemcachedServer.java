@@ -68,7 +68,11 @@ public final class MemcachedServer implements AutoCloseable {
     watchers = new Watchers(store);
     textWorkers = new Workers(settings.processors, () -> new TextProtocol(this));
     binaryWorkers = new Workers(settings.processors, () -> new BinaryProtocol(this));
-    var builder = Fibers.builder().name("memcached").processors(settings.processors);
+    var builder =
+        Fibers.builder()
+            .name("memcached")
+            .processors(settings.processors)
+            .helping(settings.helping);
     fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
     maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
   }

@@ -42,6 +42,9 @@ public final class MemcachedSettings {
   char prefixDelimiter = ':';
   boolean details;
   Fibers.@Nullable Mode mode;
+  boolean helping = true;
+  boolean speaksText = true;
+  boolean speaksBinary = true;
   @Nullable LiveViews liveViews;
 
   /** The defaults. */
@@ -70,6 +73,9 @@ public final class MemcachedSettings {
     copy.prefixDelimiter = prefixDelimiter;
     copy.details = details;
     copy.mode = mode;
+    copy.helping = helping;
+    copy.speaksText = speaksText;
+    copy.speaksBinary = speaksBinary;
     copy.liveViews = liveViews;
     return copy;
   }
@@ -191,6 +197,19 @@ public final class MemcachedSettings {
   /** Forces the mode of the fibers; by default it is the best that is possible. */
   public MemcachedSettings mode(Fibers.Mode mode) {
     this.mode = mode;
+    return this;
+  }
+
+  /** Whether processors help each other with what waits for long; only to see what it costs. */
+  public MemcachedSettings helping(boolean helping) {
+    this.helping = helping;
+    return this;
+  }
+
+  /** Which protocols are spoken; both by default. A client of the other one is hung up on. */
+  public MemcachedSettings protocols(boolean text, boolean binary) {
+    this.speaksText = text;
+    this.speaksBinary = binary;
     return this;
   }
 

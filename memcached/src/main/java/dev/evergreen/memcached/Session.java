@@ -112,9 +112,15 @@ final class Session {
         if (n > 0) {
           server.statistics.read.add(n);
         }
-        if (begins(protocol.in) && isBinary(protocol.in)) {
-          workers = server.binaryWorkers;
-          return true;
+        if (begins(protocol.in)) {
+          boolean binary = isBinary(protocol.in);
+          if (binary ? !server.settings.speaksBinary : !server.settings.speaksText) {
+            return false;
+          }
+          if (binary) {
+            workers = server.binaryWorkers;
+            return true;
+          }
         }
         if (!protocol.answer(n <= 0)) {
           return false;

@@ -57,12 +57,12 @@ class OtherClientsTest {
 
   @ParameterizedTest
   @EnumSource
-  void memccapablesListForTheTextProtocolPasses(Mode mode) throws Exception {
+  void memccapablesWholeListPasses(Mode mode) throws Exception {
     var program = Reference.program("memccapable", "libmemcached-tools");
     try (var server = TestServer.start(mode)) {
       var process =
           new ProcessBuilder(
-                  List.of(program.toString(), "-a", "-h", "127.0.0.1", "-p", "" + server.port()))
+                  List.of(program.toString(), "-h", "127.0.0.1", "-p", "" + server.port()))
               .redirectErrorStream(true)
               .start();
       var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -25,6 +25,7 @@ public final class Main implements Runnable {
 
   /** Runs a server until it is ended; the exit code is 0 if that was by a signal or a client. */
   public static void main(String[] arguments) {
-    System.exit(new CommandLine(new Main()).execute(arguments));
+    System.exit(
+        new CommandLine(new Main()).setCaseInsensitiveEnumValuesAllowed(true).execute(arguments));
   }
 }

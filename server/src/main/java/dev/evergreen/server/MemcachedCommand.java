@@ -1,5 +1,6 @@
 package dev.evergreen.server;
 
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.memcached.MemcachedSettings;
 import java.io.IOException;
@@ -167,8 +168,21 @@ public final class MemcachedCommand implements Callable<Integer> {
       names = {"-B", "--protocol"},
       paramLabel = "NAME",
       defaultValue = "auto",
-      description = "auto or ascii. Default: ${DEFAULT-VALUE}.")
+      description = "auto, ascii or binary. Default: ${DEFAULT-VALUE}.")
   private String protocol = "auto";
+
+  @Option(
+      names = "--fibers",
+      paramLabel = "MODE",
+      description =
+          "processors (ours) or jdk (the JDK's scheduler and sockets, slower)."
+              + " Default: what is possible.")
+  private Fibers.@Nullable Mode fibers;
+
+  @Option(
+      names = "--no-helping",
+      description = "Processors do not help each other; to see what it costs.")
+  private boolean noHelping;
 
   @Option(
       names = {"-o", "--extended"},
@@ -212,7 +226,7 @@ public final class MemcachedCommand implements Callable<Integer> {
   }
 
   static CommandLine commandLine() {
-    return new CommandLine(new MemcachedCommand());
+    return new CommandLine(new MemcachedCommand()).setCaseInsensitiveEnumValuesAllowed(true);
   }
 
   @Override
@@ -259,8 +273,8 @@ public final class MemcachedCommand implements Callable<Integer> {
     check(!tls, "-Z: this server does not speak TLS yet; put a proxy before it");
     check(!sasl, "-S: this server does not speak SASL; use -Y");
     check(
-        protocol.equals("auto") || protocol.equals("ascii"),
-        "-B must be auto or ascii, but is " + protocol);
+        List.of("auto", "ascii", "binary").contains(protocol),
+        "-B must be auto, ascii or binary, but is " + protocol);
     check(memory > 0, "-m must be positive");
     check(connections > 0, "-c must be positive");
     check(requests > 0, "-R must be positive");
@@ -279,8 +293,12 @@ public final class MemcachedCommand implements Callable<Integer> {
             .watches(!noWatch)
             .shutsDown(shutdown)
             .verbosity(verbosity.length);
+    settings.protocols(!protocol.equals("binary"), !protocol.equals("ascii")).helping(!noHelping);
     if (threads > 0) {
       settings.processors(threads);
+    }
+    if (fibers != null) {
+      settings.mode(fibers);
     }
     if (unixSocket != null) {
       settings.unixSocket(unixSocket, octal(unixMask));

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.evergreen.bench.load;
+
+import org.jspecify.annotations.NullMarked;
