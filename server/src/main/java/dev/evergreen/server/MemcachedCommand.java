@@ -282,8 +282,9 @@ public final class MemcachedCommand implements Callable<Integer> {
     if (threads > 0) {
       settings.processors(threads);
     }
+    int mask = octal(unixMask);
     if (unixSocket != null) {
-      settings.unixSocket(unixSocket, octal(unixMask));
+      settings.unixSocket(unixSocket, mask);
     } else {
       settings.addresses(addresses.stream().map(this::address).toList());
     }
