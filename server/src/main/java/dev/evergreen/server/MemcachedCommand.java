@@ -300,8 +300,9 @@ public final class MemcachedCommand implements Callable<Integer> {
     if (fibers != null) {
       settings.mode(fibers);
     }
+    int mask = octal(unixMask);
     if (unixSocket != null) {
-      settings.unixSocket(unixSocket, octal(unixMask));
+      settings.unixSocket(unixSocket, mask);
     } else {
       settings.addresses(addresses.stream().map(this::address).toList());
     }

@@ -2,6 +2,7 @@ package dev.evergreen.memcached.store;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -180,6 +181,12 @@ class ModelTest {
       if (random.nextBoolean()) {
         fetch.vivify(expiry());
       }
+      if (random.nextInt(8) == 0) {
+        fetch.vivifiedCas(chosenCas++);
+      }
+      if (random.nextInt(4) == 0) {
+        fetch.winless();
+      }
       if (random.nextBoolean()) {
         fetch.recacheBelow(random.nextInt(30));
       }
@@ -198,21 +205,20 @@ class ModelTest {
       }
       assertEquals(entry.value, value);
       if (made) {
-        newCas(entry, new Change());
+        newCas(entry, fetch.setsCas ? new Change().setCas(fetch.vivifiedCas) : new Change());
       } else if (fetch.touches) {
         entry.expiry = fetch.expiry;
       }
       checkPicture(entry);
       boolean due = fetch.recaches && entry.expiry != 0 && entry.expiry - now < fetch.recacheBelow;
-      boolean wins = !entry.won && (made || entry.stale || due);
+      boolean wins = !entry.won && (made || (!fetch.isGet && (entry.stale || due)));
       assertEquals(entry.won, test.item.isWonBefore());
       assertEquals(wins, test.item.isWon());
       assertEquals(entry.expiry, test.item.expiry());
+      assertEquals(made, test.item.isNew());
       entry.won |= wins;
-      if (!made) {
-        entry.fetched = true;
-        entry.lastAccess = now;
-      }
+      entry.fetched = true;
+      entry.lastAccess = now;
     }
 
     private Change change() {
@@ -395,20 +401,23 @@ class ModelTest {
           entry.lastAccess = now;
           model.put(key, entry);
           newCas(entry, change);
+          assertTrue(test.item.isNew());
         }
         return;
       }
-      if (change.compares && change.expectedCas != old.cas) {
+      boolean large = 32 + key.length() + old.value.length() > 1024;
+      boolean never = large || old.value.isEmpty();
+      if (!never && change.compares && change.expectedCas != old.cas) {
         assertEquals(Outcome.EXISTS, outcome);
         return;
       }
-      boolean large = 32 + key.length() + old.value.length() > 1024;
-      var number = large ? null : number(old.value);
+      var number = never ? null : number(old.value);
       if (number == null) {
         assertEquals(Outcome.NOT_NUMERIC, outcome);
         return;
       }
       assertEquals(Outcome.STORED, outcome);
+      assertFalse(test.item.isNew());
       var operand = new BigInteger(Long.toUnsignedString(delta));
       var result =
           change.decrements
