@@ -329,6 +329,7 @@ public final class ClusterNode implements Node {
 
     /** Unreachable first: the others need not have seen what an unreachable node should see. */
     private void dead(NodeId other) {
+      tenure.left(other);
       for (var member : cluster.state().getMembers()) {
         if (Member.idOf(member).equals(other)) {
           CrashDetector.of(system.eventStream()).add(member.address().toString());
@@ -379,6 +380,7 @@ public final class ClusterNode implements Node {
       if (member.isExiting()) {
         // It has handed its grains over: no call shall meet its end.
         partitions.forget(member.id());
+        tenure.left(member.id());
       } else if (member.linkPort() != 0) {
         // Looked up by the link: whoever follows the members must not wait for names.
         links.admit(
@@ -401,10 +403,16 @@ public final class ClusterNode implements Node {
 
     @Override
     public void givenUp(NodeId other) {
-      if (fenced == null && !cluster.isTerminated()) {
-        tenure.gone();
-        lose(other);
+      if (fenced != null || cluster.isTerminated()) {
+        return;
       }
+      if (!tenure.isLargerPart()) {
+        downed();
+        return;
+      }
+      Thread.ofVirtual().name("agree").start(tenure::agree);
+      tenure.gone();
+      lose(other);
     }
 
     @Override
@@ -416,6 +424,7 @@ public final class ClusterNode implements Node {
         return;
       }
       if (links.knows(gone)) {
+        tenure.left(gone);
         lose(gone);
       } else {
         tenure.gone(); // it was given up before

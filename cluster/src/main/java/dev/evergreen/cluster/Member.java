@@ -21,15 +21,24 @@ public record Member(NodeId id, int linkPort, boolean hosts, String status, bool
   private static final String LINK_PORT = "links-";
 
   /** As Pekko orders them, which keeps the half with the first when a cluster is halved. */
-  static final Comparator<Member> BY_ADDRESS =
-      Comparator.comparing(Member::host).thenComparing(Member::port);
+  static final Comparator<NodeId> NODES_BY_ADDRESS =
+      Comparator.comparing(Member::hostOf)
+          .thenComparing(Member::portOf)
+          .thenComparing(Comparator.naturalOrder());
+
+  /** In the same order. */
+  static final Comparator<Member> BY_ADDRESS = Comparator.comparing(Member::id, NODES_BY_ADDRESS);
 
   /** Its host name or address. */
   public String host() {
+    return hostOf(id);
+  }
+
+  private static String hostOf(NodeId id) {
     return id.address().substring(0, id.address().lastIndexOf(':'));
   }
 
-  private int port() {
+  private static int portOf(NodeId id) {
     return Integer.parseInt(id.address().substring(id.address().lastIndexOf(':') + 1));
   }
 

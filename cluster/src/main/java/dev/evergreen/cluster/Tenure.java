@@ -2,12 +2,16 @@ package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
 
 /**
  * Knows whether this node still belongs to the cluster: an operation is acknowledged only if no
@@ -21,7 +25,13 @@ import java.util.concurrent.locks.ReentrantLock;
  * between a member's knowing and its link's acting. A process that was paused compares with the
  * time after the pause, and finds no answer to be young enough.
  *
- * <p>Nothing is sent while nothing is saved. Thread-safe.
+ * <p>It also keeps one cluster from becoming two. Pekko decides who stays when nothing has changed
+ * for a while; a node that is cut off may miss one of the others sooner than the rest, give up that
+ * one by a majority that it does not have, and so on until it is alone. So what is decided must be
+ * {@linkplain #agree agreed} to by a majority of those who decided before, and who stays must be a
+ * majority of those who agreed last.
+ *
+ * <p>Nothing is sent while nothing is saved or decided. Thread-safe.
  */
 final class Tenure {
 
@@ -45,6 +55,7 @@ final class Tenure {
   private volatile long lastToken;
   private volatile long lastGone;
   private long asked; // guarded by lock
+  private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS); // guarded by lock
 
   /**
    * @param margin from the moment in which all know that a node is given up to that in which others
@@ -74,10 +85,11 @@ final class Tenure {
       signal();
       return;
     }
-    voters = List.copyOf(now);
-    answers.keySet().retainAll(now);
     lock.lock();
     try {
+      now.stream().filter(node -> !voters.contains(node)).forEach(agreed::add);
+      voters = List.copyOf(now);
+      answers.keySet().retainAll(now);
       asked = System.nanoTime() - askAgainNanos; // new ones were not asked yet
       changed.signalAll();
     } finally {
@@ -96,6 +108,58 @@ final class Tenure {
     }
     answers.merge(from, token, (one, other) -> one - other > 0 ? one : other);
     signal();
+  }
+
+  /** Another node has left in good order, or is dead beyond doubt: nobody needs to ask it. */
+  void left(NodeId other) {
+    lock.lock();
+    try {
+      agreed.remove(other);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Whether those who stay are a majority of those who agreed last, or this node decides nothing
+   * anyway. To be asked when one was given up; if so, {@link #agree} is to follow.
+   */
+  boolean isLargerPart() {
+    lock.lock();
+    try {
+      return !agreed.contains(self) || isMajority(voters::contains, agreed);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until a majority of those who agreed last has answered a question that was asked after
+   * this was called, which makes who stays those who agreed last; or until this node is given up.
+   */
+  void agree() {
+    long since = System.nanoTime();
+    lock.lock();
+    try {
+      while (!over
+          && agreed.contains(self)
+          && !isMajority(node -> hasVotedSince(node, since), agreed)) {
+        ask();
+        changed.awaitNanos(askAgainNanos);
+      }
+      agreed.retainAll(voters);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether these are more than half of the others, or half with the first of them. */
+  private static boolean isMajority(Predicate<NodeId> these, Collection<NodeId> all) {
+    long votes = all.stream().filter(these).count();
+    return 2 * votes > all.size()
+        || (2 * votes == all.size() && all.stream().limit(1).allMatch(these));
   }
 
   /** Another node was given up, or is gone after that. */

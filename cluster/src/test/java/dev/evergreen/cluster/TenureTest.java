@@ -182,6 +182,73 @@ class TenureTest {
     assertTrue(wait > 0 && wait <= Duration.ofMinutes(1).toNanos());
   }
 
+  private void agree() throws Exception {
+    CompletableFuture.runAsync(tenure::agree).get(20, TimeUnit.SECONDS);
+  }
+
+  /** One that is cut off may miss the others at different times. */
+  @Test
+  void whoGivesUpOneAfterTheOtherWithoutAMajorityOfThoseBeforeIsTheSmallerPart() {
+    tenure.voters(List.of(A, B, C));
+    tenure.voters(List.of(A, C));
+    assertTrue(tenure.isLargerPart());
+    tenure.voters(List.of(A));
+    assertFalse(tenure.isLargerPart());
+  }
+
+  @Test
+  void whatAMajorityHasAgreedToIsTheCluster() throws Exception {
+    answering.add(C);
+    tenure.voters(List.of(A, B, C));
+    tenure.voters(List.of(A, C));
+    agree();
+    tenure.voters(List.of(A));
+    assertTrue(tenure.isLargerPart(), "half with the first");
+    agree();
+    tenure.voters(List.of(A, D));
+    tenure.voters(List.of(A));
+    assertTrue(tenure.isLargerPart());
+  }
+
+  @Test
+  void theHalfWithoutTheFirstIsTheSmallerPart() {
+    tenure = of(B, Duration.ofMinutes(1));
+    tenure.voters(List.of(A, B));
+    tenure.voters(List.of(B));
+    assertFalse(tenure.isLargerPart());
+  }
+
+  @Test
+  void whoLeftInGoodOrderOrIsDeadIsNotAsked() {
+    tenure = of(B, Duration.ofMinutes(1));
+    tenure.voters(List.of(A, B, C));
+    tenure.left(A);
+    tenure.voters(List.of(B, C));
+    assertTrue(tenure.isLargerPart());
+    tenure.voters(List.of(B));
+    assertTrue(tenure.isLargerPart(), "half with the first");
+  }
+
+  @Test
+  void whoDecidesNothingIsOfTheLargerPart() throws Exception {
+    tenure = of(D, Duration.ofMinutes(1));
+    tenure.voters(List.of(A, B));
+    tenure.voters(List.of());
+    assertTrue(tenure.isLargerPart());
+    agree();
+  }
+
+  @Test
+  void agreeingEndsWithTheNode() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    tenure.voters(List.of(A, C));
+    var agreeing = CompletableFuture.runAsync(tenure::agree);
+    nextPing();
+    assertFalse(agreeing.isDone());
+    tenure.end();
+    agreeing.get(20, TimeUnit.SECONDS);
+  }
+
   @Test
   void withoutAMajorityItIsGivenUpAfterAWhile() throws Exception {
     tenure = of(A, Duration.ofMillis(100));
