@@ -6,6 +6,7 @@ import static dev.evergreen.memcached.TextProtocol.OK;
 import static dev.evergreen.memcached.TextProtocol.bytes;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.store.Item;
@@ -247,6 +248,8 @@ final class AdminCommands {
               });
       protocol.out.text(text);
       text.setLength(0);
+      protocol.session().connection.flush();
+      Fibers.letOthersRun();
     }
   }
 

@@ -337,7 +337,7 @@ final class BinaryProtocol extends Protocol {
     if (whole <= ValueReceiver.LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
       return Step.MORE;
     }
-    reservation = store.reserve(key, (int) length);
+    reservation = reserve((int) length);
     if (reservation == null) {
       statistics.noMemory.increment();
       return refuseValue(before, length, Refusal.OUT_OF_MEMORY);

@@ -10,7 +10,6 @@ import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Outcome;
 import dev.evergreen.memcached.store.Store;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,23 +32,35 @@ final class Lookup {
   }
 
   /**
-   * As {@link Store#get}; waits for the first result of a live key.
+   * As {@link Store#get}; waits for the first result of a live key, and for up to a second if
+   * others hold so much that a large value cannot be held.
    *
    * @throws LiveItemException if a live key has no value to answer with
    */
   Outcome get(Key key, Item item) throws IOException, LiveItemException {
     inDoubt = false;
     var found = live == null ? null : live.find(key);
-    return found == null ? store.get(key, item) : look(found, key, plainFetch, item);
+    Outcome outcome;
+    int tries = 0;
+    do {
+      outcome = found == null ? store.get(key, item) : look(found, key, plainFetch.clear(), item);
+    } while (outcome == Outcome.BUSY && protocol.session().awaitRoom(tries++));
+    return outcome;
   }
 
   /** As {@link Store#fetch}, but on a live key it has no effect; else as {@link #get}. */
   Outcome fetch(Key key, Fetch fetch, Item item) throws IOException, LiveItemException {
     inDoubt = false;
     var found = live == null ? null : live.find(key);
-    return found == null
-        ? store.fetch(key, fetch, item)
-        : look(found, key, fetch.withoutEffect(), item);
+    Outcome outcome;
+    int tries = 0;
+    do {
+      outcome =
+          found == null
+              ? store.fetch(key, fetch, item)
+              : look(found, key, plainFetch.readLike(fetch), item);
+    } while (outcome == Outcome.BUSY && protocol.session().awaitRoom(tries++));
+    return outcome;
   }
 
   /** Whether the item that was found last is live and its value may be outdated. */
@@ -79,16 +90,11 @@ final class Lookup {
     }
   }
 
-  /** What was answered before leaves before anybody waits. */
   private void await(LiveItem present) throws IOException, LiveItemException {
-    try {
-      if (!present.isReady()) {
-        protocol.session().connection.flush();
-      }
-      present.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw (IOException) new InterruptedIOException("the server is closing").initCause(e);
+    if (present.isReady()) {
+      present.check();
+    } else {
+      protocol.session().awaitFirst(present);
     }
   }
 }

@@ -1,5 +1,6 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Listener;
@@ -20,11 +21,14 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,6 +42,11 @@ public final class MemcachedServer implements AutoCloseable {
   private static final byte[] TOO_MANY =
       "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final long MAINTENANCE_MILLIS = 100;
+
+  /** For how many ticks a client may take nothing when there are too many such. */
+  private static final int STUCK_TICKS = 10;
+
+  private static final System.Logger LOG = System.getLogger(MemcachedServer.class.getName());
 
   final MemcachedSettings settings;
   final Clock clock = new Clock();
@@ -53,6 +62,9 @@ public final class MemcachedServer implements AutoCloseable {
   final Workers binaryWorkers;
   private final Fibers fibers;
   private final List<Listener> listeners = new ArrayList<>();
+  final AtomicInteger answering = new AtomicInteger();
+  private volatile int tick = 1;
+  private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
   private final Thread maintainer;
@@ -114,9 +126,13 @@ public final class MemcachedServer implements AutoCloseable {
     }
   }
 
+  private static final int TYPE_MASK = 0170000;
+  private static final int SOCKET = 0140000;
+
   private static boolean isSocket(Path path) throws IOException {
     return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
-        && (boolean) Files.getAttribute(path, "isOther", LinkOption.NOFOLLOW_LINKS);
+        && ((int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) & TYPE_MASK)
+            == SOCKET;
   }
 
   /** The permissions of a mask such as 0700. */
@@ -187,13 +203,45 @@ public final class MemcachedServer implements AutoCloseable {
   private void maintain() {
     try {
       while (!closing.await(MAINTENANCE_MILLIS, TimeUnit.MILLISECONDS)) {
-        store.maintain();
-        if (clock.tick() && live != null) {
-          live.sweep();
-        }
+        maintainOnce();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Whatever goes wrong, the clock must go on: all expiry depends on it. */
+  private void maintainOnce() {
+    try {
+      tick = Math.max(1, tick + 1);
+      if (clock.tick() && live != null) {
+        live.sweep();
+      }
+      hangUpOnStuckReaders();
+      store.maintain();
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.ERROR, "maintenance failed; it is tried again", e);
+    }
+  }
+
+  /** The number of a tenth of a second, from 1. */
+  int tick() {
+    return tick;
+  }
+
+  /**
+   * Connections that answer have buffers. Those that clients do not read from may have a tenth of
+   * the memory together; beyond that the ones go that have been at it for longest.
+   */
+  private void hangUpOnStuckReaders() {
+    long most = Math.max(1, store.stats().limit() / 10 / (2 * Buffers.SIZE));
+    long over = answering.get() - most;
+    if (over > 0) {
+      sessions.stream()
+          .filter(session -> session.isAnsweringSince(tick - STUCK_TICKS))
+          .sorted(Comparator.comparingInt(Session::answeringSince))
+          .limit(over)
+          .forEach(session -> session.connection.close());
     }
   }
 
@@ -212,9 +260,12 @@ public final class MemcachedServer implements AutoCloseable {
     ended.countDown();
   }
 
-  /** Stops listening, closes all connections, and gives all memory back. Blocks until then. */
+  /** Stops listening, closes all connections, and gives all memory back. Blocks; idempotent. */
   @Override
   public void close() {
+    if (closed.getAndSet(true)) {
+      return;
+    }
     end();
     closing.countDown();
     fibers.close();
@@ -236,12 +287,8 @@ public final class MemcachedServer implements AutoCloseable {
       try {
         Files.deleteIfExists(path);
       } catch (IOException e) {
-        System.getLogger(MemcachedServer.class.getName())
-            .log(
-                System.Logger.Level.WARNING,
-                "the socket file {0} stays: {1}",
-                path,
-                e.getMessage());
+        LOG.log(
+            System.Logger.Level.WARNING, "the socket file {0} stays: {1}", path, e.getMessage());
       }
     }
   }

@@ -81,7 +81,11 @@ final class MetaCommands {
         return protocol.reply(bytes(TextProtocol.SERVER_ERROR + e.getMessage()));
       }
       if (outcome != Outcome.FOUND) {
-        return outcome == Outcome.BUSY ? protocol.reply(BUSY) : miss();
+        return switch (outcome) {
+          case BUSY -> protocol.reply(BUSY);
+          case OUT_OF_MEMORY -> protocol.reply(OUT_OF_MEMORY);
+          default -> miss();
+        };
       }
       sendsValue = wantsValue && !(flags.has('C') && flags.cas == item.cas());
       out.begin(REPLY + (sendsValue && !item.isHeld() ? item.valueLength() : 0));
@@ -258,6 +262,7 @@ final class MetaCommands {
       case MORE -> Step.MORE;
       case STORED -> answerSet(protocol.value.outcome(), length);
       case REFUSED -> protocol.reply(protocol.value.refusal());
+      case TOO_LONG -> Step.CLOSE;
     };
   }
 

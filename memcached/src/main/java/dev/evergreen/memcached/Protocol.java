@@ -1,9 +1,11 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.memcached.store.Change;
 import dev.evergreen.memcached.store.Fetch;
 import dev.evergreen.memcached.store.Item;
 import dev.evergreen.memcached.store.Key;
+import dev.evergreen.memcached.store.Reservation;
 import dev.evergreen.memcached.store.Store;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -92,6 +94,25 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
       step = answerNext(waiting);
     }
     return step != Step.CLOSE;
+  }
+
+  /** Whether there is no room for the rest of a request: no good one is so long. */
+  final boolean isStuck() {
+    return !turnOver && in.available() == Buffers.SIZE;
+  }
+
+  /**
+   * Reserves memory for a value of the key. If others hold too much, it waits for up to a second
+   * until they let go of some.
+   *
+   * @return null if there is none
+   */
+  final @Nullable Reservation reserve(int length) throws IOException {
+    var reservation = store.reserve(key, length);
+    for (int i = 0; reservation == null && store.isHeldUp() && session().awaitRoom(i); i++) {
+      reservation = store.reserve(key, length);
+    }
+    return reservation;
   }
 
   /** Whether complete requests may be left, as it is others' turn. */

@@ -3,7 +3,10 @@ package dev.evergreen.memcached;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.Watchers.Topic;
+import dev.evergreen.memcached.live.LiveItem;
+import dev.evergreen.memcached.live.LiveItemException;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.Set;
@@ -16,6 +19,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class Session {
   private static final AtomicInteger LAST_NUMBER = new AtomicInteger();
+
+  /** A time that does not come. */
+  static final Duration FOR_EVER = Duration.ofSeconds(Long.MAX_VALUE);
+
+  private static final int MOST_WAITS = 500;
+  private static final Duration WAIT = Duration.ofMillis(2);
 
   /** Tells it from others, in lists for people. */
   final int number = LAST_NUMBER.incrementAndGet();
@@ -30,6 +39,9 @@ final class Session {
   private boolean begun;
   private Workers workers;
   private int lastActive;
+
+  /** The server's tick in which it began to answer; 0 while it does not, or waits for others. */
+  private volatile int answeringSince;
 
   /** Who is amid a request of this connection. */
   private @Nullable Protocol pending;
@@ -55,17 +67,14 @@ final class Session {
 
   /** Serves the client until it or the protocol ends. */
   void serve() throws IOException {
-    var idle = server.settings.idleTimeout;
     connection.writeTimeout(server.settings.writeTimeout);
-    if (idle.compareTo(Duration.ZERO) > 0) {
-      connection.readTimeout(idle);
-    }
     server.sessions.add(this);
     try {
       do {
+        connection.readTimeout(patience());
         connection.awaitInput();
         lastActive = server.clock.second();
-      } while (answerTurns());
+      } while (answerAll());
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
@@ -77,6 +86,85 @@ final class Session {
       if (pending != null) {
         pending.close();
       }
+    }
+  }
+
+  /** One that keeps memory for a value must go on with it. */
+  private Duration patience() {
+    var idle = server.settings.idleTimeout;
+    if (pending != null && (idle.isZero() || idle.compareTo(server.settings.writeTimeout) > 0)) {
+      return server.settings.writeTimeout;
+    }
+    return idle.isZero() ? FOR_EVER : idle;
+  }
+
+  /** Whether it has been answering, or trying to, since a tick or longer. */
+  boolean isAnsweringSince(int tick) {
+    int since = answeringSince;
+    return since != 0 && since - tick <= 0;
+  }
+
+  int answeringSince() {
+    return answeringSince;
+  }
+
+  private void beginAnswering() {
+    answeringSince = server.tick();
+    server.answering.incrementAndGet();
+  }
+
+  private void endAnswering() {
+    answeringSince = 0;
+    server.answering.decrementAndGet();
+  }
+
+  /**
+   * Waits a moment for others to let go of what they hold, after all that was answered has left.
+   *
+   * @param tries how often it has waited for the same
+   * @return false if that was long enough
+   */
+  boolean awaitRoom(int tries) throws IOException {
+    if (tries == MOST_WAITS) {
+      return false;
+    }
+    connection.flush();
+    endAnswering();
+    try {
+      Thread.sleep(WAIT);
+    } catch (InterruptedException e) {
+      throw closing(e);
+    } finally {
+      beginAnswering();
+    }
+    return true;
+  }
+
+  /** Waits for a live item's first result, after all that was answered has left. */
+  void awaitFirst(LiveItem item) throws IOException, LiveItemException {
+    connection.flush();
+    endAnswering();
+    try {
+      item.await();
+    } catch (InterruptedException e) {
+      throw closing(e);
+    } finally {
+      beginAnswering();
+    }
+  }
+
+  private static IOException closing(InterruptedException e) {
+    Thread.currentThread().interrupt();
+    return (IOException) new InterruptedIOException("the server is closing").initCause(e);
+  }
+
+  /** Answers what is there; false if the connection is to be closed. */
+  private boolean answerAll() throws IOException {
+    beginAnswering();
+    try {
+      return answerTurns();
+    } finally {
+      endAnswering();
     }
   }
 
@@ -102,7 +190,6 @@ final class Session {
     }
   }
 
-  /** Answers what is there; false if the connection is to be closed. */
   private boolean answer(Protocol protocol) throws IOException {
     protocol.begin(this, rest);
     try {
@@ -122,7 +209,7 @@ final class Session {
             return true;
           }
         }
-        if (!protocol.answer(n <= 0)) {
+        if (!protocol.answer(n <= 0) || (n == 0 && protocol.isStuck())) {
           return false;
         }
       } while (n > 0 && !protocol.isTurnOver());

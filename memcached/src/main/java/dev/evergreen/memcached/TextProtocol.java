@@ -365,6 +365,7 @@ final class TextProtocol extends Protocol {
         yield reply(text(value.outcome()));
       }
       case REFUSED -> reply(value.refusal());
+      case TOO_LONG -> Step.CLOSE;
     };
   }
 

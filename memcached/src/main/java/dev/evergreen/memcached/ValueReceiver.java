@@ -5,6 +5,7 @@ import static dev.evergreen.memcached.TextProtocol.bytes;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.memcached.store.Outcome;
 import dev.evergreen.memcached.store.Reservation;
+import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,7 +31,9 @@ final class ValueReceiver {
     /** It was offered to the store; the outcome says what came of it. */
     STORED,
     /** It was or will be dropped; the refusal says why. */
-    REFUSED
+    REFUSED,
+    /** Its line is too long to be kept until the value has come. */
+    TOO_LONG
   }
 
   private final TextProtocol protocol;
@@ -84,9 +87,12 @@ final class ValueReceiver {
    *     for this one
    * @param waiting whether nothing more is there
    */
-  Arrival receive(int next, int length, boolean replaces, boolean waiting) {
+  Arrival receive(int next, int length, boolean replaces, boolean waiting) throws IOException {
     if (reservation != null) {
       return receiveInto(reservation, next);
+    }
+    if (next - in.at > TextProtocol.LONGEST_LINE) {
+      return Arrival.TOO_LONG;
     }
     if (!protocol.store.takes(protocol.key.length(), length, flags)) {
       protocol.statistics.tooLarge.increment();
@@ -99,7 +105,7 @@ final class ValueReceiver {
     if (whole <= LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
       return Arrival.MORE;
     }
-    reservation = protocol.store.reserve(protocol.key, length);
+    reservation = protocol.reserve(length);
     if (reservation == null) {
       protocol.statistics.noMemory.increment();
       return refuse(next, length, replaces, OUT_OF_MEMORY);

@@ -89,17 +89,21 @@ final class Watchers {
     if (!add(watcher)) {
       return false;
     }
-    connection.write(TextProtocol.bytes("OK\r\n"));
-    connection.flush();
-    var sender = server.spawn(() -> send(watcher, connection));
+    Thread sender = null;
     try {
+      connection.write(TextProtocol.bytes("OK\r\n"));
+      connection.flush();
+      connection.readTimeout(Session.FOR_EVER);
+      sender = server.spawn(() -> send(watcher, connection));
       var ignored = new byte[512];
       while (connection.read(MemorySegment.ofArray(ignored)) >= 0) {
         // Whatever a watcher says, it goes on watching until it leaves.
       }
     } finally {
       remove(watcher);
-      sender.interrupt();
+      if (sender != null) {
+        sender.interrupt();
+      }
     }
     return true;
   }

@@ -14,6 +14,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -240,6 +241,15 @@ class AdminCommandsTest {
       client.send("shutdown\r\n");
       server.server().awaitEnd();
     }
+  }
+
+  @Test
+  void whatIsNoSocketIsLeftAlone(@TempDir Path directory) throws Exception {
+    var fifo = directory.resolve("fifo");
+    assertEquals(0, new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor());
+    var settings = TestServer.settings(Mode.JDK).unixSocket(fifo, 0700);
+    assertThrows(IOException.class, () -> MemcachedServer.start(settings));
+    assertTrue(Files.exists(fifo));
   }
 
   @ParameterizedTest

@@ -10,7 +10,10 @@ import java.io.IOException;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Timeout;
@@ -28,13 +31,17 @@ class HostileClientsTest {
     }
   }
 
-  /** That the server serves others, and that nothing is left of those who are gone. */
-  private static void checkHealth(TestServer server, int connections)
-      throws IOException, InterruptedException {
+  private static void checkServes(TestServer server) throws IOException {
     try (var client = server.connect()) {
       assertEquals("STORED\r\n", client.exchange("set healthy 0 0 3\r\nyes\r\n"));
       assertEquals("VALUE healthy 0 3\r\nyes\r\nEND\r\n", client.exchange("get healthy\r\n"));
     }
+  }
+
+  /** That the server serves others, and that nothing is left of those who are gone. */
+  private static void checkHealth(TestServer server, int connections)
+      throws IOException, InterruptedException {
+    checkServes(server);
     await(() -> server.server().statistics.connections.get() == connections);
     await(() -> server.server().store.stats().heldBytes() == 0);
   }
@@ -227,6 +234,108 @@ class HostileClientsTest {
       assertTrue(server.server().statistics.yields.sum() > 0);
       flood.socket.close();
       flooder.join();
+    }
+  }
+
+  /** Seen: it fills the buffer, so that there is no room for what it waits for. */
+  @ParameterizedTest
+  @EnumSource
+  void aLongLineThatAnnouncesAValueEndsTheConnection(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).processors(1))) {
+      for (int length : new int[] {2_047, 2_048, 2_049, 65_533, 65_534, 65_535, 65_536, 65_537}) {
+        for (var command : List.of("set k 0 0 10", "ms k 10", "set k 0 0 2000")) {
+          try (var client = server.connect()) {
+            client.send(command + " ".repeat(length - command.length() - 1) + "\n");
+            client.send("0123456789\r\n");
+            checkServes(server);
+          } catch (SocketException e) {
+            // It was hung up on while it still sent.
+            checkServes(server);
+          }
+          checkHealth(server, 0);
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void manyThatNeverReadAreHungUpOn(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).memory(8 << 20).itemLimit(1 << 20);
+    try (var server = TestServer.start(settings);
+        var first = server.connect()) {
+      first.exchange("set k 0 0 7000\r\n" + "x".repeat(7000) + "\r\n");
+      var deaf = new ArrayList<Client>();
+      for (int i = 0; i < 30; i++) {
+        var client = server.connect();
+        deaf.add(client);
+        client.send("get k\r\n".repeat(5_000));
+      }
+      await(() -> server.server().statistics.totalConnections.sum() == 31);
+      await(() -> server.server().statistics.connections.get() <= 7);
+      checkServes(server);
+      for (var client : deaf) {
+        client.close();
+      }
+      checkHealth(server, 1);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void largeValuesWaitForRoomInsteadOfBeingRefused(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).memory(16 << 20));
+        var clients = Executors.newVirtualThreadPerTaskExecutor()) {
+      var value = "v".repeat(300_000);
+      var replies = new ArrayList<Future<String>>();
+      for (int i = 0; i < 16; i++) {
+        var key = "k" + i;
+        replies.add(
+            clients.submit(
+                () -> {
+                  try (var client = server.connect()) {
+                    return client.exchange("set " + key + " 0 0 300000\r\n" + value + "\r\n")
+                        + client.exchange("get " + key + "\r\n").length();
+                  }
+                }));
+      }
+      for (int i = 0; i < replies.size(); i++) {
+        int length = ("VALUE k" + i + " 0 300000\r\n" + value + "\r\nEND\r\n").length();
+        assertEquals("STORED\r\n" + length, replies.get(i).get());
+      }
+      checkHealth(server, 0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void watchersThatAreGoneBeforeTheyAreToldLeaveNothing(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode)) {
+      for (int i = 0; i < 50; i++) {
+        try (var client = server.connect()) {
+          client.socket.setSoLinger(true, 0);
+          client.send("watch fetchers mutations\r\n");
+        }
+      }
+      checkHealth(server, 0);
+      await(() -> server.server().watchers.count() == 0);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void othersAreServedWhileAllKeysAreListed(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).processors(1));
+        var client = server.connect();
+        var other = server.connect()) {
+      for (int i = 0; i < 50_000; i++) {
+        client.send("set key" + i + " 0 0 1 noreply\r\nx\r\n");
+      }
+      client.exchange("");
+      // It reads nothing, so the list cannot end before the other is served.
+      client.send("lru_crawler metadump all\r\n");
+      assertEquals("VALUE key7 0 1\r\nx\r\nEND\r\n", other.exchange("get key7\r\n"));
+      assertTrue(client.exchange("").endsWith("END\r\n"));
     }
   }
 }

@@ -208,4 +208,39 @@ class LiveServerTest {
       assertEquals("STORED\r\n", client.exchange("set board: 0 0 1\r\nx\r\n"));
     }
   }
+
+  @Test
+  void touchingPlainKeysBesideLiveOnesHasItsEffect() throws IOException {
+    try (var server = start(Mode.JDK);
+        var client = server.connect()) {
+      client.exchange("set a 0 5 1\r\nx\r\nset b 0 5 1\r\nx\r\n");
+      client.exchange("gat 1000 a board:ann b\r\n");
+      assertEquals("HD t1000\r\nHD t1000\r\n", client.exchange("mg a t\r\nmg b t\r\n"));
+    }
+  }
+
+  @Test
+  void aFailureThatNothingCanMendIsTriedAnew() throws IOException {
+    var calls = new AtomicInteger();
+    views.view(
+        "flaky",
+        "flaky",
+        key ->
+            () -> {
+              if (calls.incrementAndGet() == 1) {
+                throw new IllegalStateException("not yet");
+              }
+              return "now";
+            });
+    try (var server = start(Mode.JDK);
+        var client = server.connect()) {
+      var failed = "SERVER_ERROR view flaky: IllegalStateException: not yet\r\n";
+      assertEquals(failed, client.exchange("get flaky\r\n"));
+      var reply = failed;
+      while (reply.equals(failed)) {
+        reply = client.exchange("get flaky\r\n");
+      }
+      assertEquals("VALUE flaky 0 5\r\n\"now\"\r\nEND\r\n", reply);
+    }
+  }
 }

@@ -21,6 +21,7 @@ import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -41,7 +42,7 @@ public final class LiveItem {
   private final LiveViews views;
   private final LiveViews.View view;
   private final LiveKey key;
-  private final MemorySegment bytes;
+  private final MemorySegment keyBytes;
   private final Store store;
   private final CountDownLatch first = new CountDownLatch(1);
   private volatile long askedAt = System.nanoTime();
@@ -51,20 +52,41 @@ public final class LiveItem {
   /** Why there is no value to answer with; null if there is one, or may be. */
   private volatile @Nullable LiveItemException failure;
 
+  private volatile long failedAt;
+
   private @Nullable ReactiveComputation<?> computation; // guarded by this object
   private @Nullable Result<?> latest; // guarded by this object
+  private int counted; // guarded by this object
+  private final AtomicLong total;
 
-  private LiveItem(LiveViews views, LiveViews.View view, LiveKey key, byte[] bytes, Store store) {
+  private LiveItem(
+      LiveViews views,
+      LiveViews.View view,
+      LiveKey key,
+      byte[] bytes,
+      Store store,
+      AtomicLong total) {
+    this.total = total;
     this.views = views;
     this.view = view;
     this.key = key;
-    this.bytes = MemorySegment.ofArray(bytes);
+    this.keyBytes = MemorySegment.ofArray(bytes);
     this.store = store;
   }
 
+  /**
+   * Begins one.
+   *
+   * @param total where the lengths of all values are added up
+   */
   static LiveItem begin(
-      LiveViews views, LiveViews.View view, LiveKey key, byte[] bytes, Store store) {
-    var item = new LiveItem(views, view, key, bytes, store);
+      LiveViews views,
+      LiveViews.View view,
+      LiveKey key,
+      byte[] bytes,
+      Store store,
+      AtomicLong total) {
+    var item = new LiveItem(views, view, key, bytes, store, total);
     Thread.ofVirtual().name("live " + key.text()).start(item::follow);
     return item;
   }
@@ -86,10 +108,15 @@ public final class LiveItem {
     if (!first.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
       throw failed("no result within " + limit.toMillis() + " ms");
     }
-    throwFailure();
+    check();
   }
 
-  private void throwFailure() throws LiveItemException {
+  /**
+   * Does nothing unless there is no value for requests that need not wait.
+   *
+   * @throws LiveItemException if so
+   */
+  public void check() throws LiveItemException {
     var present = failure;
     if (present != null) {
       throw present;
@@ -107,7 +134,7 @@ public final class LiveItem {
       return false;
     }
     put();
-    throwFailure();
+    check();
     return true;
   }
 
@@ -125,16 +152,21 @@ public final class LiveItem {
     return askedAt - nanoTime < 0;
   }
 
+  /** Whether the latest result has been a failure since then: it is worth trying anew. */
+  boolean hasFailedSince(long nanoTime) {
+    return failure != null && failedAt - nanoTime < 0;
+  }
+
   boolean isClosed() {
     return closed;
   }
 
-  /** Ends the computation and deletes the value. */
+  /** Ends the computation and deletes the value. Who waits here looks for the key's next item. */
   void close() {
-    end("it was closed; ask again");
+    end(null);
   }
 
-  private void end(String why) {
+  private void end(@Nullable String why) {
     ReactiveComputation<?> running;
     synchronized (this) {
       if (closed) {
@@ -142,8 +174,9 @@ public final class LiveItem {
       }
       closed = true;
       running = computation;
-      failure = failed(why);
+      failure = why == null ? null : failed(why);
       delete();
+      bytes(0);
     }
     first.countDown();
     if (running != null) {
@@ -199,8 +232,16 @@ public final class LiveItem {
         };
     failure = why;
     if (why != null) {
+      failedAt = System.nanoTime();
       delete();
+      bytes(0);
     }
+  }
+
+  /** Notes how long the present value is. */
+  private void bytes(int length) {
+    total.addAndGet((long) length - counted);
+    counted = length;
   }
 
   private void delete() {
@@ -209,7 +250,8 @@ public final class LiveItem {
 
   private @Nullable LiveItemException store(@Nullable Object value) {
     try {
-      var json = ResultJson.write(value, store.maxValueLength((int) bytes.byteSize()));
+      var json = ResultJson.write(value, store.maxValueLength((int) keyBytes.byteSize()));
+      bytes(json.length);
       var change = new Change().setCas(version(json));
       var segment = MemorySegment.ofArray(json);
       return switch (store.store(storeKey(), segment, 0, json.length, change, new Item())) {
@@ -246,6 +288,6 @@ public final class LiveItem {
   }
 
   private Key storeKey() {
-    return new Key().set(bytes, 0, (int) bytes.byteSize());
+    return new Key().set(keyBytes, 0, (int) keyBytes.byteSize());
   }
 }

@@ -7,6 +7,8 @@ import dev.evergreen.memcached.store.Store;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,12 +19,18 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LiveItems implements AutoCloseable {
 
+  /** A failure that nothing it has read can mend is tried anew so often, if it is asked for. */
+  private static final long TRIED_ANEW_AFTER = TimeUnit.SECONDS.toNanos(1);
+
   private final LiveViews views;
   private final LiveViews.View[] declared;
   private final Store store;
 
   /** By the key's bytes as Latin-1. */
   private final ConcurrentHashMap<String, LiveItem> items = new ConcurrentHashMap<>();
+
+  /** The lengths of the present values, whose objects are on the heap. */
+  private final AtomicLong totalBytes = new AtomicLong();
 
   private volatile boolean closed;
 
@@ -49,7 +57,7 @@ public final class LiveItems implements AutoCloseable {
    * The live item of a key, which is begun if nobody has asked for it yet; null if the key is not
    * live. Does not block.
    *
-   * @throws LiveItemException if no more keys may be live
+   * @throws LiveItemException if no more may be live
    */
   public @Nullable LiveItem find(Key key) throws LiveItemException {
     for (var view : declared) {
@@ -57,6 +65,9 @@ public final class LiveItems implements AutoCloseable {
         var bytes = bytes(key);
         var name = new String(bytes, StandardCharsets.ISO_8859_1);
         var item = items.get(name);
+        if (item != null && item.hasFailedSince(System.nanoTime() - TRIED_ANEW_AFTER)) {
+          item.close();
+        }
         if (item != null && !item.isClosed()) {
           item.asked();
           return item;
@@ -72,23 +83,31 @@ public final class LiveItems implements AutoCloseable {
     for (var view : declared) {
       var values = view.keys().match(text);
       if (values.isPresent()) {
-        if (closed || items.size() >= views.maxKeys()) {
-          throw new LiveItemException(
-              view.name(),
-              closed
-                  ? "the server is stopping"
-                  : views.maxKeys() + " keys are live, and more may not be");
-        }
+        refuse(view, name);
         var key = new LiveKey(text, values.get());
         return items.compute(
             name,
             (k, present) ->
                 present != null && !present.isClosed()
                     ? present
-                    : LiveItem.begin(views, view, key, bytes, store));
+                    : LiveItem.begin(views, view, key, bytes, store, totalBytes));
       }
     }
     return null;
+  }
+
+  private void refuse(LiveViews.View view, String name) throws LiveItemException {
+    if (closed) {
+      throw new LiveItemException(view.name(), "the server is stopping");
+    }
+    if (items.size() >= views.maxKeys() && !items.containsKey(name)) {
+      throw new LiveItemException(
+          view.name(), views.maxKeys() + " keys are live, and more may not be");
+    }
+    if (totalBytes.get() > views.maxBytes()) {
+      throw new LiveItemException(
+          view.name(), "the live values take " + totalBytes + " bytes, and more may not be kept");
+    }
   }
 
   /** Ends what nobody has asked for lately. To be called about once a second. */

@@ -30,6 +30,7 @@ public final class LiveViews {
   final Node node;
   private final List<View> views = new ArrayList<>();
   private int maxKeys = 100_000;
+  private long maxBytes = Runtime.getRuntime().maxMemory() / 4;
   private Duration keepFor = Duration.ofSeconds(60);
   private Duration firstResultWithin = Duration.ofSeconds(1);
 
@@ -68,6 +69,15 @@ public final class LiveViews {
     return this;
   }
 
+  /**
+   * How many bytes of JSON the live values may have together, a quarter of the largest heap by
+   * default: each is on the heap, too. Keys beyond it are answered with an error.
+   */
+  public LiveViews maxBytes(long maxBytes) {
+    this.maxBytes = maxBytes;
+    return this;
+  }
+
   /** How long a key stays live after the last request for it, 60 s by default. */
   public LiveViews keepFor(Duration keepFor) {
     this.keepFor = keepFor;
@@ -86,6 +96,10 @@ public final class LiveViews {
 
   int maxKeys() {
     return maxKeys;
+  }
+
+  long maxBytes() {
+    return maxBytes;
   }
 
   Duration keepFor() {

@@ -83,11 +83,11 @@ public final class Fetch {
     return this;
   }
 
-  /** Only reads, whatever was said before; whether it counts and takes the value stays. */
-  public Fetch withoutEffect() {
-    touches = false;
-    vivifies = false;
-    recaches = false;
+  /** Reads as another one does, and counts as it does, but has no other effect. */
+  public Fetch readLike(Fetch other) {
+    clear();
+    unnoticed = other.unnoticed;
+    valueless = other.valueless;
     return this;
   }
 

@@ -31,6 +31,10 @@ final class Holds {
     }
   }
 
+  boolean isHeldUp() {
+    return 2 * held.get() > bound;
+  }
+
   void giveBack(long bytes) {
     held.getAndAdd(-bytes);
   }

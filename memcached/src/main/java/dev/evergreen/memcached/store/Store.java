@@ -134,6 +134,11 @@ public final class Store implements AutoCloseable {
     return new Reservation(this, items, allocator, place, bytes);
   }
 
+  /** Whether readers and reservations hold so much that more of them may be refused for that. */
+  public boolean isHeldUp() {
+    return items.holds.isHeldUp();
+  }
+
   Outcome commit(long place, Change change, Item item) {
     item.release();
     var records = items.records;

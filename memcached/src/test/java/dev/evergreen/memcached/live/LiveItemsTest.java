@@ -225,6 +225,17 @@ final class LiveItemsTest {
   }
 
   @Test
+  void valuesMayOnlyBeSoLongTogether() throws Exception {
+    views.maxBytes(1).keepFor(Duration.ZERO);
+    get("board:ann");
+    assertEquals(
+        "view board: the live values take 2 bytes, and more may not be kept", failure("board:bob"));
+    assertEquals("[]", json("board:ann"));
+    items.sweep();
+    assertEquals("[]", json("board:bob"));
+  }
+
+  @Test
   void keysOfViewsAreKnownWithoutBeginningOne() {
     assertTrue(items.owns(key("board:ann")));
     assertFalse(items.owns(key("board:")));
