@@ -123,7 +123,7 @@ class MemcachedCommandTest {
         "-a 9",
         "-p x",
         "-l 127.0.0.1:99999",
-        "-B binary",
+        "-B udp",
         "-Q"
       })
   void whatCannotBeIsRefused(String arguments) {
