@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * side.
  */
 public abstract sealed class Connection implements AutoCloseable, FibersBase.Closing
-    permits OwnConnection, JdkConnection {
+    permits OwnConnection, JdkConnection, TlsConnection {
 
   private @Nullable ByteBuffer output;
   private @Nullable Thread writer;
@@ -183,6 +184,30 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
 
   final long writeTimeoutNanos() {
     return writeTimeoutNanos;
+  }
+
+  /**
+   * Puts TLS over this connection: shakes hands, and answers a connection that encrypts what goes
+   * through it. Only that one is to be used from then on, with time limits of its own; to close it
+   * closes this one. Blocks until both sides agree.
+   *
+   * <p>It keeps no buffers at rest, but for the part of a record that may have come. The end of its
+   * input is told only if the peer has announced it ({@code close_notify}); else reading throws an
+   * {@link javax.net.ssl.SSLException}, as something may have been cut off. {@link #close} alone
+   * announces nothing, {@link #shutdownOutput} does. TLS 1.2 has no half-closed connections: when
+   * its peer has ended it, nothing more can be written.
+   *
+   * @param engine this connection's own, in the mode of a client or a server, for TLS 1.2 or later
+   * @param limit how long it may take to shake hands
+   * @throws javax.net.ssl.SSLException if the sides do not agree, or the peer speaks no TLS; it is
+   *     told why
+   * @throws java.net.SocketTimeoutException if it takes longer
+   */
+  public final Connection overTls(SSLEngine engine, Duration limit) throws IOException {
+    flush();
+    var secured = new TlsConnection(this, engine);
+    secured.shakeHands(limit);
+    return secured;
   }
 
   /** Closes it, whoever uses it; output that was not flushed is dropped. Does not block. */

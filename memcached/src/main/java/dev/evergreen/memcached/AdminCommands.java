@@ -45,6 +45,7 @@ final class AdminCommands {
       case "lru" -> lru();
       case "lru_crawler" -> crawler();
       case "watch" -> watch();
+      case "refresh_certs" -> refreshCertificates();
       default -> protocol.reply(ERROR);
     };
   }
@@ -83,6 +84,20 @@ final class AdminCommands {
     return server.store.limit(mib << 20)
         ? protocol.reply(OK)
         : say("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust");
+  }
+
+  private Step refreshCertificates() throws IOException {
+    var tls = server.tls;
+    if (tls == null) {
+      return say("Error TLS not enabled");
+    }
+    protocol.noteNoreply();
+    try {
+      tls.refresh();
+    } catch (IOException e) {
+      return say("Error " + String.valueOf(e.getMessage()).replaceAll("\\s+", " "));
+    }
+    return protocol.reply(OK);
   }
 
   private Step shutdown() throws IOException {

@@ -20,6 +20,7 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -42,6 +43,7 @@ public final class MemcachedServer implements AutoCloseable {
   private static final byte[] TOO_MANY =
       "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final long MAINTENANCE_MILLIS = 100;
+  private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
 
   /** For how many ticks a client may take nothing when there are too many such. */
   private static final int STUCK_TICKS = 10;
@@ -57,6 +59,7 @@ public final class MemcachedServer implements AutoCloseable {
   final Watchers watchers;
   final Details details;
   final Authentication authentication;
+  final @Nullable ServerTls tls;
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
   final Workers textWorkers;
   final Workers binaryWorkers;
@@ -72,6 +75,7 @@ public final class MemcachedServer implements AutoCloseable {
   private MemcachedServer(MemcachedSettings settings) throws IOException {
     this.settings = settings;
     authentication = new Authentication(settings.authFile);
+    tls = settings.tls == null ? null : new ServerTls(settings.tls);
     details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
@@ -92,8 +96,8 @@ public final class MemcachedServer implements AutoCloseable {
   /**
    * Starts a server.
    *
-   * @throws IOException if an address, the path or the file of accounts cannot be had; nothing is
-   *     left running then
+   * @throws IOException if an address, the path, the file of accounts or those for TLS cannot be
+   *     had; nothing is left running then
    * @throws IllegalArgumentException if the limits do not fit together; the message says which
    */
   public static MemcachedServer start(MemcachedSettings settings) throws IOException {
@@ -151,7 +155,9 @@ public final class MemcachedServer implements AutoCloseable {
     try {
       if (statistics.connections.incrementAndGet() > settings.connections) {
         statistics.rejectedConnections.increment();
-        connection.write(TOO_MANY);
+        if (tls == null) {
+          connection.write(TOO_MANY);
+        }
       } else {
         serveOne(connection);
       }
@@ -164,13 +170,35 @@ public final class MemcachedServer implements AutoCloseable {
     tellConnection("conn_new", connection, "");
     var reason = "error";
     try {
-      new Session(this, connection).serve();
+      talk(connection);
       reason = "normal";
     } catch (SocketTimeoutException e) {
       reason = "idle_timeout";
       throw e;
     } finally {
       tellConnection("conn_close", connection, " reason=" + reason);
+    }
+  }
+
+  private void talk(Connection connection) throws IOException {
+    if (tls == null || connection.localAddress() instanceof UnixDomainSocketAddress) {
+      new Session(this, connection).serve();
+    } else {
+      var secured = shakeHands(tls, connection);
+      new Session(this, secured).serve();
+      // The client shall know that nothing was cut off.
+      secured.shutdownOutput();
+    }
+  }
+
+  private Connection shakeHands(ServerTls tls, Connection connection) throws IOException {
+    var idle = settings.idleTimeout;
+    boolean idleFirst = idle.compareTo(Duration.ZERO) > 0 && idle.compareTo(LONGEST_HANDSHAKE) < 0;
+    try {
+      return tls.accept(connection, idleFirst ? idle : LONGEST_HANDSHAKE);
+    } catch (IOException e) {
+      statistics.handshakeErrors.increment();
+      throw e;
     }
   }
 

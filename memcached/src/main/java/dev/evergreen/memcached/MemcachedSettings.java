@@ -36,6 +36,7 @@ public final class MemcachedSettings {
   boolean dumps = true;
   boolean watches = true;
   @Nullable Path authFile;
+  @Nullable MemcachedTls tls;
   Duration idleTimeout = Duration.ZERO;
   Duration writeTimeout = Duration.ofSeconds(30);
   int verbosity;
@@ -67,6 +68,7 @@ public final class MemcachedSettings {
     copy.dumps = dumps;
     copy.watches = watches;
     copy.authFile = authFile;
+    copy.tls = tls;
     copy.idleTimeout = idleTimeout;
     copy.writeTimeout = writeTimeout;
     copy.verbosity = verbosity;
@@ -166,6 +168,12 @@ public final class MemcachedSettings {
   /** A file with a line {@code user:password} for each who may use the server. */
   public MemcachedSettings authFile(Path file) {
     authFile = file;
+    return this;
+  }
+
+  /** Speaks TLS at all addresses, not at the UNIX socket. */
+  public MemcachedSettings tls(MemcachedTls tls) {
+    this.tls = tls;
     return this;
   }
 

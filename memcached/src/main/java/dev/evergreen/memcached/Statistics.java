@@ -35,6 +35,7 @@ final class Statistics {
   final LongAdder noMemory = counter();
   final LongAdder authentications = counter();
   final LongAdder authenticationErrors = counter();
+  final LongAdder handshakeErrors = counter();
   final LongAdder read = counter();
   final LongAdder written = counter();
 

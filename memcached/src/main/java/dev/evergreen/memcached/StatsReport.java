@@ -1,5 +1,6 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.memcached.MemcachedTls.Version;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -120,9 +121,12 @@ final class StatsReport {
         .stat("store_too_large", counts.tooLarge)
         .stat("store_no_memory", counts.noMemory)
         .stat("auth_cmds", counts.authentications)
-        .stat("auth_errors", counts.authenticationErrors)
-        .stat("bytes_read", counts.read)
-        .stat("bytes_written", counts.written);
+        .stat("auth_errors", counts.authenticationErrors);
+    if (server.tls != null) {
+      stat("ssl_handshake_errors", counts.handshakeErrors)
+          .stat("time_since_server_cert_refresh", server.tls.secondsSinceRefresh());
+    }
+    stat("bytes_read", counts.read).stat("bytes_written", counts.written);
   }
 
   private void memory() {
@@ -189,8 +193,31 @@ final class StatsReport {
         .stat("watch_enabled", yesNo(settings.watches))
         .stat("shutdown_command", yesNo(settings.shutsDown))
         .stat("idle_timeout", settings.idleTimeout.toSeconds())
-        .stat("ssl_enabled", "no");
+        .stat("ssl_enabled", yesNo(settings.tls != null));
+    if (settings.tls != null) {
+      tls(settings.tls);
+    }
     return end();
+  }
+
+  private void tls(MemcachedTls tls) {
+    var authority = tls.files().authority();
+    // memcached shows the bits of its library's modes, not the number that was given.
+    int mode =
+        switch (tls.clients()) {
+          case UNASKED -> 0;
+          case WANTED -> 1;
+          case REQUIRED -> 3;
+        };
+    stat("ssl_chain_cert", tls.files().certificates())
+        .stat("ssl_key", tls.files().key())
+        .stat("ssl_verify_mode", mode)
+        .stat("ssl_keyformat", 1)
+        .stat("ssl_ciphers", "NULL")
+        .stat("ssl_ca_cert", authority == null ? "NULL" : authority)
+        .stat("ssl_session_cache", "no")
+        .stat("ssl_kernel_tls", "no")
+        .stat("ssl_min_version", tls.least() == Version.TLS_1_2 ? "tlsv1.2" : "tlsv1.3");
   }
 
   private static String yesNo(boolean is) {

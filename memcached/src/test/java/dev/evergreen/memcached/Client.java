@@ -15,13 +15,24 @@ import java.time.Duration;
 final class Client implements AutoCloseable {
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
-  final Socket socket = new Socket();
+  final Socket socket;
   private int exchanges;
 
   Client(SocketAddress address) throws IOException {
-    socket.connect(address);
+    this(connected(address));
+  }
+
+  /** Speaks through a socket that is connected. */
+  Client(Socket socket) throws IOException {
+    this.socket = socket;
     socket.setTcpNoDelay(true);
     socket.setSoTimeout((int) PATIENCE.toMillis());
+  }
+
+  private static Socket connected(SocketAddress address) throws IOException {
+    var socket = new Socket();
+    socket.connect(address);
+    return socket;
   }
 
   Client(int port) throws IOException {

@@ -3,6 +3,10 @@ package dev.evergreen.server;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.memcached.MemcachedSettings;
+import dev.evergreen.memcached.MemcachedTls;
+import dev.evergreen.memcached.MemcachedTls.ClientCertificates;
+import dev.evergreen.memcached.MemcachedTls.Version;
+import dev.evergreen.tls.PemFiles;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -10,8 +14,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -188,12 +194,14 @@ public final class MemcachedCommand implements Callable<Integer> {
       names = {"-o", "--extended"},
       paramLabel = "NAME[=VALUE]",
       split = ",",
-      description = "idle_timeout=SECONDS closes idle connections. Others have no effect.")
+      description =
+          "idle_timeout=SECONDS closes idle connections. For -Z: ssl_chain_cert=FILE, ssl_key=FILE,"
+              + " ssl_verify_mode=0-3, ssl_ca_cert=FILE, ssl_min_version=2-3. Others have no effect.")
   private List<String> extended = List.of();
 
   @Option(
       names = {"-Z", "--enable-ssl"},
-      description = "TLS; not yet spoken.")
+      description = "Speaks TLS, with the files of -o ssl_chain_cert and ssl_key.")
   private boolean tls;
 
   @Option(
@@ -270,7 +278,6 @@ public final class MemcachedCommand implements Callable<Integer> {
 
   private MemcachedSettings settings() {
     check(udpPort == 0, "-U must be 0: this server does not speak UDP");
-    check(!tls, "-Z: this server does not speak TLS yet; put a proxy before it");
     check(!sasl, "-S: this server does not speak SASL; use -Y");
     check(
         List.of("auto", "ascii", "binary").contains(protocol),
@@ -351,13 +358,19 @@ public final class MemcachedCommand implements Callable<Integer> {
 
   private void extend(MemcachedSettings settings) {
     var ignored = new ArrayList<String>();
+    var secure = new HashMap<String, String>();
     for (var option : extended) {
+      var value = option.substring(option.indexOf('=') + 1);
       if (option.matches("idle_timeout=[0-9]{1,9}")) {
-        long seconds = Long.parseLong(option.substring(option.indexOf('=') + 1));
-        settings.idleTimeout(Duration.ofSeconds(seconds));
+        settings.idleTimeout(Duration.ofSeconds(Long.parseLong(value)));
+      } else if (tls && option.matches("ssl_(chain_cert|key|ca_cert|verify_mode|min_version)=.+")) {
+        secure.put(option.substring(0, option.indexOf('=')), value);
       } else {
         ignored.add("-o " + option);
       }
+    }
+    if (tls) {
+      settings.tls(tls(secure));
     }
     if (ignoredSwitches.length + moreIgnoredSwitches.length + ignoredValues.size() > 0) {
       ignored.add("-d, -r, -k, -L, -C, -u, -f, -n");
@@ -366,5 +379,30 @@ public final class MemcachedCommand implements Callable<Integer> {
       var names = String.join("; ", ignored);
       spec.commandLine().getErr().println("memcached: without effect here: " + names);
     }
+  }
+
+  private MemcachedTls tls(Map<String, String> options) {
+    var certificates = options.getOrDefault("ssl_chain_cert", "");
+    check(!certificates.isEmpty(), "-Z needs -o ssl_chain_cert=FILE");
+    var key = options.getOrDefault("ssl_key", certificates);
+    var authority = options.get("ssl_ca_cert");
+    var mode = options.getOrDefault("ssl_verify_mode", "0");
+    check(mode.matches("[0-3]"), "-o ssl_verify_mode must be 0, 1, 2 or 3, but is " + mode);
+    check(
+        mode.equals("0") || authority != null,
+        "-o ssl_verify_mode=" + mode + " needs ssl_ca_cert=FILE");
+    var least = options.getOrDefault("ssl_min_version", "2");
+    check(
+        least.matches("[23]"),
+        "-o ssl_min_version must be 2 (TLS 1.2) or 3 (TLS 1.3), but is " + least);
+    return new MemcachedTls(
+        new PemFiles(
+            Path.of(key), Path.of(certificates), authority == null ? null : Path.of(authority)),
+        switch (mode) {
+          case "0" -> ClientCertificates.UNASKED;
+          case "1" -> ClientCertificates.WANTED;
+          default -> ClientCertificates.REQUIRED;
+        },
+        least.equals("2") ? Version.TLS_1_2 : Version.TLS_1_3);
   }
 }

@@ -113,6 +113,8 @@ class MemcachedCommandTest {
       strings = {
         "-U 11211",
         "-Z",
+        "-Z -o ssl_chain_cert=none.pem,ssl_verify_mode=2",
+        "-Z -o ssl_chain_cert=none.pem,ssl_min_version=1",
         "-S",
         "-I 100",
         "-I 2000m",
@@ -133,7 +135,8 @@ class MemcachedCommandTest {
     assertNotEquals(0, code);
     assertTrue(
         errors.toString().contains(arguments.split(" ", -1)[0])
-            || errors.toString().contains("port"),
+            || errors.toString().contains("port")
+            || errors.toString().contains("-o ssl_"),
         errors.toString());
   }
 
