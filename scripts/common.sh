@@ -257,14 +257,16 @@ has_class_path() {
   done < <(tr ':' '\n' <"$1")
 }
 
-# start_java MODULE MAIN_CLASS [ARGUMENT...]: this process becomes the JVM, so signals reach it.
+# start_java MODULE MAIN_CLASS [ARGUMENT...]: this process becomes the JVM, so signals reach it. A module may have flags of
+# its own, in scripts/MODULE.options.
 start_java() {
-  local module=$root/$1 become=()
+  local module=$root/$1 own=$root/scripts/${1//\//-}.options become=() options=()
   shift
+  [ ! -f "$own" ] || options=("@$own")
   # A script's background commands ignore SIGINT, and only GNU's env can undo that.
   if env --default-signal=INT true 2>/dev/null; then
     become=(env --default-signal=INT)
   fi
   exec ${become[@]+"${become[@]}"} "$JAVA_HOME/bin/java" "@$root/scripts/java.options" \
-    -cp "$module/target/classes:$(cat "$module/target/classpath")" "$@"
+    ${options[@]+"${options[@]}"} -cp "$module/target/classes:$(cat "$module/target/classpath")" "$@"
 }
