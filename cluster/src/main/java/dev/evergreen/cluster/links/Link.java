@@ -99,7 +99,9 @@ final class Link implements Connection.Receiver {
     }
     if (!to.offer(frame, shared.settings().maxQueueBytes())) {
       shared.counters().dropped.increment();
-      shared.log().warn(LinkLog.Kind.NO_ROOM, () -> noRoom(to));
+      if (!to.isDead()) {
+        shared.log().warn(LinkLog.Kind.NO_ROOM, () -> noRoom(to));
+      }
       return false;
     }
     return true;

@@ -57,8 +57,14 @@ final class SendQueue {
     return waiting.get();
   }
 
-  /** Whether there was room for it. */
+  /**
+   * Whether there was room for it; none in a dead queue. Senders that went on to succeed there kept
+   * the carriers of virtual threads from the one that is to take the queue away.
+   */
   boolean offer(Frame frame, long maxBytes) {
+    if (dead) {
+      return false;
+    }
     int size = frame.size();
     long before = waiting.getAndAdd(size);
     if (before > 0 && before + size > maxBytes) {
@@ -105,6 +111,11 @@ final class SendQueue {
     dead = true;
     drop();
     LockSupport.unpark(writer);
+  }
+
+  /** Whether nothing will leave here any more. */
+  boolean isDead() {
+    return dead;
   }
 
   private void drop() {
