@@ -430,10 +430,16 @@ final class Activation {
   /**
    * Registers or renews a subscription of a node's cache.
    *
+   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
    * @return false if this activation is closing
    */
   boolean subscribe(
-      CallKey key, NodeId subscriber, long generation, @Nullable Version have, Tasks next) {
+      CallKey key,
+      NodeId subscriber,
+      long generation,
+      @Nullable Version have,
+      long request,
+      Tasks next) {
     GrainSummary summary;
     boolean settled;
     synchronized (this) {
@@ -446,7 +452,7 @@ final class Activation {
         summaries.put(key, summary);
         pending.add(summary);
       }
-      summary.subscribeNow(subscriber, generation, have);
+      summary.subscribeNow(subscriber, generation, have, request);
       admitNow(next);
       settled = summary.settledNow();
     }

@@ -130,7 +130,7 @@ final class Caches {
     List<Summary> marked = List.of();
     switch (cache.install(update)) {
       case IGNORED, SAME -> {}
-      case UNKNOWN_EPOCH -> node.subscriptions().askAgain(cache);
+      case UNKNOWN_EPOCH -> node.subscriptions().retryLater(cache);
       case MOVED -> node.dependentsMoved(cache);
       case CHANGED -> {
         marked = cache.dependents();

@@ -24,6 +24,10 @@ final class GrainSummary extends RunnableSummary {
   private static final class Subscriber {
     final NodeId node;
     long generation;
+
+    /** What the present result answers; 0 if it is to be pushed. */
+    long request;
+
     long heard;
 
     /** Whether the present result is still to be sent. */
@@ -224,7 +228,7 @@ final class GrainSummary extends RunnableSummary {
   // Subscribers
 
   /** Called with the activation's monitor held. */
-  void subscribeNow(NodeId from, long generation, @Nullable Version have) {
+  void subscribeNow(NodeId from, long generation, @Nullable Version have, long request) {
     var subscriber = subscriber(from);
     if (subscriber == null) {
       subscriber = new Subscriber(from);
@@ -235,6 +239,7 @@ final class GrainSummary extends RunnableSummary {
       return;
     }
     subscriber.generation = generation;
+    subscriber.request = request;
     subscriber.owed = !version.equals(have);
     if (detached) {
       marked = true;
@@ -291,8 +296,11 @@ final class GrainSummary extends RunnableSummary {
   }
 
   /** What is to be sent: to this node's own cache, and to others. */
-  private record Owed(Cache.@Nullable Update local, List<NodeId> remote) {
+  private record Owed(Cache.@Nullable Update local, List<Remote> remote) {
     static final Owed NOTHING = new Owed(null, List.of());
+
+    /** Another node, and what the result answers; 0 if it is to be pushed. */
+    record Remote(NodeId node, long request) {}
   }
 
   /** The subscribers that have not got the present result; it counts as sent to them. */
@@ -302,7 +310,7 @@ final class GrainSummary extends RunnableSummary {
       return Owed.NOTHING;
     }
     Cache.Update local = null;
-    var remote = List.<NodeId>of();
+    var remote = List.<Owed.Remote>of();
     for (var subscriber : subscribers) {
       if (!subscriber.owed) {
         continue;
@@ -314,7 +322,8 @@ final class GrainSummary extends RunnableSummary {
                 subscriber.generation, version, result, depth, inDoubt, false, written);
       } else {
         remote = remote.isEmpty() ? new ArrayList<>() : remote;
-        remote.add(subscriber.node);
+        remote.add(new Owed.Remote(subscriber.node, subscriber.request));
+        subscriber.request = 0;
       }
     }
     return new Owed(local, remote);
@@ -325,7 +334,11 @@ final class GrainSummary extends RunnableSummary {
       node.caches().install(key, owed.local, next);
     }
     for (var to : owed.remote) {
-      node.outboxes().add(to, this);
+      if (to.request == 0) {
+        node.outboxes().add(to.node, this);
+      } else {
+        node.outboxes().answer(to.node, to.request, this);
+      }
     }
   }
 

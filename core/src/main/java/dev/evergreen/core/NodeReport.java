@@ -124,8 +124,8 @@ public record NodeReport(
    *
    * @param here to this node's own caches
    * @param sent to other nodes, again or for the first time
-   * @param batches messages that they were sent in
-   * @param acknowledged by other nodes
+   * @param batches messages of changes; a first result goes with the answer to its subscription
+   * @param acknowledged by other nodes, of those in batches
    * @param resent given back to an outbox, as no acknowledgement came in time
    * @param received from other nodes
    */

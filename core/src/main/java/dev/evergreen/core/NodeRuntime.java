@@ -454,7 +454,7 @@ final class NodeRuntime implements EngineNode {
       case Message.Call call -> calls.serve(from, call, next);
       case Message.Reply reply -> calls.answered(from, reply);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
-      case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer);
+      case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
       case Message.Push push -> install(from, push, next);
       case Message.PushAck(var batch) -> outboxes.acknowledged(from, batch);

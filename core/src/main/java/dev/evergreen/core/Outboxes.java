@@ -36,6 +36,28 @@ final class Outboxes {
     outboxes.computeIfAbsent(to, Outbox::new).add(summary);
   }
 
+  /**
+   * A summary has the result that a node waits for. It is sent at once and needs no
+   * acknowledgement: that node has asked for it, and asks again if no answer comes.
+   */
+  void answer(NodeId to, long request, GrainSummary summary) {
+    var update = summary.updateFor(to);
+    if (update == null) {
+      return;
+    }
+    boolean sent = false;
+    try {
+      sent = node.send(to, new Message.SubscribeAnswer(request, List.of(), List.of(update)));
+    } catch (IllegalArgumentException e) {
+      // It is too large for a link, which the outbox tells.
+    }
+    if (sent) {
+      node.meters().pushesSent.increment();
+    } else {
+      add(to, summary);
+    }
+  }
+
   /** A node's caches of this call must look for the grain elsewhere. */
   void moved(NodeId to, CallKey key) {
     node.send(to, new Message.Moved(List.of(key.wire())));
@@ -66,6 +88,7 @@ final class Outboxes {
     private final Set<GrainSummary> underWay = new LinkedHashSet<>();
     private long batch;
     private long sentAt;
+    private boolean watching;
     private boolean resting;
 
     Outbox(NodeId to) {
@@ -95,6 +118,9 @@ final class Outboxes {
         fill(updates);
         batch = number;
         sentAt = node.clock().nanos();
+        if (!updates.isEmpty() && !watching) {
+          watchFor(patience());
+        }
       }
       if (updates.isEmpty()) {
         return;
@@ -103,10 +129,16 @@ final class Outboxes {
       node.meters().pushesSent.add(updates.size());
       Events.BatchSent.commitFor(to, updates.size());
       send(number, updates);
-      node.clock()
-          .after(
-              node.settings().pushRetryAfter().toNanos(),
-              () -> node.start(next -> unacknowledged(number)));
+    }
+
+    private long patience() {
+      return node.settings().pushRetryAfter().toNanos();
+    }
+
+    /** One timer for all batches: one of its own for each would cost more than the batch. */
+    private void watchFor(long nanos) {
+      watching = true;
+      node.clock().after(nanos, () -> node.start(next -> sendAgainIfLate()));
     }
 
     private void send(long number, List<Message.Update> updates) {
@@ -184,9 +216,15 @@ final class Outboxes {
       flush();
     }
 
-    private void unacknowledged(long number) {
+    private void sendAgainIfLate() {
       synchronized (this) {
-        if (number != batch || underWay.isEmpty()) {
+        watching = false;
+        if (underWay.isEmpty()) {
+          return;
+        }
+        long left = sentAt + patience() - node.clock().nanos();
+        if (left > 0) {
+          watchFor(left);
           return;
         }
         node.meters().pushesResent.add(underWay.size());

@@ -10,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
@@ -22,21 +21,29 @@ import org.jspecify.annotations.Nullable;
  */
 final class Subscriptions {
 
-  private static final long FIRST_RETRY_NANOS = 10_000_000;
-  private static final int MAX_DOUBLINGS = 11;
   private static final int MAX_BATCH = 1_000;
 
-  private record Request(NodeId to, List<Cache> caches) {}
+  /**
+   * What was asked.
+   *
+   * @param waits whether the answer may wait for the results
+   */
+  private record Request(NodeId to, List<Cache> caches, boolean waits, long sentAt) {}
 
   private final NodeRuntime node;
   private final AtomicLong generations = new AtomicLong();
   private final AtomicLong requests = new AtomicLong();
-  private final Map<Long, Request> open = new LinkedHashMap<>(); // guarded by itself
-  private final Set<Cache> retrying = new LinkedHashSet<>(); // guarded by itself
+  private final Retries retries;
+
+  /** What was asked and not answered yet, the oldest first; guarded by itself. */
+  private final Map<Long, Request> open = new LinkedHashMap<>();
+
+  private boolean watching; // guarded by open
   private boolean renewing; // guarded by open
 
   Subscriptions(NodeRuntime node) {
     this.node = node;
+    this.retries = new Retries(node, this::subscribe);
   }
 
   long nextGeneration() {
@@ -52,8 +59,37 @@ final class Subscriptions {
   }
 
   private void subscribe(Cache cache, Tasks next) {
+    var to = subscribeIfHere(cache, next);
+    if (to != null) {
+      send(to, List.of(cache), true);
+    }
+  }
+
+  private void subscribe(List<Cache> caches, Tasks next) {
+    var byNode = new TreeMap<NodeId, List<Cache>>();
+    for (var cache : caches) {
+      var to = subscribeIfHere(cache, next);
+      if (to != null) {
+        byNode.computeIfAbsent(to, n -> new ArrayList<>()).add(cache);
+      }
+    }
+    byNode.forEach(this::sendInBatches);
+  }
+
+  private void sendInBatches(NodeId to, List<Cache> caches) {
+    for (int i = 0; i < caches.size(); i += MAX_BATCH) {
+      send(to, List.copyOf(caches.subList(i, Math.min(caches.size(), i + MAX_BATCH))), false);
+    }
+  }
+
+  /**
+   * Subscribes a cache whose publisher is on this node, or lets it try again later.
+   *
+   * @return the node to ask for it; null if there is nothing to ask
+   */
+  private @Nullable NodeId subscribeIfHere(Cache cache, Tasks next) {
     if (cache.closed() || node.stopped()) {
-      return;
+      return null;
     }
     try {
       var grain = cache.key().grain();
@@ -68,7 +104,7 @@ final class Subscriptions {
           lost(cache);
         } else {
           node.caches().isRemote(cache);
-          send(to, List.of(cache));
+          return to;
         }
       }
     } catch (NotStartedException e) {
@@ -76,6 +112,7 @@ final class Subscriptions {
     } catch (GrainException e) {
       failed(cache, e, next);
     }
+    return null;
   }
 
   private void subscribeHere(Cache cache, Tasks next) {
@@ -84,7 +121,7 @@ final class Subscriptions {
       return;
     }
     var activation = node.activations().open(cache.key().model(), cache.key().grain(), next);
-    if (!activation.subscribe(cache.key(), node.self(), generation, cache.version(), next)) {
+    if (!activation.subscribe(cache.key(), node.self(), generation, cache.version(), 0, next)) {
       retryLater(cache);
     } else if (cache.heard()) {
       node.dependentsMoved(cache);
@@ -95,7 +132,12 @@ final class Subscriptions {
     }
   }
 
-  private void send(NodeId to, List<Cache> caches) {
+  /**
+   * Asks a node for what these caches are of.
+   *
+   * @param waits whether the answer may wait for the results: for what has no result yet
+   */
+  private void send(NodeId to, List<Cache> caches, boolean waits) {
     var subscriptions = new ArrayList<Subscription>(caches.size());
     for (var cache : caches) {
       long generation = cache.wish(to);
@@ -108,18 +150,18 @@ final class Subscriptions {
     }
     long request = requests.incrementAndGet();
     synchronized (open) {
-      open.put(request, new Request(to, caches));
+      open.put(request, new Request(to, caches, waits, node.clock().nanos()));
       if (!renewing) {
         renewing = true;
         renewLater();
       }
+      if (!watching) {
+        watchFor(patience());
+      }
     }
-    node.clock()
-        .after(
-            node.settings().pushRetryAfter().toNanos(), () -> node.start(n -> unanswered(request)));
     try {
-      if (!node.send(to, new Message.Subscribe(request, subscriptions))) {
-        unanswered(request);
+      if (!node.send(to, new Message.Subscribe(request, subscriptions, waits))) {
+        unanswered(forget(request));
       }
     } catch (IllegalArgumentException e) {
       forget(request);
@@ -141,8 +183,8 @@ final class Subscriptions {
   private void tooLarge(NodeId to, List<Cache> caches, IllegalArgumentException refusal) {
     int half = caches.size() / 2;
     if (half > 0) {
-      send(to, List.copyOf(caches.subList(0, half)));
-      send(to, List.copyOf(caches.subList(half, caches.size())));
+      send(to, List.copyOf(caches.subList(0, half)), false);
+      send(to, List.copyOf(caches.subList(half, caches.size())), false);
       return;
     }
     var cache = caches.getFirst();
@@ -175,15 +217,53 @@ final class Subscriptions {
             next);
   }
 
-  private void unanswered(long request) {
-    var lost = forget(request);
-    if (lost != null) {
-      lost.caches().forEach(this::lost);
+  private void unanswered(@Nullable Request request) {
+    if (request == null) {
+      return;
+    }
+    for (var cache : request.caches()) {
+      if (request.waits()) {
+        // The result may only take its time, or may have come as a push, but maybe one of a former
+        // subscription: asking again settles it.
+        retryLater(cache);
+      } else {
+        lost(cache);
+      }
     }
   }
 
+  private long patience() {
+    return node.settings().pushRetryAfter().toNanos();
+  }
+
+  /** One timer for all requests: one of its own for each would cost more than the answer. */
+  private void watchFor(long nanos) {
+    watching = true;
+    node.clock().after(nanos, () -> node.start(next -> giveUpLate()));
+  }
+
+  /** Gives up the requests that were not answered in time. */
+  private void giveUpLate() {
+    var late = new ArrayList<Request>();
+    synchronized (open) {
+      watching = false;
+      for (var i = open.values().iterator(); i.hasNext() && !watching; ) {
+        var request = i.next();
+        long left = request.sentAt() + patience() - node.clock().nanos();
+        if (left > 0) {
+          watchFor(left);
+        } else {
+          late.add(request);
+          i.remove();
+        }
+      }
+    }
+    late.forEach(this::unanswered);
+  }
+
   /** A node answered a request of this one. */
-  void answered(NodeId from, Message.SubscribeAnswer answer) {
+  void answered(NodeId from, Message.SubscribeAnswer answer, Tasks next) {
+    node.caches().install(from, answer.results(), next);
     Request request;
     synchronized (open) {
       request = open.get(answer.request());
@@ -201,11 +281,6 @@ final class Subscriptions {
         node.dependentsMoved(cache);
       }
     }
-  }
-
-  /** A cache got a result of an epoch that it does not know. */
-  void askAgain(Cache cache) {
-    retryLater(cache);
   }
 
   /** The publisher of a cache is gone or silent. */
@@ -228,38 +303,14 @@ final class Subscriptions {
     }
   }
 
-  /** Tries again after a delay that doubles with every failure, with jitter. */
+  /** Asks for a cache's publisher again, after a while. */
   void retryLater(Cache cache) {
-    synchronized (retrying) {
-      if (!retrying.add(cache)) {
-        return;
-      }
-    }
-    long most = node.settings().renewEvery().toNanos();
-    long delay = FIRST_RETRY_NANOS << Math.min(cache.failedAttempt(), MAX_DOUBLINGS);
-    delay = Math.min(delay, most);
-    delay = delay / 2 + node.randomBelow(delay / 2 + 1);
-    node.clock().after(delay, () -> node.start(next -> retry(cache, next)));
-  }
-
-  private void retry(Cache cache, Tasks next) {
-    boolean waits;
-    synchronized (retrying) {
-      waits = retrying.remove(cache);
-    }
-    if (waits) {
-      node.meters().askedAgain.increment();
-      subscribe(cache, next);
-    }
+    retries.later(cache);
   }
 
   /** Does not let caches wait any longer whose publishers are found. */
   void retryNow(Predicate<GrainId> found) {
-    List<Cache> ready;
-    synchronized (retrying) {
-      ready = retrying.stream().filter(cache -> found.test(cache.key().grain())).toList();
-    }
-    ready.forEach(cache -> node.start(next -> retry(cache, next)));
+    retries.now(found);
   }
 
   // Renewal
@@ -278,12 +329,9 @@ final class Subscriptions {
       var publisher = cache.publisher();
       if (publisher != null && !publisher.equals(node.self())) {
         any = true;
-        synchronized (retrying) {
-          if (retrying.contains(cache)) {
-            continue;
-          }
+        if (!retries.contains(cache)) {
+          byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);
         }
-        byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);
       }
     }
     synchronized (open) {
@@ -296,9 +344,7 @@ final class Subscriptions {
         (publisher, caches) -> {
           node.meters().renewed.add(caches.size());
           Events.Renewed.commitFor(publisher, caches.size());
-          for (int i = 0; i < caches.size(); i += MAX_BATCH) {
-            send(publisher, List.copyOf(caches.subList(i, Math.min(caches.size(), i + MAX_BATCH))));
-          }
+          sendInBatches(publisher, caches);
         });
   }
 
@@ -333,15 +379,18 @@ final class Subscriptions {
   /** Registers the subscriptions of another node's caches. */
   void subscribe(NodeId from, Message.Subscribe message, Tasks next) {
     var notHere = new ArrayList<SummaryKey>();
+    long request = message.waits() ? message.request() : 0;
     for (var subscription : message.subscriptions()) {
-      if (!subscribe(from, subscription, next)) {
+      if (!subscribe(from, subscription, request, next)) {
         notHere.add(subscription.key());
       }
     }
-    node.send(from, new Message.SubscribeAnswer(message.request(), notHere));
+    if (!message.waits() || !notHere.isEmpty()) {
+      node.send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of()));
+    }
   }
 
-  private boolean subscribe(NodeId from, Subscription subscription, Tasks next) {
+  private boolean subscribe(NodeId from, Subscription subscription, long request, Tasks next) {
     GrainId grain = subscription.key().grain();
     if (!node.placement().isHere(grain)) {
       return false;
@@ -368,7 +417,7 @@ final class Subscriptions {
     }
     return node.activations()
         .open(key.model(), grain, next)
-        .subscribe(key, from, subscription.generation(), subscription.have(), next);
+        .subscribe(key, from, subscription.generation(), subscription.have(), request, next);
   }
 
   /** Ends subscriptions of another node's caches. */

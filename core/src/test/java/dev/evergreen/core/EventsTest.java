@@ -89,8 +89,11 @@ final class EventsTest {
                     nodes.start(
                         WiredNodes.id("edge"),
                         WiredNodes.quick().withRenewEvery(Duration.ofMillis(20)));
-                try (var text = edge.reactive(() -> edge.grains().get(Cell.class, "a").text());
+                var cell = edge.grains().get(Cell.class, "a");
+                try (var text = edge.reactive(cell::text);
                     var tracker = text.tracker()) {
+                  tracker.next(TestGrains.SOON);
+                  cell.set("x");
                   tracker.next(TestGrains.SOON);
                   WiredNodes.await("a renewal", () -> edge.report().subscribing().renewed() > 0);
                 }

@@ -132,8 +132,12 @@ class ReceiveFuzzTest {
               chain(random),
               trace(random));
       case 2 -> new Message.Reply(number(random), answer(random));
-      case 3 -> new Message.Subscribe(number(random), some(random, () -> subscription(random)));
-      case 4 -> new Message.SubscribeAnswer(number(random), some(random, () -> key(random)));
+      case 3 ->
+          new Message.Subscribe(
+              number(random), some(random, () -> subscription(random)), random.nextBoolean());
+      case 4 ->
+          new Message.SubscribeAnswer(
+              number(random), some(random, () -> key(random)), some(random, () -> update(random)));
       case 5 -> new Message.Unsubscribe(some(random, () -> subscription(random)));
       case 6 -> new Message.Push(number(random), some(random, () -> update(random)));
       case 7 -> new Message.PushAck(number(random));

@@ -51,11 +51,16 @@ class TooLargeMessagesTest {
     return switch (message) {
       case Message.Call call -> call.arguments().length;
       case Message.Reply reply -> size(reply.answer());
-      case Message.Push push -> push.updates().stream().mapToInt(u -> size(u.outcome())).sum();
+      case Message.Push push -> sizeOf(push.updates());
+      case Message.SubscribeAnswer answer -> sizeOf(answer.results());
       case Message.Subscribe subscribe -> size(subscribe.subscriptions());
       case Message.Unsubscribe unsubscribe -> size(unsubscribe.subscriptions());
       default -> 0;
     };
+  }
+
+  private static int sizeOf(List<Message.Update> updates) {
+    return updates.stream().mapToInt(update -> size(update.outcome())).sum();
   }
 
   private static int size(Message.Answer answer) {
@@ -96,6 +101,18 @@ class TooLargeMessagesTest {
         var tracker = computation.tracker()) {
       assertEquals("", tracker.next(TestGrains.SOON));
       cell(b).set(LARGE);
+      var thrown = assertThrows(ValueTooLargeException.class, () -> tracker.next(TestGrains.SOON));
+      assertNames(thrown, "text()");
+      cell(b).set("small");
+      assertEquals("small", tracker.next(TestGrains.SOON));
+    }
+  }
+
+  @Test
+  void aComputationWhoseFirstResultIsTooLargeEndsInAnErrorAndRecovers() {
+    cell(b).set(LARGE);
+    try (var computation = a.reactive(() -> cell(a).text());
+        var tracker = computation.tracker()) {
       var thrown = assertThrows(ValueTooLargeException.class, () -> tracker.next(TestGrains.SOON));
       assertNames(thrown, "text()");
       cell(b).set("small");

@@ -53,15 +53,17 @@ final class MessageCodec {
         out.varint(id);
         answer(out, answer);
       }
-      case Message.Subscribe(var request, var subscriptions) -> {
+      case Message.Subscribe(var request, var subscriptions, var waits) -> {
         type(out, 3);
         out.varint(request);
         list(out, subscriptions, MessageCodec::subscription);
+        out.u8(waits ? FLAG_1 : 0);
       }
-      case Message.SubscribeAnswer(var request, var notHere) -> {
+      case Message.SubscribeAnswer(var request, var notHere, var results) -> {
         type(out, 4);
         out.varint(request);
         list(out, notHere, MessageCodec::key);
+        list(out, results, MessageCodec::update);
       }
       case Message.Unsubscribe(var subscriptions) -> {
         type(out, 5);
@@ -111,16 +113,19 @@ final class MessageCodec {
           case Message.Call call -> call.arguments().length;
           case Message.Reply reply -> size(reply.answer());
           case Message.Inspected inspected -> inspected.report().length;
-          case Message.Push push -> {
-            long sum = 0;
-            for (var update : push.updates()) {
-              sum += 100L + update.key().arguments().length + size(update.outcome());
-            }
-            yield sum;
-          }
+          case Message.Push push -> size(push.updates());
+          case Message.SubscribeAnswer answer -> size(answer.results());
           default -> 0;
         };
     return (int) Math.min(estimate, Integer.MAX_VALUE / 2);
+  }
+
+  private static long size(List<Message.Update> updates) {
+    long sum = 0;
+    for (var update : updates) {
+      sum += 100L + update.key().arguments().length + size(update.outcome());
+    }
+    return sum;
   }
 
   private static int size(Answer answer) {
@@ -319,8 +324,8 @@ final class MessageCodec {
       return switch (in.u8()) {
         case 1 -> call();
         case 2 -> new Message.Reply(in.varint(), answer());
-        case 3 -> new Message.Subscribe(in.varint(), list(this::subscription));
-        case 4 -> new Message.SubscribeAnswer(in.varint(), list(this::key));
+        case 3 -> subscribe();
+        case 4 -> subscribeAnswer();
         case 5 -> new Message.Unsubscribe(list(this::subscription));
         case 6 -> new Message.Push(in.varint(), list(this::update));
         case 7 -> new Message.PushAck(in.varint());
@@ -365,6 +370,20 @@ final class MessageCodec {
       List<Message.Hop> chain = list(this::hop);
       return new Message.Call(
           id, oldest, target, operation, arguments, (flags & FLAG_1) != 0, chain, trace(flags));
+    }
+
+    private Message.Subscribe subscribe() throws MalformedMessageException {
+      long request = in.varint();
+      List<Message.Subscription> subscriptions = list(this::subscription);
+      int flags = in.remaining() > 0 ? in.u8() : 0;
+      return new Message.Subscribe(request, subscriptions, (flags & FLAG_1) != 0);
+    }
+
+    private Message.SubscribeAnswer subscribeAnswer() throws MalformedMessageException {
+      long request = in.varint();
+      List<SummaryKey> notHere = list(this::key);
+      List<Message.Update> results = in.remaining() > 0 ? list(this::update) : List.of();
+      return new Message.SubscribeAnswer(request, notHere, results);
     }
 
     private @Nullable TraceContext trace(int flags) throws MalformedMessageException {

@@ -56,8 +56,8 @@ final class Messages {
           new Message.Call(
               number(), number(), grain(), text(), bytes(), flag(), some(4, this::hop), trace());
       case 1 -> new Message.Reply(number(), answer());
-      case 2 -> new Message.Subscribe(number(), some(5, this::subscription));
-      case 3 -> new Message.SubscribeAnswer(number(), some(5, this::key));
+      case 2 -> new Message.Subscribe(number(), some(5, this::subscription), flag());
+      case 3 -> new Message.SubscribeAnswer(number(), some(5, this::key), some(5, this::update));
       case 4 -> new Message.Unsubscribe(some(5, this::subscription));
       case 5 -> new Message.Push(number(), some(5, this::update));
       case 6 -> new Message.PushAck(number());

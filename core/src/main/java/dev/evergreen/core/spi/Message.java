@@ -68,8 +68,10 @@ public sealed interface Message {
    * Subscribes caches of the sending node, or renews their subscriptions.
    *
    * @param request for the {@link SubscribeAnswer}
+   * @param waits whether the answer may wait for the results, to come with them
    */
-  record Subscribe(long request, List<Subscription> subscriptions) implements Message {}
+  record Subscribe(long request, List<Subscription> subscriptions, boolean waits)
+      implements Message {}
 
   /**
    * One cache's wish.
@@ -82,8 +84,12 @@ public sealed interface Message {
   /**
    * The subscriptions of a request are registered, but for those of grains that are not here.
    * Results that differ from what the caches have follow as pushes.
+   *
+   * @param results of a request that waited for them; not acknowledged, as whoever gets no answer
+   *     asks again
    */
-  record SubscribeAnswer(long request, List<SummaryKey> notHere) implements Message {}
+  record SubscribeAnswer(long request, List<SummaryKey> notHere, List<Update> results)
+      implements Message {}
 
   /** Ends subscriptions. */
   record Unsubscribe(List<Subscription> subscriptions) implements Message {}

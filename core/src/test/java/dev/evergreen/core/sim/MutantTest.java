@@ -22,11 +22,11 @@ final class MutantTest {
         // Ignored versions: a cache takes what is old.
         new Mutant.DoesNothing("Cache", "isOld"),
         // No renewal, so that what is lost at a node's death stays lost.
-        new Mutant.LeavesOut("Subscriptions", "renew", "send"),
+        new Mutant.LeavesOut("Subscriptions", "renew", "sendInBatches"),
         // Unvalidated executions: writes go on in the middle of runs.
         new Mutant.LeavesOut("Activation", "beginNow", "discardRunsNow"),
         // Lost pushes: one that is not acknowledged is not sent again.
-        new Mutant.LeavesOut("Outboxes$Outbox", "unacknowledged", "addAll"),
+        new Mutant.LeavesOut("Outboxes$Outbox", "sendAgainIfLate", "addAll"),
         // Every result counts as another one.
         new Mutant.DoesNothing("Outcome", "same"),
         // An activation ends without telling its subscribers.
