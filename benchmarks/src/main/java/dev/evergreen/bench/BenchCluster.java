@@ -65,6 +65,7 @@ final class BenchCluster implements AutoCloseable {
         .grain(Item.class, Item.ItemGrain::new)
         .grain(View.class, View.ViewGrain::new)
         .grain(Writer.class, Writer.WriterGrain::new)
+        .tracing(TracedCalls.tracing())
         .settings(NodeSettings.DEFAULT.withCacheGrace(GRACE).withIdleAfter(Duration.ofHours(1)))
         .memoryOfEachProcess();
   }

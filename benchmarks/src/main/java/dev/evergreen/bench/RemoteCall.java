@@ -30,6 +30,7 @@ final class RemoteCall implements NodeExperiment {
   @Override
   public List<Line> measure(BenchCluster cluster, Effort effort) throws Exception {
     var grain = new GrainCalls(cluster.node().grains());
+    var traced = new TracedCalls(grain);
     var pekko = cluster.pekko();
     try (var floor = new Floor(cluster.hosts());
         var client = new LinkCalls.Client(cluster.hosts())) {
@@ -45,6 +46,7 @@ final class RemoteCall implements NodeExperiment {
       }
       for (int callers : LAYERED) {
         layers.forEach(layer -> runs.add(new Run(layer, callers)));
+        runs.add(new Run(traced, callers));
       }
       var loads = inTurns(cluster, runs, effort);
       var lines = new ArrayList<Line>();
@@ -54,6 +56,7 @@ final class RemoteCall implements NodeExperiment {
       }
       layers.add(0, floor);
       layers.add(grain);
+      layers.add(traced);
       for (int callers : LAYERED) {
         layers(lines, loads, callers, layers);
       }
