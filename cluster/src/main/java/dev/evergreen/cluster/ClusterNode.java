@@ -177,7 +177,7 @@ public final class ClusterNode implements Node {
     system.actorOf(
         Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
         "members");
-    var started = Sharding.start(system, settings, node, partitions, self);
+    var started = Sharding.start(system, settings, node, partitions, self, this::allAnswer);
     region = started;
     var asking =
         system.actorOf(
@@ -239,6 +239,13 @@ public final class ClusterNode implements Node {
     }
     wasReady |= partitions.allKnown();
     return wasReady && isConnected();
+  }
+
+  private boolean allAnswer() {
+    return members.values().stream()
+        .allMatch(
+            member ->
+                !member.hosts() || member.id().equals(self) || links.isConnected(member.id()));
   }
 
   private boolean isConnected() {

@@ -24,8 +24,11 @@ final class PekkoSystem {
   private static final String BIND = "pekko.remote.artery.bind.hostname";
   private static final String PHASE = "pekko.coordinated-shutdown.phases.%s.timeout";
 
-  /** What a hand-off may take beyond the grace of running turns; Pekko keeps 5 s of it. */
-  private static final Duration HAND_OFF = Duration.ofSeconds(25);
+  /**
+   * What a hand-off may take beyond the grace of running turns; Pekko keeps 5 s of it. Short, since
+   * nobody has the partition so long if its owner dies meanwhile.
+   */
+  private static final Duration HAND_OFF = Duration.ofSeconds(7);
 
   private static final Duration PHASE_TIME = Duration.ofSeconds(15);
 

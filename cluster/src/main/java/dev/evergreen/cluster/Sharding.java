@@ -3,6 +3,7 @@ package dev.evergreen.cluster;
 import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.spi.NodeId;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.actor.Props;
@@ -37,6 +38,7 @@ final class Sharding {
    * Takes part in owning partitions, or only asks for owners if this node hosts no grains.
    *
    * @param owner this node
+   * @param allAnswer whether all nodes that host grains can be reached at this moment
    * @return where to ask
    */
   static ActorRef start(
@@ -44,17 +46,19 @@ final class Sharding {
       ClusterSettings settings,
       EngineNode node,
       Partitions partitions,
-      NodeId owner) {
+      NodeId owner,
+      BooleanSupplier allAnswer) {
     var sharding = ClusterSharding.get(system);
     if (!settings.hosts()) {
       return sharding.startProxy(PartitionActor.TYPE, Optional.of(Member.HOSTS), new ByNumber());
     }
+    var shardingSettings = ClusterShardingSettings.create(system).withRole(Member.HOSTS);
     return sharding.start(
         PartitionActor.TYPE,
         Props.create(PartitionActor.class, () -> new PartitionActor(node, partitions, owner)),
-        ClusterShardingSettings.create(system).withRole(Member.HOSTS),
+        shardingSettings,
         new ByNumber(),
-        sharding.defaultShardAllocationStrategy(ClusterShardingSettings.create(system)),
+        new Rebalancing(sharding.defaultShardAllocationStrategy(shardingSettings), allAnswer),
         PartitionActor.HandOff.BEGIN);
   }
 }

@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -61,12 +63,12 @@ final class CrashTest {
         cluster.start(victim);
       }
       cluster.assertAllTrue();
-      System.out.printf("  %s: every tracker right again after %.1f s%n", what, max(seconds));
+      System.out.printf(
+          "  %s: every tracker right again after %.1f s at most: %s%n",
+          what,
+          Collections.max(seconds),
+          seconds.stream().map("%.1f"::formatted).collect(Collectors.joining(" ")));
     }
-  }
-
-  private static double max(List<Double> seconds) {
-    return seconds.stream().mapToDouble(Double::doubleValue).max().orElse(Double.NaN);
   }
 
   @Test
