@@ -33,7 +33,11 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Timeout(300)
 class DifferentialTest {
   private static final int SEEDS = Integer.getInteger("evergreen.memcached.seeds", 60);
-  private static final int MUTATED = Integer.getInteger("evergreen.memcached.fuzz", 200);
+  private static final int MUTATED = Integer.getInteger("evergreen.memcached.fuzz", 500);
+
+  /** memcached needs a system call for each reply, so that a long one takes seconds. */
+  private static final int LONGEST_COMPLETION = 50_000;
+
   private static final Pattern CAS =
       Pattern.compile(
           "(?<=^VALUE [^ ]{1,300} \\d{1,10} \\d{1,9} |^(HD|EX|VA)( .{0,400})? c)\\d+",
@@ -76,7 +80,9 @@ class DifferentialTest {
       for (long seed = first; compared < MUTATED; seed++) {
         var input = FuzzTarget.TEXT.input(corpus.mutated(seed));
         var completion = FuzzTarget.TEXT.completion(input);
-        if (completion != null && !APART.matcher(input + completion).find()) {
+        if (completion != null
+            && completion.length() < LONGEST_COMPLETION
+            && !APART.matcher(input + completion).find()) {
           compared++;
           compareOne(seed, input + completion, reference, ours);
         }

@@ -109,7 +109,6 @@ enum FuzzTarget {
         most = Math.max(most, Math.abs((long) length));
       } catch (NumberFormatException e) {
         // Nor does the server take it for a number.
-        continue;
       }
     }
     return most > MOST_MISSING ? null : LINE.repeat((int) most / LINE.length() + 3);

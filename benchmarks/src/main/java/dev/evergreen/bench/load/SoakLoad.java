@@ -75,12 +75,16 @@ public final class SoakLoad implements AutoCloseable {
     }
   }
 
-  /** Ends all clients, and waits for that. */
+  /** Ends all clients, and waits for that unless it is interrupted. */
   @Override
-  public void close() throws InterruptedException {
+  public void close() {
     closed = true;
-    for (var thread : threads) {
-      thread.join();
+    try {
+      for (var thread : threads) {
+        thread.join();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 }

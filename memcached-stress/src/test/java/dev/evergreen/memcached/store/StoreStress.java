@@ -58,7 +58,7 @@ public final class StoreStress {
     var item = new Item();
     var target = MemorySegment.ofArray(new byte[4096]);
     do {
-      if (STORE.get(key(key), item) != Outcome.FOUND) {
+      if (STORE.get(key(key), item) != dev.evergreen.memcached.store.Outcome.FOUND) {
         return ABSENT;
       }
     } while (!item.copyValue(target, 0));
@@ -74,7 +74,10 @@ public final class StoreStress {
 
   @JCStressTest
   @Description("A value is overwritten where it lies while it is read.")
-  @Outcome(id = {"1", "2"}, expect = ACCEPTABLE, desc = "one value or the other")
+  @Outcome(
+      id = {"1", "2"},
+      expect = ACCEPTABLE,
+      desc = "one value or the other")
   @Outcome(expect = FORBIDDEN, desc = "a mixture, or none")
   @State
   public static class Overwritten {
@@ -102,7 +105,10 @@ public final class StoreStress {
 
   @JCStressTest
   @Description("A value is replaced by a longer one, whose record is another one.")
-  @Outcome(id = {"1", "2"}, expect = ACCEPTABLE, desc = "one value or the other")
+  @Outcome(
+      id = {"1", "2"},
+      expect = ACCEPTABLE,
+      desc = "one value or the other")
   @Outcome(expect = FORBIDDEN, desc = "a mixture, or none")
   @State
   public static class Replaced {
@@ -130,7 +136,10 @@ public final class StoreStress {
 
   @JCStressTest
   @Description("An item is deleted and another one stored while it is read.")
-  @Outcome(id = {"0", "1", "2"}, expect = ACCEPTABLE, desc = "one value, or none, or the other")
+  @Outcome(
+      id = {"0", "1", "2"},
+      expect = ACCEPTABLE,
+      desc = "one value, or none, or the other")
   @Outcome(expect = FORBIDDEN, desc = "a mixture")
   @State
   public static class DeletedAndStored {
@@ -159,7 +168,10 @@ public final class StoreStress {
 
   @JCStressTest
   @Description("Two that add the same key, and one of them reads afterwards.")
-  @Outcome(id = {"1, 1", "2, 2"}, expect = ACCEPTABLE, desc = "the first one's value stays")
+  @Outcome(
+      id = {"1, 1", "2, 2"},
+      expect = ACCEPTABLE,
+      desc = "the first one's value stays")
   @Outcome(expect = FORBIDDEN, desc = "both were stored, or none")
   @State
   public static class Added {
@@ -187,7 +199,10 @@ public final class StoreStress {
 
   @JCStressTest
   @Description("Two items are read in turn while both are stored in the other order.")
-  @Outcome(id = {"0, 0", "0, 1", "1, 1"}, expect = ACCEPTABLE, desc = "in the order of storing")
+  @Outcome(
+      id = {"0, 0", "0, 1", "1, 1"},
+      expect = ACCEPTABLE,
+      desc = "in the order of storing")
   @Outcome(id = "1, 0", expect = FORBIDDEN, desc = "the later one was there before the earlier")
   @State
   public static class TwoInOrder {
