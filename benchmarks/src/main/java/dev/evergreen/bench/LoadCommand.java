@@ -80,7 +80,7 @@ final class LoadCommand implements Callable<Integer> {
       defaultValue = "ETC",
       description = {
         "ETC, Facebook's pool: sizes of keys and values, and gaps between requests (default);",
-        "PLAIN: 30 and 200 bytes, exponential gaps"
+        "PLAIN: 30 and 200 bytes, exponential gaps; SMALL: 20 and 80"
       })
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private Pool pool;

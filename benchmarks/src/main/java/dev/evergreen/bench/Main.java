@@ -11,6 +11,7 @@ import picocli.CommandLine.Command;
       Micro.class,
       Nodes.class,
       LoadCommand.class,
+      Soak.class,
       MemcachedCommand.class,
       FibersCommand.class
     },

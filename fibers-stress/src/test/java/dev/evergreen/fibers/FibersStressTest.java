@@ -11,6 +11,10 @@ class FibersStressTest extends StressSuite {
         List.of(
             "--add-opens=java.base/java.lang=ALL-UNNAMED", "--enable-native-access=ALL-UNNAMED"),
         List.of(
-            ReadyQueueStress.class, GateStress.class, SleepStress.class, DescriptorStress.class));
+            ReadyQueueStress.class,
+            GateStress.class,
+            SleepStress.class,
+            TimeLimitStress.class,
+            DescriptorStress.class));
   }
 }

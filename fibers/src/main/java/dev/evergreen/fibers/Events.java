@@ -1,10 +1,13 @@
 package dev.evergreen.fibers;
 
+import java.util.function.Supplier;
 import jdk.jfr.Category;
 import jdk.jfr.Description;
 import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
+import jdk.jfr.Period;
 import jdk.jfr.StackTrace;
 import jdk.jfr.Threshold;
 import jdk.jfr.Timespan;
@@ -56,5 +59,62 @@ final class Events {
     @Label("Waited")
     @Timespan(Timespan.NANOSECONDS)
     long waited;
+  }
+
+  @Name("dev.evergreen.Processor")
+  @Label("Processor")
+  @Category("Evergreen")
+  @Description("What a processor has done since its start")
+  @StackTrace(false)
+  @Period("5 s")
+  static final class State extends Event {
+    @Label("Processor")
+    String processor = "";
+
+    @Label("Ready")
+    @Description("Fibers that wait for it")
+    int ready;
+
+    @Label("Oldest Wait")
+    @Timespan(Timespan.NANOSECONDS)
+    long oldestWait;
+
+    @Label("Runs")
+    long runs;
+
+    @Label("Polls")
+    long polls;
+
+    @Label("Sleeps")
+    long sleeps;
+
+    @Label("Steals")
+    long steals;
+
+    @Label("Helps")
+    long helps;
+  }
+
+  /** Has recordings ask what processors do; answers what ends that. */
+  static Runnable tell(String name, Supplier<FibersReport> report) {
+    Runnable hook = () -> commit(name, report.get());
+    FlightRecorder.addPeriodicEvent(State.class, hook);
+    return () -> FlightRecorder.removePeriodicEvent(hook);
+  }
+
+  private static void commit(String name, FibersReport report) {
+    int index = 0;
+    for (var processor : report.processors()) {
+      var event = new State();
+      event.processor = name + "-" + index++;
+      event.ready = processor.ready();
+      event.oldestWait = processor.oldestWait().toNanos();
+      event.runs = processor.runs();
+      event.polls = processor.polls();
+      event.sleeps = processor.sleeps();
+      event.steals = processor.steals();
+      event.helps = processor.helps();
+      event.commit();
+    }
   }
 }

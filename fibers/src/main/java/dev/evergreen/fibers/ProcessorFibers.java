@@ -14,9 +14,11 @@ final class ProcessorFibers extends FibersBase {
   private final Descriptors descriptors = new Descriptors();
   private final Scheduler scheduler;
   private final AtomicBoolean shutDown = new AtomicBoolean();
+  private final Runnable untell;
 
   private ProcessorFibers(Settings settings) throws IOException {
     scheduler = new Scheduler(settings, descriptors);
+    untell = Events.tell(settings.name(), this::report);
   }
 
   static ProcessorFibers start(Settings settings) throws IOException {
@@ -122,6 +124,7 @@ final class ProcessorFibers extends FibersBase {
   @Override
   void shutDown() {
     if (shutDown.compareAndSet(false, true)) {
+      untell.run();
       scheduler.stop();
       scheduler.release();
     }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers.Mode;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
@@ -228,6 +229,30 @@ class FibersTest {
           RecordingFile.readAllEvents(file).stream().map(e -> e.getEventType().getName()).toList();
       assertTrue(names.contains("dev.evergreen.ProcessorSteal"), names::toString);
       assertTrue(names.contains("dev.evergreen.ProcessorSleep"), names::toString);
+    } finally {
+      java.nio.file.Files.delete(file);
+    }
+  }
+
+  @Test
+  void whatProcessorsDoIsInAFlightRecordingUntilTheRuntimeIsClosed() throws Exception {
+    var file = java.nio.file.Files.createTempFile("fibers", ".jfr");
+    try (var recording = new Recording()) {
+      recording.enable("dev.evergreen.Processor").with("period", "endChunk");
+      recording.start();
+      try (var open = Fibers.builder().name("open").processors(2).mode(Mode.PROCESSORS).start()) {
+        Fibers.builder().name("closed").mode(Mode.PROCESSORS).start().close();
+        open.spawn(() -> {}).join();
+        recording.stop();
+      }
+      recording.dump(file);
+      var events =
+          RecordingFile.readAllEvents(file).stream()
+              .filter(e -> e.getEventType().getName().equals("dev.evergreen.Processor"))
+              .toList();
+      var processors = events.stream().map(e -> e.getString("processor")).toList();
+      assertEquals(List.of("open-0", "open-1"), processors);
+      assertTrue(events.stream().mapToLong(e -> e.getLong("runs")).sum() > 0);
     } finally {
       java.nio.file.Files.delete(file);
     }

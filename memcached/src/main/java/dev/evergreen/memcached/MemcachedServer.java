@@ -3,6 +3,7 @@ package dev.evergreen.memcached;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.FibersReport;
 import dev.evergreen.fibers.Listener;
 import dev.evergreen.fibers.SocketOptions;
 import dev.evergreen.memcached.Watchers.Topic;
@@ -276,6 +277,11 @@ public final class MemcachedServer implements AutoCloseable {
   /** Where it listens, with the ports that were chosen. */
   public List<SocketAddress> addresses() {
     return listeners.stream().map(Listener::address).toList();
+  }
+
+  /** What its processors do and have done. */
+  public FibersReport fibers() {
+    return fibers.report();
   }
 
   /** Waits until a client has ended the server by the command shutdown, or it was closed. */

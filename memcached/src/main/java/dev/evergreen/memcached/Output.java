@@ -49,11 +49,21 @@ final class Output {
     }
     var into = connection.reserve(bytes);
     if (into != buffer) {
-      // A buffer that is new to us is empty, so the segment begins with it.
       buffer = into;
-      memory = MemorySegment.ofBuffer(into);
+      memory = whole(into);
     }
     at = into.position();
+  }
+
+  /**
+   * All of a buffer, in which replies of before may lie: nothing need have been sent since another
+   * worker wrote them, if more input was there at once.
+   */
+  private static MemorySegment whole(ByteBuffer buffer) {
+    int position = buffer.position();
+    var memory = MemorySegment.ofBuffer(buffer.position(0));
+    buffer.position(position);
+    return memory;
   }
 
   void end() {

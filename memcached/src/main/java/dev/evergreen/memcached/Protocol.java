@@ -108,9 +108,13 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
    * @return null if there is none
    */
   final @Nullable Reservation reserve(int length) throws IOException {
-    var reservation = store.reserve(key, length);
-    for (int i = 0; reservation == null && store.isHeldUp() && session().awaitRoom(i); i++) {
+    Reservation reservation = null;
+    boolean heldUp = true;
+    for (int i = 0; heldUp && (i == 0 || session().awaitRoom(i)); i++) {
+      long refusals = store.refusals();
       reservation = store.reserve(key, length);
+      // Others may have let go since; somebody else's refusal costs a moment.
+      heldUp = reservation == null && (store.isHeldUp() || store.refusals() != refusals);
     }
     return reservation;
   }

@@ -71,21 +71,29 @@ final class Session {
     server.sessions.add(this);
     try {
       do {
-        connection.readTimeout(patience());
-        connection.awaitInput();
+        awaitInput();
         lastActive = server.clock.second();
       } while (answerAll());
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
-    } catch (SocketTimeoutException e) {
-      server.statistics.idleKicks.increment();
-      throw e;
     } finally {
       server.sessions.remove(this);
       if (pending != null) {
         pending.close();
       }
+    }
+  }
+
+  private void awaitInput() throws IOException {
+    // A client that does not take its replies is not idle.
+    connection.flush();
+    connection.readTimeout(patience());
+    try {
+      connection.awaitInput();
+    } catch (SocketTimeoutException e) {
+      server.statistics.idleKicks.increment();
+      throw e;
     }
   }
 

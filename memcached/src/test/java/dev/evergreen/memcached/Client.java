@@ -77,7 +77,8 @@ final class Client implements AutoCloseable {
     return upTo("EN O" + exchanges + "\r\n");
   }
 
-  private String upTo(String end) throws IOException {
+  /** Reads up to the given bytes, which are left out, or to the end, which is said. */
+  String upTo(String end) throws IOException {
     var reply = new ByteArrayOutputStream();
     var buffer = new byte[8192];
     while (true) {

@@ -155,6 +155,7 @@ class HostileClientsTest {
       await(() -> server.server().store.stats().heldBytes() > 0);
       checkHeld(server);
       checkHealth(server, 0);
+      assertEquals(0, server.server().statistics.idleKicks.sum());
     }
   }
 

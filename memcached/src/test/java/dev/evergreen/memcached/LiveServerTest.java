@@ -3,10 +3,17 @@ package dev.evergreen.memcached;
 import static dev.evergreen.memcached.BinaryProtocolTest.request;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.core.StateNotSavedException;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.memcached.live.Board;
 import dev.evergreen.memcached.live.LiveViews;
@@ -14,6 +21,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
@@ -25,7 +33,37 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Live items as clients see them. */
 @Timeout(120)
 class LiveServerTest {
-  private final Node node = EmbeddedNode.builder().grain(Board.class, Board.InState::new).start();
+  /** One that can be out of order. */
+  private static final class Disk implements Storage {
+    private final MemoryStorage memory = new MemoryStorage();
+    volatile boolean broken;
+
+    private MemoryStorage memory() {
+      if (broken) {
+        throw new StorageException("the disk is full");
+      }
+      return memory;
+    }
+
+    @Override
+    public Optional<Stored> load(GrainId grain) {
+      return memory().load(grain);
+    }
+
+    @Override
+    public long save(GrainId grain, long expected, byte[] state) {
+      return memory().save(grain, expected, state);
+    }
+
+    @Override
+    public void close() {
+      memory.close();
+    }
+  }
+
+  private final Disk disk = new Disk();
+  private final Node node =
+      EmbeddedNode.builder().grain(Board.class, Board.InState::new).storage(disk).start();
   private final AtomicInteger runs = new AtomicInteger();
   private final CountDownLatch gate = new CountDownLatch(1);
   private final LiveViews views =
@@ -102,6 +140,45 @@ class LiveServerTest {
         Thread.onSpinWait();
       }
       assertEquals("VA 5", client.ask("mg board:ann v C" + cas));
+    }
+  }
+
+  /** Sends a question until it is answered as expected, which the time limit of the test bounds. */
+  private static void awaitReply(Client client, String question, String expected)
+      throws IOException {
+    while (!client.exchange(question).equals(expected)) {
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Pins when the board can be activated again. */
+  private void pinAtLast(String note) {
+    while (true) {
+      try {
+        board("ann").pin(note);
+        return;
+      } catch (ActivationException e) {
+        // The storage was still broken when its activation began.
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  /** Whoever saved and failed does not know whether it was saved, so the grain begins anew. */
+  @ParameterizedTest
+  @EnumSource
+  void aResultThatIsInDoubtIsMarkedUntilItIsKnownAgain(Mode mode) throws IOException {
+    board("ann").pin("x");
+    try (var server = start(mode);
+        var client = server.connect()) {
+      assertEquals("VA 5\r\n[\"x\"]\r\n", client.exchange("mg board:ann v d\r\n"));
+      disk.broken = true;
+      assertThrows(StateNotSavedException.class, () -> board("ann").pin("y"));
+      awaitReply(client, "mg board:ann v d\r\n", "VA 5 d\r\n[\"x\"]\r\n");
+      assertEquals("VA 5\r\n[\"x\"]\r\n", client.exchange("mg board:ann v\r\n"));
+      disk.broken = false;
+      pinAtLast("z");
+      awaitReply(client, "mg board:ann v d\r\n", "VA 9\r\n[\"x\",\"z\"]\r\n");
     }
   }
 

@@ -105,4 +105,25 @@ class TextProtocolTest {
       assertEquals(replies + "END\r\n", client.exchange(keys + "\r\n"));
     }
   }
+
+  @ParameterizedTest
+  @EnumSource
+  void inputThatFillsTheBuffersIsAnsweredInOrder(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      var large = "v".repeat(1_000_000);
+      client.exchange("set a 0 0 2\r\nxy\r\nset large 0 0 1000000\r\n" + large + "\r\n");
+      // Nothing is read, so that the server writes no more, and all that is sent now waits for it.
+      client.send("get large\r\n".repeat(20));
+      client.send("get" + " a b".repeat(50_000) + "\r\nget a\r\n");
+      var reply = "VALUE large 0 1000000\r\n" + large + "\r\nEND\r\n";
+      for (int i = 0; i < 20; i++) {
+        assertEquals(reply, client.read(reply.length()));
+      }
+      var hit = "VALUE a 0 2\r\nxy\r\n";
+      var hits = hit.repeat(50_000) + "END\r\n" + hit + "END\r\n";
+      assertEquals(hits, client.read(hits.length()));
+      assertEquals("", client.exchange(""));
+    }
+  }
 }

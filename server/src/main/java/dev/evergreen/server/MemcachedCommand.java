@@ -191,6 +191,13 @@ public final class MemcachedCommand implements Callable<Integer> {
   private boolean noHelping;
 
   @Option(
+      names = "--metrics",
+      paramLabel = "PORT",
+      description =
+          "Serves metrics of the processors for Prometheus at http://127.0.0.1:PORT/metrics.")
+  private @Nullable Integer metricsPort;
+
+  @Option(
       names = {"-o", "--extended"},
       paramLabel = "NAME[=VALUE]",
       split = ",",
@@ -241,8 +248,12 @@ public final class MemcachedCommand implements Callable<Integer> {
   public Integer call() throws InterruptedException {
     var settings = settings();
     MemcachedServer server;
+    MetricsEndpoint metrics = null;
     try {
       server = MemcachedServer.start(settings);
+      if (metricsPort != null) {
+        metrics = MetricsEndpoint.start(metricsPort, server);
+      }
       if (pidFile != null) {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }
@@ -256,12 +267,26 @@ public final class MemcachedCommand implements Callable<Integer> {
             new Thread(
                 () -> {
                   server.close();
+                  deletePidFile();
                   Runtime.getRuntime().halt(ExitCode.OK);
                 }));
     spec.commandLine().getOut().println("memcached listens at " + show(server.addresses()));
+    if (metrics != null) {
+      spec.commandLine().getOut().println("metrics at " + metrics.url());
+    }
     spec.commandLine().getOut().flush();
     server.awaitEnd();
     return ExitCode.OK;
+  }
+
+  private void deletePidFile() {
+    if (pidFile != null) {
+      try {
+        Files.deleteIfExists(pidFile);
+      } catch (IOException e) {
+        spec.commandLine().getErr().println("memcached: " + pidFile + " stays: " + e.getMessage());
+      }
+    }
   }
 
   private static String show(List<SocketAddress> addresses) {
@@ -287,6 +312,9 @@ public final class MemcachedCommand implements Callable<Integer> {
     check(requests > 0, "-R must be positive");
     check(backlog > 0, "-b must be positive");
     check(threads >= 0, "-t must be positive");
+    check(
+        metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
+        "--metrics must be a port");
     var settings =
         new MemcachedSettings()
             .memory((long) memory * MIB)

@@ -1,21 +1,28 @@
 package dev.evergreen.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.memcached.MemcachedServer;
+import dev.evergreen.tls.PemFiles;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
@@ -23,6 +30,7 @@ import picocli.CommandLine;
 /** The command, in a JVM of its own where it runs. */
 @Timeout(60)
 class MemcachedCommandTest {
+  @TempDir private Path folder;
 
   private static Process start(String... arguments) throws IOException {
     var command = new ArrayList<String>();
@@ -42,9 +50,13 @@ class MemcachedCommandTest {
 
   private static String ask(int port, String command) throws IOException {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-      socket.getOutputStream().write((command + "\r\n").getBytes(StandardCharsets.US_ASCII));
-      return reader(socket.getInputStream()).readLine();
+      return ask(socket, command);
     }
+  }
+
+  private static String ask(Socket socket, String command) throws IOException {
+    socket.getOutputStream().write((command + "\r\n").getBytes(StandardCharsets.US_ASCII));
+    return reader(socket.getInputStream()).readLine();
   }
 
   private static BufferedReader reader(java.io.InputStream input) {
@@ -59,12 +71,15 @@ class MemcachedCommandTest {
   @ParameterizedTest
   @ValueSource(strings = {"TERM", "INT"})
   void aSignalEndsItInOrder(String signal) throws Exception {
-    var process = start("-p", "0", "-m", "64", "-t", "1");
+    var pidFile = folder.resolve("pid");
+    var process = start("-p", "0", "-m", "64", "-t", "1", "-P", pidFile.toString());
     try (var output = reader(process.getInputStream())) {
       assertEquals("END", ask(port(output.readLine()), "get a"));
+      assertEquals(process.pid() + "\n", Files.readString(pidFile));
       new ProcessBuilder("kill", "-" + signal, "" + process.pid()).start().waitFor();
       assertEquals(0, process.waitFor());
       assertEquals(List.of(), output.lines().toList());
+      assertFalse(Files.exists(pidFile));
     } finally {
       process.destroyForcibly();
     }
@@ -82,6 +97,50 @@ class MemcachedCommandTest {
     } finally {
       process.destroyForcibly();
     }
+  }
+
+  @Test
+  void aClientIsServedOverTls() throws Exception {
+    var certificates =
+        new ProcessBuilder(
+                Path.of("..", "scripts", "certificates").toString(), folder.toString(), "cache")
+            .inheritIO()
+            .start();
+    assertEquals(0, certificates.waitFor());
+    var files = "ssl_chain_cert=%s,ssl_key=%s".formatted(pem("cache.pem"), pem("cache.key"));
+    var process = start("-p", "0", "-t", "1", "-Z", "-o", files);
+    var trusted = new PemFiles(pem("cache.key"), pem("cache.pem"), pem("authority.pem")).load();
+    try (var output = reader(process.getInputStream());
+        var socket =
+            (SSLSocket)
+                trusted
+                    .getSocketFactory()
+                    .createSocket(InetAddress.getLoopbackAddress(), port(output.readLine()))) {
+      assertEquals("VERSION " + MemcachedServer.PROTOCOL_VERSION, ask(socket, "version"));
+      assertEquals("TLSv1.3", socket.getSession().getProtocol());
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void metricsOfTheProcessorsAreServed() throws Exception {
+    var process = start("-p", "0", "-t", "2", "--metrics", "0");
+    try (var output = reader(process.getInputStream())) {
+      assertEquals("END", ask(port(output.readLine()), "get a"));
+      var url = URI.create(output.readLine().replace("metrics at ", ""));
+      try (var text = url.toURL().openStream()) {
+        var metrics = new String(text.readAllBytes(), StandardCharsets.UTF_8);
+        assertTrue(metrics.contains("evergreen_fibers_runs_total{processor=\"1\"}"), metrics);
+        assertTrue(metrics.contains("evergreen_fibers_ready{processor=\"0\"}"), metrics);
+      }
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private Path pem(String name) {
+    return folder.resolve(name);
   }
 
   @Test
@@ -122,6 +181,7 @@ class MemcachedCommandTest {
         "-c 0",
         "-a 9",
         "-p x",
+        "--metrics 70000",
         "-l 127.0.0.1:99999",
         "-B udp",
         "-Q"

@@ -16,7 +16,10 @@ public enum Pool {
   ETC,
 
   /** Keys of 30 bytes, values of 200, and requests that know nothing of each other. */
-  PLAIN;
+  PLAIN,
+
+  /** Keys of 20 bytes, values of 80, and requests as in {@link #PLAIN}: many small items. */
+  SMALL;
 
   private static final Distribution ETC_KEYS =
       new GeneralizedExtremeValue(30.7984, 8.20449, 0.078688);
@@ -33,12 +36,20 @@ public enum Pool {
 
   /** In bytes. */
   public Distribution keyLength() {
-    return this == ETC ? ETC_KEYS : new Fixed(30);
+    return switch (this) {
+      case ETC -> ETC_KEYS;
+      case PLAIN -> new Fixed(30);
+      case SMALL -> new Fixed(20);
+    };
   }
 
   /** In bytes. */
   public Distribution valueLength() {
-    return this == ETC ? ETC_VALUES : new Fixed(200);
+    return switch (this) {
+      case ETC -> ETC_VALUES;
+      case PLAIN -> new Fixed(200);
+      case SMALL -> new Fixed(80);
+    };
   }
 
   /**

@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Holds {
   private final AtomicLong held = new AtomicLong();
+  private final AtomicLong refusals = new AtomicLong();
   private volatile long bound;
 
   Holds(long limit) {
@@ -23,6 +24,7 @@ final class Holds {
     while (true) {
       long now = held.get();
       if (now != 0 && now + bytes > bound) {
+        refusals.incrementAndGet();
         return false;
       }
       if (held.compareAndSet(now, now + bytes)) {
@@ -33,6 +35,11 @@ final class Holds {
 
   boolean isHeldUp() {
     return 2 * held.get() > bound;
+  }
+
+  /** How often something was refused; by what is held now one cannot tell, as it may be gone. */
+  long refusals() {
+    return refusals.get();
   }
 
   void giveBack(long bytes) {

@@ -139,6 +139,11 @@ public final class Store implements AutoCloseable {
     return items.holds.isHeldUp();
   }
 
+  /** How often readers or reservations were refused since others held too much. */
+  public long refusals() {
+    return items.holds.refusals();
+  }
+
   Outcome commit(long place, Change change, Item item) {
     item.release();
     var records = items.records;
