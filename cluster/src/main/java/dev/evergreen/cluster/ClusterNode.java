@@ -29,9 +29,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
@@ -63,6 +63,10 @@ import org.jspecify.annotations.Nullable;
 public final class ClusterNode implements Node {
 
   private static final Duration REPORT_PATIENCE = Duration.ofSeconds(1);
+
+  /** Pekko knows of a death sooner than so long after a connection has ended. */
+  private static final long UNKNOWN_DEATH_NANOS = Duration.ofSeconds(15).toNanos();
+
   private static final String GIVEN_UP =
       "the others regard it as dead, or it is in the smaller part of a split cluster (of two nodes that"
           + " is the one with the higher address)";
@@ -82,8 +86,8 @@ public final class ClusterNode implements Node {
   private final CompletableFuture<Done> up = new CompletableFuture<>();
   private final CompletableFuture<Done> ended = new CompletableFuture<>();
 
-  /** Members to whom a connection has ended, at some time. */
-  private final Set<NodeId> lost = ConcurrentHashMap.newKeySet();
+  /** Members to whom a connection has ended, and when the last did, by the system's nanoseconds. */
+  private final Map<NodeId, Long> lost = new ConcurrentHashMap<>();
 
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
@@ -177,7 +181,7 @@ public final class ClusterNode implements Node {
     system.actorOf(
         Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
         "members");
-    var started = Sharding.start(system, settings, node, partitions, self, this::allAnswer);
+    var started = Sharding.start(system, settings, node, partitions, self, this::someMayBeDead);
     region = started;
     var asking =
         system.actorOf(
@@ -241,11 +245,12 @@ public final class ClusterNode implements Node {
     return wasReady && isConnected();
   }
 
-  private boolean allAnswer() {
-    return members.values().stream()
-        .allMatch(
-            member ->
-                !member.hosts() || member.id().equals(self) || links.isConnected(member.id()));
+  /** Whether some member may have died without Pekko knowing it by now. */
+  private boolean someMayBeDead() {
+    long now = System.nanoTime();
+    return lost.entrySet().stream()
+        .anyMatch(
+            one -> now - one.getValue() < UNKNOWN_DEATH_NANOS && !links.isConnected(one.getKey()));
   }
 
   private boolean isConnected() {
@@ -314,7 +319,7 @@ public final class ClusterNode implements Node {
     @Override
     public void broken(NodeId other) {
       if (members.containsKey(other)) {
-        lost.add(other);
+        lost.put(other, System.nanoTime());
       }
       node.linkBroken(other);
     }
@@ -322,7 +327,7 @@ public final class ClusterNode implements Node {
     @Override
     public void refused(NodeId other) {
       var member = members.get(other);
-      boolean evidence = lost.contains(other) && member != null && member.isUp();
+      boolean evidence = lost.containsKey(other) && member != null && member.isUp();
       if (settings.crashEvidence() && evidence && !leaving && mayJudge()) {
         log.warning("declared-dead", "other", other, "because", "its host refuses connections");
         dead(other);

@@ -28,7 +28,7 @@ final class PekkoSystem {
    * What a hand-off may take beyond the grace of running turns; Pekko keeps 5 s of it. Short, since
    * nobody has the partition so long if its owner dies meanwhile.
    */
-  private static final Duration HAND_OFF = Duration.ofSeconds(7);
+  private static final Duration HAND_OFF = Duration.ofSeconds(10);
 
   private static final Duration PHASE_TIME = Duration.ofSeconds(15);
 

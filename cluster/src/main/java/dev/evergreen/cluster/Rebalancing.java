@@ -11,8 +11,8 @@ import scala.concurrent.Future;
 import scala.concurrent.Promise;
 
 /**
- * Pekko's strategy of giving partitions to who has least, which moves none while some node does not
- * answer.
+ * Pekko's strategy of giving partitions to who has least, which moves none while some node may have
+ * died without Pekko knowing it yet.
  *
  * <p>To move a partition all nodes must confirm it. If its owner dies before it has, sharding waits
  * for it until the hand-off's time is over, and nobody may have that partition so long. Pekko knows
@@ -21,14 +21,15 @@ import scala.concurrent.Promise;
 final class Rebalancing implements ShardCoordinator.ActorSystemDependentAllocationStrategy {
 
   private final ShardCoordinator.ShardAllocationStrategy strategy;
-  private final BooleanSupplier allAnswer;
+  private final BooleanSupplier someMayBeDead;
 
   /**
-   * @param allAnswer whether all nodes that may own partitions can be reached at this moment
+   * @param someMayBeDead whether the connection to some node has ended a short while ago, and there
+   *     is no new one. Not for long: there may be nodes to which no connection can be made
    */
-  Rebalancing(ShardCoordinator.ShardAllocationStrategy strategy, BooleanSupplier allAnswer) {
+  Rebalancing(ShardCoordinator.ShardAllocationStrategy strategy, BooleanSupplier someMayBeDead) {
     this.strategy = strategy;
-    this.allAnswer = allAnswer;
+    this.someMayBeDead = someMayBeDead;
   }
 
   @Override
@@ -47,8 +48,8 @@ final class Rebalancing implements ShardCoordinator.ActorSystemDependentAllocati
   @Override
   public Future<Set<String>> rebalance(
       Map<ActorRef, IndexedSeq<String>> shards, Set<String> underWay) {
-    return allAnswer.getAsBoolean()
-        ? strategy.rebalance(shards, underWay)
-        : Promise.successful(scala.collection.immutable.Set$.MODULE$.<String>empty()).future();
+    return someMayBeDead.getAsBoolean()
+        ? Promise.successful(scala.collection.immutable.Set$.MODULE$.<String>empty()).future()
+        : strategy.rebalance(shards, underWay);
   }
 }

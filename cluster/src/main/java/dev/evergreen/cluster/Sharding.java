@@ -38,7 +38,7 @@ final class Sharding {
    * Takes part in owning partitions, or only asks for owners if this node hosts no grains.
    *
    * @param owner this node
-   * @param allAnswer whether all nodes that host grains can be reached at this moment
+   * @param someMayBeDead whether some node may have died without Pekko knowing it by now
    * @return where to ask
    */
   static ActorRef start(
@@ -47,7 +47,7 @@ final class Sharding {
       EngineNode node,
       Partitions partitions,
       NodeId owner,
-      BooleanSupplier allAnswer) {
+      BooleanSupplier someMayBeDead) {
     var sharding = ClusterSharding.get(system);
     if (!settings.hosts()) {
       return sharding.startProxy(PartitionActor.TYPE, Optional.of(Member.HOSTS), new ByNumber());
@@ -58,7 +58,7 @@ final class Sharding {
         Props.create(PartitionActor.class, () -> new PartitionActor(node, partitions, owner)),
         shardingSettings,
         new ByNumber(),
-        new Rebalancing(sharding.defaultShardAllocationStrategy(shardingSettings), allAnswer),
+        new Rebalancing(sharding.defaultShardAllocationStrategy(shardingSettings), someMayBeDead),
         PartitionActor.HandOff.BEGIN);
   }
 }

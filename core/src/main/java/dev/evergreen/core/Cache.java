@@ -69,6 +69,12 @@ final class Cache {
   private volatile boolean publisherDoubts;
   private volatile boolean unheard;
   private boolean givenUp;
+
+  /**
+   * Whether the publisher's last word was a failure: that it answers at all is no progress then.
+   */
+  private boolean failing;
+
   private boolean remote;
   private volatile boolean closed;
 
@@ -263,6 +269,9 @@ final class Cache {
       return false;
     }
     synchronized (this) {
+      if (failing) {
+        return false;
+      }
       attempts = 0;
       boolean before = inDoubt();
       unheard = false;
@@ -324,6 +333,7 @@ final class Cache {
     depth = Math.max(depth, update.depth());
     publisherDoubts = update.inDoubt();
     unheard = false;
+    failing = false;
     attempts = 0;
     boolean changed = mark && (!same || givenUp);
     givenUp = false;
@@ -339,6 +349,7 @@ final class Cache {
       return Installed.IGNORED;
     }
     unheard = true;
+    failing = true;
     if (outcome != null) {
       return Installed.SAME;
     }

@@ -239,8 +239,8 @@ final class GrainSummary extends RunnableSummary {
       return;
     }
     subscriber.generation = generation;
-    subscriber.request = request;
     subscriber.owed = !version.equals(have);
+    subscriber.request = subscriber.owed ? request : 0;
     if (detached) {
       marked = true;
       activation.pendNow(this);

@@ -506,8 +506,8 @@ final class NodeRuntime implements EngineNode {
     removed.add(node);
     linkBroken(node);
     calls.forget(node);
-    outboxes.remove(node);
     activations.all().forEach(activation -> activation.expire(0, node));
+    outboxes.remove(node);
   }
 
   @Override

@@ -15,7 +15,8 @@ import java.time.Duration;
  * @param cacheGrace how long a cached result without readers stays subscribed
  * @param renewEvery how often a cache renews its subscription (004 §4.2.1)
  * @param leaseFor how long a summary keeps a cache that it does not hear of (004 §4.2.1)
- * @param pushRetryAfter how long a push waits for its acknowledgement before it is sent again
+ * @param pushRetryAfter how long a push waits for its acknowledgement, and a subscription for its
+ *     answer, before it is sent again
  * @param pushRoundTrip round trips above this slow down pushing to that node (004 §4.2)
  * @param maxBatchBytes the most bytes of results in one batch of pushes, unless one alone is larger
  * @param maxBacklog how many computations may wait for a processor before pushes are acknowledged

@@ -19,6 +19,9 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Outboxes {
 
+  /** A result that is larger than this part of a batch is a large one. */
+  private static final int LARGE_RESULTS_IN_A_BATCH = 64;
+
   private final NodeRuntime node;
   private final Map<NodeId, Outbox> outboxes = new ConcurrentHashMap<>();
   private final AtomicLong batches = new AtomicLong();
@@ -33,12 +36,15 @@ final class Outboxes {
 
   /** A summary has a new result for a node. */
   void add(NodeId to, GrainSummary summary) {
-    outboxes.computeIfAbsent(to, Outbox::new).add(summary);
+    if (!node.isGone(to)) {
+      outboxes.computeIfAbsent(to, Outbox::new).add(summary);
+    }
   }
 
   /**
    * A summary has the result that a node waits for. It is sent at once and needs no
-   * acknowledgement: that node has asked for it, and asks again if no answer comes.
+   * acknowledgement: that node has asked for it, and asks again if no answer comes. It asks for a
+   * bounded number at a time, and large ones are pushed, so that what is under way is bounded.
    */
   void answer(NodeId to, long request, GrainSummary summary) {
     var update = summary.updateFor(to);
@@ -46,10 +52,12 @@ final class Outboxes {
       return;
     }
     boolean sent = false;
-    try {
-      sent = node.send(to, new Message.SubscribeAnswer(request, List.of(), List.of(update)));
-    } catch (IllegalArgumentException e) {
-      // It is too large for a link, which the outbox tells.
+    if (Outbox.sizeOf(update) <= node.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
+      try {
+        sent = node.send(to, new Message.SubscribeAnswer(request, List.of(), List.of(update)));
+      } catch (IllegalArgumentException e) {
+        // It is too large for a link, which the outbox tells.
+      }
     }
     if (sent) {
       node.meters().pushesSent.increment();

@@ -23,12 +23,22 @@ final class Subscriptions {
 
   private static final int MAX_BATCH = 1_000;
 
+  /** With so many requests open, further ones do not wait for results: pushes come in batches. */
+  private static final int MAX_WAITING = 2_000;
+
+  /** A cache, and its wish that was sent. */
+  private record Wish(Cache cache, long generation) {
+    boolean isLatest() {
+      return cache.generation() == generation;
+    }
+  }
+
   /**
    * What was asked.
    *
    * @param waits whether the answer may wait for the results
    */
-  private record Request(NodeId to, List<Cache> caches, boolean waits, long sentAt) {}
+  private record Request(NodeId to, List<Wish> wishes, boolean waits, long sentAt) {}
 
   private final NodeRuntime node;
   private final AtomicLong generations = new AtomicLong();
@@ -135,13 +145,15 @@ final class Subscriptions {
   /**
    * Asks a node for what these caches are of.
    *
-   * @param waits whether the answer may wait for the results: for what has no result yet
+   * @param mayWait whether the answer may wait for the results: for what has no result yet
    */
-  private void send(NodeId to, List<Cache> caches, boolean waits) {
+  private void send(NodeId to, List<Cache> caches, boolean mayWait) {
     var subscriptions = new ArrayList<Subscription>(caches.size());
+    var wishes = new ArrayList<Wish>(caches.size());
     for (var cache : caches) {
       long generation = cache.wish(to);
       if (generation != 0) {
+        wishes.add(new Wish(cache, generation));
         subscriptions.add(new Subscription(cache.key().wire(), generation, cache.version()));
       }
     }
@@ -149,8 +161,10 @@ final class Subscriptions {
       return;
     }
     long request = requests.incrementAndGet();
+    boolean waits;
     synchronized (open) {
-      open.put(request, new Request(to, caches, waits, node.clock().nanos()));
+      waits = mayWait && open.size() < MAX_WAITING;
+      open.put(request, new Request(to, wishes, waits, node.clock().nanos()));
       if (!renewing) {
         renewing = true;
         renewLater();
@@ -221,13 +235,16 @@ final class Subscriptions {
     if (request == null) {
       return;
     }
-    for (var cache : request.caches()) {
+    for (var wish : request.wishes()) {
+      if (!wish.isLatest()) {
+        continue;
+      }
       if (request.waits()) {
         // The result may only take its time, or may have come as a push, but maybe one of a former
         // subscription: asking again settles it.
-        retryLater(cache);
+        retryLater(wish.cache());
       } else {
-        lost(cache);
+        lost(wish.cache());
       }
     }
   }
@@ -273,7 +290,8 @@ final class Subscriptions {
       open.remove(answer.request());
     }
     var notHere = new LinkedHashSet<>(answer.notHere());
-    for (var cache : request.caches()) {
+    for (var wish : request.wishes()) {
+      var cache = wish.cache();
       if (notHere.contains(cache.key().wire())) {
         node.placement().notThere(cache.key().grain(), from);
         lost(cache);
@@ -395,9 +413,11 @@ final class Subscriptions {
     if (!node.placement().isHere(grain)) {
       return false;
     }
-    CallKey key;
     try {
-      key = node.callKey(subscription.key());
+      var key = node.callKey(subscription.key());
+      return node.activations()
+          .open(key.model(), grain, next)
+          .subscribe(key, from, subscription.generation(), subscription.have(), request, next);
     } catch (GrainException e) {
       node.send(
           from,
@@ -415,9 +435,6 @@ final class Subscriptions {
                       null))));
       return true;
     }
-    return node.activations()
-        .open(key.model(), grain, next)
-        .subscribe(key, from, subscription.generation(), subscription.have(), request, next);
   }
 
   /** Ends subscriptions of another node's caches. */

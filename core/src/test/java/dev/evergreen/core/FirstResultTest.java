@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -19,6 +20,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -175,6 +177,83 @@ class FirstResultTest {
     var asked = sent(Subscribe.class).stream().mapToInt(m -> m.subscriptions().size()).toArray();
     assertEquals(cells, Arrays.stream(asked).sum());
     assertTrue(asked.length < cells / 4, asked.length + " messages for " + cells);
+  }
+
+  @Test
+  void largeOnesArePushed() {
+    var a = start();
+    var cell = cell(a, "c");
+    var large = "x".repeat(NodeSettings.DEFAULT.maxBatchBytes() / 50);
+    cell.set(large);
+    try (var computation = a.reactive(cell::text)) {
+      assertEquals(large, computation.tracker().next(TestGrains.SOON));
+      assertEquals(1, sent(Message.Push.class).size());
+    }
+  }
+
+  @Test
+  void aPublisherThatAnswersAndFailsIsAskedLessAndLessOften() {
+    var a = start();
+    var cache = new Cache(a, WiredNodes.key(a, Cell.class, "c", "text()"));
+    var failure =
+        new Cache.Update(
+            cache.wish(B),
+            new Message.Version(0, 0),
+            Outcome.Threw.of(new ActivationException("not now")),
+            0,
+            false,
+            true,
+            null);
+    assertEquals(0, cache.failedAttempt());
+    cache.install(failure);
+    cache.heard();
+    assertEquals(1, cache.failedAttempt());
+    assertTrue(cache.inDoubt());
+    cache.install(
+        new Cache.Update(
+            cache.generation(),
+            new Message.Version(1, 1),
+            new Outcome.Returned(""),
+            0,
+            false,
+            false,
+            null));
+    assertEquals(0, cache.failedAttempt());
+    assertFalse(cache.inDoubt());
+  }
+
+  /** A grain that the other node knows and does not host. */
+  interface Elsewhere extends Grain {
+    @ReadOnly
+    int value();
+  }
+
+  @Test
+  void oneThatCannotBeHadDoesNotHinderOthersOfItsRequest() {
+    wired.wire = this::record;
+    var a = wired.start(A, WiredNodes.quick());
+    var b = wired.start(B, WiredNodes.quick());
+    b.grains().get(Elsewhere.class, "e"); // makes it known there
+    var elsewhere = WiredNodes.key(a, Elsewhere.class, "e", "value()").wire();
+    var text = WiredNodes.key(a, Cell.class, "c", "text()").wire();
+    b.receive(
+        A,
+        new Subscribe(
+            7,
+            List.of(
+                new Message.Subscription(elsewhere, 1, null),
+                new Message.Subscription(text, 2, null)),
+            false));
+    WiredNodes.await(
+        "the answer, the failure and the result",
+        () ->
+            sent(SubscribeAnswer.class).stream().anyMatch(m -> m.request() == 7)
+                && updates().anyMatch(u -> u.key().equals(elsewhere) && u.provisional())
+                && updates().anyMatch(u -> u.key().equals(text) && !u.provisional()));
+  }
+
+  private Stream<Message.Update> updates() {
+    return sent(Message.Push.class).stream().flatMap(push -> push.updates().stream());
   }
 
   private static List<Integer> numbers(int count) {
