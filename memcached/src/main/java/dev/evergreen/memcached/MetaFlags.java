@@ -22,6 +22,7 @@ final class MetaFlags {
   private static final byte[] BAD_DELTA = bytes("CLIENT_ERROR invalid numeric delta value");
   static final byte[] LONG_OPAQUE = bytes("CLIENT_ERROR opaque token too long");
   private static final int LONGEST_OPAQUE = 32;
+  private static final long MG = Line.packed("mg");
 
   private final TextProtocol protocol;
   private final Line line;
@@ -87,8 +88,8 @@ final class MetaFlags {
     switch (letter) {
       case 'P', 'L', 'k', 's', 't', 'c', 'f', 'l', 'h', 'v', 'u', 'q', 'I', 'x' -> {}
       case 'd' -> {
-        // Of ours; a word that begins with it is as unknown as in memcached.
-        return line.length(word) == 1;
+        // Of ours, of a get only; a word that begins with it is as unknown as in memcached.
+        return line.length(word) == 1 && line.packed(0) == MG;
       }
       case 'O' -> check(line.length(word) <= LONGEST_OPAQUE, LONG_OPAQUE);
       case 'b' -> check(decodeKey(), BAD_KEY);

@@ -172,6 +172,10 @@ class LiveServerTest {
     try (var server = start(mode);
         var client = server.connect()) {
       assertEquals("VA 5\r\n[\"x\"]\r\n", client.exchange("mg board:ann v d\r\n"));
+      assertEquals(
+          "CLIENT_ERROR invalid or duplicate flag\r\n",
+          client.exchange("md plain d\r\n"),
+          "only a get has it");
       disk.broken = true;
       assertThrows(StateNotSavedException.class, () -> board("ann").pin("y"));
       awaitReply(client, "mg board:ann v d\r\n", "VA 5 d\r\n[\"x\"]\r\n");

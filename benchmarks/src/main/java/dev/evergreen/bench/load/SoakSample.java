@@ -47,7 +47,7 @@ public record SoakSample(
           second,
           1024 * number(status, Pattern.compile("VmRSS:\\s+(\\d+)")),
           number(jcmd(pid, "GC.class_histogram"), HISTOGRAM_TOTAL),
-          1024 * nonHeap(jcmd(pid, "VM.outsidememory")),
+          1024 * nonHeap(jcmd(pid, "VM.native_memory")),
           open.count(),
           stats.getOrDefault("curr_connections", 0L),
           stats.getOrDefault("curr_items", 0L),
@@ -71,6 +71,10 @@ public record SoakSample(
 
   /** Nothing if the process is no JVM. */
   private static String jcmd(long pid, String command) throws Exception {
+    var executable = ProcessHandle.of(pid).flatMap(process -> process.info().command()).orElse("");
+    if (!executable.endsWith("java")) {
+      return "";
+    }
     var program = Path.of(System.getProperty("java.home"), "bin", "jcmd").toString();
     var process = new ProcessBuilder(program, "" + pid, command).redirectErrorStream(true).start();
     var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
