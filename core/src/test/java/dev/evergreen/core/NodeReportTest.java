@@ -79,6 +79,10 @@ final class NodeReportTest {
         a.set("text " + i);
         tracker.next(TestGrains.SOON);
       }
+      // A result is delivered before the reads of the former run are given back.
+      WiredNodes.await(
+          "one reader of each",
+          () -> node.report().hottest().stream().allMatch(summary -> summary.readers() == 1));
       var report = node.report();
       assertEquals(Map.of("Cell", 2, "Sum", 1), report.activations());
       assertEquals(3, report.counts().summaries());
