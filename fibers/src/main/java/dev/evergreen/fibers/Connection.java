@@ -71,6 +71,15 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /** Sends all that is in a buffer of native memory, waiting as often as need be. */
   abstract void transmit(ByteBuffer from) throws IOException;
 
+  /**
+   * Takes all that is in a buffer of native memory, to send it while the calling fiber waits.
+   *
+   * @return whether it did; else it is still to be sent
+   */
+  boolean post(ByteBuffer from) {
+    return false;
+  }
+
   /** Appends all bytes of a buffer to the output. */
   public final void write(ByteBuffer from) throws IOException {
     while (from.hasRemaining()) {
@@ -124,10 +133,17 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    *     {@linkplain #writeTimeout time for writing}; the connection is closed then
    */
   public final void flush() throws IOException {
+    leave(false);
+  }
+
+  private void leave(boolean withOthers) throws IOException {
     var out = output;
     if (out != null) {
       try {
-        transmit(out.flip());
+        out.flip();
+        if (!withOthers || !post(out)) {
+          transmit(out);
+        }
       } finally {
         output = null;
         writer = null;
@@ -139,7 +155,14 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /** Flushes what the calling fiber itself wrote; another one's output is that one's to flush. */
   final void flushOwn() throws IOException {
     if (writer == Thread.currentThread()) {
-      flush();
+      leave(false);
+    }
+  }
+
+  /** Like {@link #flushOwn}, of a fiber that is about to wait: it may leave while that waits. */
+  final void postOwn() throws IOException {
+    if (writer == Thread.currentThread()) {
+      leave(true);
     }
   }
 

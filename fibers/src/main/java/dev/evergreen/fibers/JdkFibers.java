@@ -24,6 +24,11 @@ final class JdkFibers extends FibersBase {
   }
 
   @Override
+  public Io io() {
+    return Io.EPOLL;
+  }
+
+  @Override
   public Thread spawn(Runnable task) {
     return spawn(Thread.ofVirtual()::unstarted, task);
   }

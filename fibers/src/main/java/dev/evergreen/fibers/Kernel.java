@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -79,7 +80,14 @@ final class Kernel {
   private static final int NONBLOCK_CLOEXEC = 0x800 | 0x80000;
   private static final int EPOLL_CLOEXEC = 0x80000;
   private static final int EPOLL_CTL_ADD = 1;
-  private static final int MSG_NOSIGNAL = 0x4000;
+  static final int MSG_NOSIGNAL = 0x4000;
+  static final int MSG_DONTWAIT = 0x40;
+
+  private static final long IO_URING_SETUP = 425;
+  private static final long IO_URING_ENTER = 426;
+  private static final int RING_GET_EVENTS = 1;
+  private static final int PROT_READ_WRITE = 1 | 2;
+  private static final int MAP_SHARED_POPULATE = 0x1 | 0x8000;
 
   private static final Linker LINKER = Linker.nativeLinker();
   private static final Linker.Option ERRNO = Linker.Option.captureCallState("errno");
@@ -119,6 +127,16 @@ final class Kernel {
   private static final MethodHandle PEER_NAME =
       call("getpeername", JAVA_INT, JAVA_INT, ADDRESS, ADDRESS);
 
+  private static final MethodHandle MAP =
+      call("mmap", JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG);
+  private static final MethodHandle UNMAP = call("munmap", JAVA_INT, ADDRESS, JAVA_LONG);
+
+  /** The C library has no functions for these. */
+  private static final MethodHandle RING_SETUP = numbered(JAVA_INT, ADDRESS);
+
+  private static final MethodHandle RING_ENTER =
+      numbered(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS, JAVA_LONG);
+
   /** Without error number, as any thread may call it at any time. */
   private static final MethodHandle WRITE =
       LINKER.downcallHandle(
@@ -134,6 +152,15 @@ final class Kernel {
   private static MethodHandle call(String name, MemoryLayout result, MemoryLayout... arguments) {
     return LINKER.downcallHandle(
         LINKER.defaultLookup().findOrThrow(name), FunctionDescriptor.of(result, arguments), ERRNO);
+  }
+
+  /** A system call by its number, which is the first argument. */
+  private static MethodHandle numbered(MemoryLayout... arguments) {
+    return LINKER.downcallHandle(
+        LINKER.defaultLookup().findOrThrow("syscall"),
+        FunctionDescriptor.of(JAVA_LONG, JAVA_LONG).appendArgumentLayouts(arguments),
+        ERRNO,
+        Linker.Option.firstVariadicArg(1));
   }
 
   /** Says whether this system has these calls. */
@@ -234,6 +261,72 @@ final class Kernel {
           (int)
               EPOLL_CTL.invokeExact(
                   scratch.errno(), epoll, EPOLL_CTL_ADD, fd, scratch.event(events, data)));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Makes an io_uring as the parameters say, and tells in them how it is. */
+  static int ringSetup(Scratch scratch, int entries, MemorySegment parameters) {
+    try {
+      return (int)
+          result(
+              scratch,
+              (long) RING_SETUP.invokeExact(scratch.errno(), IO_URING_SETUP, entries, parameters));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /**
+   * Submits entries of an io_uring, and waits for completions if all were submitted.
+   *
+   * @return how many were submitted
+   */
+  static int ringEnter(Scratch scratch, int ring, int submit, int completions) {
+    try {
+      return (int)
+          result(
+              scratch,
+              (long)
+                  RING_ENTER.invokeExact(
+                      scratch.errno(),
+                      IO_URING_ENTER,
+                      ring,
+                      submit,
+                      completions,
+                      RING_GET_EVENTS,
+                      MemorySegment.NULL,
+                      0L));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Maps memory that is shared with the kernel. */
+  static MemorySegment map(Scratch scratch, int fd, long offset, long size) throws IOException {
+    long address;
+    try {
+      address =
+          (long)
+              MAP.invokeExact(
+                  scratch.errno(),
+                  MemorySegment.NULL,
+                  size,
+                  PROT_READ_WRITE,
+                  MAP_SHARED_POPULATE,
+                  fd,
+                  offset);
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+    SocketErrors.check((int) result(scratch, Math.min(0, address)), "map memory of the kernel's");
+    return MemorySegment.ofAddress(address).reinterpret(size);
+  }
+
+  static void unmap(Scratch scratch, MemorySegment mapped) {
+    try {
+      int ignored = (int) UNMAP.invokeExact(scratch.errno(), mapped, mapped.byteSize());
     } catch (Throwable e) {
       throw failed(e);
     }

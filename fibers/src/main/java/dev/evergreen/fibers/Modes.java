@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.Fibers.Io;
 import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -12,6 +13,7 @@ final class Modes {
 
   private static final System.Logger LOG = System.getLogger(Fibers.class.getName());
   private static final AtomicBoolean TOLD = new AtomicBoolean();
+  private static final AtomicBoolean TOLD_OF_RINGS = new AtomicBoolean();
 
   private Modes() {}
 
@@ -30,10 +32,24 @@ final class Modes {
       return new JdkFibers(settings);
     }
     try {
-      return ProcessorFibers.start(settings);
+      return ProcessorFibers.start(possible(settings));
     } catch (IOException e) {
       throw new UncheckedIOException("the processors could not be started", e);
     }
+  }
+
+  private static Settings possible(Settings settings) {
+    var obstacle = settings.io() == Io.IO_URING ? Ring.obstacle() : "";
+    if (obstacle.isEmpty()) {
+      return settings;
+    }
+    if (TOLD_OF_RINGS.compareAndSet(false, true)) {
+      LOG.log(
+          Level.INFO,
+          "fibers send without io_uring, each reply by a system call of its own: {0}",
+          obstacle);
+    }
+    return settings.withIo(Io.EPOLL);
   }
 
   /** What stands in the way of processors of our own; empty if nothing does. */

@@ -33,6 +33,12 @@ final class OwnConnection extends Connection {
   /** Of the writer. */
   private @Nullable TimeLimit writeLimit;
 
+  /** Where what the reader wrote waits to leave, while the reader waits. */
+  private volatile @Nullable Outbox postedAt;
+
+  /** What was posted and found no room; set before {@code postedAt} is cleared. */
+  private volatile @Nullable ByteBuffer unsent;
+
   OwnConnection(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
     this.fibers = fibers;
     this.descriptor = descriptor;
@@ -191,7 +197,21 @@ final class OwnConnection extends Connection {
 
   /** Waits for an event, if the last read has left nothing. */
   private void awaitReadable(long until, boolean limited) throws IOException {
-    flushOwn();
+    settle();
+    postOwn();
+    try {
+      awaitEvent(until, limited);
+    } catch (IOException | RuntimeException e) {
+      // What found no room stays for later, if there is one.
+      leaveOutbox();
+      throw e;
+    }
+    settle();
+    drained = false;
+    readBefore = false;
+  }
+
+  private void awaitEvent(long until, boolean limited) throws IOException {
     if (limited) {
       checkTime(until, "read");
       if (readLimit == null) {
@@ -201,8 +221,6 @@ final class OwnConnection extends Connection {
     } else {
       descriptor.await(descriptor.readable(), poller());
     }
-    drained = false;
-    readBefore = false;
   }
 
   private void awaitWritable(long until, boolean limited) throws IOException {
@@ -226,10 +244,14 @@ final class OwnConnection extends Connection {
   }
 
   private Poller poller() {
+    var current = ofOurs();
+    return current != null ? current.poller() : home.poller();
+  }
+
+  /** The caller's processor, if it is one of this runtime's. */
+  private @Nullable Processor ofOurs() {
     var current = Processor.current();
-    return current != null && current.scheduler() == home.scheduler()
-        ? current.poller()
-        : home.poller();
+    return current != null && current.scheduler() == home.scheduler() ? current : null;
   }
 
   /** Receives into the buffer once; 0 if there is nothing now. */
@@ -281,23 +303,84 @@ final class OwnConnection extends Connection {
   }
 
   @Override
+  boolean post(ByteBuffer from) {
+    var current = ofOurs();
+    return current != null && current.outbox().post(this, from);
+  }
+
+  /** Of the outbox: it has taken something, and its reader is inside an operation until settled. */
+  void posted(Outbox at) {
+    postedAt = at;
+  }
+
+  /** Of the outbox. */
+  int number() {
+    return descriptor.number();
+  }
+
+  /** Of the outbox: the system has taken so many of the bytes. */
+  void left(MemorySegment bytes, int taken) {
+    boolean all = taken == bytes.byteSize();
+    if (!all) {
+      unsent = Buffers.borrow().put(bytes.asSlice(taken).asByteBuffer()).flip();
+    }
+    postedAt = null;
+    if (!all) {
+      // The reader sends it, or learns what is wrong.
+      descriptor.readable().open();
+    }
+  }
+
+  /** Returns when what was posted has left; all else that is written comes after it. */
+  private void settle() throws IOException {
+    leaveOutbox();
+    if (unsent != null) {
+      sendUnsent();
+    }
+  }
+
+  private void leaveOutbox() {
+    var outbox = postedAt;
+    if (outbox != null) {
+      outbox.settle();
+    }
+  }
+
+  private synchronized void sendUnsent() throws IOException {
+    var rest = unsent;
+    if (rest != null) {
+      try {
+        send(rest);
+      } finally {
+        unsent = null;
+        Buffers.giveBack(rest);
+      }
+    }
+  }
+
+  @Override
   void transmit(ByteBuffer from) throws IOException {
     descriptor.enter();
     try {
-      while (from.hasRemaining()) {
-        var _ = descriptor.writable().pass();
-        int n = Kernel.send(Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from));
-        if (n >= 0) {
-          from.position(from.position() + n);
-        } else if (n == -Kernel.EAGAIN) {
-          awaitRoom();
-        } else if (n != -Kernel.EINTR) {
-          descriptor.checkOpen();
-          throw SocketErrors.of(n, "write");
-        }
-      }
+      settle();
+      send(from);
     } finally {
       descriptor.leave();
+    }
+  }
+
+  private void send(ByteBuffer from) throws IOException {
+    while (from.hasRemaining()) {
+      var _ = descriptor.writable().pass();
+      int n = Kernel.send(Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from));
+      if (n >= 0) {
+        from.position(from.position() + n);
+      } else if (n == -Kernel.EAGAIN) {
+        awaitRoom();
+      } else if (n != -Kernel.EINTR) {
+        descriptor.checkOpen();
+        throw SocketErrors.of(n, "write");
+      }
     }
   }
 
@@ -321,6 +404,7 @@ final class OwnConnection extends Connection {
     flush();
     descriptor.enter();
     try {
+      settle();
       int result = Kernel.shutdown(Scratch.current(), descriptor.number(), Kernel.SHUT_WR);
       SocketErrors.check(result, "shut down the output");
     } finally {
@@ -340,6 +424,8 @@ final class OwnConnection extends Connection {
 
   @Override
   public void close() {
+    // Its reader has flushed that.
+    leaveOutbox();
     if (descriptor.close()) {
       fibers.forget(this);
       if (readLimit != null) {

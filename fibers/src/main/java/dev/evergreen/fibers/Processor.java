@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.Fibers.Io;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -61,6 +62,7 @@ final class Processor implements Runnable {
   private final Buffers buffers = new Buffers();
   private final Scratch scratch = new Scratch();
   private final Poller poller;
+  private final Outbox outbox;
 
   private volatile int state = RUNNING;
 
@@ -73,10 +75,11 @@ final class Processor implements Runnable {
   /** Of the carrier: that it hands out events, whose tasks it is about to run itself. */
   private boolean delivering;
 
-  Processor(Scheduler scheduler, int index, Descriptors descriptors) throws IOException {
+  Processor(Scheduler scheduler, int index, Descriptors descriptors, Io io) throws IOException {
     this.scheduler = scheduler;
     this.index = index;
     poller = new EventPoll(descriptors, scratch);
+    outbox = io == Io.IO_URING ? new RingOutbox() : Outbox.NONE;
   }
 
   /** The processor on which the caller runs, or null if it is none of ours. */
@@ -100,6 +103,10 @@ final class Processor implements Runnable {
 
   Poller poller() {
     return poller;
+  }
+
+  Outbox outbox() {
+    return outbox;
   }
 
   ReadyQueue ready() {
@@ -140,7 +147,7 @@ final class Processor implements Runnable {
 
   private @Nullable Runnable next() {
     if (now - polledAt >= LOOK_NANOS) {
-      poll(poller, alarms);
+      poll(this);
       var helped = scheduler.overdue(this, now);
       if (helped != null) {
         return helped;
@@ -154,12 +161,16 @@ final class Processor implements Runnable {
     return task != null ? task : scheduler.steal(this, now);
   }
 
-  /** Delivers what has happened at a poller, this processor's or another's, without waiting. */
-  private void poll(Poller at, Alarms due) {
+  /**
+   * Sends what waits to leave and delivers what has happened at a processor, this or another one,
+   * without waiting.
+   */
+  private void poll(Processor at) {
     counters.polls.add();
     POLLED_AT.setOpaque(this, now);
-    deliver(at, at.await(scratch, 0));
-    due.runDue(now);
+    at.outbox.send();
+    deliver(at.poller, at.poller.await(scratch, 0));
+    at.alarms.runDue(now);
   }
 
   private void deliver(Poller from, int events) {
@@ -173,10 +184,11 @@ final class Processor implements Runnable {
   /** Does the polling of {@code other}, which has not come to it for long. On our carrier. */
   void pollFor(Processor other) {
     POLLED_AT.setOpaque(other, now);
-    poll(other.poller, other.alarms);
+    poll(other);
   }
 
   private void sleep() {
+    outbox.send();
     state = SLEEPING;
     int events = 0;
     if (scheduler.nothingReady() && !scheduler.stopping()) {

@@ -16,7 +16,10 @@ final class ProcessorFibers extends FibersBase {
   private final AtomicBoolean shutDown = new AtomicBoolean();
   private final Runnable untell;
 
+  private final Io io;
+
   private ProcessorFibers(Settings settings) throws IOException {
+    io = settings.io();
     scheduler = new Scheduler(settings, descriptors);
     untell = Events.tell(settings.name(), this::report);
   }
@@ -33,6 +36,11 @@ final class ProcessorFibers extends FibersBase {
   @Override
   public Mode mode() {
     return Mode.PROCESSORS;
+  }
+
+  @Override
+  public Io io() {
+    return io;
   }
 
   /** The processor of the caller, or the next one if it runs on none of ours. */

@@ -40,7 +40,7 @@ final class Scheduler {
     processors = new Processor[settings.processors()];
     carriers = new Carrier[processors.length];
     for (int i = 0; i < processors.length; i++) {
-      processors[i] = new Processor(this, i, descriptors);
+      processors[i] = new Processor(this, i, descriptors, settings.io());
       carriers[i] = new Carrier(processors[i], settings.name() + "-processor-" + i);
     }
     watch =
@@ -262,6 +262,7 @@ final class Scheduler {
   void release() {
     for (var processor : processors) {
       processor.poller().close(Scratch.current());
+      processor.outbox().close();
     }
   }
 

@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Fibers.Io;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -15,8 +16,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.concurrent.CountDownLatch;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * 15,360 connections at rest cost no processor time and a bounded number of bytes each. Server and
@@ -27,9 +29,10 @@ class IdleConnectionsTest {
 
   private static final int CONNECTIONS = Integer.getInteger("evergreen.fibers.connections", 15_360);
 
-  @Test
-  void theyCostNothingButAFewKilobytes() throws Exception {
-    var server = ChildJvm.of(Server.class).start(CONNECTIONS);
+  @ParameterizedTest
+  @EnumSource
+  void theyCostNothingButAFewKilobytes(Io io) throws Exception {
+    var server = ChildJvm.of(Server.class).start(CONNECTIONS, io);
     var clients = new ArrayList<Process>();
     try (var lines = server.inputReader()) {
       int port = Integer.parseInt(value(lines, "port"));
@@ -73,7 +76,7 @@ class IdleConnectionsTest {
     public static void main(String[] args) throws Exception {
       int expected = Integer.parseInt(args[0]);
       var served = new CountDownLatch(expected);
-      try (var fibers = Fibers.builder().processors(2).start();
+      try (var fibers = Fibers.builder().processors(2).io(Io.valueOf(args[1])).start();
           var listener =
               fibers.listen(
                   new InetSocketAddress(InetAddress.getLoopbackAddress(), 0),

@@ -1,23 +1,28 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.Fibers.Io;
 import dev.evergreen.fibers.Fibers.Mode;
 
 /** The runtimes that all tests of behaviour run on. */
 enum Kind {
-  ONE_PROCESSOR(Mode.PROCESSORS, 1),
-  TWO_PROCESSORS(Mode.PROCESSORS, 2),
-  FIVE_PROCESSORS(Mode.PROCESSORS, 5),
-  JDK(Mode.JDK, 1);
+  ONE_PROCESSOR(Mode.PROCESSORS, 1, Io.EPOLL),
+  ONE_PROCESSOR_WITH_RING(Mode.PROCESSORS, 1, Io.IO_URING),
+  TWO_PROCESSORS(Mode.PROCESSORS, 2, Io.EPOLL),
+  THREE_PROCESSORS_WITH_RINGS(Mode.PROCESSORS, 3, Io.IO_URING),
+  FIVE_PROCESSORS(Mode.PROCESSORS, 5, Io.EPOLL),
+  JDK(Mode.JDK, 1, Io.EPOLL);
 
   private final Mode mode;
   private final int processors;
+  private final Io io;
 
-  Kind(Mode mode, int processors) {
+  Kind(Mode mode, int processors, Io io) {
     this.mode = mode;
     this.processors = processors;
+    this.io = io;
   }
 
   Fibers start() {
-    return Fibers.builder().name("test").mode(mode).processors(processors).start();
+    return Fibers.builder().name("test").mode(mode).processors(processors).io(io).start();
   }
 }

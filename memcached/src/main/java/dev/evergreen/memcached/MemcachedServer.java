@@ -90,6 +90,9 @@ public final class MemcachedServer implements AutoCloseable {
             .name("memcached")
             .processors(settings.processors)
             .helping(settings.helping);
+    if (settings.io != null) {
+      builder.io(settings.io);
+    }
     fibers = settings.mode == null ? builder.start() : builder.mode(settings.mode).start();
     maintainer = Thread.ofPlatform().daemon().name("memcached-maintenance").start(this::maintain);
   }

@@ -43,6 +43,7 @@ public final class MemcachedSettings {
   char prefixDelimiter = ':';
   boolean details;
   Fibers.@Nullable Mode mode;
+  Fibers.@Nullable Io io;
   boolean helping = true;
   boolean speaksText = true;
   boolean speaksBinary = true;
@@ -75,6 +76,7 @@ public final class MemcachedSettings {
     copy.prefixDelimiter = prefixDelimiter;
     copy.details = details;
     copy.mode = mode;
+    copy.io = io;
     copy.helping = helping;
     copy.speaksText = speaksText;
     copy.speaksBinary = speaksBinary;
@@ -205,6 +207,12 @@ public final class MemcachedSettings {
   /** Forces the mode of the fibers; by default it is the best that is possible. */
   public MemcachedSettings mode(Fibers.Mode mode) {
     this.mode = mode;
+    return this;
+  }
+
+  /** How replies leave; by default it is the best that is possible. */
+  public MemcachedSettings io(Fibers.Io io) {
+    this.io = io;
     return this;
   }
 

@@ -186,6 +186,14 @@ public final class MemcachedCommand implements Callable<Integer> {
   private Fibers.@Nullable Mode fibers;
 
   @Option(
+      names = "--io",
+      paramLabel = "WAY",
+      description =
+          "io_uring (the replies of a processor leave together) or epoll (each by itself)."
+              + " Default: io_uring where the system has it.")
+  private Fibers.@Nullable Io io;
+
+  @Option(
       names = "--no-helping",
       description = "Processors do not help each other; to see what it costs.")
   private boolean noHelping;
@@ -334,6 +342,9 @@ public final class MemcachedCommand implements Callable<Integer> {
     }
     if (fibers != null) {
       settings.mode(fibers);
+    }
+    if (io != null) {
+      settings.io(io);
     }
     int mask = octal(unixMask);
     if (unixSocket != null) {
