@@ -180,7 +180,7 @@ public final class ActivationStress {
 
     public WriteOrProtectedRun() {
       var next = new Tasks();
-      activation.subscribe(key, StressNode.OTHER, 1, null, next);
+      activation.subscribe(key, StressNode.OTHER, 1, null, 0, next);
       runs.add(next);
       for (int i = 1; i <= ENOUGH_FOR_PROTECTION; i++) {
         next = new Tasks();
