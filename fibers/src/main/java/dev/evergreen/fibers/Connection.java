@@ -129,8 +129,8 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /**
    * Sends what was written. Blocks until the system has taken all of it.
    *
-   * @throws java.net.SocketTimeoutException if the peer took nothing for longer than the
-   *     {@linkplain #writeTimeout time for writing}; the connection is closed then
+   * @throws WriteTimeoutException if the peer took nothing for longer than the {@linkplain
+   *     #writeTimeout time for writing}; the connection is closed then
    */
   public final void flush() throws IOException {
     leave(false);

@@ -34,4 +34,5 @@ final class Counters {
   final Counter sleeps = new Counter();
   final Counter steals = new Counter();
   final Counter helps = new Counter();
+  final Counter posts = new Counter();
 }

@@ -93,6 +93,9 @@ final class Events {
 
     @Label("Helps")
     long helps;
+
+    @Label("Posts")
+    long posts;
   }
 
   /** Has recordings ask what processors do; answers what ends that. */
@@ -114,6 +117,7 @@ final class Events {
       event.sleeps = processor.sleeps();
       event.steals = processor.steals();
       event.helps = processor.helps();
+      event.posts = processor.posts();
       event.commit();
     }
   }

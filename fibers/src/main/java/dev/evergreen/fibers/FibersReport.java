@@ -25,6 +25,8 @@ public record FibersReport(int fibers, List<ProcessorReport> processors) {
    * @param sleeps how often it had nothing to do
    * @param steals how often it took a fiber from another one, being idle
    * @param helps how often it did what had waited beyond the bound at another one
+   * @param posts how often a fiber left it what it had written, to leave with others' ({@link
+   *     Fibers.Io#IO_URING})
    */
   public record ProcessorReport(
       int ready,
@@ -33,5 +35,6 @@ public record FibersReport(int fibers, List<ProcessorReport> processors) {
       long polls,
       long sleeps,
       long steals,
-      long helps) {}
+      long helps,
+      long posts) {}
 }

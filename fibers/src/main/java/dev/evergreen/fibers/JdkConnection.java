@@ -218,11 +218,7 @@ final class JdkConnection extends Connection {
       channel.write(from);
     } catch (IOException e) {
       if (givenUp) {
-        var late =
-            new SocketTimeoutException(
-                "the peer took nothing for "
-                    + Duration.ofNanos(writeTimeoutNanos())
-                    + "; the connection is closed");
+        var late = new WriteTimeoutException(Duration.ofNanos(writeTimeoutNanos()));
         late.initCause(e);
         throw late;
       }

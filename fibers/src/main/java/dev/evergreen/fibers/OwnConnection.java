@@ -305,7 +305,11 @@ final class OwnConnection extends Connection {
   @Override
   boolean post(ByteBuffer from) {
     var current = ofOurs();
-    return current != null && current.outbox().post(this, from);
+    if (current == null || !current.outbox().post(this, from)) {
+      return false;
+    }
+    current.counters().posts.add();
+    return true;
   }
 
   /** Of the outbox: it has taken something, and its reader is inside an operation until settled. */
@@ -392,10 +396,7 @@ final class OwnConnection extends Connection {
     awaitWritable(until, writeLimited());
     if (writeLimited() && until - System.nanoTime() <= 0) {
       close();
-      throw new SocketTimeoutException(
-          "the peer took nothing for "
-              + Duration.ofNanos(writeTimeoutNanos())
-              + "; the connection is closed");
+      throw new WriteTimeoutException(Duration.ofNanos(writeTimeoutNanos()));
     }
   }
 

@@ -124,7 +124,8 @@ final class ProcessorFibers extends FibersBase {
               counters.polls.value(),
               counters.sleeps.value(),
               counters.steals.value(),
-              counters.helps.value()));
+              counters.helps.value(),
+              counters.posts.value()));
     }
     return new FibersReport(living(), reports);
   }

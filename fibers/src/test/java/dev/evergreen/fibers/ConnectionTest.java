@@ -292,7 +292,7 @@ class ConnectionTest {
         var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
       pair.ours().writeTimeout(Duration.ofMillis(50));
       assertThrows(
-          SocketTimeoutException.class,
+          WriteTimeoutException.class,
           () ->
               Fiber.run(
                   fibers,

@@ -6,6 +6,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.FibersReport;
 import dev.evergreen.fibers.Listener;
 import dev.evergreen.fibers.SocketOptions;
+import dev.evergreen.fibers.WriteTimeoutException;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.live.LiveItems;
 import dev.evergreen.memcached.store.Store;
@@ -171,16 +172,20 @@ public final class MemcachedServer implements AutoCloseable {
   }
 
   private void serveOne(Connection connection) throws IOException {
-    tellConnection("conn_new", connection, "");
+    // One that is closed, or reset, does not tell it any more.
+    var client = connection.peerAddress();
+    tellConnection("conn_new", client, "");
     var reason = "error";
     try {
       talk(connection);
       reason = "normal";
+    } catch (WriteTimeoutException e) {
+      throw e;
     } catch (SocketTimeoutException e) {
       reason = "idle_timeout";
       throw e;
     } finally {
-      tellConnection("conn_close", connection, " reason=" + reason);
+      tellConnection("conn_close", client, " reason=" + reason);
     }
   }
 
@@ -206,10 +211,10 @@ public final class MemcachedServer implements AutoCloseable {
     }
   }
 
-  private void tellConnection(String event, Connection connection, String more) throws IOException {
+  private void tellConnection(String event, SocketAddress client, String more) {
     if (watchers.want(Topic.CONNEVENTS)) {
       var where =
-          connection.peerAddress() instanceof InetSocketAddress inet
+          client instanceof InetSocketAddress inet
               ? "rip=%s rport=%d transport=tcp"
                   .formatted(inet.getAddress().getHostAddress(), inet.getPort())
               : "rip=unix_socket rport=0 transport=local";

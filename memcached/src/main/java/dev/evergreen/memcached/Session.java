@@ -2,6 +2,7 @@ package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.WriteTimeoutException;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.live.LiveItem;
 import dev.evergreen.memcached.live.LiveItemException;
@@ -86,11 +87,12 @@ final class Session {
   }
 
   private void awaitInput() throws IOException {
-    // A client that does not take its replies is not idle.
-    connection.flush();
     connection.readTimeout(patience());
     try {
       connection.awaitInput();
+    } catch (WriteTimeoutException e) {
+      // A client that does not take its replies is not idle.
+      throw e;
     } catch (SocketTimeoutException e) {
       server.statistics.idleKicks.increment();
       throw e;

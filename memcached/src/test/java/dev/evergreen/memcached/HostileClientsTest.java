@@ -151,9 +151,14 @@ class HostileClientsTest {
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       client.exchange("set k 0 0 1000000\r\n" + "v".repeat(1_000_000) + "\r\n");
+      var watcher = server.connect();
+      assertEquals("OK", watcher.ask("watch connevents"));
       client.send("get k\r\n".repeat(100));
       await(() -> server.server().store.stats().heldBytes() > 0);
       checkHeld(server);
+      var closed = watcher.upTo("\n");
+      assertTrue(closed.endsWith(" reason=error"), closed);
+      watcher.close();
       checkHealth(server, 0);
       assertEquals(0, server.server().statistics.idleKicks.sum());
     }

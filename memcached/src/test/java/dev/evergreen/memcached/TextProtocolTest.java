@@ -2,9 +2,12 @@ package dev.evergreen.memcached;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -124,6 +127,22 @@ class TextProtocolTest {
       var hits = hit.repeat(50_000) + "END\r\n" + hit + "END\r\n";
       assertEquals(hits, client.read(hits.length()));
       assertEquals("", client.exchange(""));
+    }
+  }
+
+  /** A session that flushed by itself would send each reply alone. */
+  @Test
+  void repliesAreLeftToTheProcessorToSendThemTogether() throws IOException {
+    try (var fibers = Fibers.builder().mode(Mode.PROCESSORS).start()) {
+      assumeTrue(fibers.io() == Fibers.Io.IO_URING, "this system has no io_uring");
+    }
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      for (int i = 0; i < 20; i++) {
+        client.exchange("get k\r\n");
+      }
+      var processors = server.server().fibers().processors();
+      assertTrue(processors.stream().mapToLong(processor -> processor.posts()).sum() > 0);
     }
   }
 }

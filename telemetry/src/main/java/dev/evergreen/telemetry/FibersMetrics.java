@@ -61,6 +61,7 @@ public final class FibersMetrics implements MeterBinder {
     count(registry, processor, "sleeps", "sleeps for want of work", ProcessorReport::sleeps);
     count(registry, processor, "steals", "fibers taken from another", ProcessorReport::steals);
     count(registry, processor, "helps", "overdue work done for another", ProcessorReport::helps);
+    count(registry, processor, "posts", "outputs that left with others", ProcessorReport::posts);
   }
 
   private void count(

@@ -21,12 +21,12 @@ final class FibersMetricsTest {
 
   @Test
   void showWhatEachProcessorReports() {
-    var first = new ProcessorReport(1, Duration.ofMillis(2), 3, 4, 5, 6, 7);
-    var second = new ProcessorReport(10, Duration.ofMillis(20), 30, 40, 50, 60, 70);
+    var first = new ProcessorReport(1, Duration.ofMillis(2), 3, 4, 5, 6, 7, 8);
+    var second = new ProcessorReport(10, Duration.ofMillis(20), 30, 40, 50, 60, 70, 80);
     var report = new FibersReport(9, List.of(first, second));
     FibersMetrics.of(() -> report).bindTo(registry);
     assertEquals(9, registry.get("evergreen.fibers").gauge().value());
-    var names = List.of("runs", "polls", "sleeps", "steals", "helps");
+    var names = List.of("runs", "polls", "sleeps", "steals", "helps", "posts");
     for (int i = 0; i < names.size(); i++) {
       assertEquals(3 + i, count(names.get(i), "0"));
       assertEquals(30 + 10 * i, count(names.get(i), "1"));
