@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -67,30 +68,24 @@ final class FibersCommand implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private Path figures;
 
-  @Option(
-      names = "--report",
-      paramLabel = "FILE",
-      arity = "0..1",
-      fallbackValue = "docs/evaluation.md",
-      description =
-          "Replaces the table in this document, and the figure in the folder figures beside it; docs/evaluation.md unless a file is named")
-  private @Nullable Path report;
+  @Mixin
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private ReportOption report;
 
   @Override
   public Integer call() throws Exception {
     var games = games();
-    var document = report;
-    if (document != null && only != null) {
+    if (report.isGiven() && only != null) {
       throw refuse("--report replaces the whole table, so it needs all benchmarks: omit --only");
     }
-    var section = document == null ? null : Section.of(document, "fibers");
+    var section = report.section("fibers");
     var extent =
         quick ? new Extent(3, Duration.ofMillis(200)) : new Extent(7, Duration.ofSeconds(1));
     var measured = measure(games, extent);
     var table = new Report(lines(measured), extent.rounds());
     spec.commandLine().getOut().print(table.text());
     spec.commandLine().getOut().flush();
-    var folder = document == null ? figures : document.toAbsolutePath().resolveSibling("figures");
+    var folder = report.figures(figures);
     Files.createDirectories(folder);
     figure(games, measured).write(folder.resolve("fibers.svg"));
     if (section != null) {

@@ -10,6 +10,7 @@ import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -68,14 +69,9 @@ final class MemcachedCommand implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private Path figures;
 
-  @Option(
-      names = "--report",
-      paramLabel = "FILE",
-      arity = "0..1",
-      fallbackValue = "docs/evaluation.md",
-      description =
-          "Replaces the table in this document, and the figures in the folder figures beside it; docs/evaluation.md unless a file is named")
-  private @Nullable Path report;
+  @Mixin
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private ReportOption report;
 
   @Option(
       names = "--generators",
@@ -102,7 +98,7 @@ final class MemcachedCommand implements Callable<Integer> {
     var extent = quick ? MemcachedRuns.Extent.QUICK : MemcachedRuns.Extent.FULL;
     var contestants = contestants();
     var names = contestants.stream().map(Contestant::name).toList();
-    var section = report == null ? null : Section.of(report, "memcached");
+    var section = report.section("memcached");
     var results = LoadResults.open(results());
     var pending = results.pending(extent.runs(names));
     say("%d runs are finished, %d are to be done".formatted(results.size(), pending.size()));
@@ -222,18 +218,15 @@ final class MemcachedCommand implements Callable<Integer> {
     if (failures > 0) {
       say(failures + " requests were not answered as they should have been (misses and errors)");
     }
-    var document = report;
-    if (section != null && document != null) {
-      var folder = document.toAbsolutePath().resolveSibling("figures");
+    var folder = report.figures(figures);
+    var written = measured.writeFigures(folder);
+    say("figures in %s: %s".formatted(folder, String.join(", ", written)));
+    if (section != null) {
       var text = new StringBuilder(table.markdown());
-      for (var name : measured.writeFigures(folder)) {
+      for (var name : written) {
         text.append("\n![").append(name).append("](figures/").append(name).append(")\n");
       }
       section.replace(text.toString());
-    } else {
-      say(
-          "figures in %s: %s"
-              .formatted(figures, String.join(", ", measured.writeFigures(figures))));
     }
   }
 

@@ -1,6 +1,5 @@
 package dev.evergreen.bench;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -8,6 +7,7 @@ import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -51,14 +51,9 @@ final class Nodes implements Callable<Integer> {
   @Option(names = "--only", paramLabel = "NAME", description = "Runs one experiment only")
   private @Nullable String only;
 
-  @Option(
-      names = "--report",
-      paramLabel = "FILE",
-      arity = "0..1",
-      fallbackValue = "docs/evaluation.md",
-      description =
-          "Replaces the table in this document, too; docs/evaluation.md unless a file is named")
-  private @Nullable Path report;
+  @Mixin
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private ReportOption report;
 
   @Override
   public Integer call() throws Exception {
@@ -72,10 +67,10 @@ final class Nodes implements Callable<Integer> {
     if (processes < 2 || processes > 16) {
       throw refuse("needs 2 to 16 processes, but was to have " + processes);
     }
-    if (report != null && only != null) {
+    if (report.isGiven() && only != null) {
       throw refuse("--report replaces the whole table, so it needs all experiments: omit --only");
     }
-    var section = report == null ? null : Section.of(report, "nodes-" + processes);
+    var section = report.section("nodes-" + processes);
     var effort = quick ? Effort.NODES_QUICK : Effort.NODES;
     var lines = new ArrayList<Line>();
     for (var experiment : chosen) {

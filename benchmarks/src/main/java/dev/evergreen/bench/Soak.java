@@ -12,6 +12,7 @@ import java.util.concurrent.Callable;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -53,13 +54,9 @@ final class Soak implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private String command;
 
-  @Option(
-      names = "--report",
-      paramLabel = "FILE",
-      arity = "0..1",
-      fallbackValue = "docs/evaluation.md",
-      description = "Replaces the table in this document; docs/evaluation.md unless one is named")
-  private @Nullable Path report;
+  @Mixin
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private ReportOption report;
 
   /** A column of the table. */
   private record Figure(String name, ToLongFunction<SoakSample> value, long unit, long slack) {
@@ -97,7 +94,7 @@ final class Soak implements Callable<Integer> {
     if (seconds < 1) {
       throw new ParameterException(spec.commandLine(), "--seconds must be positive");
     }
-    var section = report == null ? null : Section.of(report, "soak");
+    var section = report.section("soak");
     var samples = new ArrayList<SoakSample>();
     long requests;
     var words = List.of(command.trim().split(" +"));

@@ -255,21 +255,27 @@ public final class MemcachedCommand implements Callable<Integer> {
   @Override
   public Integer call() throws InterruptedException {
     var settings = settings();
-    MemcachedServer server;
-    MetricsEndpoint metrics = null;
-    try {
-      server = MemcachedServer.start(settings);
-      if (metricsPort != null) {
-        metrics = MetricsEndpoint.start(metricsPort, server);
-      }
+    try (var server = MemcachedServer.start(settings);
+        var metrics = metricsPort == null ? null : MetricsEndpoint.start(metricsPort, server)) {
       if (pidFile != null) {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }
+      closeAtSignals(server);
+      spec.commandLine().getOut().println("memcached listens at " + show(server.addresses()));
+      if (metrics != null) {
+        spec.commandLine().getOut().println("metrics at " + metrics.url());
+      }
+      spec.commandLine().getOut().flush();
+      server.awaitEnd();
+      return ExitCode.OK;
     } catch (IOException | IllegalArgumentException e) {
       spec.commandLine().getErr().println("memcached: " + e.getMessage());
       return ExitCode.SOFTWARE;
     }
-    // A signal begins the end of the JVM, whose exit code would tell of the signal.
+  }
+
+  /** A signal begins the end of the JVM, whose exit code would tell of the signal. */
+  private void closeAtSignals(MemcachedServer server) {
     Runtime.getRuntime()
         .addShutdownHook(
             new Thread(
@@ -278,13 +284,6 @@ public final class MemcachedCommand implements Callable<Integer> {
                   deletePidFile();
                   Runtime.getRuntime().halt(ExitCode.OK);
                 }));
-    spec.commandLine().getOut().println("memcached listens at " + show(server.addresses()));
-    if (metrics != null) {
-      spec.commandLine().getOut().println("metrics at " + metrics.url());
-    }
-    spec.commandLine().getOut().flush();
-    server.awaitEnd();
-    return ExitCode.OK;
   }
 
   private void deletePidFile() {

@@ -7,6 +7,7 @@ import dev.evergreen.telemetry.Prometheus;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -22,7 +23,12 @@ final class MetricsEndpoint implements AutoCloseable {
   private final HttpServer http;
 
   private MetricsEndpoint(int port) throws IOException {
-    http = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
+    var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
+    try {
+      http = HttpServer.create(address, 0);
+    } catch (BindException e) {
+      throw new IOException("cannot serve metrics at " + address + ": " + e.getMessage(), e);
+    }
   }
 
   /**

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -136,6 +137,23 @@ class MemcachedCommandTest {
       }
     } finally {
       process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void aTakenPortForMetricsEndsTheServerToo() throws Exception {
+    var errors = new StringWriter();
+    var path = folder.resolve("socket");
+    try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      var port = "" + taken.getLocalPort();
+      int code =
+          MemcachedCommand.commandLine()
+              .setErr(new PrintWriter(errors))
+              .execute("-s", path.toString(), "-t", "1", "--metrics", port);
+      assertEquals(1, code);
+      assertTrue(
+          errors.toString().contains("metrics at localhost/127.0.0.1:" + port), errors::toString);
+      assertFalse(Files.exists(path));
     }
   }
 
