@@ -111,6 +111,7 @@ record Figure(int columns, boolean sameScale, List<Panel> panels) {
       styler.setLegendPosition(Styler.LegendPosition.OutsideS);
       styler.setLegendLayout(Styler.LegendLayout.Horizontal);
       styler.setLegendSeriesLineLength(12);
+      styler.setLegendPadding(6);
       // Dots would be a shape each.
       styler.setPlotGridLinesStroke(new BasicStroke(0.4f));
       styler.setPlotGridLinesColor(new Color(0xD8D8D8));

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.concurrent.LinkedBlockingDeque;
@@ -30,7 +31,12 @@ public final class Buffers {
   public static ByteBuffer borrow() {
     var processor = Processor.current();
     var buffer = processor == null ? SHARED.pollFirst() : processor.buffers().free.pollFirst();
-    return buffer != null ? buffer.clear() : ByteBuffer.allocateDirect(SIZE);
+    return buffer != null ? buffer.clear() : allocate();
+  }
+
+  /** With an arena of its own: else a segment of it would make one each time. */
+  private static ByteBuffer allocate() {
+    return Arena.ofAuto().allocate(SIZE).asByteBuffer();
   }
 
   /** Takes back what {@link #borrow} lent, on whichever processor. */

@@ -322,14 +322,13 @@ final class OwnConnection extends Connection {
     return descriptor.number();
   }
 
-  /** Of the outbox: the system has taken so many of the bytes. */
-  void left(MemorySegment bytes, int taken) {
-    boolean all = taken == bytes.byteSize();
-    if (!all) {
-      unsent = Buffers.borrow().put(bytes.asSlice(taken).asByteBuffer()).flip();
+  /** Of the outbox: the system has taken all but this, if there is a rest. */
+  void left(@Nullable MemorySegment rest) {
+    if (rest != null) {
+      unsent = Buffers.borrow().put(rest.asByteBuffer()).flip();
     }
     postedAt = null;
-    if (!all) {
+    if (rest != null) {
       // The reader sends it, or learns what is wrong.
       descriptor.readable().open();
     }

@@ -104,12 +104,12 @@ final class Ring {
     }
   }
 
-  /** Adds an entry; both the socket and the bytes must stay until it was submitted. */
-  void put(int socket, MemorySegment bytes) {
+  /** Adds an entry; the socket and the native memory must stay until it was submitted. */
+  void put(int socket, long address, int size) {
     long at = (long) ENTRY_SIZE * ((tail + put) & mask);
     entries.set(JAVA_INT, at + 4, socket);
-    entries.set(JAVA_LONG, at + 16, bytes.address());
-    entries.set(JAVA_INT, at + 24, (int) bytes.byteSize());
+    entries.set(JAVA_LONG, at + 16, address);
+    entries.set(JAVA_INT, at + 24, size);
     entries.set(JAVA_LONG, at + 32, put);
     put++;
   }

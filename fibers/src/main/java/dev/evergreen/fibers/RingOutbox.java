@@ -28,7 +28,8 @@ final class RingOutbox implements Outbox {
   private final MemorySegment memory =
       Arena.ofAuto().allocate((long) LETTERS * LETTER_SIZE, LETTER_SIZE);
   private final @Nullable OwnConnection[] senders = new OwnConnection[LETTERS];
-  private final MemorySegment[] letters = new MemorySegment[LETTERS];
+  private final ByteBuffer letters = memory.asByteBuffer();
+  private final int[] sizes = new int[LETTERS];
 
   /** Written under the lock only. */
   private volatile int posted;
@@ -48,9 +49,8 @@ final class RingOutbox implements Outbox {
         sendAll();
       }
       int index = posted;
-      var letter = memory.asSlice((long) index * LETTER_SIZE, size);
-      letter.copyFrom(MemorySegment.ofBuffer(bytes));
-      letters[index] = letter;
+      letters.put(index * LETTER_SIZE, bytes, bytes.position(), size);
+      sizes[index] = size;
       senders[index] = from;
       from.posted(this);
       posted = index + 1;
@@ -86,10 +86,10 @@ final class RingOutbox implements Outbox {
     int n = posted;
     if (n == 1) {
       // One alone is cheaper without the ring.
-      left(0, Kernel.send(Scratch.current(), sender(0).number(), letters[0]));
+      left(0, Kernel.send(Scratch.current(), sender(0).number(), letter(0, 0)));
     } else if (n > 1) {
       for (int i = 0; i < n; i++) {
-        ring.put(sender(i).number(), letters[i]);
+        ring.put(sender(i).number(), memory.address() + (long) i * LETTER_SIZE, sizes[i]);
       }
       var results = ring.submit(Scratch.current());
       for (int i = 0; i < n; i++) {
@@ -97,6 +97,10 @@ final class RingOutbox implements Outbox {
       }
     }
     posted = 0;
+  }
+
+  private MemorySegment letter(int index, int from) {
+    return memory.asSlice((long) index * LETTER_SIZE + from, sizes[index] - from);
   }
 
   private OwnConnection sender(int index) {
@@ -107,7 +111,8 @@ final class RingOutbox implements Outbox {
   private void left(int index, int result) {
     var sender = sender(index);
     senders[index] = null;
-    sender.left(letters[index], Math.max(0, result));
+    int taken = Math.max(0, result);
+    sender.left(taken == sizes[index] ? null : letter(index, taken));
   }
 
   @Override
