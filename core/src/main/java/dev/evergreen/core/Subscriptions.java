@@ -360,8 +360,9 @@ final class Subscriptions {
     }
     byNode.forEach(
         (publisher, caches) -> {
-          node.meters().renewed.add(caches.size());
+          // Whoever sees the count finds the event.
           Events.Renewed.commitFor(publisher, caches.size());
+          node.meters().renewed.add(caches.size());
           sendInBatches(publisher, caches);
         });
   }
