@@ -64,9 +64,15 @@ class NodeLinksTest {
 
   /** Holds what is received until the latch opens. */
   private static CountDownLatch hold(TestNode node) {
+    return hold(node, new CountDownLatch(1));
+  }
+
+  /** As {@link #hold}; counts {@code reached} down when the listener has a message. */
+  private static CountDownLatch hold(TestNode node, CountDownLatch reached) {
     var latch = new CountDownLatch(1);
     node.hook =
         (from, message) -> {
+          reached.countDown();
           try {
             latch.await();
           } catch (InterruptedException e) {
@@ -442,11 +448,13 @@ class NodeLinksTest {
   void whileTheListenerHasTheLastMessageOfAConnectionThereIsNoNewOne() throws Exception {
     var peer = new NodeId("0", 7);
     b.links.admit(peer, a.address());
-    var latch = hold(b);
+    var reached = new CountDownLatch(1);
+    var latch = hold(b, reached);
     var old = closing(new RawPeer(b.address()));
     old.greet(peer, b.id);
     old.send(numbered(1));
     old.send(numbered(2));
+    reached.await();
     var fresh = closing(new RawPeer(b.address()));
     var answer = new CompletableFuture<Handshake.Answer>();
     Thread.startVirtualThread(
