@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Threads;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
@@ -24,7 +25,11 @@ final class Baton {
   }
 
   private final Threads threads;
+
+  @GuardedBy("this")
   private final ArrayDeque<Waiter> waiters = new ArrayDeque<>(0);
+
+  @GuardedBy("this")
   private boolean held;
 
   Baton(Threads threads) {
