@@ -3,6 +3,7 @@ package dev.evergreen.core;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -430,16 +431,25 @@ final class Activation {
   /**
    * Registers or renews a subscription of a node's cache.
    *
+   * @param name what that node calls it; null if it is this node
    * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
-   * @return false if this activation is closing
+   * @return false if this activation is closing, or has nothing of that name to follow
    */
   boolean subscribe(
       CallKey key,
       NodeId subscriber,
+      @Nullable SummaryKey name,
       long generation,
       @Nullable Version have,
       long request,
       Tasks next) {
+    if (node.graph().isReads(key)) {
+      var followed = summaryReadBy(key);
+      if (followed != null) {
+        followed.followReads(key, subscriber, name, generation, have, request, next);
+      }
+      return followed != null;
+    }
     GrainSummary summary;
     boolean settled;
     synchronized (this) {
@@ -452,28 +462,42 @@ final class Activation {
         summaries.put(key, summary);
         pending.add(summary);
       }
-      summary.subscribeNow(subscriber, generation, have, request);
+      summary.results().subscribe(subscriber, name, generation, have, request);
       admitNow(next);
-      settled = summary.settledNow();
+      settled = summary.settled();
     }
     if (settled) {
-      summary.pushOwed(next);
+      summary.results().pushOwed(next);
     }
     return true;
   }
 
+  /** The summary whose reads a call asks for; null if it is not here. */
+  private @Nullable GrainSummary summaryReadBy(CallKey reads) {
+    var key = node.knownCallKey(node.graph().summaryOf(reads));
+    return key == null ? null : summary(key);
+  }
+
   /** Ends a subscription; a summary without any goes (004 §4.2). */
-  void unsubscribe(CallKey key, NodeId subscriber, long generation) {
+  void unsubscribe(
+      CallKey key, NodeId subscriber, @Nullable SummaryKey name, long generation, Tasks next) {
+    if (node.graph().isReads(key)) {
+      var followed = summaryReadBy(key);
+      if (followed != null) {
+        followed.unfollowReads(subscriber, name, generation);
+      }
+      return;
+    }
     GrainSummary gone = null;
     synchronized (this) {
       var summary = summaries.get(key);
-      if (summary != null && summary.unsubscribeNow(subscriber, generation)) {
+      if (summary != null && summary.results().unsubscribe(subscriber, name, generation)) {
         removeNow(summary);
         gone = summary;
       }
     }
     if (gone != null) {
-      gone.releaseReads();
+      gone.releaseReads(next);
     }
   }
 
@@ -483,22 +507,22 @@ final class Activation {
     if (summary.underWay != null) {
       runs.remove(summary.underWay);
     }
-    summary.removeNow();
+    summary.remove();
     lastUsed = node.clock().nanos();
   }
 
   /** Drops subscriptions of other nodes that were not renewed, or those of a removed node. */
-  void expire(long heardSince, @Nullable NodeId removed) {
+  void expire(long heardSince, @Nullable NodeId removed, Tasks next) {
     var gone = new ArrayList<GrainSummary>();
     synchronized (this) {
       for (var summary : List.copyOf(summaries.values())) {
-        if (summary.expireNow(heardSince, removed)) {
+        if (summary.expire(heardSince, removed)) {
           removeNow(summary);
           gone.add(summary);
         }
       }
     }
-    gone.forEach(GrainSummary::releaseReads);
+    gone.forEach(summary -> summary.releaseReads(next));
   }
 
   synchronized @Nullable GrainSummary summary(CallKey key) {

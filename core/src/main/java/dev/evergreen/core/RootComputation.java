@@ -143,6 +143,9 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   @Override
   public void accept(Run run, @Nullable Outcome result, Tasks next) {
     var read = run.edges();
+    var before = present();
+    // A comparer is the user's code: it runs without the monitor.
+    boolean same = result != null && same(before, result);
     Edges released = read;
     synchronized (guard) {
       boolean wanted = underWay == run && !closed && result != null;
@@ -153,7 +156,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       if (wanted) {
         released = accepted(read);
         inDoubt = read.inDoubt();
-        if (!same(outcome, result)) {
+        if (!same) {
           outcome = result;
           version++;
           trackers.forEach(Tracker::wake);
@@ -176,7 +179,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   @Override
-  public void dependencyMoved() {
+  public void standingChanged() {
     synchronized (guard) {
       inDoubt = edges.inDoubt();
     }

@@ -111,7 +111,7 @@ final class Subscriptions {
           retryLater(cache);
         } else if (node.isGone(to)) {
           node.placement().notThere(grain, to);
-          lost(cache);
+          silent(cache);
         } else {
           node.caches().isRemote(cache);
           return to;
@@ -134,7 +134,7 @@ final class Subscriptions {
     if (!activation.subscribe(cache.key(), node.self(), generation, cache.version(), 0, next)) {
       retryLater(cache);
     } else if (cache.heard()) {
-      node.dependentsMoved(cache);
+      node.standings().tell(cache.dependents());
     }
     if (cache.closed()) {
       // Whoever closed it may have ended its subscription before that began.
@@ -244,7 +244,7 @@ final class Subscriptions {
         // subscription: asking again settles it.
         retryLater(wish.cache());
       } else {
-        lost(wish.cache());
+        silent(wish.cache());
       }
     }
   }
@@ -294,29 +294,29 @@ final class Subscriptions {
       var cache = wish.cache();
       if (notHere.contains(cache.key().wire())) {
         node.placement().notThere(cache.key().grain(), from);
-        lost(cache);
+        silent(cache);
       } else if (cache.heard()) {
-        node.dependentsMoved(cache);
+        node.standings().tell(cache.dependents());
       }
     }
   }
 
   /** The publisher of a cache is gone or silent. */
-  void lost(Cache cache) {
-    if (cache.unheard()) {
-      node.dependentsMoved(cache);
+  void silent(Cache cache) {
+    if (cache.silent()) {
+      node.standings().tell(cache.dependents());
     }
     retryLater(cache);
   }
 
   /** The connection to a node is gone: what it published is in doubt. */
-  void lost(NodeId gone) {
+  void silent(NodeId gone) {
     synchronized (open) {
       open.values().removeIf(request -> request.to().equals(gone));
     }
     for (var cache : node.caches().all()) {
       if (gone.equals(cache.publisher())) {
-        lost(cache);
+        silent(cache);
       }
     }
   }
@@ -455,7 +455,7 @@ final class Subscriptions {
       var cache = node.caches().remote(key);
       if (cache != null && from.equals(cache.publisher())) {
         node.placement().notThere(key.grain(), from);
-        lost(cache);
+        silent(cache);
       }
     }
   }

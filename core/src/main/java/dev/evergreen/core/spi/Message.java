@@ -132,30 +132,22 @@ public sealed interface Message {
    */
   record Inspected(long id, byte[] report) implements Message {}
 
-  /** How summaries are neighbours of a summary. */
-  enum Relation {
-    /** Its last result was computed from them. */
-    READS,
-    /** Its present run waits for their first result. */
-    WAITS_FOR,
-    /** Their results are computed from its. */
-    READ_BY
-  }
-
-  /** Asks for the neighbours of summaries, in search of a cycle. */
-  record Probe(long id, Relation relation, List<SummaryKey> keys) implements Message {}
+  /** Asks who reads summaries, in search of computations that need them. */
+  record Probe(long id, List<SummaryKey> keys) implements Message {}
 
   /** Answers a {@link Probe}: one entry for each of its keys. */
-  record ProbeAnswer(long id, List<Neighbours> neighbours) implements Message {}
+  record ProbeAnswer(long id, List<Readers> readers) implements Message {}
 
   /**
-   * The neighbours of one summary.
+   * Who reads one summary.
    *
    * @param root whether a reactive computation is among them
-   * @param settled whether its last result is neither outdated nor being computed again
    */
-  record Neighbours(List<Located> summaries, boolean root, boolean settled) {}
+  record Readers(List<Located> summaries, boolean root) {}
 
-  /** A summary, the node that is believed to hold it, and its depth as far as is known. */
-  record Located(NodeId node, SummaryKey key, int depth) {}
+  /** A summary, and a node that holds it or a cache of it. */
+  record Located(NodeId node, SummaryKey key) {}
+
+  /** No computation reaches these summaries: caches that only they read are to be closed. */
+  record Unreachable(List<SummaryKey> keys) implements Message {}
 }
