@@ -3,6 +3,7 @@ package dev.evergreen.core;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -430,12 +431,14 @@ final class Activation {
   /**
    * Registers or renews a subscription of a node's cache.
    *
+   * @param name what that node calls it; null if it is this node
    * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
    * @return false if this activation is closing
    */
   boolean subscribe(
       CallKey key,
       NodeId subscriber,
+      @Nullable SummaryKey name,
       long generation,
       @Nullable Version have,
       long request,
@@ -452,7 +455,7 @@ final class Activation {
         summaries.put(key, summary);
         pending.add(summary);
       }
-      summary.subscribeNow(subscriber, generation, have, request);
+      summary.subscribeNow(subscriber, name, generation, have, request);
       admitNow(next);
       settled = summary.settledNow();
     }
@@ -463,11 +466,11 @@ final class Activation {
   }
 
   /** Ends a subscription; a summary without any goes (004 §4.2). */
-  void unsubscribe(CallKey key, NodeId subscriber, long generation) {
+  void unsubscribe(CallKey key, NodeId subscriber, @Nullable SummaryKey name, long generation) {
     GrainSummary gone = null;
     synchronized (this) {
       var summary = summaries.get(key);
-      if (summary != null && summary.unsubscribeNow(subscriber, generation)) {
+      if (summary != null && summary.unsubscribeNow(subscriber, name, generation)) {
         removeNow(summary);
         gone = summary;
       }

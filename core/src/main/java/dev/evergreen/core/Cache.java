@@ -30,7 +30,13 @@ final class Cache {
       int depth,
       boolean inDoubt,
       boolean provisional,
-      @Nullable TraceContext trace) {}
+      @Nullable TraceContext trace) {
+
+    /** Why there is no result for now. */
+    static Update provisional(long generation, Outcome failure) {
+      return new Update(generation, new Version(0, 0), failure, 0, false, true, null);
+    }
+  }
 
   /** What became of an update. */
   enum Installed {

@@ -80,19 +80,10 @@ final class Census {
         key.grain().type(),
         shortened(key.grain().key()),
         key.operation().name(),
-        arguments(key),
+        shortened(key.argumentsText()),
         ranked.runs,
         ranked.subscribers,
         cache == null ? 0 : cache.readers());
-  }
-
-  private static String arguments(CallKey key) {
-    try {
-      return shortened(key.argumentsText());
-    } catch (RuntimeException e) {
-      // The application's own toString threw; who looks at a node must not stumble over it.
-      return "?";
-    }
   }
 
   private static String shortened(String text) {

@@ -6,6 +6,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -150,7 +151,8 @@ final class CycleSearch {
 
   /** Whether a run of {@code own} that waits for {@code cache} waits for itself, on any node. */
   @Nullable List<String> waiting(Scope scope, CallKey own, Cache cache) {
-    int highest = own.wire().hashCode();
+    int highest = rank(own.wire());
+    int arguments = Arrays.hashCode(own.encodedArguments());
     var found =
         search(
             scope,
@@ -158,8 +160,21 @@ final class CycleSearch {
             List.of(cache),
             Message.Relation.WAITS_FOR,
             0,
-            key -> key.hashCode() <= highest);
+            key ->
+                rank(key) != highest
+                    ? rank(key) < highest
+                    : !key.grain().equals(own.grain())
+                        || Arrays.hashCode(key.arguments()) <= arguments);
     return found == null ? null : found.path();
+  }
+
+  /**
+   * The hash by which a member of a cycle is chosen, as far as all nodes know the same: the bytes
+   * of the arguments depend on the version of whoever names it, and are looked at only where all
+   * else is equal, and so all names are those of one node.
+   */
+  private static int rank(SummaryKey key) {
+    return key.grain().hashCode() * 31 + key.operation().hashCode();
   }
 
   /**
@@ -263,8 +278,9 @@ final class CycleSearch {
           var answer =
               at.equals(node.self()) ? neighbours(keys, relation) : ask(scope, at, relation, keys);
           if (answer != null) {
+            boolean own = at.equals(node.self());
             for (int i = 0; i < Math.min(answer.size(), there.size()); i++) {
-              follow(there.get(i), answer.get(i), least, reached);
+              follow(there.get(i), answer.get(i), own, least, reached);
             }
           } else if (relation == Message.Relation.READ_BY) {
             reached.add(new Step(rootPlace(), null, false));
@@ -273,7 +289,11 @@ final class CycleSearch {
     return reached;
   }
 
-  private void follow(Step from, Message.Neighbours neighbours, int least, List<Step> reached) {
+  /**
+   * @param own whether the neighbours are named by this node
+   */
+  private void follow(
+      Step from, Message.Neighbours neighbours, boolean own, int least, List<Step> reached) {
     boolean settled = from.settled() && neighbours.settled();
     if (neighbours.root()) {
       reached.add(new Step(rootPlace(), from, settled));
@@ -282,8 +302,15 @@ final class CycleSearch {
       if (next.depth() < least) {
         continue;
       }
-      reached.add(new Step(new Place(next.node(), next.key()), from, settled));
+      var key = own ? next.key() : ownName(next);
+      reached.add(new Step(new Place(next.node(), key), from, settled));
     }
+  }
+
+  /** What this node calls a summary of its own that a node of another version may have named. */
+  private SummaryKey ownName(Message.Located named) {
+    var call = named.node().equals(node.self()) ? node.knownCallKey(named.key()) : null;
+    return call == null ? named.key() : call.wire();
   }
 
   private @Nullable List<Message.Neighbours> ask(
@@ -347,19 +374,15 @@ final class CycleSearch {
   }
 
   /**
-   * What reads a summary: on its own node the nodes that subscribe it, named by the same key; on
-   * these, the summaries that depend on their cache.
+   * What reads a summary: on its own node the caches of others that are kept true; on theirs, the
+   * summaries that depend on the cache.
    */
   private Message.Neighbours readers(SummaryKey key) {
     var readers = new LinkedHashSet<Message.Located>();
     boolean root = false;
     var summary = summaryHere(key);
     if (summary != null) {
-      for (var subscriber : summary.subscriberNodes()) {
-        if (!subscriber.equals(node.self())) {
-          readers.add(new Message.Located(subscriber, key, 0));
-        }
-      }
+      readers.addAll(summary.cachesElsewhere());
     }
     var call = node.knownCallKey(key);
     var cache = call == null ? null : node.caches().get(call);

@@ -3,9 +3,11 @@ package dev.evergreen.core;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,21 +22,59 @@ final class GrainSummary extends RunnableSummary {
 
   private static final int MAX_POSTPONED = 20;
 
-  /** One node whose cache is kept true. */
-  private static final class Subscriber {
-    final NodeId node;
-    long generation;
+  /**
+   * One cache that is kept true. A node usually has one of this summary. One of a newer version may
+   * have several, whose arguments differ in what this version does not know.
+   */
+  final class Subscriber {
+    private final NodeId node;
+
+    /**
+     * What the node asked for, in bytes of its own version: it knows its cache by them. Null for
+     * this node.
+     */
+    private final @Nullable SummaryKey name;
+
+    private long generation;
 
     /** What the present result answers; 0 if it is to be pushed. */
-    long request;
+    private long request;
 
-    long heard;
+    private long heard;
 
     /** Whether the present result is still to be sent. */
-    boolean owed = true;
+    private boolean owed = true;
 
-    Subscriber(NodeId node) {
+    Subscriber(NodeId node, @Nullable SummaryKey name) {
       this.node = node;
+      this.name = name;
+    }
+
+    boolean is(NodeId other, @Nullable SummaryKey called) {
+      return node.equals(other) && Objects.equals(name, called);
+    }
+
+    boolean isHere() {
+      return name == null;
+    }
+
+    NodeId node() {
+      return node;
+    }
+
+    /** The present result for another node; null if its subscription is gone. */
+    Message.@Nullable Update update() {
+      synchronized (activation) {
+        var result = outcome;
+        if (removed || name == null || result == null || !subscribers.contains(this)) {
+          return null;
+        }
+        if (encoded == null) {
+          encoded = GrainSummary.this.node.encode(result, key.operation());
+        }
+        return new Message.Update(
+            name, generation, version, encoded, depth, inDoubt, false, written);
+      }
     }
   }
 
@@ -228,10 +268,17 @@ final class GrainSummary extends RunnableSummary {
   // Subscribers
 
   /** Called with the activation's monitor held. */
-  void subscribeNow(NodeId from, long generation, @Nullable Version have, long request) {
-    var subscriber = subscriber(from);
+  void subscribeNow(
+      NodeId from,
+      @Nullable SummaryKey name,
+      long generation,
+      @Nullable Version have,
+      long request) {
+    var subscriber = subscriber(from, name);
     if (subscriber == null) {
-      subscriber = new Subscriber(from);
+      // Of the same version it has the same name for it, which need not be kept twice.
+      boolean usual = name != null && name.equals(key.wire());
+      subscriber = new Subscriber(from, usual ? key.wire() : name);
       subscribers.add(subscriber);
     }
     subscriber.heard = node.clock().nanos();
@@ -248,8 +295,8 @@ final class GrainSummary extends RunnableSummary {
   }
 
   /** Called with the activation's monitor held; returns whether nobody subscribes any more. */
-  boolean unsubscribeNow(NodeId from, long generation) {
-    var subscriber = subscriber(from);
+  boolean unsubscribeNow(NodeId from, @Nullable SummaryKey name, long generation) {
+    var subscriber = subscriber(from, name);
     if (subscriber != null && subscriber.generation <= generation) {
       subscribers.remove(subscriber);
     }
@@ -257,9 +304,9 @@ final class GrainSummary extends RunnableSummary {
   }
 
   /** One node among few, as every process subscribes once. */
-  private @Nullable Subscriber subscriber(NodeId node) {
+  private @Nullable Subscriber subscriber(NodeId node, @Nullable SummaryKey name) {
     for (var subscriber : subscribers) {
-      if (subscriber.node.equals(node)) {
+      if (subscriber.is(node, name)) {
         return subscriber;
       }
     }
@@ -269,10 +316,7 @@ final class GrainSummary extends RunnableSummary {
   /** Called with the activation's monitor held; returns whether nobody subscribes any more. */
   boolean expireNow(long heardSince, @Nullable NodeId gone) {
     subscribers.removeIf(
-        s ->
-            gone != null
-                ? s.node.equals(gone)
-                : !s.node.equals(node.self()) && s.heard - heardSince < 0);
+        s -> gone != null ? s.node.equals(gone) : !s.isHere() && s.heard - heardSince < 0);
     return subscribers.isEmpty();
   }
 
@@ -280,10 +324,17 @@ final class GrainSummary extends RunnableSummary {
     return subscribers.size();
   }
 
-  List<NodeId> subscriberNodes() {
+  /** The caches of other nodes that are kept true, as those nodes know them. */
+  List<Message.Located> cachesElsewhere() {
+    var caches = new ArrayList<Message.Located>();
     synchronized (activation) {
-      return subscribers.stream().map(subscriber -> subscriber.node).toList();
+      for (var subscriber : subscribers) {
+        if (subscriber.name != null) {
+          caches.add(new Message.Located(subscriber.node, subscriber.name, 0));
+        }
+      }
     }
+    return caches;
   }
 
   /** Sends the present result to whom it is owed. */
@@ -299,8 +350,8 @@ final class GrainSummary extends RunnableSummary {
   private record Owed(Cache.@Nullable Update local, List<Remote> remote) {
     static final Owed NOTHING = new Owed(null, List.of());
 
-    /** Another node, and what the result answers; 0 if it is to be pushed. */
-    record Remote(NodeId node, long request) {}
+    /** A cache of another node, and what the result answers; 0 if it is to be pushed. */
+    record Remote(Subscriber subscriber, long request) {}
   }
 
   /** The subscribers that have not got the present result; it counts as sent to them. */
@@ -316,13 +367,13 @@ final class GrainSummary extends RunnableSummary {
         continue;
       }
       subscriber.owed = false;
-      if (subscriber.node.equals(node.self())) {
+      if (subscriber.isHere()) {
         local =
             new Cache.Update(
                 subscriber.generation, version, result, depth, inDoubt, false, written);
       } else {
         remote = remote.isEmpty() ? new ArrayList<>() : remote;
-        remote.add(new Owed.Remote(subscriber.node, subscriber.request));
+        remote.add(new Owed.Remote(subscriber, subscriber.request));
         subscriber.request = 0;
       }
     }
@@ -335,9 +386,9 @@ final class GrainSummary extends RunnableSummary {
     }
     for (var to : owed.remote) {
       if (to.request == 0) {
-        node.outboxes().add(to.node, this);
+        node.outboxes().add(to.subscriber);
       } else {
-        node.outboxes().answer(to.node, to.request, this);
+        node.outboxes().answer(to.subscriber, to.request);
       }
     }
   }
@@ -351,22 +402,6 @@ final class GrainSummary extends RunnableSummary {
 
   boolean settledNow() {
     return !marked && underWay == null;
-  }
-
-  /** The present result for another node; null if that node's subscription is gone. */
-  Message.@Nullable Update updateFor(NodeId to) {
-    synchronized (activation) {
-      var subscriber = subscriber(to);
-      var result = outcome;
-      if (removed || subscriber == null || result == null) {
-        return null;
-      }
-      if (encoded == null) {
-        encoded = node.encode(result, key.operation());
-      }
-      return new Message.Update(
-          key.wire(), subscriber.generation, version, encoded, depth, inDoubt, false, written);
-    }
   }
 
   // Ending
@@ -390,7 +425,7 @@ final class GrainSummary extends RunnableSummary {
   }
 
   /** The activation is closed: subscribers are told, with the failure if it never was active. */
-  void end(@Nullable Outcome failed, Tasks next) {
+  void end(Outcome.@Nullable Threw failed, Tasks next) {
     List<Subscriber> told;
     synchronized (activation) {
       told = List.copyOf(subscribers);
@@ -399,12 +434,16 @@ final class GrainSummary extends RunnableSummary {
     }
     releaseReads();
     for (var subscriber : told) {
-      if (failed != null) {
-        node.pushProvisional(subscriber.node, key, subscriber.generation, failed, next);
-      } else if (subscriber.node.equals(node.self())) {
-        node.caches().moved(key);
+      var name = subscriber.name;
+      if (name != null && failed != null) {
+        node.outboxes().provisional(subscriber.node, name, subscriber.generation, failed.failure());
+      } else if (name != null) {
+        node.outboxes().moved(subscriber.node, name);
+      } else if (failed != null) {
+        var why = Cache.Update.provisional(subscriber.generation, failed);
+        node.caches().install(key, why, next);
       } else {
-        node.outboxes().moved(subscriber.node, key);
+        node.caches().moved(key);
       }
     }
   }

@@ -2,7 +2,6 @@ package dev.evergreen.core;
 
 import dev.evergreen.codec.Codec;
 import dev.evergreen.codec.Limits;
-import dev.evergreen.codec.MalformedValueException;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Engine;
@@ -265,11 +264,18 @@ final class NodeRuntime implements EngineNode {
     }
     try {
       return new CallKey(model, key.grain(), operation, operation.decode(key.arguments()));
-    } catch (IllegalArgumentException e) {
-      throw new InvalidGrainException(key + ": malformed arguments: " + e.getMessage(), e);
+    } catch (GrainException e) {
+      throw e;
+    } catch (RuntimeException | Error e) {
+      throw new InvalidGrainException(
+          key + ": " + self() + " cannot read the arguments: " + Failures.describe(e), e);
     }
   }
 
+  /**
+   * An outcome for another node. Values have methods of the application's, and not every frozen
+   * value has bytes: what goes wrong is the outcome then, and nobody else's affair.
+   */
   Message.Answer encode(Outcome outcome, Operation operation) {
     return switch (outcome) {
       case Outcome.Returned(var value) -> {
@@ -278,6 +284,11 @@ final class NodeRuntime implements EngineNode {
         } catch (ValueLimitException e) {
           yield new Message.Answer.Threw(
               Failures.of(new ValueTooLargeException(operation + ": the result is too large", e)));
+        } catch (RuntimeException | Error e) {
+          yield new Message.Answer.Threw(
+              Failures.of(
+                  new InvalidGrainException(
+                      operation + ": the result cannot be written: " + Failures.describe(e), e)));
         }
       }
       case Outcome.Threw(var failure, var original) -> new Message.Answer.Threw(failure);
@@ -286,14 +297,16 @@ final class NodeRuntime implements EngineNode {
     };
   }
 
+  /** The outcome that another node tells; if it cannot be read, that is the outcome. */
   Outcome decode(Message.Answer answer, Operation operation) {
     return switch (answer) {
       case Message.Answer.Returned(var bytes) -> {
         try {
           yield new Outcome.Returned(operation.result().decode(bytes));
-        } catch (MalformedValueException | ValueLimitException e) {
+        } catch (RuntimeException | Error e) {
           yield Outcome.Threw.of(
-              new GrainFailureException(operation + ": the answer cannot be read", e));
+              new GrainFailureException(
+                  operation + ": the answer cannot be read: " + Failures.describe(e), e));
         }
       }
       case Message.Answer.Threw(var failure) -> new Outcome.Threw(failure, null);
@@ -386,30 +399,6 @@ final class NodeRuntime implements EngineNode {
         }
       }
       summary.dependencyMoved();
-    }
-  }
-
-  /** Tells a cache why its publisher has no result. */
-  void pushProvisional(NodeId to, CallKey key, long generation, Outcome failure, Tasks next) {
-    var version = new Message.Version(0, 0);
-    if (to.equals(self())) {
-      caches.install(
-          key, new Cache.Update(generation, version, failure, 0, false, true, null), next);
-    } else {
-      send(
-          to,
-          new Message.Push(
-              outboxes.nextBatch(),
-              List.of(
-                  new Message.Update(
-                      key.wire(),
-                      generation,
-                      version,
-                      encode(failure, key.operation()),
-                      0,
-                      false,
-                      true,
-                      null))));
     }
   }
 

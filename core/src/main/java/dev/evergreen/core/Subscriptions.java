@@ -131,7 +131,8 @@ final class Subscriptions {
       return;
     }
     var activation = node.activations().open(cache.key().model(), cache.key().grain(), next);
-    if (!activation.subscribe(cache.key(), node.self(), generation, cache.version(), 0, next)) {
+    if (!activation.subscribe(
+        cache.key(), node.self(), null, generation, cache.version(), 0, next)) {
       retryLater(cache);
     } else if (cache.heard()) {
       node.dependentsMoved(cache);
@@ -217,18 +218,8 @@ final class Subscriptions {
 
   /** A cache's wish cannot be told to anybody. */
   private void failed(Cache cache, GrainException why, Tasks next) {
-    node.caches()
-        .install(
-            cache.key(),
-            new Cache.Update(
-                cache.wish(null),
-                new Message.Version(0, 0),
-                Outcome.Threw.of(why),
-                0,
-                false,
-                true,
-                null),
-            next);
+    var failure = Cache.Update.provisional(cache.wish(null), Outcome.Threw.of(why));
+    node.caches().install(cache.key(), failure, next);
   }
 
   private void unanswered(@Nullable Request request) {
@@ -389,7 +380,7 @@ final class Subscriptions {
   private void unsubscribeHere(CallKey key, long generation) {
     var activation = node.activations().get(key.grain());
     if (activation != null) {
-      activation.unsubscribe(key, node.self(), generation);
+      activation.unsubscribe(key, node.self(), null, generation);
     }
   }
 
@@ -418,22 +409,17 @@ final class Subscriptions {
       var key = node.callKey(subscription.key());
       return node.activations()
           .open(key.model(), grain, next)
-          .subscribe(key, from, subscription.generation(), subscription.have(), request, next);
+          .subscribe(
+              key,
+              from,
+              subscription.key(),
+              subscription.generation(),
+              subscription.have(),
+              request,
+              next);
     } catch (GrainException e) {
-      node.send(
-          from,
-          new Message.Push(
-              node.outboxes().nextBatch(),
-              List.of(
-                  new Message.Update(
-                      subscription.key(),
-                      subscription.generation(),
-                      new Message.Version(0, 0),
-                      new Message.Answer.Threw(Failures.of(e)),
-                      0,
-                      false,
-                      true,
-                      null))));
+      node.outboxes()
+          .provisional(from, subscription.key(), subscription.generation(), Failures.of(e));
       return true;
     }
   }
@@ -444,7 +430,7 @@ final class Subscriptions {
       var activation = node.activations().get(subscription.key().grain());
       var key = activation == null ? null : node.knownCallKey(subscription.key());
       if (activation != null && key != null) {
-        activation.unsubscribe(key, from, subscription.generation());
+        activation.unsubscribe(key, from, subscription.key(), subscription.generation());
       }
     }
   }

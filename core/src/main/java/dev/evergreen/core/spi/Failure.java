@@ -19,6 +19,18 @@ public record Failure(
 
   private static final String CYCLE = "dev.evergreen.core.CycleException";
 
+  /** About how many characters it has in all. */
+  public long size() {
+    long size = 0;
+    for (Failure f = this; f != null; f = f.cause) {
+      size += f.type.length() + (f.message == null ? 0 : f.message.length());
+      for (var frame : f.trace) {
+        size += frame.type.length() + frame.method.length() + 16L;
+      }
+    }
+    return size;
+  }
+
   /**
    * Whether both are the same result: the same type, message and causes. Cycles are the same
    * whatever path they name: otherwise members of two cycles would tell each other their paths
