@@ -201,7 +201,7 @@ final class StressNode {
   /** Subscribes the other node and runs what that makes possible. */
   void subscribe(Activation activation, CallKey key, long generation) {
     var next = new Tasks();
-    activation.subscribe(key, OTHER, generation, null, 0, next);
+    activation.subscribe(key, OTHER, key.wire(), generation, null, 0, next);
     run(next);
   }
 

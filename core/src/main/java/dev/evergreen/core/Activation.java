@@ -479,8 +479,7 @@ final class Activation {
   }
 
   /** Ends a subscription; a summary without any goes (004 §4.2). */
-  void unsubscribe(
-      CallKey key, NodeId subscriber, @Nullable SummaryKey name, long generation, Tasks next) {
+  void unsubscribe(CallKey key, NodeId subscriber, @Nullable SummaryKey name, long generation) {
     if (node.graph().isReads(key)) {
       var followed = summaryReadBy(key);
       if (followed != null) {
@@ -497,7 +496,7 @@ final class Activation {
       }
     }
     if (gone != null) {
-      gone.releaseReads(next);
+      gone.releaseReads();
     }
   }
 
@@ -512,7 +511,7 @@ final class Activation {
   }
 
   /** Drops subscriptions of other nodes that were not renewed, or those of a removed node. */
-  void expire(long heardSince, @Nullable NodeId removed, Tasks next) {
+  void expire(long heardSince, @Nullable NodeId removed) {
     var gone = new ArrayList<GrainSummary>();
     synchronized (this) {
       for (var summary : List.copyOf(summaries.values())) {
@@ -522,7 +521,7 @@ final class Activation {
         }
       }
     }
-    gone.forEach(summary -> summary.releaseReads(next));
+    gone.forEach(GrainSummary::releaseReads);
   }
 
   synchronized @Nullable GrainSummary summary(CallKey key) {

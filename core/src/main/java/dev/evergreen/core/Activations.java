@@ -98,7 +98,7 @@ final class Activations {
     long heard = now - node.settings().leaseFor().toNanos();
     var next = new Tasks();
     for (var activation : all()) {
-      activation.expire(heard, null, next);
+      activation.expire(heard, null);
       activation.summaries().forEach(summary -> summary.collectCircle(next));
       if (activation.leaveIfIdle(idle)) {
         activation.close(activation.id() + " was idle", null, next);

@@ -60,10 +60,17 @@ final class CallKey {
     return name;
   }
 
-  /** The arguments as people write them, separated by commas. */
+  /**
+   * The arguments as people write them, separated by commas. Messages of failures name them, so
+   * that this must not fail where the application's {@code toString} does.
+   */
   String argumentsText() {
-    var text = Arrays.toString(arguments);
-    return text.substring(1, text.length() - 1);
+    try {
+      var text = Arrays.toString(arguments);
+      return text.substring(1, text.length() - 1);
+    } catch (RuntimeException | Error e) {
+      return "?";
+    }
   }
 
   @Override

@@ -44,8 +44,8 @@ final class Census {
   /** An activation has this summary; called with its monitor held. */
   void add(GrainSummary summary) {
     summaries++;
-    subscriptions += summary.subscribers();
-    hottest.add(new Ranked(summary, summary.runs, summary.subscribers()));
+    subscriptions += summary.results().subscribers();
+    hottest.add(new Ranked(summary, summary.runs, summary.results().subscribers()));
     if (hottest.size() > NodeReport.HOTTEST) {
       hottest.remove();
     }
@@ -80,19 +80,10 @@ final class Census {
         key.grain().type(),
         shortened(key.grain().key()),
         key.operation().name(),
-        arguments(key),
+        shortened(key.argumentsText()),
         ranked.runs,
         ranked.subscribers,
         cache == null ? 0 : cache.readers());
-  }
-
-  private static String arguments(CallKey key) {
-    try {
-      return shortened(key.argumentsText());
-    } catch (RuntimeException e) {
-      // The application's own toString threw; who looks at a node must not stumble over it.
-      return "?";
-    }
   }
 
   private static String shortened(String text) {

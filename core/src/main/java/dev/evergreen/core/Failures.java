@@ -19,6 +19,10 @@ final class Failures {
 
   private static final int MAX_CAUSES = 20;
   private static final int MAX_FRAMES = 60;
+
+  /** Of a message; one that is larger than any link takes could not be told to another node. */
+  private static final int MAX_MESSAGE = 1 << 16;
+
   private static final StackTraceElement[] NO_TRACE = {};
   private static final String OWN_PACKAGE = Failures.class.getPackageName() + ".";
 
@@ -47,10 +51,20 @@ final class Failures {
         : thrown.getClass().getName() + ": " + message;
   }
 
+  /** For a log: it says the same, and can be printed whatever the methods of its class do. */
+  static Throwable printable(Throwable thrown) {
+    var printable = new GrainFailureException(describe(thrown));
+    printable.setStackTrace(trace(thrown));
+    return printable;
+  }
+
   /** The message; one that cannot be had must not hold up who reports it. */
   private static @Nullable String message(Throwable thrown) {
     try {
-      return thrown.getMessage();
+      var message = thrown.getMessage();
+      return message == null || message.length() <= MAX_MESSAGE
+          ? message
+          : message.substring(0, MAX_MESSAGE - 1) + "…";
     } catch (RuntimeException | Error e) {
       return "(its message cannot be read: " + e.getClass().getName() + ")";
     }

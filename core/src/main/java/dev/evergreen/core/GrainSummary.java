@@ -215,14 +215,6 @@ final class GrainSummary extends RunnableSummary {
     node.fork(next);
   }
 
-  // Subscribers
-
-  /** See {@link Publication#subscribe}. */
-  void subscribe(
-      NodeId from, @Nullable SummaryKey name, long generation, @Nullable Version have, long request) {
-    results.subscribe(from, name, generation, have, request);
-  }
-
   /** Whether the present result is neither marked nor being computed again. */
   boolean settled() {
     synchronized (activation) {
@@ -332,7 +324,7 @@ final class GrainSummary extends RunnableSummary {
   }
 
   /** Gives up what the accepted run has read. */
-  void releaseReads(Tasks next) {
+  void releaseReads() {
     Edges released;
     Publication followed;
     synchronized (activation) {
@@ -342,15 +334,19 @@ final class GrainSummary extends RunnableSummary {
     }
     released.releaseForGood();
     if (followed != null) {
-      followed.end(null, next);
+      followed.move();
     }
   }
 
   /** The activation is closed: subscribers are told, with the failure if it never was active. */
   void end(Outcome.@Nullable Threw failed, Tasks next) {
     remove();
-    releaseReads(next);
-    results.end(failed, next);
+    releaseReads();
+    if (failed == null) {
+      results.move();
+    } else {
+      results.fail(failed, next);
+    }
   }
 
   /** Members of a circle keep each other: those that no computation reaches are to go. */

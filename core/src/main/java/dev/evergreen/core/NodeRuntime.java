@@ -2,7 +2,6 @@ package dev.evergreen.core;
 
 import dev.evergreen.codec.Codec;
 import dev.evergreen.codec.Limits;
-import dev.evergreen.codec.MalformedValueException;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Engine;
@@ -290,11 +289,18 @@ final class NodeRuntime implements EngineNode {
     }
     try {
       return new CallKey(model, key.grain(), operation, operation.decode(key.arguments()));
-    } catch (IllegalArgumentException e) {
-      throw new InvalidGrainException(key + ": malformed arguments: " + e.getMessage(), e);
+    } catch (GrainException e) {
+      throw e;
+    } catch (RuntimeException | Error e) {
+      throw new InvalidGrainException(
+          key + ": " + self() + " cannot read the arguments: " + Failures.describe(e), e);
     }
   }
 
+  /**
+   * An outcome for another node. Values have methods of the application's, and not every frozen
+   * value has bytes: what goes wrong is the outcome then, and nobody else's affair.
+   */
   Message.Answer encode(Outcome outcome, Operation operation) {
     return switch (outcome) {
       case Outcome.Returned(var value) -> {
@@ -303,6 +309,11 @@ final class NodeRuntime implements EngineNode {
         } catch (ValueLimitException e) {
           yield new Message.Answer.Threw(
               Failures.of(new ValueTooLargeException(operation + ": the result is too large", e)));
+        } catch (RuntimeException | Error e) {
+          yield new Message.Answer.Threw(
+              Failures.of(
+                  new InvalidGrainException(
+                      operation + ": the result cannot be written: " + Failures.describe(e), e)));
         }
       }
       case Outcome.Threw(var failure, var original) -> new Message.Answer.Threw(failure);
@@ -311,14 +322,16 @@ final class NodeRuntime implements EngineNode {
     };
   }
 
+  /** The outcome that another node tells; if it cannot be read, that is the outcome. */
   Outcome decode(Message.Answer answer, Operation operation) {
     return switch (answer) {
       case Message.Answer.Returned(var bytes) -> {
         try {
           yield new Outcome.Returned(operation.result().decode(bytes));
-        } catch (MalformedValueException | ValueLimitException e) {
+        } catch (RuntimeException | Error e) {
           yield Outcome.Threw.of(
-              new GrainFailureException(operation + ": the answer cannot be read", e));
+              new GrainFailureException(
+                  operation + ": the answer cannot be read: " + Failures.describe(e), e));
         }
       }
       case Message.Answer.Threw(var failure) -> new Outcome.Threw(failure, null);
@@ -389,30 +402,6 @@ final class NodeRuntime implements EngineNode {
     }
   }
 
-  /** Tells a cache why its publisher has no result. */
-  void pushProvisional(NodeId to, CallKey key, long generation, Outcome failure, Tasks next) {
-    var version = new Message.Version(0, 0);
-    if (to.equals(self())) {
-      caches.install(
-          key, new Cache.Update(generation, version, failure, 0, false, true, null), next);
-    } else {
-      send(
-          to,
-          new Message.Push(
-              outboxes.nextBatch(),
-              List.of(
-                  new Message.Update(
-                      key.wire(),
-                      generation,
-                      version,
-                      encode(failure, key.operation()),
-                      0,
-                      false,
-                      true,
-                      null))));
-    }
-  }
-
   void logFailure(String where, Failure failure) {
     LOG.log(
         System.Logger.Level.WARNING,
@@ -455,7 +444,7 @@ final class NodeRuntime implements EngineNode {
       case Message.Reply reply -> calls.answered(from, reply);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
       case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
-      case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe, next);
+      case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
       case Message.Push push -> install(from, push, next);
       case Message.PushAck(var batch) -> outboxes.acknowledged(from, batch);
       case Message.Moved moved -> subscriptions.moved(from, moved);
@@ -507,9 +496,7 @@ final class NodeRuntime implements EngineNode {
     removed.add(node);
     linkBroken(node);
     calls.forget(node);
-    var next = new Tasks();
-    activations.all().forEach(activation -> activation.expire(0, node, next));
-    fork(next);
+    activations.all().forEach(activation -> activation.expire(0, node));
     outboxes.remove(node);
   }
 

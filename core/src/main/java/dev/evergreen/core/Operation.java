@@ -191,8 +191,7 @@ final class Operation {
     } catch (ValueLimitException e) {
       throw tooLarge(target, "an argument", e);
     } catch (NotAValueException e) {
-      throw new InvalidGrainException(
-          where(target) + ": an argument is no value: " + e.getMessage(), e);
+      throw noValue(target, "an argument", e);
     }
     return notNullArray(frozen);
   }
@@ -215,9 +214,13 @@ final class Operation {
     } catch (ValueLimitException e) {
       throw tooLarge(target, "the result", e);
     } catch (NotAValueException e) {
-      throw new InvalidGrainException(
-          where(target) + ": the result is no value: " + e.getMessage(), e);
+      throw noValue(target, "the result", e);
     }
+  }
+
+  private InvalidGrainException noValue(Object target, String what, NotAValueException e) {
+    return new InvalidGrainException(
+        where(target) + ": " + what + " is no value: " + e.getMessage(), e);
   }
 
   private ValueTooLargeException tooLarge(Object target, String what, ValueLimitException e) {
@@ -263,6 +266,8 @@ final class Operation {
         bytes = parameters[i].encode(arguments[i]);
       } catch (ValueLimitException e) {
         throw tooLarge(grain, "an argument", e);
+      } catch (NotAValueException e) {
+        throw noValue(grain, "an argument", e);
       }
       out.writeBytes(ByteBuffer.allocate(4).putInt(bytes.length).array());
       out.writeBytes(bytes);

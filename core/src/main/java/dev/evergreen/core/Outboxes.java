@@ -1,7 +1,9 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -13,9 +15,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
- * latest result per summary, one acknowledged batch under way at a time. After a slow round trip
- * the next batch waits for as long again. What is not acknowledged in time is sent again, as it is
- * by then.
+ * latest result per cache, one acknowledged batch under way at a time. After a slow round trip the
+ * next batch waits for as long again. What is not acknowledged in time is sent again, as it is by
+ * then.
  */
 final class Outboxes {
 
@@ -34,20 +36,21 @@ final class Outboxes {
     return batches.incrementAndGet();
   }
 
-  /** A summary has a new result for a node. */
-  void add(NodeId to, GrainSummary summary) {
-    if (!node.isGone(to)) {
-      outboxes.computeIfAbsent(to, Outbox::new).add(summary);
+  /** There is a new result for a cache of another node. */
+  void add(Publication.Subscriber subscriber) {
+    if (!node.isGone(subscriber.node())) {
+      outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
     }
   }
 
   /**
-   * A summary has the result that a node waits for. It is sent at once and needs no
+   * There is the result that a cache of another node waits for. It is sent at once and needs no
    * acknowledgement: that node has asked for it, and asks again if no answer comes. It asks for a
    * bounded number at a time, and large ones are pushed, so that what is under way is bounded.
    */
-  void answer(NodeId to, long request, GrainSummary summary) {
-    var update = summary.updateFor(to);
+  void answer(Publication.Subscriber subscriber, long request) {
+    var to = subscriber.node();
+    var update = subscriber.update();
     if (update == null) {
       return;
     }
@@ -62,13 +65,21 @@ final class Outboxes {
     if (sent) {
       node.meters().pushesSent.increment();
     } else {
-      add(to, summary);
+      add(subscriber);
     }
   }
 
-  /** A node's caches of this call must look for the grain elsewhere. */
-  void moved(NodeId to, CallKey key) {
-    node.send(to, new Message.Moved(List.of(key.wire())));
+  /** A node's cache must look for the grain elsewhere. */
+  void moved(NodeId to, SummaryKey name) {
+    node.send(to, new Message.Moved(List.of(name)));
+  }
+
+  /** Tells a node's cache why there is no result for now; it asks again. */
+  void provisional(NodeId to, SummaryKey name, long generation, Failure why) {
+    var outcome = new Message.Answer.Threw(why);
+    var none = new Message.Version(0, 0);
+    var update = new Message.Update(name, generation, none, outcome, 0, false, true, null);
+    node.send(to, new Message.Push(nextBatch(), List.of(update)));
   }
 
   void acknowledged(NodeId from, long batch) {
@@ -92,8 +103,12 @@ final class Outboxes {
   /** For one node; fields are guarded by {@code this}. */
   private final class Outbox {
     private final NodeId to;
-    private final Set<GrainSummary> waiting = new LinkedHashSet<>();
-    private final Set<GrainSummary> underWay = new LinkedHashSet<>();
+    private final Set<Publication.Subscriber> waiting = new LinkedHashSet<>();
+    private final Set<Publication.Subscriber> underWay = new LinkedHashSet<>();
+
+    /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
+    private long most = node.settings().maxBatchBytes();
+
     private long batch;
     private long sentAt;
     private boolean watching;
@@ -108,9 +123,9 @@ final class Outboxes {
       return waiting.size() + underWay.size();
     }
 
-    void add(GrainSummary summary) {
+    void add(Publication.Subscriber subscriber) {
       synchronized (this) {
-        waiting.add(summary);
+        waiting.add(subscriber);
       }
       flush();
     }
@@ -153,15 +168,35 @@ final class Outboxes {
       try {
         node.send(to, new Message.Push(number, updates));
       } catch (IllegalArgumentException e) {
-        // Of those in a batch only one alone can be so large.
-        node.send(to, new Message.Push(number, updates.stream().map(u -> shrunk(u, e)).toList()));
+        if (updates.size() > 1) {
+          takeBack(number);
+          flush();
+        } else {
+          sendRefusal(number, updates.getFirst(), e);
+        }
       }
     }
 
-    private Message.Update shrunk(Message.Update update, IllegalArgumentException refusal) {
-      if (sizeOf(update) <= node.settings().maxBatchBytes()) {
-        return update;
+    /** A batch is too large for the link: its results go in smaller ones. */
+    private synchronized void takeBack(long number) {
+      if (number == batch) {
+        most = Math.max(1, most / 2);
+        waiting.addAll(underWay);
+        underWay.clear();
       }
+    }
+
+    private void sendRefusal(long number, Message.Update update, IllegalArgumentException why) {
+      try {
+        node.send(to, new Message.Push(number, List.of(refused(update, why))));
+      } catch (IllegalArgumentException e) {
+        // Its cache renews the subscription; the others' results go on.
+        node.logFailure("a result for " + to, Failures.of(e));
+        acknowledged(number);
+      }
+    }
+
+    private static Message.Update refused(Message.Update update, IllegalArgumentException refusal) {
       return new Message.Update(
           update.key(),
           update.generation(),
@@ -176,16 +211,16 @@ final class Outboxes {
     private void fill(List<Message.Update> updates) {
       long bytes = 0;
       for (var i = waiting.iterator(); i.hasNext(); ) {
-        var summary = i.next();
-        var update = summary.updateFor(to);
+        var subscriber = i.next();
+        var update = subscriber.update();
         if (update != null) {
           long size = sizeOf(update);
-          if (!updates.isEmpty() && bytes + size > node.settings().maxBatchBytes()) {
+          if (!updates.isEmpty() && bytes + size > most) {
             break;
           }
           bytes += size;
           updates.add(update);
-          underWay.add(summary);
+          underWay.add(subscriber);
         }
         i.remove();
       }
@@ -194,7 +229,11 @@ final class Outboxes {
     private static long sizeOf(Message.Update update) {
       return 100L
           + update.key().arguments().length
-          + (update.outcome() instanceof Message.Answer.Returned(var value) ? value.length : 0);
+          + switch (update.outcome()) {
+            case Message.Answer.Returned(var value) -> value.length;
+            case Message.Answer.Threw(var failure) -> failure.size();
+            case Message.Answer.NotStarted(var reason, var moved) -> reason.length();
+          };
     }
 
     void acknowledged(long number) {

@@ -36,9 +36,7 @@ sealed interface Outcome {
     try {
       return comparer.test(x, y);
     } catch (RuntimeException | Error e) {
-      System.getLogger(Outcome.class.getName())
-          .log(System.Logger.Level.WARNING, "the comparer " + comparer + " failed", e);
-      return false;
+      return cannotTell("the comparer " + comparer.getClass().getName() + " failed", e);
     }
   }
 
@@ -47,10 +45,14 @@ sealed interface Outcome {
     try {
       return type.same(x, y);
     } catch (RuntimeException | Error e) {
-      System.getLogger(Outcome.class.getName())
-          .log(System.Logger.Level.WARNING, "results of " + type + " cannot be compared", e);
-      return false;
+      return cannotTell("results of " + type + " cannot be compared", e);
     }
+  }
+
+  private static boolean cannotTell(String what, Throwable why) {
+    System.getLogger(Outcome.class.getName())
+        .log(System.Logger.Level.WARNING, what, Failures.printable(why));
+    return false;
   }
 
   /** Whether both are the same result, by the comparer if there is one, else by their bytes. */

@@ -296,26 +296,37 @@ final class Publication {
     }
   }
 
-  /** The activation is closed: subscribers are told, with the failure if it never was active. */
-  void end(Outcome.@Nullable Threw failed, Tasks next) {
-    List<Subscriber> told;
-    synchronized (activation) {
-      told = List.copyOf(subscribers);
-      subscribers.clear();
-      ended = true;
-    }
-    for (var subscriber : told) {
-      var name = subscriber.name;
-      if (name != null && failed != null) {
-        node.outboxes().provisional(subscriber.node, name, subscriber.generation, failed.failure());
-      } else if (name != null) {
-        node.outboxes().moved(subscriber.node, name);
-      } else if (failed != null) {
-        var why = Cache.Update.provisional(subscriber.generation, failed);
-        node.caches().install(key, why, next);
+  /** Nothing is published any more: caches must look for the grain elsewhere. */
+  void move() {
+    for (var subscriber : endAll()) {
+      if (subscriber.name != null) {
+        node.outboxes().moved(subscriber.node, subscriber.name);
       } else {
         node.caches().moved(key);
       }
+    }
+  }
+
+  /** Nothing was published, and this is why. */
+  void fail(Outcome.Threw why, Tasks next) {
+    for (var subscriber : endAll()) {
+      if (subscriber.name != null) {
+        node.outboxes()
+            .provisional(
+                subscriber.node, subscriber.name, subscriber.generation, why.failure());
+      } else {
+        var update = Cache.Update.provisional(subscriber.generation, why);
+        node.caches().install(key, update, next);
+      }
+    }
+  }
+
+  private List<Subscriber> endAll() {
+    synchronized (activation) {
+      var all = List.copyOf(subscribers);
+      subscribers.clear();
+      ended = true;
+      return all;
     }
   }
 }

@@ -130,8 +130,10 @@ final class Subscriptions {
     if (generation == 0) {
       return;
     }
-    var activation = node.activations().open(cache.key().model(), cache.key().grain(), next);
-    if (!activation.subscribe(cache.key(), node.self(), generation, cache.version(), 0, next)) {
+    var activation = publisher(cache.key(), next);
+    if (activation == null
+        || !activation.subscribe(
+            cache.key(), node.self(), null, generation, cache.version(), 0, next)) {
       retryLater(cache);
     } else if (cache.heard()) {
       node.standings().tell(cache.dependents());
@@ -140,6 +142,13 @@ final class Subscriptions {
       // Whoever closed it may have ended its subscription before that began.
       unsubscribeHere(cache.key(), generation);
     }
+  }
+
+  /** The activation whose results a call asks for; null if it asks what nobody reads there. */
+  private @Nullable Activation publisher(CallKey key, Tasks next) {
+    return node.graph().isReads(key)
+        ? node.activations().get(key.grain())
+        : node.activations().open(key.model(), key.grain(), next);
   }
 
   /**
@@ -217,18 +226,8 @@ final class Subscriptions {
 
   /** A cache's wish cannot be told to anybody. */
   private void failed(Cache cache, GrainException why, Tasks next) {
-    node.caches()
-        .install(
-            cache.key(),
-            new Cache.Update(
-                cache.wish(null),
-                new Message.Version(0, 0),
-                Outcome.Threw.of(why),
-                0,
-                false,
-                true,
-                null),
-            next);
+    var failure = Cache.Update.provisional(cache.wish(null), Outcome.Threw.of(why));
+    node.caches().install(cache.key(), failure, next);
   }
 
   private void unanswered(@Nullable Request request) {
@@ -389,7 +388,7 @@ final class Subscriptions {
   private void unsubscribeHere(CallKey key, long generation) {
     var activation = node.activations().get(key.grain());
     if (activation != null) {
-      activation.unsubscribe(key, node.self(), generation);
+      activation.unsubscribe(key, node.self(), null, generation);
     }
   }
 
@@ -416,24 +415,19 @@ final class Subscriptions {
     }
     try {
       var key = node.callKey(subscription.key());
-      return node.activations()
-          .open(key.model(), grain, next)
-          .subscribe(key, from, subscription.generation(), subscription.have(), request, next);
+      var activation = publisher(key, next);
+      return activation != null
+          && activation.subscribe(
+              key,
+              from,
+              subscription.key(),
+              subscription.generation(),
+              subscription.have(),
+              request,
+              next);
     } catch (GrainException e) {
-      node.send(
-          from,
-          new Message.Push(
-              node.outboxes().nextBatch(),
-              List.of(
-                  new Message.Update(
-                      subscription.key(),
-                      subscription.generation(),
-                      new Message.Version(0, 0),
-                      new Message.Answer.Threw(Failures.of(e)),
-                      0,
-                      false,
-                      true,
-                      null))));
+      node.outboxes()
+          .provisional(from, subscription.key(), subscription.generation(), Failures.of(e));
       return true;
     }
   }
@@ -444,7 +438,7 @@ final class Subscriptions {
       var activation = node.activations().get(subscription.key().grain());
       var key = activation == null ? null : node.knownCallKey(subscription.key());
       if (activation != null && key != null) {
-        activation.unsubscribe(key, from, subscription.generation());
+        activation.unsubscribe(key, from, subscription.key(), subscription.generation());
       }
     }
   }

@@ -64,7 +64,11 @@ class TooLargeMessagesTest {
   }
 
   private static int size(Message.Answer answer) {
-    return answer instanceof Message.Answer.Returned(var value) ? value.length : 0;
+    return switch (answer) {
+      case Message.Answer.Returned(var value) -> value.length;
+      case Message.Answer.Threw(var failure) -> String.valueOf(failure.message()).length();
+      case Message.Answer.NotStarted notStarted -> 0;
+    };
   }
 
   private static int size(List<Message.Subscription> subscriptions) {
@@ -117,6 +121,45 @@ class TooLargeMessagesTest {
       assertNames(thrown, "text()");
       cell(b).set("small");
       assertEquals("small", tracker.next(TestGrains.SOON));
+    }
+  }
+
+  @Test
+  void aComputationThatFailsWithALongMessageHoldsUpNoOther() {
+    var bad = a.grains().get(Cell.class, "bad");
+    try (var failing = a.reactive(bad::textOrThrow);
+        var computation = a.reactive(() -> cell(a).text())) {
+      var failures = failing.tracker();
+      var results = computation.tracker();
+      assertEquals("", failures.next(TestGrains.SOON));
+      assertEquals("", results.next(TestGrains.SOON));
+      b.grains().get(Cell.class, "bad").set("!" + LARGE);
+      assertThrows(ValueTooLargeException.class, () -> failures.next(TestGrains.SOON));
+      cell(b).set("small");
+      assertEquals("small", results.next(TestGrains.SOON));
+      b.grains().get(Cell.class, "bad").set("good");
+      assertEquals("good", failures.next(TestGrains.SOON));
+    }
+  }
+
+  @Test
+  void resultsThatTogetherAreTooLargeForALinkAreSentInSmallerBatches() {
+    int cells = 40;
+    var settings = WiredNodes.quick().withMaxBatchBytes(1 << 20);
+    var many = wired.start(WiredNodes.id("many"), settings);
+    wired.hosts = grain -> many.self();
+    var text = "x".repeat(LIMIT / 10);
+    try (var computation =
+        a.reactive(
+            () ->
+                IntStream.range(0, cells)
+                    .mapToObj(i -> a.grains().get(Sum.class, "s" + i).joined(List.of("one")))
+                    .mapToInt(String::length)
+                    .sum())) {
+      var results = computation.tracker();
+      assertEquals(0, results.next(TestGrains.SOON));
+      many.grains().get(Cell.class, "one").set(text);
+      await("all results", () -> results.next(TestGrains.SOON) == cells * text.length());
     }
   }
 

@@ -17,6 +17,18 @@ public record Failure(
   /** One line of a stack trace. */
   public record Frame(String type, String method, @Nullable String file, int line) {}
 
+  /** About how many characters it has in all. */
+  public long size() {
+    long size = 0;
+    for (Failure f = this; f != null; f = f.cause) {
+      size += f.type.length() + (f.message == null ? 0 : f.message.length());
+      for (var frame : f.trace) {
+        size += frame.type.length() + frame.method.length() + 16L;
+      }
+    }
+    return size;
+  }
+
   /** Whether both are the same result: the same type, message and causes. */
   public boolean same(Failure other) {
     Failure a = this;

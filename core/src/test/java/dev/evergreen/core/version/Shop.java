@@ -1,0 +1,125 @@
+package dev.evergreen.core.version;
+
+import java.nio.file.Path;
+
+/**
+ * A shop in two versions. The newer one has added a component to the records that are argument,
+ * result and state, a constant to an enum, a subtype to a sealed type, an operation, and a grain.
+ */
+public final class Shop {
+
+  private static final String OLD =
+      """
+      package shop;
+
+      import dev.evergreen.core.*;
+      import dev.evergreen.core.version.Program;
+      import java.util.*;
+
+      public final class Main implements Program {
+
+        public enum Kind { TOY, TOOL/*, BOOK*/ }
+
+        public sealed interface Offer permits Plain/*, Sale*/ {}
+        public record Plain(int price) implements Offer {}
+        /*public record Sale(int price, int percent) implements Offer {}*/
+
+        public record Filter(int from/*, String tag*/) {}
+
+        public record Item(String name, int count/*, List<String> colours*/) {}
+
+        public record Stock(Item first, List<Item> more, Map<String, Item> byName) {}
+
+        public interface Shop extends Grain {
+          @ReadOnly int count(Filter filter);
+          @ReadOnly Item item(Filter filter);
+          @ReadOnly Kind kind();
+          @ReadOnly boolean sells(Kind kind);
+          @ReadOnly Offer offer();
+          @ReadOnly int way(Filter filter);
+          @ReadOnly Stock stock();
+          void put(int count);
+          void pointTo(String next);
+          /*@ReadOnly int added();*/
+        }
+
+        /*public interface Till extends Grain { @ReadOnly int sum(); }
+        public static final class TillGrain implements Till {
+          public int sum() { return 1; }
+        }*/
+
+        /** What it holds but the count is what its version has most of. */
+        public static final class ShopGrain implements Shop {
+          private final GrainContext<String> context;
+          private int count;
+          private String next = "";
+          public ShopGrain(GrainContext<String> context) { this.context = context; }
+          public int count(Filter filter) { return filter.from() + count; }
+          public Item item(Filter filter) { return make("apple", filter.from() + count); }
+          public Kind kind() { return Kind.values()[count % Kind.values().length]; }
+          public boolean sells(Kind kind) { return true; }
+          public Offer offer() {
+            /*if (count % 2 == 1) { return new Sale(count, 10); }*/
+            return new Plain(count);
+          }
+          public int way(Filter filter) {
+            return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(filter);
+          }
+          public Stock stock() {
+            var item = make("apple", count);
+            return new Stock(item, List.of(item), Map.of("apple", item));
+          }
+          public void put(int count) { this.count = count; }
+          public void pointTo(String next) { this.next = next; }
+          /*public int added() { return count; }*/
+        }
+
+        static Item make(String name, int count) {
+          return new Item(name, count/*, List.of("green")*/);
+        }
+
+        public GrainTypes types() {
+          return GrainTypes.create()/*.add(Till.class, context -> new TillGrain())*/
+              .add(Shop.class, ShopGrain::new);
+        }
+
+        public String ask(Grains grains, String what) {
+          var words = what.split(" ");
+          var shop = grains.get(Shop.class, words[1]);
+          var number = words.length > 2 ? words[2] : "";
+          var filter = new Filter(7/*, number.isEmpty() ? null : number*/);
+          return switch (words[0]) {
+            case "count" -> "" + shop.count(filter);
+            case "item" -> shop.item(filter).toString();
+            case "kind" -> shop.kind().toString();
+            case "sells" -> "" + shop.sells(Kind.valueOf(number));
+            case "offer" -> shop.offer().toString();
+            case "way" -> "" + shop.way(filter);
+            case "stock" -> shop.stock().toString();
+            case "put" -> { shop.put(Integer.parseInt(number)); yield ""; }
+            case "point" -> { shop.pointTo(number); yield ""; }
+            /*case "added" -> "" + shop.added();
+            case "till" -> "" + grains.get(Till.class, words[1]).sum();*/
+            default -> throw new IllegalArgumentException(what);
+          };
+        }
+      }
+      """;
+
+  /** What is between comment marks is new. */
+  private static final String NEW =
+      OLD.replace("/** What", "// What")
+          .replace("of. */", "of.")
+          .replace("/*", "")
+          .replace("*/", "");
+
+  private Shop() {}
+
+  public static Program older(Path directory) {
+    return Program.compile(directory.resolve("older"), OLD);
+  }
+
+  public static Program newer(Path directory) {
+    return Program.compile(directory.resolve("newer"), NEW);
+  }
+}
