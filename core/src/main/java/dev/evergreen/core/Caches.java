@@ -191,8 +191,8 @@ final class Caches {
   }
 
   /**
-   * Closes the caches of these calls that only summaries of these calls read. Whoever depends on one
-   * and is still there when the grace is over was reached after all, and runs again.
+   * Closes the caches of these calls that only summaries of these calls read. Whoever depends on
+   * one and is still there when the grace is over was reached after all, and runs again.
    */
   void closeIfReadOnlyBy(Set<CallKey> calls) {
     var closed = new ArrayList<Cache>();

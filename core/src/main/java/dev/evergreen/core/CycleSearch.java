@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p><b>What a circle is.</b> A summary that reads itself, directly or through others, is in a
  * circle, and its result is a {@link CycleException} that names all who are in it, whatever its
- * operation makes of what it reads. Who only reads members is none, and may catch the exception.
- * So a result does not depend on where a computation enters the circle, nor on when.
+ * operation makes of what it reads. Who only reads members is none, and may catch the exception. So
+ * a result does not depend on where a computation enters the circle, nor on when.
  *
  * <p><b>When it is looked for.</b> An ordinary edge costs no message. A summary is deeper than all
  * that it reads, so in a circle some summary is not: this is the suspicion. Members, and all who
@@ -163,8 +163,7 @@ final class CycleSearch {
     int highest = summary.key().wire().hashCode();
     // What nobody has a result of is waited for.
     var search = new Search(summary, scope, depth -> depth == 0);
-    search.run(
-        List.of(new Graph.Read(cache.key().wire(), 0)), key -> key.hashCode() <= highest);
+    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> key.hashCode() <= highest);
     var verdict = search.verdict();
     verdict.edges().release();
     return verdict.circle();
@@ -191,26 +190,36 @@ final class CycleSearch {
     }
 
     void run(List<Graph.Read> reads, Predicate<SummaryKey> through) {
-      var frontier = followed(reads);
-      graph.put(own, frontier);
-      while (!frontier.isEmpty() && graph.size() < MAX_VISITED) {
-        var fresh = new LinkedHashSet<>(frontier);
-        fresh.removeIf(key -> graph.containsKey(key) || !through.test(key));
-        var asked = new ArrayList<Edge>();
-        for (var key : fresh) {
-          var line = node.caches().retain(node.graph().readsOf(key), summary);
-          lines.put(key, line);
-          asked.add(line);
+      try {
+        var frontier = followed(reads);
+        graph.put(own, frontier);
+        while (!frontier.isEmpty() && graph.size() < MAX_VISITED) {
+          var fresh = new LinkedHashSet<>(frontier);
+          fresh.removeIf(key -> graph.containsKey(key) || !through.test(key));
+          frontier = expand(fresh);
         }
-        await(asked);
-        frontier = new ArrayList<>();
-        for (var key : fresh) {
-          var line = lines.get(key);
-          var next = followed(Graph.Names.list(line == null ? null : line.outcome()));
-          graph.put(key, next);
-          frontier.addAll(next);
-        }
+      } catch (Scope.Unwanted e) {
+        new Edges(List.copyOf(lines.values())).release();
+        throw e;
       }
+    }
+
+    private List<SummaryKey> expand(Set<SummaryKey> keys) {
+      var asked = new ArrayList<Edge>();
+      for (var key : keys) {
+        var line = node.caches().retain(node.graph().readsOf(key), summary);
+        lines.put(key, line);
+        asked.add(line);
+      }
+      await(asked);
+      var reached = new ArrayList<SummaryKey>();
+      var line = asked.iterator();
+      for (var key : keys) {
+        var next = followed(Graph.Names.list(line.next().outcome()));
+        graph.put(key, next);
+        reached.addAll(next);
+      }
+      return reached;
     }
 
     private List<SummaryKey> followed(List<Graph.Read> reads) {
@@ -260,8 +269,7 @@ final class CycleSearch {
             (evidence ? kept : released).add(line);
           });
       new Edges(released).release();
-      return new Verdict(
-          members.isEmpty() ? null : found(describe(members)), new Edges(kept));
+      return new Verdict(members.isEmpty() ? null : found(describe(members)), new Edges(kept));
     }
 
     /** All that reach the summary, which reaches all; empty if it does not reach itself. */
@@ -269,7 +277,8 @@ final class CycleSearch {
       var readers = new HashMap<SummaryKey, List<SummaryKey>>();
       graph.forEach(
           (reader, read) ->
-              read.forEach(key -> readers.computeIfAbsent(key, k -> new ArrayList<>()).add(reader)));
+              read.forEach(
+                  key -> readers.computeIfAbsent(key, k -> new ArrayList<>()).add(reader)));
       var members = new TreeSet<>(ORDER);
       var frontier = new ArrayDeque<SummaryKey>();
       frontier.add(own);
@@ -288,7 +297,9 @@ final class CycleSearch {
       var path = simplePath(members);
       var names = (path != null ? path : members).stream().map(SummaryKey::toString).toList();
       int more = names.size() - MAX_NAMED;
-      var shown = String.join(path != null ? " -> " : ", ", names.subList(0, names.size() - Math.max(0, more)));
+      var shown =
+          String.join(
+              path != null ? " -> " : ", ", names.subList(0, names.size() - Math.max(0, more)));
       return "reads go in "
           + (path != null ? "a circle: " : "circles among ")
           + shown

@@ -52,8 +52,11 @@ final class Edge extends Chain.Link<Edge> {
     return outcome != null || gaveUp;
   }
 
-  /** Whether what was read may be outdated, for all that is known. */
+  /**
+   * Whether what was read may be outdated, for all that is known. A branch that did not wait for an
+   * answer, since another was first, has read nothing.
+   */
   boolean inDoubt() {
-    return gaveUp || cache.inDoubt();
+    return gaveUp || (outcome != null && cache.inDoubt());
   }
 }

@@ -135,12 +135,7 @@ final class GrainSummary extends RunnableSummary {
   }
 
   private void accept(
-      Run run,
-      Edges read,
-      int deepest,
-      CycleSearch.Verdict verdict,
-      Outcome result,
-      Tasks next) {
+      Run run, Edges read, int deepest, CycleSearch.Verdict verdict, Outcome result, Tasks next) {
     var released = read.and(verdict.edges());
     Publication.Owed owed;
     synchronized (activation) {
@@ -155,7 +150,8 @@ final class GrainSummary extends RunnableSummary {
         }
         // What moves before this moment is told to the run that was accepted before.
         marked |= read.deepest() > deepest;
-        results.publish(result, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), run.cause);
+        results.publish(
+            result, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), run.cause);
       }
       goOn(next);
       owed = results.owed();
@@ -300,7 +296,9 @@ final class GrainSummary extends RunnableSummary {
 
   // Ending
 
-  /** Drops caches of a node that is gone, or that were not renewed; returns whether none is left. */
+  /**
+   * Drops caches of a node that is gone, or that were not renewed; returns whether none is left.
+   */
   boolean expire(long heardSince, @Nullable NodeId gone) {
     synchronized (activation) {
       var followed = reads;

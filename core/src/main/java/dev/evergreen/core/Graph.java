@@ -45,7 +45,7 @@ interface Graph extends Grain {
 
     /** Whether a call asks for what a summary reads. */
     boolean isReads(CallKey key) {
-      return key.operation() == reads;
+      return key.operation().equals(reads);
     }
 
     /** The call of that name; null if it is an ordinary one. */

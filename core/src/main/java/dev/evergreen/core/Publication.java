@@ -312,8 +312,7 @@ final class Publication {
     for (var subscriber : endAll()) {
       if (subscriber.name != null) {
         node.outboxes()
-            .provisional(
-                subscriber.node, subscriber.name, subscriber.generation, why.failure());
+            .provisional(subscriber.node, subscriber.name, subscriber.generation, why.failure());
       } else {
         var update = Cache.Update.provisional(subscriber.generation, why);
         node.caches().install(key, update, next);

@@ -227,8 +227,8 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
   }
 
   /**
-   * Waits for a cache's first result, and looks for a circle of waiting: at once along what waits in
-   * this process, and across nodes when the waiting takes suspiciously long.
+   * Waits for a cache's first result, and looks for a circle of waiting: at once along what waits
+   * in this process, and across nodes when the waiting takes suspiciously long.
    */
   private Outcome awaitFirst(Scope scope, Edge read, long timeoutNanos) {
     var cache = read.cache;

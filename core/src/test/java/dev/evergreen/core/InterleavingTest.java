@@ -3,6 +3,7 @@ package dev.evergreen.core;
 import static dev.evergreen.core.TestGrains.SOON;
 import static dev.evergreen.core.WiredNodes.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -313,8 +314,11 @@ class InterleavingTest {
     var a = start(A);
     var cache = new Cache(a, WiredNodes.key(a, Cell.class, "c", "text()"));
     var answer = new Outcome.Returned("x");
+    var edge = Objects.requireNonNull(cache.retain(new RootComputation<>(a, null, () -> 1, null)));
     cache.install(new Cache.Update(0, new Message.Version(1, 1), answer, 1, false, false, null));
-    assertEquals(answer, cache.givenUp(Outcome.Threw.of(new GrainTimeoutException("too late"))));
+    assertEquals(
+        answer, cache.giveUp(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
+    assertFalse(edge.inDoubt());
   }
 
   @Test

@@ -120,7 +120,7 @@ class ReceiveFuzzTest {
   }
 
   private Message hostile(Random random) {
-    return switch (random.nextInt(11)) {
+    return switch (random.nextInt(12)) {
       case 0, 1 ->
           new Message.Call(
               number(random),
@@ -142,22 +142,16 @@ class ReceiveFuzzTest {
       case 6 -> new Message.Push(number(random), some(random, () -> update(random)));
       case 7 -> new Message.PushAck(number(random));
       case 8 -> new Message.Moved(some(random, () -> key(random)));
-      case 9 ->
-          new Message.Probe(
-              number(random),
-              any(random, Message.Relation.values()),
-              some(random, () -> key(random)));
+      case 9 -> new Message.Probe(number(random), some(random, () -> key(random)));
+      case 10 -> new Message.Unreachable(some(random, () -> key(random)));
       default ->
           new Message.ProbeAnswer(
               number(random),
               some(
                   random,
                   () ->
-                      new Message.Neighbours(
-                          some(
-                              random,
-                              () -> new Message.Located(STRANGER, key(random), small(random))),
-                          random.nextBoolean(),
+                      new Message.Readers(
+                          some(random, () -> new Message.Located(STRANGER, key(random))),
                           random.nextBoolean())));
     };
   }

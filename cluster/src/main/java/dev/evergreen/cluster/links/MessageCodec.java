@@ -33,9 +33,6 @@ final class MessageCodec {
   private static final int FLAG_TRACED = 4;
 
   /** In the order of their numbers on the wire. */
-  private static final List<Message.Relation> RELATIONS =
-      List.of(Message.Relation.READS, Message.Relation.WAITS_FOR, Message.Relation.READ_BY);
-
   private MessageCodec() {}
 
   // Writing
@@ -82,16 +79,15 @@ final class MessageCodec {
         type(out, 8);
         list(out, keys, MessageCodec::key);
       }
-      case Message.Probe(var id, var relation, var keys) -> {
-        type(out, 9);
+      case Message.Probe(var id, var keys) -> {
+        type(out, 13);
         out.varint(id);
-        out.u8(RELATIONS.indexOf(relation));
         list(out, keys, MessageCodec::key);
       }
-      case Message.ProbeAnswer(var id, var neighbours) -> {
-        type(out, 10);
+      case Message.ProbeAnswer(var id, var readers) -> {
+        type(out, 14);
         out.varint(id);
-        list(out, neighbours, MessageCodec::neighbours);
+        list(out, readers, MessageCodec::readers);
       }
       case Message.Inspect(var id) -> {
         type(out, 11);
@@ -101,6 +97,10 @@ final class MessageCodec {
         type(out, 12);
         out.varint(id);
         out.blob(report);
+      }
+      case Message.Unreachable(var keys) -> {
+        type(out, 15);
+        list(out, keys, MessageCodec::key);
       }
     }
     return out;
@@ -290,10 +290,10 @@ final class MessageCodec {
     }
   }
 
-  private static void neighbours(ByteWriter out, Message.Neighbours neighbours) {
-    int struct = out.begin(neighbours.summaries().isEmpty() ? 0 : Integer.MAX_VALUE);
-    out.u8((neighbours.root() ? FLAG_1 : 0) | (neighbours.settled() ? FLAG_2 : 0));
-    list(out, neighbours.summaries(), MessageCodec::located);
+  private static void readers(ByteWriter out, Message.Readers readers) {
+    int struct = out.begin(readers.summaries().isEmpty() ? 0 : Integer.MAX_VALUE);
+    out.u8(readers.root() ? FLAG_1 : 0);
+    list(out, readers.summaries(), MessageCodec::located);
     out.end(struct);
   }
 
@@ -301,7 +301,6 @@ final class MessageCodec {
     int struct = out.begin(64L + located.key().arguments().length);
     node(out, located.node());
     key(out, located.key());
-    out.zigzag(located.depth());
     out.end(struct);
   }
 
@@ -330,10 +329,11 @@ final class MessageCodec {
         case 6 -> new Message.Push(in.varint(), list(this::update));
         case 7 -> new Message.PushAck(in.varint());
         case 8 -> new Message.Moved(list(this::key));
-        case 9 -> new Message.Probe(in.varint(), relation(), list(this::key));
-        case 10 -> new Message.ProbeAnswer(in.varint(), list(this::neighbours));
         case 11 -> new Message.Inspect(in.varint());
         case 12 -> new Message.Inspected(in.varint(), in.blob());
+        case 13 -> new Message.Probe(in.varint(), list(this::key));
+        case 14 -> new Message.ProbeAnswer(in.varint(), list(this::readers));
+        case 15 -> new Message.Unreachable(list(this::key));
         case 0 -> throw ByteReader.malformed("there is no message of type 0");
         default -> null;
       };
@@ -408,14 +408,6 @@ final class MessageCodec {
 
     private Message.Version version() throws MalformedMessageException {
       return new Message.Version(in.fixed8(), in.varint());
-    }
-
-    private Message.Relation relation() throws MalformedMessageException {
-      int number = in.u8();
-      if (number >= RELATIONS.size()) {
-        throw ByteReader.malformed("there is no relation " + number);
-      }
-      return RELATIONS.get(number);
     }
 
     private Message.Subscription subscription() throws MalformedMessageException {
@@ -496,17 +488,17 @@ final class MessageCodec {
       return (in.u8() & FLAG_1) != 0 ? in.text() : null;
     }
 
-    private Message.Neighbours neighbours() throws MalformedMessageException {
+    private Message.Readers readers() throws MalformedMessageException {
       int outer = in.begin();
       int flags = in.u8();
       List<Message.Located> summaries = list(this::located);
       in.end(outer);
-      return new Message.Neighbours(summaries, (flags & FLAG_1) != 0, (flags & FLAG_2) != 0);
+      return new Message.Readers(summaries, (flags & FLAG_1) != 0);
     }
 
     private Message.Located located() throws MalformedMessageException {
       int outer = in.begin();
-      var located = new Message.Located(node(in), key(), in.zigzag());
+      var located = new Message.Located(node(in), key());
       in.end(outer);
       return located;
     }
