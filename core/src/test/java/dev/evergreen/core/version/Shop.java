@@ -37,10 +37,30 @@ public final class Shop {
           @ReadOnly boolean sells(Kind kind);
           @ReadOnly Offer offer();
           @ReadOnly int way(Filter filter);
-          @ReadOnly Stock stock();
           void put(int count);
           void pointTo(String next);
           /*@ReadOnly int added();*/
+        }
+
+        public interface Shelf extends Grain {
+          @ReadOnly Stock stock();
+          void fill(String where);
+        }
+
+        public static final class ShelfGrain implements Shelf {
+          private static final Item FIG = make("fig", 2);
+          private final State<Stock> state;
+          public ShelfGrain(GrainContext<String> context) {
+            state = context.state(Stock.class, new Stock(null, List.of(), Map.of()));
+          }
+          public Stock stock() { return state.get(); }
+          public void fill(String where) {
+            state.set(
+                new Stock(
+                    where.equals("first") ? FIG : null,
+                    where.equals("more") ? List.of(FIG, FIG) : List.of(),
+                    where.equals("byName") ? Map.of("fig", FIG) : Map.of()));
+          }
         }
 
         /*public interface Till extends Grain { @ReadOnly int sum(); }
@@ -65,10 +85,6 @@ public final class Shop {
           public int way(Filter filter) {
             return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(filter);
           }
-          public Stock stock() {
-            var item = make("apple", count);
-            return new Stock(item, List.of(item), Map.of("apple", item));
-          }
           public void put(int count) { this.count = count; }
           public void pointTo(String next) { this.next = next; }
           /*public int added() { return count; }*/
@@ -80,12 +96,13 @@ public final class Shop {
 
         public GrainTypes types() {
           return GrainTypes.create()/*.add(Till.class, context -> new TillGrain())*/
-              .add(Shop.class, ShopGrain::new);
+              .add(Shop.class, ShopGrain::new).add(Shelf.class, ShelfGrain::new);
         }
 
         public String ask(Grains grains, String what) {
           var words = what.split(" ");
           var shop = grains.get(Shop.class, words[1]);
+          var shelf = grains.get(Shelf.class, words[1]);
           var number = words.length > 2 ? words[2] : "";
           var filter = new Filter(7/*, number.isEmpty() ? null : number*/);
           return switch (words[0]) {
@@ -95,7 +112,8 @@ public final class Shop {
             case "sells" -> "" + shop.sells(Kind.valueOf(number));
             case "offer" -> shop.offer().toString();
             case "way" -> "" + shop.way(filter);
-            case "stock" -> shop.stock().toString();
+            case "stock" -> shelf.stock().toString();
+            case "fill" -> { shelf.fill(number); yield ""; }
             case "put" -> { shop.put(Integer.parseInt(number)); yield ""; }
             case "point" -> { shop.pointTo(number); yield ""; }
             /*case "added" -> "" + shop.added();
