@@ -28,6 +28,8 @@ public final class Shop {
 
         public record Item(String name, int count/*, List<String> colours*/) {}
 
+        public record Level(int count, String next) {}
+
         public record Stock(Item first, List<Item> more, Map<String, Item> byName) {}
 
         public interface Shop extends Grain {
@@ -68,26 +70,29 @@ public final class Shop {
           public int sum() { return 1; }
         }*/
 
-        /** What it holds but the count is what its version has most of. */
         public static final class ShopGrain implements Shop {
           private final GrainContext<String> context;
-          private int count;
-          private String next = "";
-          public ShopGrain(GrainContext<String> context) { this.context = context; }
-          public int count(Filter filter) { return filter.from() + count; }
-          public Item item(Filter filter) { return make("apple", filter.from() + count); }
-          public Kind kind() { return Kind.values()[count % Kind.values().length]; }
+          private final State<Level> level;
+          public ShopGrain(GrainContext<String> context) {
+            this.context = context;
+            this.level = context.state(Level.class, new Level(0, ""));
+          }
+          private int count() { return level.get().count(); }
+          public int count(Filter filter) { return filter.from() + count(); }
+          public Item item(Filter filter) { return make("apple", filter.from() + count()); }
+          public Kind kind() { return Kind.values()[count() % Kind.values().length]; }
           public boolean sells(Kind kind) { return true; }
           public Offer offer() {
-            /*if (count % 2 == 1) { return new Sale(count, 10); }*/
-            return new Plain(count);
+            /*if (count() % 2 == 1) { return new Sale(count(), 10); }*/
+            return new Plain(count());
           }
           public int way(Filter filter) {
+            var next = level.get().next();
             return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(filter);
           }
-          public void put(int count) { this.count = count; }
-          public void pointTo(String next) { this.next = next; }
-          /*public int added() { return count; }*/
+          public void put(int count) { level.set(new Level(count, level.get().next())); }
+          public void pointTo(String next) { level.set(new Level(count(), next)); }
+          /*public int added() { return count(); }*/
         }
 
         static Item make(String name, int count) {
@@ -125,11 +130,7 @@ public final class Shop {
       """;
 
   /** What is between comment marks is new. */
-  private static final String NEW =
-      OLD.replace("/** What", "// What")
-          .replace("of. */", "of.")
-          .replace("/*", "")
-          .replace("*/", "");
+  private static final String NEW = OLD.replace("/*", "").replace("*/", "");
 
   private Shop() {}
 
