@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import dev.evergreen.core.GrainFailureException;
 import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
@@ -451,10 +452,22 @@ final class MessageCodec {
               int flags = in.u8();
               yield new Answer.NotStarted(in.text(), (flags & FLAG_1) != 0);
             }
-            default -> throw ByteReader.malformed("there is no answer of kind " + kind);
+            case 0 -> throw ByteReader.malformed("there is no answer of kind 0");
+            default -> new Answer.Threw(laterKind(kind));
           };
       in.end(outer);
       return answer;
+    }
+
+    /** Whoever waits for this answer learns why there is none; others of a message are read. */
+    private static Failure laterKind(int kind) {
+      return new Failure(
+          GrainFailureException.class.getName(),
+          "the answer is of kind "
+              + kind
+              + ", which only later versions of Evergreen know; upgrade this node",
+          null,
+          List.of());
     }
 
     private Failure failures() throws MalformedMessageException {

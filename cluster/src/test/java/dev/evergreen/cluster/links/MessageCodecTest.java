@@ -1,6 +1,7 @@
 package dev.evergreen.cluster.links;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -179,6 +180,33 @@ class MessageCodecTest {
     assertNull(read(new byte[] {(byte) 0xFF}));
     assertMalformed(new byte[] {0});
     assertMalformed(new byte[0]);
+  }
+
+  @Test
+  void anAnswerOfALaterKindIsAFailureAmongTheOthers() throws Exception {
+    var key = new SummaryKey(new GrainId("Cell", "c"), "text()", new byte[0]);
+    var version = new Message.Version(1, 2);
+    var returned = new Message.Answer.Returned(new byte[] {77});
+    var update = new Message.Update(key, 3, version, returned, 4, true, false, null);
+    var bytes = bytes(new Message.Push(5, List.of(update, update, update)));
+    int all = 0;
+    for (int i = 0; i + 3 < bytes.length; i++) {
+      // Kind, length of the struct, length of the value, value; of the second one.
+      if (Arrays.equals(bytes, i, i + 4, new byte[] {1, 2, 1, 77}, 0, 4) && ++all == 2) {
+        bytes[i] = 9;
+      }
+    }
+    assertEquals(3, all);
+    var push = assertInstanceOf(Message.Push.class, read(bytes));
+    var later = assertInstanceOf(Message.Answer.Threw.class, push.updates().get(1).outcome());
+    assertTrue(String.valueOf(later.failure().message()).contains("kind 9"));
+    for (var each : push.updates()) {
+      assertEquals(4, each.depth());
+      assertTrue(each.inDoubt());
+    }
+    for (int other : new int[] {0, 2}) {
+      assertInstanceOf(Message.Answer.Returned.class, push.updates().get(other).outcome());
+    }
   }
 
   // Bad input
