@@ -34,13 +34,18 @@ final class App {
   private long actions;
   private long executed;
 
-  App(Scheduler scheduler, SimStorage storage, Scenario scenario, SplittableRandom random) {
+  App(
+      Scheduler scheduler,
+      SimStorage storage,
+      Scenario scenario,
+      Wiring wiring,
+      SplittableRandom random) {
     this.scheduler = scheduler;
     this.storage = storage;
     this.scenario = scenario;
     this.random = random;
     this.writes = new WriteLog(this::violation);
-    this.wiring = new Wiring(scenario, random.split());
+    this.wiring = wiring;
   }
 
   /** The grain types of this application, for one node. */
@@ -101,9 +106,7 @@ final class App {
 
   /** A place in the application's code where others may run. */
   void noise() {
-    if (random.nextInt(4) == 0) {
-      scheduler.interleave();
-    }
+    scheduler.preemptOneIn(4);
   }
 
   /** Checks what an audited operation of a grain has returned, and returns it. */

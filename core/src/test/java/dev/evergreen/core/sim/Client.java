@@ -52,7 +52,7 @@ final class Client {
     } else if (choice < 65) {
       rewire(app.wiring().formula());
     } else if (choice < 70) {
-      store(app.wiring().formula());
+      store(app.wiring().formula(), app.wiring().cell());
     } else if (choice < 82) {
       courier();
     } else if (choice < 90) {
@@ -80,6 +80,12 @@ final class Client {
         () -> adds ? cell(key).add(action, number) : cell(key).set(action, number));
   }
 
+  /** Sets a cell. */
+  void set(String key, long value) {
+    long action = app.nextAction();
+    app.write("Cell/" + key, action, () -> cell(key).set(action, value));
+  }
+
   private void failOnCell(String key) {
     long action = app.nextAction();
     app.trace(node.toString(), "action " + action + ": fail on " + key);
@@ -94,15 +100,18 @@ final class Client {
 
   /** Changes a formula. */
   void rewire(long key) {
+    rewire(key, app.wiring().program(key));
+  }
+
+  void rewire(long key, List<Step> program) {
     long action = app.nextAction();
-    var program = app.wiring().program(key);
     app.trace(node.toString(), "action " + action + ": rewire " + key + " to " + program);
     app.write("Formula/" + key, action, () -> formula(key).rewire(action, program));
   }
 
-  private void store(long key) {
+  /** Lets a formula read, and set a cell. */
+  void store(long key, String cell) {
     long action = app.nextAction();
-    var cell = app.wiring().cell();
     app.trace(node.toString(), "action " + action + ": store " + key + " in " + cell);
     app.write("Formula/" + key, action, () -> formula(key).store(action, cell));
   }
@@ -153,6 +162,17 @@ final class Client {
       readVersion(app.wiring().cell());
     } else {
       new LiveReader(app, withSomeTimeout(), false).read(app.wiring().read());
+    }
+  }
+
+  /** Runs a query by plain calls. */
+  void read(Query query) {
+    try {
+      Queries.run(query, new LiveReader(app, grains, false));
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
     }
   }
 

@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -97,11 +98,16 @@ final class Cluster {
 
   /** Starts the first nodes, with all partitions spread over them. */
   void startAll(int count) {
+    startAll(count, partition -> random.nextInt(count));
+  }
+
+  /** Starts the first nodes; {@code first} says which of them, from 0 on, has which partition. */
+  void startAll(int count, IntUnaryOperator first) {
     for (int i = 1; i <= count; i++) {
       start("n" + i);
     }
     for (int i = 0; i < owners.length; i++) {
-      give(i, nodes.get(random.nextInt(count)));
+      give(i, nodes.get(first.applyAsInt(i)));
     }
     for (var node : nodes) {
       for (int i = 0; i < owners.length; i++) {
@@ -373,6 +379,11 @@ final class Cluster {
   private @Nullable SimNode anyCandidate() {
     var candidates = nodes.stream().filter(SimNode::candidate).toList();
     return candidates.isEmpty() ? null : candidates.get(random.nextInt(candidates.size()));
+  }
+
+  /** Lets others run now and then, where a node asks for a place. */
+  void preempt() {
+    scheduler.preempt();
   }
 
   /** Tells a node sooner or later where a partition is. */

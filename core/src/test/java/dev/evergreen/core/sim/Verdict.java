@@ -37,7 +37,7 @@ record Verdict(
     var scenario = Scenario.of(seed);
     var trace = new Trace(detailed);
     try {
-      return new Verdict(scenario, trace, Run.of(scenario, trace).summary(), null);
+      return new Verdict(scenario, trace, Run.of(scenario, trace), null);
     } catch (SimulationFailure e) {
       return new Verdict(scenario, trace, e.toString(), e);
     }
@@ -97,7 +97,7 @@ record Verdict(
     return written(file, lines);
   }
 
-  private static Path written(Path file, List<String> lines) {
+  static Path written(Path file, List<String> lines) {
     try {
       Files.createDirectories(file.toAbsolutePath().getParent());
       return Files.write(file, lines);
