@@ -194,6 +194,11 @@ final class Activation {
         && (model.reentrant() ? !nothingRuns() : readers > 0 && writers == 0);
   }
 
+  /** Whether an operation is under way that may have changed what is not committed yet. */
+  synchronized boolean isWritten() {
+    return writers > 0;
+  }
+
   /** Takes a turn back that has not begun. */
   void withdraw(Turn turn, Tasks next) {
     synchronized (this) {
