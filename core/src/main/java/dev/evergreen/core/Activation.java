@@ -224,8 +224,22 @@ final class Activation {
       if (!turn.readOnly() && state != null) {
         state.rollBack(turn);
       }
-      return Outcome.Threw.of(t);
+      return Outcome.Threw.of(t instanceof NotStartedException e ? startedAllTheSame(turn, e) : t);
     }
+  }
+
+  /**
+   * What an operation called did not start. To its own caller that must not look as if the
+   * operation had not started either, since such a call may be repeated without a thought.
+   */
+  private static OutcomeUnknownException startedAllTheSame(Turn turn, NotStartedException cause) {
+    return new OutcomeUnknownException(
+        turn
+            + " failed, since what it called did not start: "
+            + cause.getMessage()
+            + " What it had others do before stays. Ask the grain, or call again if the operation is"
+            + " idempotent",
+        cause);
   }
 
   private @Nullable StateNotSavedException save() {
