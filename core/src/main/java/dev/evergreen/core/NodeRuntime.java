@@ -45,6 +45,7 @@ final class NodeRuntime implements EngineNode {
   private final Map<Class<?>, GrainModel> models = new ConcurrentHashMap<>();
   private final Map<String, GrainModel> modelsByName = new ConcurrentHashMap<>();
   private final Activations activations;
+  private final ChainClock chainClock;
   private final Calls calls;
   private final Caches caches;
   private final Subscriptions subscriptions;
@@ -82,6 +83,7 @@ final class NodeRuntime implements EngineNode {
     this.types = types.copy();
     this.codec = Codec.create(new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth()));
     this.activations = new Activations(this);
+    this.chainClock = new ChainClock(engine.clock());
     this.calls = new Calls(this);
     this.caches = new Caches(this);
     this.subscriptions = new Subscriptions(this);
@@ -101,6 +103,10 @@ final class NodeRuntime implements EngineNode {
 
   Clock clock() {
     return engine.clock();
+  }
+
+  ChainClock chainClock() {
+    return chainClock;
   }
 
   Threads threads() {
@@ -435,7 +441,9 @@ final class NodeRuntime implements EngineNode {
         send(
             from,
             new Message.Reply(
-                call.id(), new Message.Answer.NotStarted(self() + ": " + reason, true)));
+                call.id(),
+                new Message.Answer.NotStarted(self() + ": " + reason, true),
+                ChainClock.NONE));
       }
       return;
     }
@@ -453,6 +461,7 @@ final class NodeRuntime implements EngineNode {
     switch (message) {
       case Message.Call call -> calls.serve(from, call, next);
       case Message.Reply reply -> calls.answered(from, reply);
+      case Message.Hasten hasten -> calls.hastened(from, hasten, next);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
       case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
