@@ -43,6 +43,7 @@ final class NodeRuntime implements EngineNode {
   private final Map<Class<?>, GrainModel> models = new ConcurrentHashMap<>();
   private final Map<String, GrainModel> modelsByName = new ConcurrentHashMap<>();
   private final Activations activations;
+  private final ChainClock chainClock;
   private final Calls calls;
   private final Caches caches;
   private final Subscriptions subscriptions;
@@ -81,6 +82,7 @@ final class NodeRuntime implements EngineNode {
     this.types = types.copy();
     this.codec = Codec.create(new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth()));
     this.activations = new Activations(this);
+    this.chainClock = new ChainClock(engine.clock());
     this.calls = new Calls(this);
     this.caches = new Caches(this);
     this.subscriptions = new Subscriptions(this);
@@ -102,6 +104,10 @@ final class NodeRuntime implements EngineNode {
 
   Clock clock() {
     return engine.clock();
+  }
+
+  ChainClock chainClock() {
+    return chainClock;
   }
 
   Threads threads() {
@@ -424,7 +430,9 @@ final class NodeRuntime implements EngineNode {
         send(
             from,
             new Message.Reply(
-                call.id(), new Message.Answer.NotStarted(self() + ": " + reason, true)));
+                call.id(),
+                new Message.Answer.NotStarted(self() + ": " + reason, true),
+                ChainClock.NONE));
       }
       return;
     }
@@ -442,6 +450,7 @@ final class NodeRuntime implements EngineNode {
     switch (message) {
       case Message.Call call -> calls.serve(from, call, next);
       case Message.Reply reply -> calls.answered(from, reply);
+      case Message.Hasten hasten -> calls.hastened(from, hasten, next);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
       case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);

@@ -63,13 +63,13 @@ final class StateCell<S> implements State<S> {
 
   @Override
   public S get() {
-    activation.checkInside("state().get()");
+    check("state().get()");
     return changeable ? frozen(present) : present;
   }
 
   @Override
   public void set(S state) {
-    var scope = activation.checkInside("state().set(...)");
+    var scope = check("state().set(...)");
     if (scope != null && scope.readOnly()) {
       throw new ReadOnlyViolationException(
           activation.id()
@@ -82,6 +82,14 @@ final class StateCell<S> implements State<S> {
       scope.turn().keep(new Before<>(present, revision));
     }
     present = after;
+  }
+
+  private @Nullable Scope check(String what) {
+    var scope = activation.checkInside(what);
+    if (scope != null && scope.turn() != null && scope.turn().expelled()) {
+      throw scope.turn().expulsion();
+    }
+    return scope;
   }
 
   private S kept(@Nullable Object state) {

@@ -100,7 +100,8 @@ class InterleavingTest {
   @Test
   void aCallThatIsRefusedAsACycleLeavesItsTargetUsable() {
     var a = start(A);
-    var held = new Message.Hop(a.model(Cell.class).id("c"), "set", new byte[0], false);
+    var text = WiredNodes.key(a, Cell.class, "c", "text()");
+    var same = new Message.Hop(text.grain(), "text", Turn.digest(text), true, 1, 1);
     var sum = a.model(Sum.class);
     var joined = Objects.requireNonNull(sum.operation("joined(java.util.List)"));
     wired.wire = (from, to, message) -> {};
@@ -113,7 +114,8 @@ class InterleavingTest {
             "joined(java.util.List)",
             joined.encode(new Object[] {List.of("c")}),
             true,
-            List.of(held),
+            List.of(same),
+            0,
             null));
     wired.awaitNoThreads();
     assertEquals("", cell(a, "c").text());

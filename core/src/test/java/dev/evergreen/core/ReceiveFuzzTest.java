@@ -120,7 +120,7 @@ class ReceiveFuzzTest {
   }
 
   private Message hostile(Random random) {
-    return switch (random.nextInt(12)) {
+    return switch (random.nextInt(13)) {
       case 0, 1 ->
           new Message.Call(
               number(random),
@@ -130,8 +130,9 @@ class ReceiveFuzzTest {
               bytes(random),
               random.nextBoolean(),
               chain(random),
+              number(random),
               trace(random));
-      case 2 -> new Message.Reply(number(random), answer(random));
+      case 2 -> new Message.Reply(number(random), answer(random), number(random));
       case 3 ->
           new Message.Subscribe(
               number(random), some(random, () -> subscription(random)), random.nextBoolean());
@@ -142,8 +143,9 @@ class ReceiveFuzzTest {
       case 6 -> new Message.Push(number(random), some(random, () -> update(random)));
       case 7 -> new Message.PushAck(number(random));
       case 8 -> new Message.Moved(some(random, () -> key(random)));
-      case 9 -> new Message.Probe(number(random), some(random, () -> key(random)));
-      case 10 -> new Message.Unreachable(some(random, () -> key(random)));
+      case 9 -> new Message.Hasten(number(random), number(random));
+      case 10 -> new Message.Probe(number(random), some(random, () -> key(random)));
+      case 11 -> new Message.Unreachable(some(random, () -> key(random)));
       default ->
           new Message.ProbeAnswer(
               number(random),
@@ -259,7 +261,15 @@ class ReceiveFuzzTest {
   private static List<Message.Hop> chain(Random random) {
     int length = random.nextInt(500) == 0 ? LONG : random.nextInt(3);
     return IntStream.range(0, length)
-        .mapToObj(i -> new Message.Hop(grain(random), "x", bytes(random), random.nextBoolean()))
+        .mapToObj(
+            i ->
+                new Message.Hop(
+                    grain(random),
+                    "x",
+                    bytes(random),
+                    random.nextBoolean(),
+                    number(random),
+                    number(random)))
         .toList();
   }
 
@@ -274,7 +284,7 @@ class ReceiveFuzzTest {
             receive(
                 a,
                 B,
-                new Message.Reply(call.id(), new Message.Answer.Threw(failure(random, LONG))));
+                new Message.Reply(call.id(), new Message.Answer.Threw(failure(random, LONG)), 0));
           }
         };
     assertThrows(Exception.class, () -> a.grains().get(Cell.class, "c").textOrThrow());

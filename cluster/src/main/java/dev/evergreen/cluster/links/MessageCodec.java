@@ -46,10 +46,11 @@ final class MessageCodec {
     }
     switch (message) {
       case Message.Call call -> call(out, call);
-      case Message.Reply(var id, var answer) -> {
+      case Message.Reply(var id, var answer, var time) -> {
         type(out, 2);
         out.varint(id);
         answer(out, answer);
+        out.varint(time);
       }
       case Message.Subscribe(var request, var subscriptions, var waits) -> {
         type(out, 3);
@@ -81,12 +82,12 @@ final class MessageCodec {
         list(out, keys, MessageCodec::key);
       }
       case Message.Probe(var id, var keys) -> {
-        type(out, 13);
+        type(out, 14);
         out.varint(id);
         list(out, keys, MessageCodec::key);
       }
       case Message.ProbeAnswer(var id, var readers) -> {
-        type(out, 14);
+        type(out, 15);
         out.varint(id);
         list(out, readers, MessageCodec::readers);
       }
@@ -99,8 +100,13 @@ final class MessageCodec {
         out.varint(id);
         out.blob(report);
       }
+      case Message.Hasten(var id, var began) -> {
+        type(out, 13);
+        out.varint(id);
+        out.varint(began);
+      }
       case Message.Unreachable(var keys) -> {
-        type(out, 15);
+        type(out, 16);
         list(out, keys, MessageCodec::key);
       }
     }
@@ -164,6 +170,7 @@ final class MessageCodec {
     out.blob(call.arguments());
     list(out, call.chain(), MessageCodec::hop);
     trace(out, call.trace());
+    out.varint(call.began());
   }
 
   private static int traced(@Nullable TraceContext trace) {
@@ -184,6 +191,8 @@ final class MessageCodec {
     grain(out, hop.grain());
     out.text(hop.operation());
     out.blob(hop.call());
+    out.fixed8(hop.epoch());
+    out.varint(hop.leftBy());
     out.end(struct);
   }
 
@@ -323,7 +332,7 @@ final class MessageCodec {
       items = 0;
       return switch (in.u8()) {
         case 1 -> call();
-        case 2 -> new Message.Reply(in.varint(), answer());
+        case 2 -> new Message.Reply(in.varint(), answer(), later());
         case 3 -> subscribe();
         case 4 -> subscribeAnswer();
         case 5 -> new Message.Unsubscribe(list(this::subscription));
@@ -332,9 +341,10 @@ final class MessageCodec {
         case 8 -> new Message.Moved(list(this::key));
         case 11 -> new Message.Inspect(in.varint());
         case 12 -> new Message.Inspected(in.varint(), in.blob());
-        case 13 -> new Message.Probe(in.varint(), list(this::key));
-        case 14 -> new Message.ProbeAnswer(in.varint(), list(this::readers));
-        case 15 -> new Message.Unreachable(list(this::key));
+        case 13 -> new Message.Hasten(in.varint(), in.varint());
+        case 14 -> new Message.Probe(in.varint(), list(this::key));
+        case 15 -> new Message.ProbeAnswer(in.varint(), list(this::readers));
+        case 16 -> new Message.Unreachable(list(this::key));
         case 0 -> throw ByteReader.malformed("there is no message of type 0");
         default -> null;
       };
@@ -369,8 +379,14 @@ final class MessageCodec {
       var operation = in.name();
       var arguments = in.blob();
       List<Message.Hop> chain = list(this::hop);
+      var trace = trace(flags);
       return new Message.Call(
-          id, oldest, target, operation, arguments, (flags & FLAG_1) != 0, chain, trace(flags));
+          id, oldest, target, operation, arguments, (flags & FLAG_1) != 0, chain, later(), trace);
+    }
+
+    /** A number that was added at the end of what older versions write. */
+    private long later() throws MalformedMessageException {
+      return in.remaining() > 0 ? in.varint() : 0;
     }
 
     private Message.Subscribe subscribe() throws MalformedMessageException {
@@ -394,7 +410,11 @@ final class MessageCodec {
     private Message.Hop hop() throws MalformedMessageException {
       int outer = in.begin();
       int flags = in.u8();
-      var hop = new Message.Hop(grain(), in.name(), in.blob(), (flags & FLAG_1) != 0);
+      var grain = grain();
+      var operation = in.name();
+      var call = in.blob();
+      long epoch = in.remaining() > 0 ? in.fixed8() : 0;
+      var hop = new Message.Hop(grain, operation, call, (flags & FLAG_1) != 0, epoch, later());
       in.end(outer);
       return hop;
     }

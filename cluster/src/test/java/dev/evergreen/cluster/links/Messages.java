@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** Random messages of every type, with the values that are hard to get right. */
 final class Messages {
 
-  static final int TYPES = 13;
+  static final int TYPES = 14;
 
   private static final List<String> TEXTS =
       List.of(
@@ -54,8 +54,16 @@ final class Messages {
     return switch (type) {
       case 0 ->
           new Message.Call(
-              number(), number(), grain(), text(), bytes(), flag(), some(4, this::hop), trace());
-      case 1 -> new Message.Reply(number(), answer());
+              number(),
+              number(),
+              grain(),
+              text(),
+              bytes(),
+              flag(),
+              some(4, this::hop),
+              number(),
+              trace());
+      case 1 -> new Message.Reply(number(), answer(), number());
       case 2 -> new Message.Subscribe(number(), some(5, this::subscription), flag());
       case 3 -> new Message.SubscribeAnswer(number(), some(5, this::key), some(5, this::update));
       case 4 -> new Message.Unsubscribe(some(5, this::subscription));
@@ -65,8 +73,9 @@ final class Messages {
       case 8 -> new Message.Probe(number(), some(5, this::key));
       case 9 -> new Message.ProbeAnswer(number(), some(4, this::readers));
       case 10 -> new Message.Inspect(number());
-      case 11 -> new Message.Inspected(number(), bytes());
-      default -> new Message.Unreachable(some(5, this::key));
+      case 11 -> new Message.Hasten(number(), number());
+      case 12 -> new Message.Unreachable(some(5, this::key));
+      default -> new Message.Inspected(number(), bytes());
     };
   }
 
@@ -121,7 +130,7 @@ final class Messages {
   }
 
   private Message.Hop hop() {
-    return new Message.Hop(grain(), text(), bytes(), flag());
+    return new Message.Hop(grain(), text(), bytes(), flag(), number(), number());
   }
 
   private Message.Version version() {

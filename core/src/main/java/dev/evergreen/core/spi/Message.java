@@ -16,6 +16,8 @@ public sealed interface Message {
    * @param oldest the lowest id that the sender still waits for; lower ones need not be remembered
    * @param operation its name and parameter types
    * @param chain the turns that led to this call, innermost first
+   * @param began when the chain began, or one that waits for it, by the nodes' logical time; 0 if
+   *     it begins here
    * @param trace where in a trace it was made; null if it is not traced
    */
   record Call(
@@ -26,6 +28,7 @@ public sealed interface Message {
       byte[] arguments,
       boolean readOnly,
       List<Hop> chain,
+      long began,
       @Nullable TraceContext trace)
       implements Message {}
 
@@ -33,11 +36,27 @@ public sealed interface Message {
    * One turn of a call chain.
    *
    * @param call a digest of operation and arguments
+   * @param epoch the life of the activation
+   * @param leftBy the id of the call by which the chain has left the turn's node
    */
-  record Hop(GrainId grain, String operation, byte[] call, boolean readOnly) {}
+  record Hop(
+      GrainId grain, String operation, byte[] call, boolean readOnly, long epoch, long leftBy) {}
 
-  /** Answers a {@link Call}. */
-  record Reply(long id, Answer answer) implements Message {}
+  /**
+   * Answers a {@link Call}.
+   *
+   * @param time the sending node's logical time; 0 if it is not known
+   */
+  record Reply(long id, Answer answer, long time) implements Message {}
+
+  /**
+   * An older chain waits for a {@link Call} of the sender that is under way. Sent again while that
+   * is so.
+   *
+   * @param id of the call
+   * @param began when that chain began, by the nodes' logical time
+   */
+  record Hasten(long id, long began) implements Message {}
 
   /** What came of an operation. */
   sealed interface Answer {
