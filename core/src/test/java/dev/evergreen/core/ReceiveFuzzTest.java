@@ -174,9 +174,6 @@ class ReceiveFuzzTest {
     };
   }
 
-  private static int small(Random random) {
-    return random.nextInt(3) == 0 ? random.nextInt() : random.nextInt(10);
-  }
 
   private static GrainId grain(Random random) {
     return switch (random.nextInt(6)) {
@@ -342,7 +339,4 @@ class ReceiveFuzzTest {
     assertUnharmed();
   }
 
-  private static <T> T any(Random random, T[] items) {
-    return items[random.nextInt(items.length)];
-  }
 }
