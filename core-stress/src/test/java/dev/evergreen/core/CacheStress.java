@@ -239,10 +239,10 @@ public final class CacheStress {
     @Arbiter
     public void end(LLI_Result r) {
       node.settle();
-      r.r1 = StressNode.text(later.present());
+      r.r1 = StressNode.text(later.present(null));
       node.cell("c").set(5);
       node.settle();
-      r.r2 = StressNode.text(later.present());
+      r.r2 = StressNode.text(later.present(null));
       r.r3 = node.runtime().counts().subscriptions();
       later.close();
     }
@@ -317,7 +317,7 @@ public final class CacheStress {
       awaitResult("0");
       node.cell("c").set(5);
       awaitResult("5");
-      r.r1 = StressNode.text(reader.present());
+      r.r1 = StressNode.text(reader.present(null));
       r.r2 = node.runtime().counts().subscriptions();
       reader.close();
       node.settle();
@@ -327,7 +327,7 @@ public final class CacheStress {
       StressNode.await(
           () -> {
             node.elapse();
-            return StressNode.text(reader.present()).equals(result);
+            return StressNode.text(reader.present(null)).equals(result);
           },
           "the reader does not get " + result);
     }

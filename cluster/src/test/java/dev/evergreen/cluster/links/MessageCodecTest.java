@@ -163,13 +163,13 @@ class MessageCodecTest {
             9,
             null);
     var bytes = bytes(call);
-    // The first hop is a struct of 14 bytes, which begins after the count of hops.
-    int hop = bytes.length - 2 * 15;
-    assertEquals(14, bytes[hop]);
+    // The first hop is a struct of 23 bytes, which begins after the count of hops; the age is last.
+    int hop = bytes.length - 1 - 2 * 24;
+    assertEquals(23, bytes[hop]);
     var longer = new byte[bytes.length + 3];
-    System.arraycopy(bytes, 0, longer, 0, hop + 15);
-    System.arraycopy(bytes, hop + 15, longer, hop + 18, 15);
-    longer[hop] = 14 + 3;
+    System.arraycopy(bytes, 0, longer, 0, hop + 24);
+    System.arraycopy(bytes, hop + 24, longer, hop + 27, 25);
+    longer[hop] = 23 + 3;
     var back = read(longer);
     assertNotNull(back);
     assertTrue(Messages.same(call, back));
