@@ -174,7 +174,6 @@ class ReceiveFuzzTest {
     };
   }
 
-
   private static GrainId grain(Random random) {
     return switch (random.nextInt(6)) {
       case 0 -> new GrainId("Nothing", "x");
@@ -338,5 +337,4 @@ class ReceiveFuzzTest {
     }
     assertUnharmed();
   }
-
 }

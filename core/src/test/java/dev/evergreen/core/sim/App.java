@@ -54,6 +54,7 @@ final class App {
         .<String, Cell>add(Cell.class, context -> new CellGrain(context, this))
         .<Long, Formula>add(Formula.class, context -> new FormulaGrain(context, this))
         .<Courier.Key, Courier>add(Courier.class, context -> new CourierGrain(context, this))
+        .<String, Ring>add(Ring.class, context -> new RingGrain(context, this))
         .<String, Meter>add(Meter.class, context -> new MeterGrain(context, this));
   }
 
@@ -139,6 +140,9 @@ final class App {
       if (isRefusal(e)) {
         writes.refused(action);
       }
+      if (e instanceof NotStartedException) {
+        writes.notStarted(action);
+      }
       trace("app", "action " + action + " on " + grain + ": " + Seen.failure(e));
       throw e;
     }
@@ -152,6 +156,13 @@ final class App {
         || e instanceof InvalidGrainException
         || e instanceof ActivationException
         || e instanceof Refused;
+  }
+
+  /** Notes what the computation of a courier shows of its state. */
+  void shown(Courier.Key key, long ticks) {
+    if (ticks < 0) {
+      violation("2: a computation of " + key + " shows what is never saved: " + ticks);
+    }
   }
 
   /** Notes what an action does to a cell's value. */

@@ -13,10 +13,11 @@ final class Checks {
    * How long the checks wait, in virtual nanoseconds.
    *
    * @param settling how long after the last change everything must be right
+   * @param calls after which time the checks' own calls cause nothing any more
    * @param quiet how long nothing may happen when nothing changes
    * @param reclaiming how long after the last use everything must be given back
    */
-  record Patience(long settling, long quiet, long reclaiming) {}
+  record Patience(long settling, long calls, long quiet, long reclaiming) {}
 
   private static final long SECOND = 1_000_000_000;
   private static final long MESSAGES_PER_SWEEP = 100;
@@ -49,7 +50,7 @@ final class Checks {
     var expectation = new Expectation(app, world.anyNode().engine().grains());
     for (var watch : population.open()) {
       for (var consumer : watch.consumers()) {
-        checkResult(watch, consumer, expectation, when);
+        checkResult(watch, consumer, expectation.by(watch.node()), when);
       }
     }
     checkCouriers(expectation, when);
@@ -57,8 +58,9 @@ final class Checks {
 
   /** What is shown as current is right, now. */
   void checkCurrent() {
-    var expectation = new Expectation(app, world.anyNode().engine().grains());
+    var any = new Expectation(app, world.anyNode().engine().grains());
     for (var watch : population.open()) {
+      var expectation = any.by(watch.node());
       for (var consumer : watch.consumers()) {
         var got = consumer.log.last();
         if (got != null
@@ -159,7 +161,7 @@ final class Checks {
 
   void checkQuiet() {
     // The checks' own calls may still cause something.
-    scheduler.sleep(30 * SECOND);
+    scheduler.sleep(patience.calls());
     world.phase("quiet");
     long executions = app.executions();
     var before = app.executionsByGrain();
@@ -181,8 +183,7 @@ final class Checks {
     }
   }
 
-  private static Map<String, Integer> difference(
-      Map<String, Integer> before, Map<String, Integer> after) {
+  static Map<String, Integer> difference(Map<String, Integer> before, Map<String, Integer> after) {
     var difference = new TreeMap<String, Integer>();
     after.forEach(
         (grain, count) -> {
@@ -197,10 +198,10 @@ final class Checks {
   /** A write that changes nothing executes the operations of its grain, and no others. */
   void checkTouches() {
     for (var key : app.wiring().cells()) {
-      scheduler.sleep(10 * SECOND);
+      scheduler.sleep(patience.calls());
       var before = app.executionsByGrain();
       world.anyNode().engine().grains().get(Cell.class, key).touch();
-      scheduler.sleep(10 * SECOND);
+      scheduler.sleep(patience.calls());
       var executed = difference(before, app.executionsByGrain());
       executed.remove("Cell/" + key);
       if (!executed.isEmpty()) {

@@ -116,6 +116,10 @@ final class Client {
     app.write("Formula/" + key, action, () -> formula(key).store(action, cell));
   }
 
+  private static String nameOf(Courier.Key key) {
+    return "Courier/" + key.name() + key.number();
+  }
+
   private void courier() {
     var keys = app.wiring().couriers();
     if (keys.isEmpty()) {
@@ -130,17 +134,20 @@ final class Client {
       case 1 -> courier.watch(app.wiring().read());
       case 2 -> courier.watched();
       case 3 -> relay(key, courier);
-      default -> move(key, courier);
+      default -> move(key);
     }
   }
 
-  private void move(Courier.Key key, Courier courier) {
+  private void move(Courier.Key key) {
+    move(key, app.wiring().cell(), app.wiring().cell());
+  }
+
+  /** Lets a courier move an amount from one cell to another. */
+  void move(Courier.Key key, String from, String to) {
     long action = app.nextAction();
-    var from = app.wiring().cell();
-    var to = app.wiring().cell();
+    var courier = grains.get(Courier.class, key);
     app.trace(node.toString(), "action " + action + ": move from " + from + " to " + to);
-    app.write(
-        "Courier/" + key.name() + key.number(), action, () -> courier.move(action, from, to, 1));
+    app.write(nameOf(key), action, () -> courier.move(action, from, to, 1));
   }
 
   /** A chain of calls that comes back to where it was. */
@@ -163,6 +170,14 @@ final class Client {
     } else {
       new LiveReader(app, withSomeTimeout(), false).read(app.wiring().read());
     }
+  }
+
+  void draft(Courier.Key key) {
+    grains.get(Courier.class, key).draft();
+  }
+
+  Ring ring(String key) {
+    return grains.get(Ring.class, key);
   }
 
   /** Runs a query by plain calls. */

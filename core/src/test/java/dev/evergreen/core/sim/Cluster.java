@@ -12,8 +12,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.function.Function;
 import java.util.function.IntUnaryOperator;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,7 +34,7 @@ final class Cluster {
   private final Scenario scenario;
   private final SimNetwork network;
   private final SimStorage storage;
-  private final Supplier<GrainTypes> types;
+  private final Function<String, GrainTypes> types;
   private final List<SimNode> nodes = new ArrayList<>();
   private final Map<NodeId, SimNode> byId = new HashMap<>();
   private final List<NodeId> removed = new ArrayList<>();
@@ -49,7 +49,7 @@ final class Cluster {
       Scenario scenario,
       SimNetwork network,
       SimStorage storage,
-      Supplier<GrainTypes> types) {
+      Function<String, GrainTypes> types) {
     this.scheduler = scheduler;
     this.random = random;
     this.scenario = scenario;
@@ -88,7 +88,7 @@ final class Cluster {
             node.placement(),
             storage,
             random.split());
-    node.started(EngineNode.start(engine, types.get(), scenario.settings()));
+    node.started(EngineNode.start(engine, types.apply(address), scenario.settings()));
     return node;
   }
 

@@ -22,10 +22,20 @@ final class Expectation {
   private final LiveReader calls;
   private final Model model;
 
-  Expectation(App app, Grains grains) {
+  private Expectation(App app, Grains grains, Model model) {
     this.app = app;
     this.calls = new LiveReader(app, grains, false);
-    this.model = Model.of(app, grains);
+    this.model = model;
+  }
+
+  /** Asks for all states. */
+  Expectation(App app, Grains grains) {
+    this(app, grains, Model.of(app, grains));
+  }
+
+  /** In the same states, by calls of another node. */
+  Expectation by(SimNode node) {
+    return new Expectation(app, node.engine().grains(), model);
   }
 
   Model model() {
@@ -35,11 +45,14 @@ final class Expectation {
   /** Whether a result is one that a tracker of this query must have last. */
   boolean accepts(Query query, Seen got) {
     return switch (query) {
+      case Query.Asks(var program, var what) -> got.equals(asked(program, what));
       case Query.One(var ref) -> read(ref).contains(got);
       case Query.Run(var program) -> run(program).contains(got);
       case Query.VersionOf(var cell) -> got.equals(Seen.value(model.version(cell)));
       case Query.FirstOf(var a, var b) -> acceptsFirst(read(a), read(b), got);
       case Query.Writing writing -> got.text().startsWith(REFUSAL);
+      // Whether they can be told depends on where they are asked for.
+      case Query.TwinsOf twins -> true;
       case Query.RoughOf(var cell) ->
           !got.failed() && Long.parseLong(got.text()) / 10 == model.value(cell) / 10;
       case Query.ParityOf(var ref) ->
@@ -55,11 +68,13 @@ final class Expectation {
   /** For a message. */
   String describe(Query query) {
     return switch (query) {
+      case Query.Asks(var program, var what) -> asked(program, what).toString();
       case Query.One(var ref) -> describe(ref);
       case Query.Run(var program) -> text(run(program));
       case Query.VersionOf(var cell) -> "" + model.version(cell);
       case Query.FirstOf(var a, var b) -> describe(a) + " or " + describe(b);
       case Query.Writing writing -> REFUSAL;
+      case Query.TwinsOf twins -> "any number of twins";
       case Query.RoughOf(var cell) -> "about " + model.value(cell);
       case Query.ParityOf(var ref) -> "the parity of " + describe(ref);
     };
@@ -80,6 +95,10 @@ final class Expectation {
       return expected.equals(got);
     }
     return ((Long.parseLong(expected.text()) ^ Long.parseLong(got.text())) & 1) == 0;
+  }
+
+  private Seen asked(dev.evergreen.core.version.Program program, String what) {
+    return Seen.of(() -> Long.parseLong(program.ask(calls.grains(), what)));
   }
 
   private Set<Seen> read(Ref ref) {

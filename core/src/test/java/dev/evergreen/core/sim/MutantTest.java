@@ -1,6 +1,7 @@
 package dev.evergreen.core.sim;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.List;
@@ -13,6 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class MutantTest {
 
   private static final long SEEDS = 300;
+  private static final long SCHEDULES = 3_000;
 
   static Stream<Mutant> mutants() {
     return Stream.of(
@@ -43,12 +45,49 @@ final class MutantTest {
         new Mutant.SaysYes("Calls$Seen", "add"));
   }
 
+  /**
+   * A fault that was there once, put back.
+   *
+   * @param scope where it must be found
+   */
+  record Fault(Mutant mutant, String scope) {}
+
+  static Stream<Fault> faults() {
+    return Stream.of(
+        // A publisher named a cache in bytes of its own version.
+        new Fault(
+            new Mutant.Says(
+                "GrainSummary",
+                "name, generation, version, encoded, depth",
+                "key.wire(), generation, version, encoded, depth"),
+            "two versions of a program read each other's grains"),
+        // A result that cannot be encoded held up all others for its node.
+        new Fault(
+            new Mutant.Says(
+                "NodeRuntime",
+                """
+                        } catch (RuntimeException | Error e) {
+                          yield new Message.Answer.Threw(
+                """,
+                """
+                        } catch (ArrayStoreException e) {
+                          yield new Message.Answer.Threw(
+                """),
+            "a result that cannot be encoded, beside others"));
+  }
+
+  @ParameterizedTest
+  @MethodSource("faults")
+  void aFaultThatWasMendedIsFoundIfItComesBack(Fault fault) throws InterruptedException {
+    assertNotNull(MutantLoader.load(fault.mutant()).scope(fault.scope(), SCHEDULES));
+  }
+
   @ParameterizedTest
   @MethodSource("mutants")
   void aBrokenAlgorithmIsCaught(Mutant mutant) throws InterruptedException {
     var run = MutantLoader.load(mutant);
     assertFalse(
-        Seeds.<String>failures(1, SEEDS, 1, run).isEmpty(),
+        Seeds.<String>failures(1, SEEDS, 1, run::seed).isEmpty(),
         () -> mutant + ", and " + SEEDS + " seeds do not notice");
   }
 
@@ -56,6 +95,7 @@ final class MutantTest {
   void aMutantThatChangesNothingIsRefused() {
     for (var mutant :
         List.of(
+            new Mutant.Says("Edges", "no such line", ""),
             new Mutant.LeavesOut("Edges", "release", "noSuchMethod"),
             new Mutant.DoesNothing("Edges", "noSuchMethod"))) {
       assertThrows(IllegalStateException.class, () -> MutantLoader.load(mutant));

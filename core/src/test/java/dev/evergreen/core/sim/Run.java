@@ -21,6 +21,7 @@ import java.util.SplittableRandom;
  */
 final class Run {
 
+  private static final long CALLS_NANOS = 30_000_000_000L;
   private static final long QUIET_NANOS = 300_000_000_000L;
 
   private final World world;
@@ -31,12 +32,13 @@ final class Run {
     var random = new SplittableRandom(scenario.seed() * 0x9e3779b97f4a7c15L + 1);
     var policy = new RandomPolicy(random.split(), scenario.pace());
     var wiring = new Wiring(scenario, random.split());
-    this.world = new World(scenario, wiring, policy, random, trace);
+    this.world = new World(scenario, wiring, address -> null, policy, random, trace);
     this.nemesis = new Nemesis(world, random.split());
     this.checks =
         new Checks(
             world,
-            new Checks.Patience(scenario.settleNanos(), QUIET_NANOS, scenario.reclaimNanos()));
+            new Checks.Patience(
+                scenario.settleNanos(), CALLS_NANOS, QUIET_NANOS, scenario.reclaimNanos()));
   }
 
   /**

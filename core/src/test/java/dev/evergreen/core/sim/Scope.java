@@ -1,11 +1,16 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.version.Program;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A small world for the {@link Explorer}: a few grains, each on its node, and threads that do a
@@ -39,6 +44,7 @@ final class Scope {
   final Map<Long, List<Step>> formulas = new HashMap<>();
   final Map<String, Integer> hosts = new HashMap<>();
   final List<Script> scripts = new ArrayList<>();
+  private final Map<String, Program> programs = new HashMap<>();
   int nodes = 1;
   int cells;
   int couriers;
@@ -68,10 +74,37 @@ final class Scope {
     return host("Cell/c" + ++cells, node);
   }
 
+  /** The next courier, on a node: {@code k1} is the first. */
+  Scope courier(int node) {
+    return host("Courier/k+" + ++couriers, node);
+  }
+
+  /** A ring, on a node. */
+  Scope ring(String key, int node) {
+    return host("Ring/" + key, node);
+  }
+
   private Scope host(String grain, int node) {
     hosts.put(grain, node);
     nodes = Math.max(nodes, node);
     return this;
+  }
+
+  /** A grain of the program that all nodes run, each in its version. */
+  Scope grain(String id, int node) {
+    return host(id, node);
+  }
+
+  /** A node runs a version of another program instead of the usual application. */
+  Scope runs(int node, Program program) {
+    programs.put("n" + node, program);
+    nodes = Math.max(nodes, node);
+    return this;
+  }
+
+  @Nullable GrainTypes types(String address) {
+    var program = programs.get(address);
+    return program == null ? null : program.types();
   }
 
   /** A thread of a node that does this, one after the other. */
@@ -93,6 +126,12 @@ final class Scope {
     return this;
   }
 
+  /** With other settings. */
+  Scope with(UnaryOperator<NodeSettings> change) {
+    settings = change.apply(settings);
+    return this;
+  }
+
   /** Nothing is renewed, so that renewal hides no lost push. */
   Scope withoutRenewal() {
     settings = settings.withRenewEvery(NEVER).withLeaseFor(NEVER);
@@ -109,6 +148,11 @@ final class Scope {
   /** Waits until all is quiet, but not until what is not used is given back; or less or longer. */
   static Op pause() {
     return new Op("pause", (stage, node) -> stage.pause(Stage.SHORT, 0, Stage.REST));
+  }
+
+  /** Waits for a moment. */
+  static Op pause(long nanos) {
+    return new Op("pause", (stage, node) -> stage.pause(nanos));
   }
 
   /** Waits until what is not used is given back, or less. */
@@ -154,6 +198,56 @@ final class Scope {
     return new Op("read " + query, (stage, node) -> new Client(stage.app(), node).read(query));
   }
 
+  /** Calls {@code count} times in a row. */
+  static Op readOften(int count, Query query) {
+    return new Op(
+        "read often " + query,
+        (stage, node) -> {
+          for (int i = 0; i < count; i++) {
+            new Client(stage.app(), node).read(query);
+          }
+        });
+  }
+
+  /** Rewires to one of these, usually the first. */
+  static Op rewireToAny(long formula, List<List<Step>> programs) {
+    return new Op("rewire " + formula, (stage, node) -> stage.rewire(node, formula, programs));
+  }
+
+  static Op move(int courier, String from, String to) {
+    return client("move", client -> client.move(new Courier.Key("k", courier), from, to));
+  }
+
+  static Op draft(int courier) {
+    return client("draft", client -> client.draft(new Courier.Key("k", courier)));
+  }
+
+  static Op ring(String key, Consumer<Ring> call) {
+    return client("call ring " + key, client -> call.accept(client.ring(key)));
+  }
+
+  private static Op client(String name, Consumer<Client> call) {
+    return new Op(name, (stage, node) -> call.accept(new Client(stage.app(), node)));
+  }
+
+  /** Has a program do something. */
+  static Op ask(Program program, String what) {
+    return new Op(what, (stage, node) -> program.ask(node.engine().grains(), what));
+  }
+
+  static Op unreadable(String cell) {
+    return new Op(cell + " cannot be loaded", (stage, node) -> stage.unreadable(cell));
+  }
+
+  static Op readable(String cell) {
+    return new Op(cell + " can be loaded", (stage, node) -> stage.readable(cell));
+  }
+
+  /** Waits long; meanwhile nothing may be executed, if the schedule delays nothing. */
+  static Op quiet() {
+    return new Op("quiet", (stage, node) -> stage.quiet());
+  }
+
   static Op breakLink(int a, int b) {
     return new Op("break the link", (stage, node) -> stage.breakLink(a, b));
   }
@@ -162,6 +256,10 @@ final class Scope {
 
   static Step add(long formula) {
     return new Step.Add(value(formula));
+  }
+
+  static Step add(String cell) {
+    return new Step.Add(value(cell));
   }
 
   static Step addOr(long formula, long otherwise) {

@@ -42,7 +42,7 @@ final class SimNetworkTest {
             Scenario.of(1),
             network,
             new SimStorage(scheduler, new SplittableRandom(4), 0),
-            GrainTypes::create);
+            address -> GrainTypes.create());
     var node = new SimNode(id, life, clock, new SimPlacement(id, cluster, 1));
     node.started(
         (EngineNode)

@@ -1,5 +1,6 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.sim.Schedule.Deviation;
 import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
@@ -36,9 +37,9 @@ final class Stage {
     var random = new SplittableRandom(1);
     var scenario = Scenario.of(scope, PARTITIONS);
     var wiring = new Wiring(scenario, random.split(), scope.formulas);
-    this.world = new World(scenario, wiring, schedule, random, trace);
+    this.world = new World(scenario, wiring, scope::types, schedule, random, trace);
     this.checks =
-        new Checks(world, new Checks.Patience(8 * SECOND, 10 * SECOND, scenario.reclaimNanos()));
+        new Checks(world, new Checks.Patience(5 * SECOND, SECOND, 5 * SECOND, 20 * SECOND));
   }
 
   /** Performs a scope; blocks until its end. */
@@ -67,12 +68,22 @@ final class Stage {
     world.await("the scripts' end", world.population::idle);
     world.scheduler.sleep(SECOND);
     schedule.end();
+    checkTimes();
     world.scheduler.sleep(2 * Schedule.LONG);
     checks.settle("the first settling");
     checks.checkQuiet();
     checks.checkTouches();
     checks.closeAll();
     checks.checkNothingLeft();
+  }
+
+  /** Computations without a time limit of their own show no time-out, if nothing is delayed. */
+  private void checkTimes() {
+    for (var watch : watches.values()) {
+      if (!schedule.delays() && watch.timedOut()) {
+        app().violation("1: nothing is delayed, but " + watch + " has shown a time-out");
+      }
+    }
   }
 
   private IntUnaryOperator owners() {
@@ -102,6 +113,9 @@ final class Stage {
         throw e;
       } catch (RuntimeException e) {
         app().trace(node.toString(), op + " fails: " + Seen.failure(e));
+        if (e instanceof GrainTimeoutException && !schedule.delays()) {
+          app().violation("3: nothing is delayed, but " + op + " ends with " + e);
+        }
       }
     }
   }
@@ -117,6 +131,32 @@ final class Stage {
     if (!schedule.delays()) {
       schedule.interrupt(checks::checkCurrent);
     }
+  }
+
+  /** Nothing changes, so nothing may be executed, if the schedule delays nothing. */
+  void quiet() {
+    world.scheduler.sleep(2 * SECOND);
+    var before = app().executionsByGrain();
+    world.scheduler.sleep(10 * SECOND);
+    var executed = Checks.difference(before, app().executionsByGrain());
+    if (!executed.isEmpty() && !schedule.delays()) {
+      app().violation("4: nothing changes, but these are executed: " + executed);
+    }
+  }
+
+  /** A cell cannot be loaded, which it takes a while to find out. */
+  void unreadable(String cell) {
+    world.storage.unreadable(new GrainId("Cell", cell), SHORT);
+  }
+
+  void readable(String cell) {
+    world.storage.readable(new GrainId("Cell", cell));
+  }
+
+  /** Rewires a formula to one of these programs, usually the first. */
+  void rewire(SimNode node, long formula, List<List<Step>> programs) {
+    var program = programs.get(schedule.choose(programs.size(), c -> "to " + programs.get(c)));
+    new Client(app(), node).rewire(formula, program);
   }
 
   void open(SimNode node, String name, Query query) {

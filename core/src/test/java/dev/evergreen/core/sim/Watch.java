@@ -34,9 +34,14 @@ final class Watch {
     var reader = new LiveReader(app, node.engine().grains(), true);
     this.computation =
         query instanceof Query.ParityOf
-            ? node.engine().reactive(() -> Queries.run(query, reader), (a, b) -> ((a ^ b) & 1) == 0)
-            : node.engine().reactive(() -> Queries.run(query, reader));
+            ? node.engine().reactive(() -> run(reader), (a, b) -> ((a ^ b) & 1) == 0)
+            : node.engine().reactive(() -> run(reader));
     app.trace(node.toString(), name + " watches " + query);
+  }
+
+  private long run(LiveReader reader) throws Exception {
+    app.executed("computation " + name);
+    return Queries.run(query, reader);
   }
 
   SimNode node() {
@@ -54,6 +59,11 @@ final class Watch {
   /** The open trackers. */
   List<Consumer> consumers() {
     return consumers.stream().filter(consumer -> !consumer.done).toList();
+  }
+
+  /** Whether a tracker has shown a time-out. */
+  boolean timedOut() {
+    return consumers.stream().anyMatch(consumer -> consumer.log.timedOut());
   }
 
   /** How many results the trackers have delivered. */
