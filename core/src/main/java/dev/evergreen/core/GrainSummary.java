@@ -197,8 +197,8 @@ final class GrainSummary extends RunnableSummary {
         return;
       }
       int deepest = edges.deepest();
-      int depth = results.depth();
-      if (!inCircle && deepest >= rank && deepest != depth) {
+      boolean known = deepest == ENDLESS && results.depth() == ENDLESS;
+      if (!inCircle && deepest >= rank && !known) {
         // Deeper than it was taken to be: the run after this mark is judged.
         marked = true;
         goOn(next);
