@@ -125,12 +125,16 @@ final class Calls {
     }
 
     /** Returns whether the call is open. */
-    private synchronized boolean sendAge() {
+    private boolean sendAge() {
       if (over || to == null || caller == null) {
         return false;
       }
-      node.send(to, new Message.Hasten(id, caller.began()));
+      node.send(to, new Message.Hasten(number(), caller.began()));
       return true;
+    }
+
+    private synchronized long number() {
+      return id;
     }
   }
 

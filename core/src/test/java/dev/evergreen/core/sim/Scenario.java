@@ -103,6 +103,32 @@ record Scenario(
         0);
   }
 
+  /** The same with other settings. */
+  Scenario with(NodeSettings other) {
+    return new Scenario(
+        seed,
+        profile,
+        pace,
+        other,
+        nodes,
+        partitions,
+        skewedClocks,
+        cells,
+        formulas,
+        couriers,
+        meters,
+        cyclic,
+        failing,
+        clients,
+        actions,
+        thinkNanos,
+        watchers,
+        storageNanos,
+        storageFailures,
+        troubles,
+        troubleNanos);
+  }
+
   private static int nodes(Profile profile, SplittableRandom random) {
     return profile == Profile.CALM ? random.nextInt(1, 5) : random.nextInt(2, 5);
   }
