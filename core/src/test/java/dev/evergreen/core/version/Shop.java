@@ -88,7 +88,8 @@ public final class Shop {
           }
           public int way(Filter filter) {
             var next = level.get().next();
-            return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(filter);
+            var other = new Filter(Integer.reverse(filter.from())/*, filter.tag()*/);
+            return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(other);
           }
           public void put(int count) { level.set(new Level(count, level.get().next())); }
           public void pointTo(String next) { level.set(new Level(count(), next)); }
@@ -117,6 +118,7 @@ public final class Shop {
             case "sells" -> "" + shop.sells(Kind.valueOf(number));
             case "offer" -> shop.offer().toString();
             case "way" -> "" + shop.way(filter);
+            case "far" -> "" + shop.way(new Filter(Integer.parseInt(number)/*, null*/));
             case "stock" -> shelf.stock().toString();
             case "fill" -> { shelf.fill(number); yield ""; }
             case "put" -> { shop.put(Integer.parseInt(number)); yield ""; }
