@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class MutantTest {
 
   private static final long SEEDS = 300;
-  private static final long SCHEDULES = 3_000;
+  private static final long SCHEDULES = 1_500;
 
   static Stream<Mutant> mutants() {
     return Stream.of(
