@@ -37,7 +37,7 @@ final class Outboxes {
   }
 
   /** There is a new result for a cache of another node. */
-  void add(GrainSummary.Subscriber subscriber) {
+  void add(Publication.Subscriber subscriber) {
     if (!node.isGone(subscriber.node())) {
       outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
     }
@@ -48,7 +48,7 @@ final class Outboxes {
    * acknowledgement: that node has asked for it, and asks again if no answer comes. It asks for a
    * bounded number at a time, and large ones are pushed, so that what is under way is bounded.
    */
-  void answer(GrainSummary.Subscriber subscriber, long request) {
+  void answer(Publication.Subscriber subscriber, long request) {
     var to = subscriber.node();
     var update = subscriber.update();
     if (update == null) {
@@ -103,8 +103,8 @@ final class Outboxes {
   /** For one node; fields are guarded by {@code this}. */
   private final class Outbox {
     private final NodeId to;
-    private final Set<GrainSummary.Subscriber> waiting = new LinkedHashSet<>();
-    private final Set<GrainSummary.Subscriber> underWay = new LinkedHashSet<>();
+    private final Set<Publication.Subscriber> waiting = new LinkedHashSet<>();
+    private final Set<Publication.Subscriber> underWay = new LinkedHashSet<>();
 
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
     private long most = node.settings().maxBatchBytes();
@@ -123,7 +123,7 @@ final class Outboxes {
       return waiting.size() + underWay.size();
     }
 
-    void add(GrainSummary.Subscriber subscriber) {
+    void add(Publication.Subscriber subscriber) {
       synchronized (this) {
         waiting.add(subscriber);
       }

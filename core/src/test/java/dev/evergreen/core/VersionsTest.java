@@ -217,6 +217,50 @@ final class VersionsTest {
     }
   }
 
+  private void host(NodeId host) {
+    wired.hosts = grain -> host;
+    older.release(grain -> true);
+    newer.release(grain -> true);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"first", "more", "byName"})
+  void anOlderNodeDoesNotSaveOverWhatItDoesNotKnow(String where) {
+    fresh("fill s " + where);
+    var stored = fresh("stock s");
+    host(OLDER);
+    var known = old("stock s");
+    for (int i = 0; i < 2; i++) {
+      var refused = assertThrows(StateNotSavedException.class, () -> old("fill s none"));
+      assertNames(refused, "Shelf/s");
+      assertNames(refused, "Item.colours");
+      assertEquals(known, old("stock s"), "the operation is undone, and reading goes on");
+    }
+    old("fill s " + where); // The same as far as it can tell: there is nothing to save.
+    host(NEWER);
+    assertEquals(stored, fresh("stock s"));
+    fresh("fill s none");
+    host(OLDER);
+    old("fill s first");
+    assertEquals("Stock[first=Item[name=fig, count=2], more=[], byName={}]", old("stock s"));
+  }
+
+  @Test
+  void anOlderNodeSavesOverWhatItDoesNotKnowIfItIsTold() {
+    var again =
+        wired.start(
+            WiredNodes.id("again"),
+            WiredNodes.quick().withOverwriteNewer(true),
+            oldProgram.types());
+    fresh("fill s first");
+    host(again.self());
+    oldProgram.ask(again.grains(), "fill s more");
+    host(NEWER);
+    var kept = "Item[name=fig, count=2, colours=[]]";
+    assertEquals(
+        "Stock[first=null, more=[%s, %s], byName={}]".formatted(kept, kept), fresh("stock s"));
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aCycleOfReadsThatCrossesVersionsIsFoundAndForgotten(boolean newReads) {

@@ -135,7 +135,8 @@ record Scenario(
         random.nextBoolean() ? usual.maxBatchBytes() : random.nextInt(1, 200),
         random.nextBoolean() ? usual.maxBacklog() : random.nextInt(1, 4),
         usual.writeDelay(),
-        usual.cycleSuspicion());
+        usual.cycleSuspicion(),
+        usual.overwriteNewer());
   }
 
   /** How long it takes until others notice that a node is gone. */
