@@ -66,8 +66,12 @@ final class CourierGrain implements Courier {
     state.set(new Contents(-1, 0, List.of()));
     var computation = context.reactive(() -> state.get().ticks());
     computation.publisher().subscribe(new Showing());
-    computation.tracker().next();
-    context.sleep(Duration.ofMillis(200));
+    try {
+      computation.tracker().next();
+      context.sleep(Duration.ofMillis(200));
+    } finally {
+      computation.close();
+    }
     throw new Refused("a draft");
   }
 

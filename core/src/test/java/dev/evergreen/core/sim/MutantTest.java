@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class MutantTest {
 
   private static final long SEEDS = 300;
-  private static final long SCHEDULES = 3_000;
+  private static final long SCHEDULES = 1_500;
 
   static Stream<Mutant> mutants() {
     return Stream.of(
@@ -73,7 +73,59 @@ final class MutantTest {
                         } catch (ArrayStoreException e) {
                           yield new Message.Answer.Threw(
                 """),
-            "a result that cannot be encoded, beside others"));
+            "a result that cannot be encoded, beside others"),
+        // A closed cache took the place of the live one in the table of remote ones.
+        new Fault(
+            new Mutant.Says(
+                "Cache",
+                "    if (!closed()) {\n      wasRemote",
+                "    if (true) {\n      wasRemote"),
+            "a cell is read again inside the grace, while its link breaks"),
+        // A chain whose caller gave up entered a grain beside an unrelated write.
+        new Fault(
+            new Mutant.SaysYes("Turn", "isWaitedForBy"), "a chain whose caller gave up comes back"),
+        // Readers passed writers that waited.
+        new Fault(
+            new Mutant.Says(
+                "Admission",
+                "rank = entrant.began();",
+                "rank = entrant.readOnly() ? Long.MIN_VALUE : entrant.began();"),
+            "readers on another node, again and again, and one write"),
+        // One reader's time limit was everybody's.
+        new Fault(
+            new Mutant.Says(
+                "Cache",
+                "edge.giveUp(instead);",
+                "edge.giveUp(instead); if (instead != null) { content = new Content.Failed(instead); }"),
+            "one reader is impatient, the other is not"),
+        // What a reader went on with after a time-out counted as current.
+        new Fault(
+            new Mutant.Says(
+                "Edge", "gaveUp || (outcome != null && cache.inDoubt())", "cache.unheard()"),
+            "an impatient reader shows something else"),
+        // The members of a circle kept each other in doubt.
+        new Fault(
+            new Mutant.Says(
+                "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
+            "the link between two members of a cycle breaks"),
+        // An equal failure ran the dependents again.
+        new Fault(
+            new Mutant.Says(
+                "Cache",
+                "      edge.take(now);\n    }\n    return same;",
+                "    }\n    return false;"),
+            "what an impatient reader reads fails again and again"),
+        // A call that had begun was told not to have.
+        new Fault(
+            new Mutant.Says(
+                "Activation",
+                "t instanceof NotStartedException e ? startedAllTheSame(turn, e) : t",
+                "t"),
+            "a courier finds no room at its second cell"),
+        // A computation showed what a write then took back.
+        new Fault(
+            new Mutant.Says("RootComputation", "insideWrite ? turn : null", "null"),
+            "a write computes what it then takes back"));
   }
 
   @ParameterizedTest

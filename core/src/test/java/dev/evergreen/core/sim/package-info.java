@@ -25,8 +25,9 @@
  * it performs each {@link dev.evergreen.core.sim.Scope} (a few grains, a handful of operations) in
  * every order of steps, with messages late, repeated or lost and threads without a processor, up to
  * a number of deviations from the ordinary {@link dev.evergreen.core.sim.Schedule}. What it finds
- * is a short list of decisions, which a command replays. To add a scope, write a few lines in
- * {@link dev.evergreen.core.sim.Scopes}.
+ * is a short list of decisions, which a command replays. Equal states are not cut off: what a
+ * thread has on its stack is part of a state and cannot be compared. To add a scope, write a few
+ * lines in {@link dev.evergreen.core.sim.Scopes}.
  *
  * <p><b>What is right where reads go in a circle</b> is checked as strictly as elsewhere: some of
  * its members fail, and what the others yield must follow from that ({@link
