@@ -160,13 +160,30 @@ final class CycleSearch {
 
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
   Outcome.@Nullable Threw waiting(Scope scope, GrainSummary summary, Cache cache) {
-    int highest = summary.key().wire().hashCode();
+    var own = summary.key().wire();
     // What nobody has a result of is waited for.
     var search = new Search(summary, scope, depth -> depth == 0);
-    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> key.hashCode() <= highest);
+    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own));
     var verdict = search.verdict();
     verdict.edges().release();
     return verdict.circle();
+  }
+
+  /**
+   * Whether of two members of a circle the first is to find it, as far as all nodes know the same:
+   * the bytes of the arguments depend on the version of whoever names it, and are looked at only
+   * where all else is equal, and so all names are those of one node.
+   */
+  private static boolean outranks(SummaryKey a, SummaryKey b) {
+    int byName = Integer.compare(nameHash(a), nameHash(b));
+    return byName != 0
+        ? byName > 0
+        : a.grain().equals(b.grain())
+            && Arrays.hashCode(a.arguments()) > Arrays.hashCode(b.arguments());
+  }
+
+  private static int nameHash(SummaryKey key) {
+    return key.grain().hashCode() * 31 + key.operation().hashCode();
   }
 
   /** Breadth first from one summary along reads. */

@@ -46,8 +46,8 @@ final class CodecSpeed {
             null);
     compare(
         "call",
-        new Message.Call(123_456, 123_400, grain, operation, argument, true, List.of(), null));
-    compare("reply", new Message.Reply(123_456, answer));
+        new Message.Call(123_456, 123_400, grain, operation, argument, true, List.of(), 1, null));
+    compare("reply", new Message.Reply(123_456, answer, 1));
     compare("push of one result", new Message.Push(99, List.of(update)));
     compare("push of 20 results", new Message.Push(99, Collections.nCopies(20, update)));
   }

@@ -92,18 +92,18 @@ final class AdmissionSimulationTest {
   /** The longest time that a chain took. */
   private static long longest(int seed, int nodes) {
     var random = new SplittableRandom(seed);
-    var pace = new Scheduler.Pace(1_000, 0, 0, 20, false, 3, 10_000_000);
-    var scheduler = new Scheduler(random.split(), pace, new Trace(false));
+    var pace = new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 10_000_000);
+    var scheduler = new Scheduler(new RandomPolicy(random.split(), pace), new Trace(false));
     var network = new SimNetwork(scheduler, random.split());
     var storage = new SimStorage(scheduler, random.split(), 1);
     var cluster =
         new Cluster(
             scheduler,
             random.split(),
-            Scenario.of(seed).with(NodeSettings.DEFAULT.withCallTimeout(Duration.ofSeconds(600))),
+            Scenario.of(seed).with(NodeSettings.DEFAULT.withCallTimeout(Duration.ofMinutes(10))),
             network,
             storage,
-            () -> GrainTypes.create().add(Peer.class, PeerGrain::new));
+            address -> GrainTypes.create().add(Peer.class, PeerGrain::new));
     var times = new ArrayList<Long>();
     scheduler.run(
         () -> {
