@@ -687,7 +687,10 @@ public final class ClusterNode implements Node {
       return this;
     }
 
-    /** The keys for TLS on both ports, required of both sides. */
+    /**
+     * The keys for TLS on both ports, required of both sides. The authority must be one that signs
+     * for this cluster only: each certificate of it admits to the cluster ({@link LinkSecurity}).
+     */
     public Builder security(LinkSecurity security) {
       this.security = Optional.of(security);
       return this;
