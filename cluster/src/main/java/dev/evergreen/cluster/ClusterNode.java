@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
@@ -89,6 +90,9 @@ public final class ClusterNode implements Node {
   /** Members to whom a connection has ended, and when the last did, by the system's nanoseconds. */
   private final Map<NodeId, Long> lost = new ConcurrentHashMap<>();
 
+  /** Members whose hosts refuse connections since the last one ended, which is evidence. */
+  private final Set<NodeId> refusing = ConcurrentHashMap.newKeySet();
+
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
   private volatile boolean joined;
@@ -111,7 +115,12 @@ public final class ClusterNode implements Node {
     }
     this.cluster = Cluster.get(system);
     this.self = Member.idOf(cluster.selfUniqueAddress());
-    this.tenure = new Tenure(self, PekkoSystem.downRemovalMargin(system), links::ping);
+    this.tenure =
+        new Tenure(
+            self,
+            PekkoSystem.marginByEvidence(system),
+            PekkoSystem.marginOtherwise(system),
+            links::ping);
     this.partitions = new Partitions(self, settings.partitions(), tenure);
     this.node = startNode(builder);
     this.log = new LifeLog(self, time, System.Logger.Level.INFO);
@@ -206,7 +215,8 @@ public final class ClusterNode implements Node {
     var reason = CoordinatedShutdown.get(system).getShutdownReason();
     if (reason.isEmpty()) {
       return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster? Only the"
-              + " first of them begins one, and not while another does not answer")
+              + " first of them begins one, and only when all others have answered that they are in"
+              + " none: start them, or take from the list what is gone for good")
           .formatted(settings.joinWithin().toSeconds());
     }
     boolean refused = reason.get() == CoordinatedShutdown.incompatibleConfigurationDetectedReason();
@@ -321,6 +331,7 @@ public final class ClusterNode implements Node {
       if (members.containsKey(other)) {
         lost.put(other, System.nanoTime());
       }
+      refusing.remove(other); // it has lived until now
       node.linkBroken(other);
     }
 
@@ -328,15 +339,20 @@ public final class ClusterNode implements Node {
     public void refused(NodeId other) {
       var member = members.get(other);
       boolean evidence = lost.containsKey(other) && member != null && member.isUp();
-      if (settings.crashEvidence() && evidence && !leaving && mayJudge()) {
+      if (!settings.crashEvidence() || !evidence) {
+        return;
+      }
+      refusing.add(other);
+      if (!leaving && mayJudge()) {
         log.warning("declared-dead", "other", other, "because", "its host refuses connections");
         dead(other);
       }
     }
 
+    /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
     private boolean mayJudge() {
       int up = (int) members.values().stream().filter(Member::isUp).count();
-      return CrashDetector.mayJudge(links.counts().connected(), up);
+      return CrashDetector.mayJudge(links.counts().connected(), up + tenure.givenUpCount());
     }
 
     /** Unreachable first: the others need not have seen what an unreachable node should see. */
@@ -422,8 +438,8 @@ public final class ClusterNode implements Node {
         downed();
         return;
       }
+      tenure.givenUp(other, refusing.contains(other));
       Thread.ofVirtual().name("agree").start(tenure::agree);
-      tenure.gone();
       lose(other);
     }
 
@@ -439,7 +455,7 @@ public final class ClusterNode implements Node {
         tenure.left(gone);
         lose(gone);
       } else {
-        tenure.gone(); // it was given up before
+        tenure.gone(gone); // it was given up before
       }
     }
 
@@ -447,6 +463,7 @@ public final class ClusterNode implements Node {
       log.usual("member-gone", "other", gone);
       links.remove(gone);
       lost.remove(gone);
+      refusing.remove(gone);
       node.nodeRemoved(gone);
       partitions.forget(gone);
     }
@@ -647,8 +664,9 @@ public final class ClusterNode implements Node {
     }
 
     /**
-     * The addresses by which the others are found. The first one begins the cluster, unless one of
-     * the others may have one ({@link Seeds.Addresses}); give all nodes the same list.
+     * The addresses by which the others are found. The first one begins the cluster, when all
+     * others have answered that they have none ({@link Seeds.Addresses}); give all nodes the same
+     * list.
      *
      * @param addresses each {@code host:port}
      */
@@ -726,6 +744,22 @@ public final class ClusterNode implements Node {
       return this;
     }
 
+    private ClusterSettings described() {
+      return new ClusterSettings(
+          name,
+          host,
+          bindHost == null ? host : bindHost,
+          port,
+          linkPort.orElse(port == 0 ? 0 : port + 1),
+          hosts,
+          partitions,
+          seeds,
+          joinWithin,
+          security,
+          plaintextAnywhere,
+          crashEvidence);
+    }
+
     /**
      * Joins the cluster. Blocks until the node takes part.
      *
@@ -739,21 +773,7 @@ public final class ClusterNode implements Node {
             "The nodes of a cluster need a storage that all share, for instance PostgresStorage; "
                 + "with memoryOfEachProcess() a grain that moves to another node begins anew");
       }
-      var described =
-          new ClusterSettings(
-              name,
-              host,
-              bindHost == null ? host : bindHost,
-              port,
-              linkPort.orElse(port == 0 ? 0 : port + 1),
-              hosts,
-              partitions,
-              seeds,
-              joinWithin,
-              security,
-              plaintextAnywhere,
-              crashEvidence);
-      var node = new ClusterNode(this, described);
+      var node = new ClusterNode(this, described());
       try {
         node.join();
       } catch (RuntimeException | Error e) {

@@ -76,15 +76,6 @@ record ClusterSettings(
     checkReach(security, plaintextAnywhere, bindHost, port);
   }
 
-  /**
-   * That nobody beyond this machine reaches plaintext, unless that is allowed.
-   *
-   * @throws IllegalArgumentException otherwise
-   */
-  void checkReach(String boundHost) {
-    checkReach(security, plaintextAnywhere, boundHost, port);
-  }
-
   private static void checkReach(
       Optional<LinkSecurity> security, boolean plaintextAnywhere, String host, int port) {
     if (security.isEmpty() && !plaintextAnywhere && !isLoopback(host)) {
