@@ -349,15 +349,20 @@ public final class ClusterNode implements Node {
       }
     }
 
-    /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
     private boolean mayJudge() {
-      int up = (int) members.values().stream().filter(Member::isUp).count();
-      return CrashDetector.mayJudge(links.counts().connected(), up + tenure.givenUpCount());
+      return CrashDetector.mayJudge(links.counts().connected(), memberCount());
+    }
+
+    /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
+    private int memberCount() {
+      return (int) members.values().stream().filter(Member::isUp).count() + tenure.givenUpCount();
     }
 
     /** Unreachable first: the others need not have seen what an unreachable node should see. */
     private void dead(NodeId other) {
-      tenure.left(other);
+      if (memberCount() == 2) {
+        tenure.left(other); // of more a majority must agree, as the evidence may deceive
+      }
       for (var member : cluster.state().getMembers()) {
         if (Member.idOf(member).equals(other)) {
           CrashDetector.of(system.eventStream()).add(member.address().toString());
