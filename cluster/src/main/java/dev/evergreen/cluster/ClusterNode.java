@@ -25,6 +25,7 @@ import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -95,6 +96,7 @@ public final class ClusterNode implements Node {
 
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
+  private volatile @Nullable OperatorEndpoint operator;
   private volatile boolean joined;
   private volatile boolean wasReady;
   private volatile boolean leaving;
@@ -207,8 +209,19 @@ public final class ClusterNode implements Node {
     for (int i = 0; i < partitions.count(); i++) {
       asking.tell(new Owners.Wanted(i), ActorRef.noSender());
     }
+    settings.operatorPort().ifPresent(this::startOperator);
     joined = true;
     log.usual("joined", "cluster", settings.name(), "hosts", settings.hosts());
+  }
+
+  private void startOperator(int port) {
+    try {
+      var started = OperatorEndpoint.start(port, this);
+      operator = started;
+      var _ = ended.whenComplete((done, failure) -> Thread.ofVirtual().start(started::close));
+    } catch (IOException e) {
+      throw cannotListen("127.0.0.1", port, e);
+    }
   }
 
   private String whyNotJoined() {
@@ -273,6 +286,37 @@ public final class ClusterNode implements Node {
   /** Whether the process can be of use again: false once it is fenced or has stopped. */
   public boolean live() {
     return fenced == null && !ended.isDone();
+  }
+
+  /**
+   * Gives another member up, for an operator who knows that its process has ended or shall: it is
+   * removed as if the others had not heard of it for long, and fenced if it lives. That does not
+   * help the smaller part of a split cluster: there this node is fenced.
+   *
+   * @param address the member's {@code host:port}
+   * @throws IllegalArgumentException if that is no member's, or this node's own
+   */
+  public void giveUp(String address) {
+    if (address.equals(self.address())) {
+      throw new IllegalArgumentException(
+          address + " is this node, which leaves by close() or 'drain'");
+    }
+    for (var member : cluster.state().getMembers()) {
+      if (Member.idOf(member).address().equals(address)) {
+        log.warning("given-up", "other", Member.idOf(member), "because", "an operator said so");
+        cluster.down(member.address());
+        return;
+      }
+    }
+    throw new IllegalArgumentException(
+        "'%s' is no member; the members are %s"
+            .formatted(address, members().stream().map(one -> one.id().address()).toList()));
+  }
+
+  /** The port for operators ({@link Builder#operator}), if there is one and the node has joined. */
+  public OptionalInt operatorPort() {
+    var endpoint = operator;
+    return endpoint == null ? OptionalInt.empty() : OptionalInt.of(endpoint.port());
   }
 
   /** How many partitions of all grains this node owns. */
@@ -563,19 +607,20 @@ public final class ClusterNode implements Node {
     private NodeSettings settings = NodeSettings.DEFAULT;
     private Tracing tracing = Tracing.NONE;
     private String name = "evergreen";
-    private String host = "127.0.0.1";
+    String host = "127.0.0.1";
     private @Nullable String bindHost;
-    private int port = 25520;
+    int port = 25520;
     private OptionalInt linkPort = OptionalInt.empty();
-    private boolean hosts = true;
+    private OptionalInt operatorPort = OptionalInt.empty();
+    boolean hosts = true;
     private int partitions = 128;
     private Seeds seeds = new Seeds.None();
     private Duration joinWithin = Duration.ofSeconds(60);
     private UnaryOperator<LinkSettings> links = shipped -> shipped;
     private Optional<LinkSecurity> security = Optional.empty();
-    private boolean plaintextAnywhere;
-    private boolean crashEvidence;
-    private boolean unsharedStorage;
+    boolean plaintextAnywhere;
+    boolean crashEvidence;
+    boolean unsharedStorage;
     private Consumer<String> whenFenced = reason -> System.exit(EXIT_FENCED);
 
     /** The status of a process that exits because its node was fenced. */
@@ -659,6 +704,42 @@ public final class ClusterNode implements Node {
     /** The port for calls and results. */
     public Builder linkPort(int port) {
       this.linkPort = OptionalInt.of(port);
+      return this;
+    }
+
+    /**
+     * Serves operators on this machine, over HTTP at the loopback interface: {@code ./evergreen
+     * members}, {@code down} and {@code drain} use it. Nothing is served by default.
+     *
+     * @param port 0 for any free one ({@link ClusterNode#operatorPort})
+     */
+    public Builder operator(int port) {
+      this.operatorPort = OptionalInt.of(port);
+      return this;
+    }
+
+    /**
+     * Takes the settings that stand in a file of Java properties; the keys are in {@code
+     * docs/operations.md}. What is called later changes them.
+     *
+     * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
+     *     names the key and the file
+     * @throws java.io.UncheckedIOException if the file cannot be read
+     */
+    public Builder configuredBy(Path file) {
+      NodeConfiguration.of(file, this);
+      return this;
+    }
+
+    /**
+     * Takes the settings that stand in the environment: each key of {@link #configuredBy} in
+     * capitals, with {@code _} for {@code -}, behind {@code EVERGREEN_NODE_}.
+     *
+     * @throws IllegalArgumentException if a variable is not known or its value makes no sense; the
+     *     message names it
+     */
+    public Builder configuredByEnvironment() {
+      NodeConfiguration.of(System.getenv(), this);
       return this;
     }
 
@@ -749,13 +830,14 @@ public final class ClusterNode implements Node {
       return this;
     }
 
-    private ClusterSettings described() {
+    ClusterSettings described() {
       return new ClusterSettings(
           name,
           host,
           bindHost == null ? host : bindHost,
           port,
           linkPort.orElse(port == 0 ? 0 : port + 1),
+          operatorPort,
           hosts,
           partitions,
           seeds,
