@@ -228,7 +228,7 @@ class TenureTest {
     tenure.voters(List.of(A, C));
     assertTrue(tenure.isLargerPart());
     assertEquals(1, tenure.givenUpCount());
-    var agreeing = CompletableFuture.runAsync(tenure::agree);
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
     assertTrue(confirmed()); // C answers
     answering.remove(C);
     tenure.voters(List.of(A));
@@ -236,7 +236,7 @@ class TenureTest {
     tenure.voters(List.of(A, C));
     answering.add(C);
     tenure.gone(B);
-    agreeing.get(20, TimeUnit.SECONDS);
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
     tenure.voters(List.of(A));
     assertTrue(tenure.isLargerPart());
     assertEquals(0, tenure.givenUpCount());
