@@ -3,6 +3,7 @@ package dev.evergreen.cluster;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -49,24 +50,29 @@ final class Tenure {
   private final Map<NodeId, Long> answers = new ConcurrentHashMap<>(); // when they were asked
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private final long marginNanos;
+  private final long byEvidenceNanos;
+  private final long otherwiseNanos;
   private volatile List<NodeId> voters = List.of();
   private volatile boolean over;
   private volatile long lastToken;
-  private volatile long lastGone;
   private long asked; // guarded by lock
+  private long takeoverAt; // guarded by lock
+  private final Map<NodeId, Long> givenUp = new HashMap<>(); // their margins; guarded by lock
   private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS); // guarded by lock
 
   /**
-   * @param margin from the moment in which all know that a node is given up to that in which others
-   *     get what it had
+   * @param byEvidence from the moment in which all know that a node is given up to that in which
+   *     others get what it had, if there is evidence that its process has ended
+   * @param otherwise the same for one that was only not heard of; not shorter
    */
-  Tenure(NodeId self, Duration margin, Pings pings) {
+  Tenure(NodeId self, Duration byEvidence, Duration otherwise, Pings pings) {
     this.self = self;
     this.pings = pings;
-    this.marginNanos = margin.toNanos();
-    this.lastGone = System.nanoTime() - marginNanos;
-    this.goodForNanos = marginNanos / 2;
+    this.byEvidenceNanos = byEvidence.toNanos();
+    this.otherwiseNanos = otherwise.toNanos();
+    this.takeoverAt = System.nanoTime();
+    // Also when there is none: those who judge this node may be deceived by theirs.
+    this.goodForNanos = byEvidenceNanos / 2;
     this.askAgainNanos = Math.max(1, goodForNanos / 4);
     this.asked = System.nanoTime() - askAgainNanos;
     this.lastToken = asked;
@@ -134,17 +140,21 @@ final class Tenure {
   }
 
   /**
-   * Waits until a majority of those who agreed last has answered a question that was asked after
-   * this was called, which makes who stays those who agreed last; or until this node is given up.
+   * Waits until all who stay have seen who was given up, and a majority of those who agreed last
+   * has answered a question that was asked after that, which makes who stays those who agreed last;
+   * or until this node is given up. An answer of one who has not seen it would not count: that one
+   * may yet give this node up instead.
    */
   void agree() {
-    long since = System.nanoTime();
     lock.lock();
     try {
-      while (!over
-          && agreed.contains(self)
-          && !isMajority(node -> hasVotedSince(node, since), agreed)) {
-        ask();
+      long since = System.nanoTime();
+      while (!over && agreed.contains(self) && !hasAgreedSince(since)) {
+        if (givenUp.isEmpty()) {
+          ask();
+        } else {
+          since = System.nanoTime();
+        }
         changed.awaitNanos(askAgainNanos);
       }
       agreed.retainAll(voters);
@@ -155,6 +165,11 @@ final class Tenure {
     }
   }
 
+  /** Holds the lock. */
+  private boolean hasAgreedSince(long nanos) {
+    return givenUp.isEmpty() && isMajority(node -> hasVotedSince(node, nanos), agreed);
+  }
+
   /** Whether these are more than half of the others, or half with the first of them. */
   private static boolean isMajority(Predicate<NodeId> these, Collection<NodeId> all) {
     long votes = all.stream().filter(these).count();
@@ -162,17 +177,56 @@ final class Tenure {
         || (2 * votes == all.size() && all.stream().limit(1).allMatch(these));
   }
 
-  /** Another node was given up, or is gone after that. */
-  void gone() {
-    lastGone = System.nanoTime();
+  /**
+   * Another node was given up; {@link #gone} follows when all have seen it.
+   *
+   * @param evidence whether it is known that its process has ended
+   */
+  void givenUp(NodeId other, boolean evidence) {
+    lock.lock();
+    try {
+      givenUp.put(other, evidence ? byEvidenceNanos : otherwiseNanos);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many nodes were given up, which not all who stay have seen yet. */
+  int givenUpCount() {
+    lock.lock();
+    try {
+      return givenUp.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** All have seen that another node was given up. */
+  void gone(NodeId other) {
+    lock.lock();
+    try {
+      var margin = givenUp.remove(other);
+      long at = System.nanoTime() + (margin == null ? otherwiseNanos : margin);
+      takeoverAt = at - takeoverAt > 0 ? at : takeoverAt;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
   }
 
   /**
-   * How long this node must wait until it may take over what others had: the margin, as far as this
-   * node can see. Pekko keeps it, but for what a coordinator has not heard of that is new itself.
+   * How long this node must wait until it may take over what others had, or ask again: the margin
+   * of each, as far as this node can see. Pekko keeps the shorter one, but for what a coordinator
+   * has not heard of that is new itself.
    */
   long nanosUntilTakeover() {
-    return Math.max(0, lastGone + marginNanos - System.nanoTime());
+    lock.lock();
+    try {
+      long wait = Math.max(0, takeoverAt - System.nanoTime());
+      return givenUp.values().stream().reduce(wait, Math::max);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** This node has stopped, or was given up. */

@@ -20,7 +20,9 @@ final class PartitionsTest {
 
   private final Partitions partitions =
       new Partitions(
-          node("a"), COUNT, new Tenure(node("a"), Duration.ofSeconds(1), (to, token) -> {}));
+          node("a"),
+          COUNT,
+          new Tenure(node("a"), Duration.ofSeconds(1), Duration.ofSeconds(1), (to, token) -> {}));
   private final List<Integer> asked = new ArrayList<>();
   private final int partition = partitions.of(GRAIN);
 
