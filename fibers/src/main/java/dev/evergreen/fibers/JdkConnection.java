@@ -50,6 +50,11 @@ final class JdkConnection extends Connection {
     this.channel = channel;
   }
 
+  @Override
+  FibersBase fibers() {
+    return fibers;
+  }
+
   static JdkConnection connect(
       JdkFibers fibers, SocketAddress address, @Nullable Duration limit, SocketOptions options)
       throws IOException {
@@ -97,7 +102,7 @@ final class JdkConnection extends Connection {
       return 0;
     }
     if (!hasStaged() && !ended) {
-      flushOwn();
+      flushBeforeWaiting();
       if (!readLimited() && reading == null) {
         return noteEnd(channel.read(into));
       }
@@ -130,7 +135,7 @@ final class JdkConnection extends Connection {
   @Override
   public void awaitInput() throws IOException {
     if (!hasStaged() && !ended) {
-      flushOwn();
+      flushBeforeWaiting();
       stage();
     }
   }

@@ -37,7 +37,7 @@ final class OwnConnection extends Connection {
   private volatile @Nullable Outbox postedAt;
 
   /** What was posted and found no room; set before {@code postedAt} is cleared. */
-  private volatile @Nullable ByteBuffer unsent;
+  private volatile Buffers.@Nullable Loan unsent;
 
   OwnConnection(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
     this.fibers = fibers;
@@ -111,6 +111,11 @@ final class OwnConnection extends Connection {
     if (until - System.nanoTime() <= 0) {
       throw new SocketTimeoutException("could not " + what + " in time");
     }
+  }
+
+  @Override
+  FibersBase fibers() {
+    return fibers;
   }
 
   /** Where the fiber that serves this connection is to start. */
@@ -198,7 +203,7 @@ final class OwnConnection extends Connection {
   /** Waits for an event, if the last read has left nothing. */
   private void awaitReadable(long until, boolean limited) throws IOException {
     settle();
-    postOwn();
+    postBeforeWaiting();
     try {
       awaitEvent(until, limited);
     } catch (IOException | RuntimeException e) {
@@ -268,14 +273,11 @@ final class OwnConnection extends Connection {
       into.position(into.position() + Math.max(0, n));
       return n;
     }
-    var direct = Buffers.borrow();
-    try {
-      int n =
-          receive(MemorySegment.ofBuffer(direct.limit(Math.min(Buffers.SIZE, into.remaining()))));
+    try (var loan = Buffers.borrow()) {
+      var direct = loan.buffer().limit(Math.min(Buffers.SIZE, into.remaining()));
+      int n = receive(MemorySegment.ofBuffer(direct));
       into.put(direct.limit(Math.max(0, n)));
       return n;
-    } finally {
-      Buffers.giveBack(direct);
     }
   }
 
@@ -325,7 +327,9 @@ final class OwnConnection extends Connection {
   /** Of the outbox: the system has taken all but this, if there is a rest. */
   void left(@Nullable MemorySegment rest) {
     if (rest != null) {
-      unsent = Buffers.borrow().put(rest.asByteBuffer()).flip();
+      var kept = Buffers.borrow();
+      kept.buffer().put(rest.asByteBuffer()).flip();
+      unsent = kept;
     }
     postedAt = null;
     if (rest != null) {
@@ -352,11 +356,10 @@ final class OwnConnection extends Connection {
   private synchronized void sendUnsent() throws IOException {
     var rest = unsent;
     if (rest != null) {
-      try {
-        send(rest);
+      try (rest) {
+        send(rest.buffer());
       } finally {
         unsent = null;
-        Buffers.giveBack(rest);
       }
     }
   }
