@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.SlowPeers.Direction;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
@@ -36,6 +37,12 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
 
   /** Of the thread that was here last. */
   private @Nullable Outputs outputs;
+
+  // Of the reader, and of the writer, while somebody measures.
+  private @Nullable Pace receiving;
+  private @Nullable Pace sending;
+
+  private @Nullable SlowPeers blockedWriters;
 
   private long readTimeoutNanos = Nanos.FOREVER;
   private long writeTimeoutNanos = Nanos.FOREVER;
@@ -242,6 +249,88 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /** From now on a peer that takes nothing for so long is given up; for ever by default. */
   public final void writeTimeout(Duration timeout) {
     writeTimeoutNanos = Nanos.of(timeout);
+  }
+
+  /**
+   * From now on this connection counts among those peers while its writer waits for its peer to
+   * take output: then a buffer is kept for it.
+   */
+  public final void whileWriterWaits(SlowPeers peers) {
+    wire().blockedWriters = peers;
+  }
+
+  final SlowPeers.@Nullable Hold holdForWriter() {
+    return blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
+  }
+
+  /** The connection whose bytes go over the wire. */
+  Connection wire() {
+    return this;
+  }
+
+  final Pace measure(Direction direction) {
+    var present = pace(direction);
+    var pace = present != null ? present : new Pace();
+    pace.holders++;
+    keep(direction, pace);
+    return pace;
+  }
+
+  final void endMeasure(Direction direction) {
+    var pace = pace(direction);
+    if (pace != null && --pace.holders == 0) {
+      keep(direction, null);
+    }
+  }
+
+  private @Nullable Pace pace(Direction direction) {
+    return direction == Direction.RECEIVING ? receiving : sending;
+  }
+
+  private void keep(Direction direction, @Nullable Pace pace) {
+    if (direction == Direction.RECEIVING) {
+      receiving = pace;
+    } else {
+      sending = pace;
+    }
+  }
+
+  /** Of the reader: the peer is waited for from now on. */
+  final void waitsToReceive() {
+    if (receiving != null) {
+      receiving.waits();
+    }
+  }
+
+  final void hasReceived(int bytes) {
+    if (receiving != null) {
+      receiving.moved(Math.max(0, bytes));
+    }
+  }
+
+  final void goesOnReceiving() {
+    if (receiving != null) {
+      receiving.goesOn();
+    }
+  }
+
+  /** Of the writer: the peer is waited for from now on. */
+  final void waitsToSend() {
+    if (sending != null) {
+      sending.waits();
+    }
+  }
+
+  final void hasSent(int bytes) {
+    if (sending != null) {
+      sending.moved(bytes);
+    }
+  }
+
+  final void goesOnSending() {
+    if (sending != null) {
+      sending.goesOn();
+    }
   }
 
   final boolean readLimited() {

@@ -204,12 +204,15 @@ final class OwnConnection extends Connection {
   private void awaitReadable(long until, boolean limited) throws IOException {
     settle();
     postBeforeWaiting();
+    waitsToReceive();
     try {
       awaitEvent(until, limited);
     } catch (IOException | RuntimeException e) {
       // What found no room stays for later, if there is one.
       leaveOutbox();
       throw e;
+    } finally {
+      goesOnReceiving();
     }
     settle();
     drained = false;
@@ -301,6 +304,7 @@ final class OwnConnection extends Connection {
     }
     drained = n < into.byteSize() && !descriptor.moreExpected();
     readBefore = true;
+    hasReceived(n);
     return n;
   }
 
@@ -376,18 +380,34 @@ final class OwnConnection extends Connection {
   }
 
   private void send(ByteBuffer from) throws IOException {
+    if (!sendWhatHasRoom(from)) {
+      var hold = holdForWriter();
+      try {
+        do {
+          awaitRoom();
+        } while (!sendWhatHasRoom(from));
+      } finally {
+        SlowPeers.end(hold);
+      }
+    }
+  }
+
+  /** Sends as long as there is room; says whether all has left. */
+  private boolean sendWhatHasRoom(ByteBuffer from) throws IOException {
     while (from.hasRemaining()) {
       var _ = descriptor.writable().pass();
       int n = Kernel.send(Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from));
       if (n >= 0) {
         from.position(from.position() + n);
+        hasSent(n);
       } else if (n == -Kernel.EAGAIN) {
-        awaitRoom();
+        return false;
       } else if (n != -Kernel.EINTR) {
         descriptor.checkOpen();
         throw SocketErrors.of(n, "write");
       }
     }
+    return true;
   }
 
   /**
@@ -395,7 +415,12 @@ final class OwnConnection extends Connection {
    */
   private void awaitRoom() throws IOException {
     long until = System.nanoTime() + writeTimeoutNanos();
-    awaitWritable(until, writeLimited());
+    waitsToSend();
+    try {
+      awaitWritable(until, writeLimited());
+    } finally {
+      goesOnSending();
+    }
     if (writeLimited() && until - System.nanoTime() <= 0) {
       close();
       throw new WriteTimeoutException(Duration.ofNanos(writeTimeoutNanos()));

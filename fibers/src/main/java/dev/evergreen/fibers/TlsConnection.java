@@ -54,6 +54,11 @@ final class TlsConnection extends Connection {
     return raw.fibers();
   }
 
+  @Override
+  Connection wire() {
+    return raw.wire();
+  }
+
   void shakeHands(Duration limit) throws IOException {
     readDeadline(limit);
     writeTimeout(limit);

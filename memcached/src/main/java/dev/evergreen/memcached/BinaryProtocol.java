@@ -9,7 +9,6 @@ import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Mode;
 import dev.evergreen.memcached.store.Outcome;
-import dev.evergreen.memcached.store.Reservation;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -94,7 +93,7 @@ final class BinaryProtocol extends Protocol {
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
   private static final byte[] NOTHING = {};
 
-  private @Nullable Reservation reservation;
+  private @Nullable Reception reception;
   private long toSwallow;
 
   // The request's header.
@@ -121,15 +120,15 @@ final class BinaryProtocol extends Protocol {
 
   @Override
   boolean isPending() {
-    return reservation != null || toSwallow > 0;
+    return reception != null || toSwallow > 0;
   }
 
   @Override
   void close() {
     item.release();
-    if (reservation != null) {
-      reservation.close();
-      reservation = null;
+    if (reception != null) {
+      reception.close();
+      reception = null;
     }
   }
 
@@ -319,8 +318,8 @@ final class BinaryProtocol extends Protocol {
     long length = bodyLength - extrasLength - keyLength;
     key.set(in.memory, extras + extrasLength, keyLength);
     describeChange();
-    if (reservation != null) {
-      return receiveInto(reservation, value);
+    if (reception != null) {
+      return goOn(reception, value);
     }
     if (lookup.isLive(key)) {
       return drop(before + length, Refusal.LIVE);
@@ -337,12 +336,12 @@ final class BinaryProtocol extends Protocol {
     if (whole <= ValueReceiver.LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
       return Step.MORE;
     }
-    reservation = reserve((int) length);
-    if (reservation == null) {
+    reception = receive((int) length);
+    if (reception == null) {
       statistics.noMemory.increment();
       return refuseValue(before, length, Refusal.OUT_OF_MEMORY);
     }
-    return receiveInto(reservation, value);
+    return goOn(reception, value);
   }
 
   private void describeChange() {
@@ -366,16 +365,15 @@ final class BinaryProtocol extends Protocol {
   /**
    * Takes what has come of a large value into the store's memory; the rest of the request stays.
    */
-  private Step receiveInto(Reservation reservation, int value) throws IOException {
-    int n = Math.min(reservation.missing(), in.end - value);
-    reservation.fill(in.memory, value, n);
-    in.remove(value, n);
-    if (reservation.missing() > 0) {
+  private Step goOn(Reception reception, int value) throws IOException {
+    if (!reception.take(in, value)) {
       return Step.MORE;
     }
     in.at = value;
-    this.reservation = null;
-    return answerStore(reservation.commit(change, item));
+    this.reception = null;
+    try (reception) {
+      return answerStore(reception.commit(change, item));
+    }
   }
 
   /** Refuses a value that is still to come; the item that it should replace must not stay. */

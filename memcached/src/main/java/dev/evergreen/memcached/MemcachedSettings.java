@@ -39,6 +39,8 @@ public final class MemcachedSettings {
   @Nullable MemcachedTls tls;
   Duration idleTimeout = Duration.ZERO;
   Duration writeTimeout = Duration.ofSeconds(30);
+  long leastRate = 16 << 10;
+  Duration grace = Duration.ofSeconds(1);
   int verbosity;
   char prefixDelimiter = ':';
   boolean details;
@@ -72,6 +74,8 @@ public final class MemcachedSettings {
     copy.tls = tls;
     copy.idleTimeout = idleTimeout;
     copy.writeTimeout = writeTimeout;
+    copy.leastRate = leastRate;
+    copy.grace = grace;
     copy.verbosity = verbosity;
     copy.prefixDelimiter = prefixDelimiter;
     copy.details = details;
@@ -185,9 +189,24 @@ public final class MemcachedSettings {
     return this;
   }
 
-  /** After what time in which a client takes nothing of a reply it is closed. */
+  /**
+   * After what time a client is closed that takes nothing of a reply, or has made the server wait
+   * for so long and longer than its bytes take at the {@link #leastRate}.
+   */
   public MemcachedSettings writeTimeout(Duration timeout) {
     writeTimeout = timeout;
+    return this;
+  }
+
+  /** The bytes per second at which a client sends a large value, or takes a reply, at least. */
+  public MemcachedSettings leastRate(long bytesPerSecond) {
+    leastRate = bytesPerSecond;
+    return this;
+  }
+
+  /** For how long the slowest client is safe when others need what is kept for it. */
+  public MemcachedSettings grace(Duration time) {
+    grace = time;
     return this;
   }
 

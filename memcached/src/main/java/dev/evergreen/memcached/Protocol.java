@@ -1,6 +1,7 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.SlowPeers.Direction;
 import dev.evergreen.memcached.store.Change;
 import dev.evergreen.memcached.store.Fetch;
 import dev.evergreen.memcached.store.Item;
@@ -36,7 +37,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     this.server = server;
     store = server.store;
     statistics = server.statistics;
-    out = new Output(statistics);
+    out = new Output(statistics, server.valueHolders);
     lookup = new Lookup(this);
   }
 
@@ -102,12 +103,12 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   }
 
   /**
-   * Reserves memory for a value of the key. If others hold too much, it waits for up to a second
-   * until they let go of some.
+   * Reserves memory for a value of the key. If others hold too much, it waits for a few seconds
+   * until they let go of some, or the slowest of them is hung up on.
    *
    * @return null if there is none
    */
-  final @Nullable Reservation reserve(int length) throws IOException {
+  final @Nullable Reception receive(int length) throws IOException {
     Reservation reservation = null;
     boolean heldUp = true;
     for (int i = 0; heldUp && (i == 0 || session().awaitRoom(i)); i++) {
@@ -116,7 +117,10 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
       // Others may have let go since; somebody else's refusal costs a moment.
       heldUp = reservation == null && (store.isHeldUp() || store.refusals() != refusals);
     }
-    return reservation;
+    return reservation == null
+        ? null
+        : new Reception(
+            reservation, server.valueHolders.hold(session().connection, Direction.RECEIVING));
   }
 
   /** Whether complete requests may be left, as it is others' turn. */

@@ -24,7 +24,7 @@ final class Session {
   /** A time that does not come. */
   static final Duration FOR_EVER = Duration.ofSeconds(Long.MAX_VALUE);
 
-  private static final int MOST_WAITS = 500;
+  private static final int MOST_WAITS = 1500;
   private static final Duration WAIT = Duration.ofMillis(2);
 
   /** Tells it from others, in lists for people. */
@@ -40,9 +40,6 @@ final class Session {
   private boolean begun;
   private Workers workers;
   private int lastActive;
-
-  /** The server's tick in which it began to answer; 0 while it does not, or waits for others. */
-  private volatile int answeringSince;
 
   /** Who is amid a request of this connection. */
   private @Nullable Protocol pending;
@@ -69,6 +66,7 @@ final class Session {
   /** Serves the client until it or the protocol ends. */
   void serve() throws IOException {
     connection.writeTimeout(server.settings.writeTimeout);
+    connection.whileWriterWaits(server.blockedWriters);
     server.sessions.add(this);
     try {
       do {
@@ -108,26 +106,6 @@ final class Session {
     return idle.isZero() ? FOR_EVER : idle;
   }
 
-  /** Whether it has been answering, or trying to, since a tick or longer. */
-  boolean isAnsweringSince(int tick) {
-    int since = answeringSince;
-    return since != 0 && since - tick <= 0;
-  }
-
-  int answeringSince() {
-    return answeringSince;
-  }
-
-  private void beginAnswering() {
-    answeringSince = server.tick();
-    server.answering.incrementAndGet();
-  }
-
-  private void endAnswering() {
-    answeringSince = 0;
-    server.answering.decrementAndGet();
-  }
-
   /**
    * Waits a moment for others to let go of what they hold, after all that was answered has left.
    *
@@ -139,13 +117,11 @@ final class Session {
       return false;
     }
     connection.flush();
-    endAnswering();
+    server.hangUpOnSlowestHolder();
     try {
       Thread.sleep(WAIT);
     } catch (InterruptedException e) {
       throw closing(e);
-    } finally {
-      beginAnswering();
     }
     return true;
   }
@@ -153,13 +129,10 @@ final class Session {
   /** Waits for a live item's first result, after all that was answered has left. */
   void awaitFirst(LiveItem item) throws IOException, LiveItemException {
     connection.flush();
-    endAnswering();
     try {
       item.await();
     } catch (InterruptedException e) {
       throw closing(e);
-    } finally {
-      beginAnswering();
     }
   }
 
@@ -168,18 +141,8 @@ final class Session {
     return (IOException) new InterruptedIOException("the server is closing").initCause(e);
   }
 
-  /** Answers what is there; false if the connection is to be closed. */
-  private boolean answerAll() throws IOException {
-    beginAnswering();
-    try {
-      return answerTurns();
-    } finally {
-      endAnswering();
-    }
-  }
-
   /** Answers what is there, letting others go first now and then; false if that was the last. */
-  private boolean answerTurns() throws IOException {
+  private boolean answerAll() throws IOException {
     while (true) {
       var lender = workers;
       var protocol = pending != null ? pending : lender.borrow();

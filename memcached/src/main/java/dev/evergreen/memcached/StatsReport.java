@@ -88,7 +88,7 @@ final class StatsReport {
   private void connections() {
     var counts = server.statistics;
     stat("max_connections", server.settings.connections)
-        .stat("curr_connections", counts.connections)
+        .stat("curr_connections", server.limit.served())
         .stat("total_connections", counts.totalConnections)
         .stat("rejected_connections", counts.rejectedConnections)
         .stat("connection_structures", server.sessions.size())
