@@ -21,12 +21,15 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -79,6 +82,9 @@ public final class MemcachedServer implements AutoCloseable {
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
   private final Thread maintainer;
+
+  /** The file of our UNIX socket, if there is one. */
+  private volatile @Nullable Object ownSocket;
 
   private MemcachedServer(MemcachedSettings settings) throws IOException {
     this.settings = settings;
@@ -135,6 +141,7 @@ public final class MemcachedServer implements AutoCloseable {
         Files.delete(path);
       }
       listeners.add(fibers.listen(UnixDomainSocketAddress.of(path), options));
+      ownSocket = fileKey(path);
       Files.setPosixFilePermissions(path, permissions(settings.unixMask));
     }
     for (var listener : listeners) {
@@ -144,6 +151,12 @@ public final class MemcachedServer implements AutoCloseable {
 
   private static final int TYPE_MASK = 0170000;
   private static final int SOCKET = 0140000;
+
+  /** What tells a file from another one that came to its path. */
+  private static @Nullable Object fileKey(Path path) throws IOException {
+    return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+        .fileKey();
+  }
 
   private static boolean isSocket(Path path) throws IOException {
     return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
@@ -308,24 +321,31 @@ public final class MemcachedServer implements AutoCloseable {
     }
     end();
     closing.countDown();
+    // While it is open no other file can have its key.
+    deleteSocket();
     fibers.close();
     try {
       maintainer.join();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    deleteSocket();
     if (live != null) {
       live.close();
     }
     store.close();
   }
 
+  /** Unless another server has put its own there since. */
   private void deleteSocket() {
     @Nullable Path path = settings.unixSocket;
-    if (path != null && !listeners.isEmpty()) {
+    if (path != null && ownSocket != null) {
       try {
-        Files.deleteIfExists(path);
+        if (Objects.equals(ownSocket, fileKey(path))) {
+          Files.delete(path);
+        }
+      } catch (NoSuchFileException e) {
+        // Somebody else has deleted it.
+        return;
       } catch (IOException e) {
         LOG.log(
             System.Logger.Level.WARNING, "the socket file {0} stays: {1}", path, e.getMessage());

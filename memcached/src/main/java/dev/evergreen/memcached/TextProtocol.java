@@ -124,6 +124,8 @@ final class TextProtocol extends Protocol {
     long word = line.packed(0);
     if (word == GET) {
       return get(next, false, false);
+    } else if (next - in.at > LONGEST_LINE) {
+      return rareCommand(next, waiting);
     } else if (word == SET) {
       return store(next, Mode.SET, false, waiting);
     } else if (word == MG) {
@@ -173,6 +175,16 @@ final class TextProtocol extends Protocol {
       case "gat" -> get(next, false, true);
       case "gats" -> get(next, true, true);
       case "bget" -> get(next, false, false);
+      default -> boundedCommand(name, next, waiting);
+    };
+  }
+
+  /** One whose line has a longest length; it depends on nothing else whether that holds. */
+  private Step boundedCommand(String name, int next, boolean waiting) throws IOException {
+    if (next - in.at > LONGEST_LINE) {
+      return Step.CLOSE;
+    }
+    return switch (name) {
       case "add" -> store(next, Mode.ADD, false, waiting);
       case "replace" -> store(next, Mode.REPLACE, false, waiting);
       case "append" -> store(next, Mode.APPEND, false, waiting);

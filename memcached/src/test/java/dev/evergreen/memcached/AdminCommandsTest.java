@@ -8,10 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
+import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -19,6 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What operators ask and set. */
 @Timeout(120)
@@ -213,6 +216,94 @@ class AdminCommandsTest {
       assertTrue(count > 1500, "stored " + count);
       assertEquals("VALUE k0 0 1000", client.ask("get k0"));
     }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aMemoryLimitThatIsRefusedChangesNothing(Mode mode) throws IOException {
+    var settings = TestServer.settings(mode).memory(32 << 20).evicts(false);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      var item = " 0 0 10000 noreply\r\n" + "x".repeat(10_000) + "\r\n";
+      for (int i = 0; i < 2000; i++) {
+        client.send("set k" + i + item);
+      }
+      client.exchange("");
+      var before = stats(client, "");
+      assertTrue(client.ask("cache_memlimit 8").startsWith("MEMLIMIT_ADJUST_FAILED"));
+      var after = stats(client, "");
+      assertEquals("33554432", after.get("limit_maxbytes"));
+      assertEquals(before.get("curr_items"), after.get("curr_items"));
+      for (int i = 0; i < 500; i++) {
+        assertEquals("STORED", client.ask("set new" + i + " 0 0 10000\r\n" + "x".repeat(10_000)));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aLongLineIsHungUpOnUnlessItIsAGet(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode)) {
+      for (var line :
+          List.of(
+              "lru_crawler crawl 1" + ",1".repeat(30_000),
+              "lru_crawler metadump 1" + ",1".repeat(1_100),
+              "stats " + "x".repeat(3_000),
+              "x".repeat(3_000),
+              "mg k" + " t".repeat(1_100))) {
+        try (var client = server.connect()) {
+          client.send(line + "\r\n");
+          assertEquals("", client.rest());
+        } catch (SocketException e) {
+          // It was hung up on while it still sent.
+          assertTrue(line.length() > 2_048);
+        }
+      }
+      try (var client = server.connect()) {
+        assertEquals("OK", client.ask("lru_crawler crawl 1" + ",63".repeat(600)));
+        assertEquals("BADCLASS invalid class id", client.ask("lru_crawler crawl 1,64"));
+        assertEquals("END", client.ask("get" + " key".repeat(15_000)));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "GET / HTTP/1.1",
+        "POST /x HTTP/1.0",
+        "PRI * HTTP/2.0",
+        "HTTP/1.1",
+        "foo HTTP/1.0 bar",
+        "get / HTTP/1.1",
+        "version HTTP/1.1"
+      })
+  void aRequestOfHttpEndsTheConnectionAsInMemcached(String line) throws Exception {
+    var request = line + "\r\nHost: x\r\n\r\nset injected 0 0 1\r\nx\r\nquit\r\n";
+    try (var reference = Reference.startIfInstalled();
+        var server = TestServer.start(Mode.PROCESSORS);
+        var theirs = reference.connect();
+        var ours = server.connect()) {
+      theirs.send(request);
+      ours.send(request);
+      assertEquals(
+          theirs.rest().replaceAll("VERSION .*", "VERSION"),
+          ours.rest().replaceAll("VERSION .*", "VERSION"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void theSocketOfALaterServerStaysWhenTheFormerOneEnds(Mode mode) throws IOException {
+    var path = folder.resolve("socket");
+    var settings = TestServer.settings(mode).unixSocket(path, 0700);
+    var former = MemcachedServer.start(settings);
+    try (var later = MemcachedServer.start(settings)) {
+      former.close();
+      assertTrue(Files.exists(path));
+      assertEquals(1, later.addresses().size());
+    }
+    assertFalse(Files.exists(path));
   }
 
   @ParameterizedTest

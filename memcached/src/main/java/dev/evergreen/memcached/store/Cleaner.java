@@ -316,11 +316,21 @@ final class Cleaner {
     }
   }
 
-  /** Lowers or raises the limit, in segments; false if too much is held to lower it so far. */
+  /**
+   * Lowers or raises the limit, in segments; leaves it as it was and answers false if too much is
+   * held, or may not be evicted, to lower it so far.
+   */
   synchronized boolean resize(int allowed) {
+    if (!evicts && segments.liveBytes() > (long) allowed * segments.size) {
+      return false;
+    }
+    int before = segments.allowed();
     segments.allowed(allowed);
     futileLiveBytes = Long.MAX_VALUE;
     boolean done = makeFree(Segments.RESERVE);
+    if (!done) {
+      segments.allowed(before);
+    }
     segments.giveBackFree(records.memory);
     return done;
   }

@@ -215,16 +215,18 @@ public final class Store implements AutoCloseable {
    * system.
    *
    * @return false if the limit is out of range (from 1 MiB to four times the first one), or too
-   *     much is held to lower it so far
+   *     much is held, or may not be evicted, to lower it so far; then it stays as it was
    */
-  public boolean limit(long bytes) {
+  public synchronized boolean limit(long bytes) {
     long segmentsWanted = bytes / items.segments.size;
-    if (bytes < StoreOptions.LEAST_LIMIT || segmentsWanted > items.segments.count()) {
+    if (bytes < StoreOptions.LEAST_LIMIT
+        || segmentsWanted > items.segments.count()
+        || !cleaner.resize((int) segmentsWanted)) {
       return false;
     }
     limit = bytes;
     items.holds.limit(bytes);
-    return cleaner.resize((int) segmentsWanted);
+    return true;
   }
 
   /** Sets who hears of evictions; null for nobody. */
