@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +30,7 @@ public final class SlowPeers {
   }
 
   private final Set<Hold> holds = ConcurrentHashMap.newKeySet();
+  private final LongAdder hungUp = new LongAdder();
 
   /** None at first. */
   public SlowPeers() {}
@@ -46,6 +48,16 @@ public final class SlowPeers {
   /** For how many peers something is kept. */
   public int count() {
     return holds.size();
+  }
+
+  /** How many peers were hung up on. */
+  public long hungUp() {
+    return hungUp.sum();
+  }
+
+  /** Whether something is kept for a connection's peer. */
+  public boolean keepFor(Connection connection) {
+    return holds.stream().anyMatch(hold -> hold.connection.wire() == connection.wire());
   }
 
   /**
@@ -111,6 +123,7 @@ public final class SlowPeers {
 
     private void hangUp() {
       hungUp = true;
+      SlowPeers.this.hungUp.increment();
       connection.close();
     }
 

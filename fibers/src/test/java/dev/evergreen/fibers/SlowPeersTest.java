@@ -11,6 +11,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -20,18 +21,25 @@ import org.junit.jupiter.params.provider.EnumSource;
 class SlowPeersTest {
   private static final long ANY_RATE = Long.MAX_VALUE;
 
-  /** Reads so many bytes while something is kept for the peer. */
+  /** Reads while something is kept for the peer, and tells when the first bytes have come. */
   private static CompletableFuture<String> receive(
-      Fibers fibers, SlowPeers peers, Pair pair, int bytes) {
+      Fibers fibers, SlowPeers peers, Pair pair, int first, CountDownLatch begun, int more) {
     return Fiber.start(
         fibers,
         () -> {
           try (var _ = peers.hold(pair.ours(), Direction.RECEIVING)) {
-            return Pair.read(pair.ours(), bytes);
+            var text = Pair.read(pair.ours(), first);
+            begun.countDown();
+            return text + Pair.read(pair.ours(), more);
           } finally {
             pair.ours().close();
           }
         });
+  }
+
+  private static CompletableFuture<String> receive(
+      Fibers fibers, SlowPeers peers, Pair pair, int bytes) {
+    return receive(fibers, peers, pair, 0, new CountDownLatch(1), bytes);
   }
 
   private static void awaitHungUp(SlowPeers peers, Duration grace, long bytesPerSecond) {
@@ -49,8 +57,10 @@ class SlowPeersTest {
         var slow = Pair.accepted(fibers)) {
       slow.peerSends("x");
       fast.peerSends("x".repeat(100_000));
-      var fastRead = receive(fibers, peers, fast, 100_001);
-      var slowRead = receive(fibers, peers, slow, 100_001);
+      var begun = new CountDownLatch(2);
+      var fastRead = receive(fibers, peers, fast, 100_000, begun, 1);
+      var slowRead = receive(fibers, peers, slow, 1, begun, 1);
+      begun.await();
       awaitHungUp(peers, Duration.ofMillis(100), ANY_RATE);
       assertThrows(ClosedChannelException.class, () -> Fiber.get(slowRead));
       fast.peerSends("x");

@@ -25,6 +25,7 @@ final class AdminCommands {
   private static final int MOST_MEMORY_MIB = 1_000_000_000;
   private static final int BUCKETS_PER_STEP = 64;
   private static final int MOST_CLASSES = 64;
+  private static final String BEHIND_OTHERS = "ERROR cannot pipeline other commands before ";
 
   private final TextProtocol protocol;
   private final MemcachedServer server;
@@ -255,6 +256,9 @@ final class AdminCommands {
     if (!server.settings.dumps) {
       return say(refusal);
     }
+    if (protocol.isBehindOthers()) {
+      return say(BEHIND_OTHERS + line.text(1));
+    }
     if (!isClass()) {
       return badClass();
     }
@@ -313,6 +317,9 @@ final class AdminCommands {
   private Step watch() throws IOException {
     if (!server.settings.watches) {
       return say("CLIENT_ERROR watch commands not allowed");
+    }
+    if (protocol.isBehindOthers()) {
+      return say(BEHIND_OTHERS + "watch");
     }
     var topics = EnumSet.noneOf(Topic.class);
     for (int word = 1; word < line.count(); word++) {

@@ -119,6 +119,17 @@ final class BinaryProtocol extends Protocol {
   }
 
   @Override
+  String commandName() {
+    return switch (kind) {
+      case ADD -> "add";
+      case REPLACE -> "replace";
+      case APPEND -> "append";
+      case PREPEND -> "prepend";
+      default -> "set";
+    };
+  }
+
+  @Override
   boolean isPending() {
     return reception != null || toSwallow > 0;
   }
@@ -152,6 +163,9 @@ final class BinaryProtocol extends Protocol {
 
   private Step request(boolean waiting) throws IOException {
     readHeader();
+    if (server.settings.verbosity > 1) {
+      server.tell("<%d binary request 0x%02x".formatted(session().number, opcode));
+    }
     if (keyLength + extrasLength > bodyLength) {
       refuse(Refusal.UNKNOWN);
       return Step.CLOSE;
@@ -262,6 +276,9 @@ final class BinaryProtocol extends Protocol {
       out.put(in.memory, extras + extrasLength, shown);
     } while (!out.valueOf(item, NOTHING));
     countGet(outcome == Outcome.FOUND, touches);
+    if (server.isObserved()) {
+      observer.fetched(outcome == Outcome.FOUND);
+    }
     return outcome == Outcome.FOUND ? Step.DONE : missed(outcome, withKey);
   }
 
@@ -386,6 +403,9 @@ final class BinaryProtocol extends Protocol {
 
   private Step answerStore(Outcome outcome) throws IOException {
     statistics.sets.increment();
+    if (server.isObserved()) {
+      observer.stored(outcome);
+    }
     if (cas != 0) {
       statistics.countCas(outcome);
     }
@@ -419,6 +439,7 @@ final class BinaryProtocol extends Protocol {
     }
     var outcome = store.delete(key, change, item);
     (outcome == Outcome.STORED ? statistics.deleteHits : statistics.deleteMisses).increment();
+    observer.deleted("delete", outcome == Outcome.STORED);
     return switch (outcome) {
       case STORED -> quiet ? Step.DONE : respond(0, NOTHING);
       case EXISTS -> refuse(Refusal.EXISTS);
@@ -491,7 +512,10 @@ final class BinaryProtocol extends Protocol {
       server.resetStatistics();
       return respond(0, NOTHING);
     }
-    var report = StatsReport.of(server, name);
+    if (name.startsWith("detail ")) {
+      return details(name.substring("detail ".length()));
+    }
+    var report = StatsReport.of(server, name.split(" ", 2)[0]);
     if (report == null) {
       return refuse(Refusal.NOT_FOUND);
     }
@@ -500,6 +524,19 @@ final class BinaryProtocol extends Protocol {
       if (words.length == 3) {
         stat(bytes(words[1]), bytes(words[2]));
       }
+    }
+    return respond(0, NOTHING);
+  }
+
+  private Step details(String what) throws IOException {
+    if (what.startsWith("on")) {
+      server.details.enable(true);
+    } else if (what.startsWith("off")) {
+      server.details.enable(false);
+    } else if (what.startsWith("dump")) {
+      stat(bytes("detailed"), bytes(server.details.dump()));
+    } else {
+      return refuse(Refusal.NOT_FOUND);
     }
     return respond(0, NOTHING);
   }

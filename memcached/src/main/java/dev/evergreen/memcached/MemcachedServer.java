@@ -35,6 +35,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -86,6 +87,9 @@ public final class MemcachedServer implements AutoCloseable {
   /** The file of our UNIX socket, if there is one. */
   private volatile @Nullable Object ownSocket;
 
+  /** Tells listeners and connections apart, in lists for people. */
+  final AtomicInteger lastNumber = new AtomicInteger();
+
   private MemcachedServer(MemcachedSettings settings) throws IOException {
     this.settings = settings;
     limit = new ConnectionLimit(settings.connections);
@@ -94,7 +98,8 @@ public final class MemcachedServer implements AutoCloseable {
     details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
-            new StoreOptions(settings.memory, settings.itemLimit, settings.evicts), clock::second);
+            new StoreOptions(settings.memory, settings.itemLimit, settings.evicts, settings.cas),
+            clock::second);
     live = settings.liveViews == null ? null : new LiveItems(settings.liveViews, store);
     watchers = new Watchers(store);
     textWorkers = new Workers(settings.processors, () -> new TextProtocol(this));
@@ -144,6 +149,7 @@ public final class MemcachedServer implements AutoCloseable {
       ownSocket = fileKey(path);
       Files.setPosixFilePermissions(path, permissions(settings.unixMask));
     }
+    lastNumber.set(listeners.size());
     for (var listener : listeners) {
       fibers.spawn(() -> listener.serve(this::serve, limit, this::refuse));
     }
@@ -232,6 +238,11 @@ public final class MemcachedServer implements AutoCloseable {
               : "rip=unix_socket rport=0 transport=local";
       watchers.tell(Topic.CONNEVENTS, event + " " + where + more);
     }
+  }
+
+  /** Says what clients do, for those who asked for that by {@code -vv}. */
+  void tell(String what) {
+    LOG.log(System.Logger.Level.INFO, () -> what);
   }
 
   /** Whether somebody wants to know of single requests. */

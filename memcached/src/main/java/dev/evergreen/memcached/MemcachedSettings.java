@@ -28,6 +28,7 @@ public final class MemcachedSettings {
   long memory = 64L << 20;
   int itemLimit = 1 << 20;
   boolean evicts = true;
+  boolean cas = true;
   int connections = 1024;
   int processors = Math.min(4, Runtime.getRuntime().availableProcessors());
   int requestsPerTurn = 1000;
@@ -41,7 +42,7 @@ public final class MemcachedSettings {
   Duration writeTimeout = Duration.ofSeconds(30);
   long leastRate = 16 << 10;
   Duration grace = Duration.ofSeconds(1);
-  int verbosity;
+  volatile int verbosity;
   char prefixDelimiter = ':';
   boolean details;
   Fibers.@Nullable Mode mode;
@@ -63,6 +64,7 @@ public final class MemcachedSettings {
     copy.memory = memory;
     copy.itemLimit = itemLimit;
     copy.evicts = evicts;
+    copy.cas = cas;
     copy.connections = connections;
     copy.processors = processors;
     copy.requestsPerTurn = requestsPerTurn;
@@ -123,6 +125,12 @@ public final class MemcachedSettings {
   /** Whether old items make room for new ones, which are refused otherwise. */
   public MemcachedSettings evicts(boolean evicts) {
     this.evicts = evicts;
+    return this;
+  }
+
+  /** Whether items have CAS numbers; without, all are 0, and none is ever equal. */
+  public MemcachedSettings cas(boolean numbers) {
+    cas = numbers;
     return this;
   }
 
@@ -210,7 +218,7 @@ public final class MemcachedSettings {
     return this;
   }
 
-  /** How much is told on the error output, 0 to 2. */
+  /** How much is logged: from 2 on, what clients say and are answered. Off is 0. */
   public MemcachedSettings verbosity(int level) {
     verbosity = level;
     return this;

@@ -30,8 +30,12 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   final Item item = new Item();
   final Change change = new Change();
   final Fetch fetch = new Fetch();
+  final Observer observer;
   private @Nullable Session session;
   private boolean turnOver;
+
+  /** How many requests were answered whose replies may not have left. */
+  int answeredBefore;
 
   Protocol(MemcachedServer server) {
     this.server = server;
@@ -39,6 +43,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     statistics = server.statistics;
     out = new Output(statistics, server.valueHolders);
     lookup = new Lookup(this);
+    observer = new Observer(this);
   }
 
   /** What became of a request. */
@@ -86,6 +91,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
    */
   final boolean answer(boolean waiting) throws IOException {
     turnOver = false;
+    answeredBefore = 0;
     var step = Step.DONE;
     for (int i = 0; step == Step.DONE && hasInput(); i++) {
       if (i == server.settings.requestsPerTurn) {
@@ -93,6 +99,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
         return true;
       }
       step = answerNext(waiting);
+      answeredBefore++;
     }
     return step != Step.CLOSE;
   }
@@ -133,6 +140,9 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
 
   /** Answers the next request, if all of it is there. */
   abstract Step answerNext(boolean waiting) throws IOException;
+
+  /** The name of the command that is being answered, as watchers are told. */
+  abstract String commandName();
 
   /** Forgets what points into the input. */
   abstract void forgetInput();

@@ -11,7 +11,6 @@ import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,8 +18,6 @@ import org.jspecify.annotations.Nullable;
  * waits for more it keeps no buffer, only what is left of an incomplete command.
  */
 final class Session {
-  private static final AtomicInteger LAST_NUMBER = new AtomicInteger();
-
   /** A time that does not come. */
   static final Duration FOR_EVER = Duration.ofSeconds(Long.MAX_VALUE);
 
@@ -28,7 +25,7 @@ final class Session {
   private static final Duration WAIT = Duration.ofMillis(2);
 
   /** Tells it from others, in lists for people. */
-  final int number = LAST_NUMBER.incrementAndGet();
+  final int number;
 
   final Connection connection;
   private final MemcachedServer server;
@@ -40,6 +37,7 @@ final class Session {
   private boolean begun;
   private Workers workers;
   private int lastActive;
+  private boolean answering;
 
   /** Who is amid a request of this connection. */
   private @Nullable Protocol pending;
@@ -49,6 +47,7 @@ final class Session {
   Session(MemcachedServer server, Connection connection) {
     this.server = server;
     this.connection = connection;
+    number = server.lastNumber.incrementAndGet();
     workers = server.textWorkers;
     authenticated = !server.authentication.isRequired();
   }
@@ -56,6 +55,20 @@ final class Session {
   /** The second in which the last request came. */
   int lastActive() {
     return lastActive;
+  }
+
+  /** What it is doing, by memcached's names; a moment ago is good enough. */
+  String state() {
+    if (watched != null) {
+      return "conn_watch";
+    }
+    if (server.blockedWriters.keepFor(connection)) {
+      return "conn_mwrite";
+    }
+    if (server.valueHolders.keepFor(connection)) {
+      return "conn_nread";
+    }
+    return answering ? "conn_parse_cmd" : "conn_read";
   }
 
   /** From now on the connection only watches. */
@@ -68,19 +81,29 @@ final class Session {
     connection.writeTimeout(server.settings.writeTimeout);
     connection.whileWriterWaits(server.blockedWriters);
     server.sessions.add(this);
+    tell("new client connection");
     try {
       do {
+        answering = false;
         awaitInput();
         lastActive = server.clock.second();
+        answering = true;
       } while (answerAll());
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
     } finally {
       server.sessions.remove(this);
+      tell("connection closed.");
       if (pending != null) {
         pending.close();
       }
+    }
+  }
+
+  private void tell(String what) {
+    if (server.settings.verbosity > 1) {
+      server.tell("<" + number + " " + what);
     }
   }
 

@@ -29,7 +29,7 @@ public final class Store implements AutoCloseable {
   private Store(StoreOptions options, IntSupplier clock) {
     this.options = options;
     limit = options.limit();
-    life = new Life(clock);
+    life = new Life(clock, options.numbers());
     items = new Items(options, life, arena);
     cleaner = new Cleaner(items, options.evicts());
     allocator = new Allocator(items, cleaner);
@@ -252,6 +252,27 @@ public final class Store implements AutoCloseable {
         counters.missesExpired.sum(),
         counters.missesFlushed.sum(),
         counters.movedBytes.sum());
+  }
+
+  /** What the store has done to keep its memory in order. */
+  public StoreUpkeep upkeep() {
+    var counters = items.counters;
+    return new StoreUpkeep(
+        counters.rounds.sum(),
+        counters.sweeps.sum(),
+        counters.sweptItems.sum(),
+        counters.sweptReclaimed.sum(),
+        counters.compactions.sum(),
+        counters.compactedItems.sum(),
+        counters.proven.sum(),
+        counters.provenAgain.sum(),
+        counters.directReclaims.sum(),
+        counters.evictedActive.sum());
+  }
+
+  /** How many buckets the index has. */
+  public long buckets() {
+    return items.index.buckets();
   }
 
   /** The pins of all segments; for tests. */
