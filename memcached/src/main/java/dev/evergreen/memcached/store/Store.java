@@ -275,6 +275,11 @@ public final class Store implements AutoCloseable {
     return items.index.buckets();
   }
 
+  /** Where the items are found; for tests. */
+  Index index() {
+    return items.index;
+  }
+
   /** The pins of all segments; for tests. */
   long pins() {
     return items.segments.pins();
