@@ -10,6 +10,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "evergreen",
     description = "The servers of Evergreen, and what operators need.",
+    version = MemcachedCommand.VERSION,
     mixinStandardHelpOptions = true,
     subcommands = {MemcachedCommand.class, OperatorCommand.class})
 public final class Main implements Runnable {
