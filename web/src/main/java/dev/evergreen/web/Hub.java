@@ -2,9 +2,6 @@ package dev.evergreen.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.core.Node;
-import dev.evergreen.json.ResultJson;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -69,7 +66,7 @@ final class Hub {
       LiveView<P> view, Caller caller, Object address, JsonNode params) {
     var decoded = Json.decode(params, view.paramsType());
     Refusals.require(mayLook(view, caller, decoded), caller);
-    return acquire(view, caller, address, decoded, key(view, caller, decoded));
+    return acquire(view, address, ViewKey.of(view, caller, decoded));
   }
 
   private <P extends Record> boolean mayLook(LiveView<P> view, Caller caller, P params) {
@@ -83,30 +80,13 @@ final class Hub {
     }
   }
 
-  /**
-   * A string, because strings compare: many that hash alike on purpose still cost only a tree. No
-   * part can contain the separator, as JSON escapes it and names are checked.
-   */
-  private String key(LiveView<?> view, Caller caller, Record params) {
-    try {
-      var json =
-          new String(
-              ResultJson.write(params, settings.maxMessageBytes() * 2), StandardCharsets.UTF_8);
-      return view.name() + "\n" + json + "\n" + (view.perCaller() ? caller.name() : "");
-    } catch (ResultJson.TooLargeException e) {
-      throw Json.badParams("The parameters are too large.");
-    } catch (IOException e) {
-      throw Json.badParams("The parameters hold text that is no Unicode.");
-    }
-  }
-
   private synchronized <P extends Record> LiveResult<P> acquire(
-      LiveView<P> view, Caller caller, Object address, P params, String key) {
+      LiveView<P> view, Object address, ViewKey key) {
     if (closed) {
       throw Failures.stopped();
     }
     @SuppressWarnings("unchecked") // The key begins with the view's name, and so fixes P.
-    var found = (@Nullable LiveResult<P>) live.get(key);
+    var found = (@Nullable LiveResult<P>) live.get(key.text());
     if (found != null && found.end() == null) {
       found.users++;
       return found;
@@ -115,11 +95,10 @@ final class Hub {
       makeRoom(address);
     }
     var made =
-        new LiveResult<>(
-            view, caller, address, params, node, failures, counters, settings.maxResultBytes());
+        new LiveResult<>(view, key, address, node, failures, counters, settings.maxResultBytes());
     made.users = 1;
     madeFor.merge(address, 1, Integer::sum);
-    forget(live.put(key, made));
+    forget(live.put(key.text(), made));
     made.start();
     return made;
   }

@@ -69,17 +69,16 @@ final class LiveResult<P extends Record> {
 
   LiveResult(
       LiveView<P> view,
-      Caller caller,
+      ViewKey key,
       Object address,
-      P params,
       Node node,
       Failures failures,
       Counters counters,
       int maxResultBytes) {
     this.view = view;
-    this.caller = caller;
+    this.caller = key.seenCaller();
     this.address = address;
-    this.params = params;
+    this.params = key.params(view);
     this.node = node;
     this.failures = failures;
     this.counters = counters;

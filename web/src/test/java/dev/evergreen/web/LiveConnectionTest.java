@@ -43,9 +43,8 @@ class LiveConnectionTest {
   private final LiveResult<LiveView.NoParams> live =
       new LiveResult<>(
           view,
-          Caller.ANONYMOUS,
+          ViewKey.of(view, Caller.ANONYMOUS, new LiveView.NoParams()),
           "an address",
-          new LiveView.NoParams(),
           node,
           failures,
           counters,
