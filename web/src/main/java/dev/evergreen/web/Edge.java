@@ -45,6 +45,7 @@ final class Edge extends Handler.Abstract {
   private final Guard guard;
   private final WebSettings settings;
   private final Authenticator authenticator;
+  private final Standings standings;
   private final List<Route> routes;
   private final Hub hub;
   private final Peers peers;
@@ -60,6 +61,7 @@ final class Edge extends Handler.Abstract {
       Guard guard,
       WebSettings settings,
       Authenticator authenticator,
+      Standings standings,
       List<Route> routes,
       Hub hub,
       Peers peers,
@@ -70,6 +72,7 @@ final class Edge extends Handler.Abstract {
     this.guard = guard;
     this.settings = settings;
     this.authenticator = authenticator;
+    this.standings = standings;
     this.routes = routes;
     this.hub = hub;
     this.peers = peers;
@@ -174,7 +177,7 @@ final class Edge extends Handler.Abstract {
         handshaker.isWebSocketUpgradeRequest(request)
             && handshaker.upgradeRequest(
                 (upgrade, answer, done) ->
-                    new LiveSocket(caller, address, settings, counters, hub, live),
+                    new LiveSocket(caller, address, settings, counters, hub, standings, live),
                 request,
                 response,
                 callback,
@@ -236,7 +239,7 @@ final class Edge extends Handler.Abstract {
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
     response.getHeaders().put("X-Accel-Buffering", "no");
-    new EventStream(request, response, callback, caller, settings, counters, hub, live)
+    new EventStream(request, response, callback, caller, settings, counters, hub, standings, live)
         .start(result, request.getHeaders().get("Last-Event-ID"));
   }
 

@@ -32,8 +32,9 @@ final class EventStream extends LiveConnection {
       WebSettings settings,
       Counters counters,
       Hub hub,
+      Standings standings,
       Set<LiveConnection> registry) {
-    super(caller, settings, counters, hub);
+    super(caller, settings, counters, hub, standings);
     this.request = request;
     this.response = response;
     this.callback = callback;
@@ -44,6 +45,7 @@ final class EventStream extends LiveConnection {
   void start(LiveResult<?> live, @Nullable String have) {
     registry.add(this);
     request.addFailureListener(this::fail);
+    begin();
     awaitEnd();
     var only = new Subscription(null, live, have);
     subscription = only;

@@ -1,7 +1,9 @@
 package dev.evergreen.web;
 
+import dev.evergreen.web.Standings.Standing;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -35,6 +37,7 @@ abstract class LiveConnection {
   final WebSettings settings;
   final Counters counters;
   private final Hub hub;
+  private final Standings standings;
 
   /** Guarded by this object's lock, as is all that is not volatile. */
   private final Deque<Work> control = new ArrayDeque<>(4);
@@ -44,6 +47,9 @@ abstract class LiveConnection {
   private boolean readingPaused;
   private boolean over;
   private long overSinceNanos;
+  private boolean gone;
+
+  private volatile @Nullable Standing standing;
 
   /** How many writes have begun; only the writing thread counts. */
   private volatile long writes;
@@ -58,11 +64,49 @@ abstract class LiveConnection {
   private int watchedRemaining;
   private long watchedSinceNanos;
 
-  LiveConnection(Caller caller, WebSettings settings, Counters counters, Hub hub) {
+  LiveConnection(
+      Caller caller, WebSettings settings, Counters counters, Hub hub, Standings standings) {
     this.caller = caller;
     this.settings = settings;
     this.counters = counters;
     this.hub = hub;
+    this.standings = standings;
+  }
+
+  /** It is open: from now on it ends when its caller is no longer who it was. */
+  final void begin() {
+    var entered = standings.enter(caller);
+    entered.watch(this);
+    boolean late;
+    synchronized (this) {
+      late = over;
+      standing = entered;
+    }
+    if (late) {
+      entered.leave(this);
+    }
+  }
+
+  /** Whether the caller is no longer who it was; then the connection is about to end. */
+  final boolean callerIsOver() {
+    var entered = standing;
+    if (entered == null || !entered.isOver()) {
+      return false;
+    }
+    callerIsGone();
+    return true;
+  }
+
+  /** Has the client come back and be authenticated anew; once. */
+  final void callerIsGone() {
+    synchronized (this) {
+      if (gone || over) {
+        return;
+      }
+      gone = true;
+    }
+    counters.cut("disconnected");
+    bye(Messages.bye("disconnected", Duration.ZERO), 1012, "disconnected");
   }
 
   /** One view watched over this connection. */
@@ -271,6 +315,9 @@ abstract class LiveConnection {
   }
 
   private void deliver(Subscription subscription) throws IOException {
+    if (callerIsOver()) {
+      return;
+    }
     var present = subscription.live.present();
     WebException why;
     synchronized (this) {
@@ -377,6 +424,10 @@ abstract class LiveConnection {
     subscriptions().forEach(this::drop);
     synchronized (this) {
       changed.clear();
+    }
+    var entered = standing;
+    if (entered != null) {
+      entered.leave(this);
     }
   }
 

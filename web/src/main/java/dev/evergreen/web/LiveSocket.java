@@ -53,8 +53,9 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       WebSettings settings,
       Counters counters,
       Hub hub,
+      Standings standings,
       Set<LiveConnection> registry) {
-    super(caller, settings, counters, hub);
+    super(caller, settings, counters, hub, standings);
     this.address = address;
     this.hub = hub;
     this.registry = registry;
@@ -66,6 +67,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     session = coreSession;
     registry.add(this);
     callback.succeeded();
+    begin();
     say(Messages.hello(settings));
     coreSession.demand();
   }
@@ -169,6 +171,9 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
     if (taken) {
       malformed(POLICY_VIOLATION, "Id " + id + " is in use.");
+      return;
+    }
+    if (callerIsOver()) {
       return;
     }
     try {

@@ -86,6 +86,7 @@ public final class WebServer implements AutoCloseable {
             guard,
             settings,
             builder.authenticator,
+            new Standings(builder.node, builder.authenticator),
             List.copyOf(builder.routes),
             hub,
             peers,
@@ -195,8 +196,9 @@ public final class WebServer implements AutoCloseable {
   }
 
   /**
-   * Cuts the live connections of these callers; they reconnect and are authenticated anew. For
-   * sign-out and withdrawn rights.
+   * Cuts the live connections that these callers have to this server; they reconnect and are
+   * authenticated anew. For rights that were withdrawn where {@link Authenticator#standing} does
+   * not know of it.
    *
    * @return how many were cut
    */
@@ -204,8 +206,7 @@ public final class WebServer implements AutoCloseable {
     int cut = 0;
     for (var connection : edge.live) {
       if (!connection.isOver() && who.test(connection.caller)) {
-        counters.cut("disconnected");
-        connection.bye(Messages.bye("disconnected", Duration.ZERO), 1012, "disconnected");
+        connection.callerIsGone();
         cut++;
       }
     }

@@ -14,7 +14,7 @@
  * record SignIn(String name) {}
  *
  * var users = node.grains();
- * var sessions = SignedSessions.withRandomKey(Duration.ofDays(7));
+ * var sessions = SignedSessions.withRandomKey(users, Duration.ofDays(7));
  *
  * var server =
  *     WebServer.builder(node)

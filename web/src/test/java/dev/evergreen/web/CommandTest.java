@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Node;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.time.Duration;
 import java.util.List;
@@ -25,9 +27,11 @@ final class CommandTest {
   record SignIn(String name) {}
 
   private final List<String> posts = new CopyOnWriteArrayList<>();
-  private final SignedSessions sessions = SignedSessions.withRandomKey(Duration.ofHours(1));
+  private final Node node = EmbeddedNode.builder().grains(SignedSessions.grains()).start();
+  private final SignedSessions sessions =
+      SignedSessions.withRandomKey(node.grains(), Duration.ofHours(1));
   private final WebServer server =
-      WebServer.builder(new HandNode())
+      WebServer.builder(node)
           .port(0)
           .settings(WebSettings.builder().maxMessageBytes(500).build())
           .authenticator(sessions)
@@ -64,6 +68,7 @@ final class CommandTest {
   @AfterEach
   void close() {
     server.close();
+    node.close();
   }
 
   private String signIn(String name) {

@@ -57,7 +57,12 @@ class LiveConnectionTest {
     final List<Subscription> subscriptions = new ArrayList<>();
 
     Written() {
-      super(Caller.ANONYMOUS, WebSettings.DEFAULT, LiveConnectionTest.this.counters, hub);
+      super(
+          Caller.ANONYMOUS,
+          WebSettings.DEFAULT,
+          LiveConnectionTest.this.counters,
+          hub,
+          new Standings(node, request -> Caller.ANONYMOUS));
     }
 
     Subscription subscribe() {

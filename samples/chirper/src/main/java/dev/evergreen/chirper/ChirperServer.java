@@ -45,7 +45,7 @@ final class ChirperServer implements AutoCloseable {
 
   private ChirperServer(DataDirectory data, @Nullable String jdbc, Function<Storage, Node> start)
       throws IOException {
-    sessions = SignedSessions.withKey(data.sessionKey(), SIGNED_IN_FOR);
+    var key = data.sessionKey();
     storage = jdbc == null ? SqliteStorage.open(data.database()) : PostgresStorage.open(jdbc);
     try {
       node = start.apply(storage);
@@ -53,6 +53,7 @@ final class ChirperServer implements AutoCloseable {
       storage.close();
       throw e;
     }
+    sessions = SignedSessions.withKey(node.grains(), key, SIGNED_IN_FOR);
     watching = new Watching(node);
   }
 
