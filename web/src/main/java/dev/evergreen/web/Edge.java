@@ -1,12 +1,11 @@
 package dev.evergreen.web;
 
-import dev.evergreen.web.Peers.Peer;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
 import org.eclipse.jetty.http.HttpException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
@@ -21,8 +20,14 @@ import org.jspecify.annotations.Nullable;
 /** What the server answers, path by path; what it does not know is left to the static files. */
 final class Edge extends Handler.Abstract {
 
+  /** Whose question a route answers: that of those who look after the process is none of work. */
+  enum Kind {
+    APPLICATION,
+    HEALTH
+  }
+
   /** A method and path with what answers it. */
-  record Route(String method, String path, RouteHandler handler) {
+  record Route(Kind kind, String method, String path, RouteHandler handler) {
 
     @Nullable String rest(String actual) {
       if (!path.endsWith("/*")) {
@@ -54,7 +59,7 @@ final class Edge extends Handler.Abstract {
   private final Replies replies;
   private final WebSocketComponents components;
   private final Handshaker handshaker = Handshaker.newInstance();
-  private final Semaphore requests;
+  private final Places places;
   final Set<LiveConnection> live = ConcurrentHashMap.newKeySet();
 
   Edge(
@@ -80,7 +85,7 @@ final class Edge extends Handler.Abstract {
     this.counters = counters;
     this.replies = replies;
     this.components = components;
-    this.requests = new Semaphore(settings.maxRequests());
+    this.places = new Places(settings.maxRequests());
   }
 
   @Override
@@ -90,11 +95,9 @@ final class Edge extends Handler.Abstract {
     // That nothing is read or written while a request is worked on, or a stream has no news, is no
     // fault of the connection's; a read or write that is stuck ends nevertheless.
     request.addIdleTimeoutListener(timeout -> false);
-    var peer = peers.of(request.getConnectionMetaData().getConnection().getEndPoint());
-    if (peer != null) {
-      peer.begin();
-      Request.addCompletionListener(request, failure -> peer.end());
-    }
+    var peer = Peer.of(request.getConnectionMetaData().getConnection().getEndPoint());
+    peer.begin();
+    Request.addCompletionListener(request, failure -> peer.end());
     try {
       return admit(request, response, callback, peer);
     } catch (Exception e) {
@@ -113,34 +116,42 @@ final class Edge extends Handler.Abstract {
   /** What the application calls what was asked for: never the words of who asks. */
   private String declared(Request request) {
     var path = Request.getPathInContext(request);
-    for (var route : routes) {
-      if (route.rest(path) != null && answers(route, request)) {
+    for (var kind : Kind.values()) {
+      var route = find(kind, request, path);
+      if (route != null) {
         return route.toString();
       }
     }
     return path.startsWith(LIVE) ? "A request for a view" : "A request";
   }
 
-  private boolean admit(Request request, Response response, Callback callback, @Nullable Peer peer)
+  private boolean admit(Request request, Response response, Callback callback, Peer peer)
       throws Exception {
+    var path = Request.getPathInContext(request);
+    var health = find(Kind.HEALTH, request, path);
+    if (health != null) {
+      var asked = new Exchange(request, settings, path, "", Caller.ANONYMOUS);
+      replies.send(request, response, callback, health.handler().handle(asked));
+      return true;
+    }
     if (overLimit(request, response, callback, peer)) {
       return true;
     }
     guard.checkHost(request);
-    if (!requests.tryAcquire()) {
-      throw new WebException(503, "too-many-requests", "The server is busy; try again.");
-    }
-    try {
-      guard.allowForeignReader(request, response.getHeaders());
-      return dispatch(request, response, callback, peer == null ? "unknown" : peer.address);
-    } finally {
-      // The answer may still be on its way: who takes it slowly holds a connection, not a place.
-      requests.release();
-    }
+    guard.allowForeignReader(request, response.getHeaders());
+    return dispatch(request, response, callback, path, peer.address);
   }
 
-  private boolean overLimit(
-      Request request, Response response, Callback callback, @Nullable Peer peer) {
+  private @Nullable Route find(Kind kind, Request request, String path) {
+    for (var route : routes) {
+      if (route.kind() == kind && route.rest(path) != null && answers(route, request)) {
+        return route;
+      }
+    }
+    return null;
+  }
+
+  private boolean overLimit(Request request, Response response, Callback callback, Peer peer) {
     try {
       peers.admit(peer);
       return false;
@@ -151,20 +162,22 @@ final class Edge extends Handler.Abstract {
     }
   }
 
-  private boolean dispatch(Request request, Response response, Callback callback, Object address)
+  private boolean dispatch(
+      Request request, Response response, Callback callback, String path, Object address)
       throws Exception {
-    var path = Request.getPathInContext(request);
     if (HttpMethod.OPTIONS.is(request.getMethod())
         && guard.preflight(request, response.getHeaders())) {
       replies.send(request, response, callback, Reply.noContent());
       return true;
     }
-    if (path.equals(LIVE)) {
-      openSocket(request, response, callback, address);
-      return true;
-    }
-    if (path.startsWith(LIVE + "/")) {
-      look(request, response, callback, path.substring(LIVE.length() + 1), address);
+    if (path.equals(LIVE) || path.startsWith(LIVE + "/")) {
+      try (var _ = places.take()) {
+        if (path.equals(LIVE)) {
+          openSocket(request, response, callback, address);
+        } else {
+          look(request, response, callback, path.substring(LIVE.length() + 1), address);
+        }
+      }
       return true;
     }
     return route(request, response, callback, path);
@@ -245,34 +258,46 @@ final class Edge extends Handler.Abstract {
 
   private boolean route(Request request, Response response, Callback callback, String path)
       throws Exception {
-    var otherMethods = new TreeSet<String>();
-    for (var route : routes) {
-      var rest = route.rest(path);
-      if (rest == null) {
-        continue;
-      }
-      if (!answers(route, request)) {
-        otherMethods.add(route.method());
-        if (route.method().equals("GET")) {
-          otherMethods.add("HEAD");
-        }
-        continue;
-      }
-      if (!isRead(request)) {
-        guard.checkOrigin(request);
-      }
-      var caller = caller(request, path);
-      var reply = route.handler().handle(new Exchange(request, settings, path, rest, caller));
-      replies.send(request, response, callback, reply);
+    var route = find(Kind.APPLICATION, request, path);
+    if (route != null) {
+      run(route, request, response, callback, path);
       return true;
     }
-    if (!otherMethods.isEmpty()) {
-      throw notAllowed(response, otherMethods);
+    var methods = methods(path);
+    if (!methods.isEmpty()) {
+      throw notAllowed(response, methods);
     }
     if (!isRead(request)) {
       throw notFoundOrNotAllowed(path, response);
     }
     return false;
+  }
+
+  private void run(Route route, Request request, Response response, Callback callback, String path)
+      throws Exception {
+    if (!isRead(request)) {
+      guard.checkOrigin(request);
+    }
+    try (var place = places.take()) {
+      var caller = caller(request, path);
+      var rest = Objects.requireNonNull(route.rest(path));
+      var exchange = new Exchange(request, settings, path, rest, caller, place);
+      replies.send(request, response, callback, route.handler().handle(exchange));
+    }
+  }
+
+  /** By which the routes of this path are asked for. */
+  private Set<String> methods(String path) {
+    var methods = new TreeSet<String>();
+    for (var route : routes) {
+      if (route.rest(path) != null) {
+        methods.add(route.method());
+        if (route.method().equals("GET")) {
+          methods.add("HEAD");
+        }
+      }
+    }
+    return methods;
   }
 
   private static WebException notFoundOrNotAllowed(String path, Response response) {
@@ -298,7 +323,7 @@ final class Edge extends Handler.Abstract {
 
   /** Whether a request is being worked on. */
   boolean isBusy() {
-    return requests.availablePermits() < settings.maxRequests();
+    return places.areTaken();
   }
 
   int subscriptions() {

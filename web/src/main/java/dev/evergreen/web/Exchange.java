@@ -19,19 +19,32 @@ final class Exchange implements Request {
   private final String path;
   private final String pathRest;
   private final Caller caller;
+  private final Places.@Nullable Place place;
   private @Nullable Fields query;
 
+  /** One that has no place among what is worked on. */
   Exchange(
       org.eclipse.jetty.server.Request request,
       WebSettings settings,
       String path,
       String pathRest,
       Caller caller) {
+    this(request, settings, path, pathRest, caller, null);
+  }
+
+  Exchange(
+      org.eclipse.jetty.server.Request request,
+      WebSettings settings,
+      String path,
+      String pathRest,
+      Caller caller,
+      Places.@Nullable Place place) {
     this.request = request;
     this.settings = settings;
     this.path = path;
     this.pathRest = pathRest;
     this.caller = caller;
+    this.place = place;
   }
 
   @Override
@@ -135,12 +148,20 @@ final class Exchange implements Request {
     var arrived = new CountDownLatch(1);
     request.demand(arrived::countDown);
     try {
-      if (!arrived.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
-        throw new WebException(408, "slow-request", "The request's body did not arrive in time.");
+      if (place == null) {
+        await(arrived, limit);
+      } else {
+        place.leaveFor(() -> await(arrived, limit));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failures.stopped();
+    }
+  }
+
+  private static void await(CountDownLatch arrived, Duration limit) throws InterruptedException {
+    if (!arrived.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+      throw new WebException(408, "slow-request", "The request's body did not arrive in time.");
     }
   }
 

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A change puts the subscription into a queue, unless it is there already; a virtual thread that
  * lives only while there is something to write takes it out, reads the <em>latest</em> result and
  * writes it, blocking itself alone. So a slow reader skips results and a reader that never reads
- * costs one parked thread until {@link Watchdog} cuts it. The bytes of a result are shared by all
+ * costs one parked thread until {@link Peers} cuts it. The bytes of a result are shared by all
  * connections.
  */
 abstract class LiveConnection {
@@ -51,18 +51,8 @@ abstract class LiveConnection {
 
   private volatile @Nullable Standing standing;
 
-  /** How many writes have begun; only the writing thread counts. */
-  private volatile long writes;
-
   private volatile boolean suspect;
-  private volatile @Nullable ByteBuffer inFlight;
   private volatile long lastWriteNanos = System.nanoTime();
-
-  /** For the watchdog alone: which write it saw last, what was left of it, and since when. */
-  private long watched;
-
-  private int watchedRemaining;
-  private long watchedSinceNanos;
 
   LiveConnection(
       Caller caller, WebSettings settings, Counters counters, Hub hub, Standings standings) {
@@ -299,10 +289,8 @@ abstract class LiveConnection {
     switch (work) {
       case Work.Control(var message) -> send(whole(message), null);
       case Work.Pong(var payload) -> {
-        var buffer = ByteBuffer.wrap(payload);
-        writing(buffer);
-        writePong(buffer);
-        written();
+        writePong(ByteBuffer.wrap(payload));
+        lastWriteNanos = System.nanoTime();
       }
       case Work.Bye(var message, var code, var reason) -> {
         send(whole(message), null);
@@ -359,40 +347,12 @@ abstract class LiveConnection {
   }
 
   private void send(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
-    writing(tail == null ? head : tail);
     write(head, tail);
-    written();
-  }
-
-  @SuppressWarnings("NonAtomicVolatileUpdate") // There is one writing thread at a time.
-  private void writing(ByteBuffer buffer) {
-    writes++;
-    inFlight = buffer;
-  }
-
-  private void written() {
-    inFlight = null;
     lastWriteNanos = System.nanoTime();
   }
 
   final long lastWriteNanos() {
     return lastWriteNanos;
-  }
-
-  /** Since when the client has taken nothing of what is being written; for the watchdog alone. */
-  final long stalledForNanos(long now) {
-    var buffer = inFlight;
-    if (buffer == null) {
-      return 0;
-    }
-    long started = writes;
-    int remaining = buffer.remaining();
-    if (started != watched || remaining != watchedRemaining) {
-      watched = started;
-      watchedRemaining = remaining;
-      watchedSinceNanos = now;
-    }
-    return now - watchedSinceNanos;
   }
 
   /** Ends one subscription from either side; idempotent. */

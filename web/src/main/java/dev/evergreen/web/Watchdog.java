@@ -89,20 +89,14 @@ final class Watchdog {
       connection.abort();
     } else if (connection.isOver() || connection.callerIsOver()) {
       return;
-    } else if (connection.stalledForNanos(now) > settings.stallAfter().toNanos()) {
-      cut(connection, "stalled");
     } else if (connection instanceof LiveSocket socket
         && now - socket.lastHeardNanos() > settings.silenceAfter().toNanos()) {
-      cut(connection, "silent");
+      counters.cut("silent");
+      connection.close();
+      connection.abort();
     } else if (connection.isSuspect()
         || now - connection.lastWriteNanos() > settings.heartbeatEvery().toNanos()) {
       connection.heartbeat();
     }
-  }
-
-  private void cut(LiveConnection connection, String reason) {
-    counters.cut(reason);
-    connection.close();
-    connection.abort();
   }
 }

@@ -7,6 +7,8 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.URI;
 import java.net.UnknownHostException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -28,6 +30,8 @@ import java.util.stream.Collectors;
 import org.eclipse.jetty.http.UriCompliance;
 import org.eclipse.jetty.io.ArrayByteBufferPool;
 import org.eclipse.jetty.io.ByteBufferPool;
+import org.eclipse.jetty.io.ManagedSelector;
+import org.eclipse.jetty.io.SocketChannelEndPoint;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -75,7 +79,7 @@ public final class WebServer implements AutoCloseable {
     server = new Server(threads());
     var buffers = new ArrayByteBufferPool(0, 1024, 65536, 256, POOLED_BYTES, POOLED_BYTES);
     server.addBean(buffers);
-    connector = connector(server, buffers, builder);
+    connector = connector(server, buffers, builder, peers);
     connector.addBean(peers);
     var guard =
         new Guard(
@@ -112,7 +116,8 @@ public final class WebServer implements AutoCloseable {
     return threads;
   }
 
-  private static ServerConnector connector(Server server, ByteBufferPool buffers, Builder builder) {
+  private static ServerConnector connector(
+      Server server, ByteBufferPool buffers, Builder builder, Peers peers) {
     var settings = builder.settings;
     var http = new HttpConfiguration();
     http.setSendServerVersion(false);
@@ -121,7 +126,13 @@ public final class WebServer implements AutoCloseable {
     int selectors = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, 4);
     var connector =
         new ServerConnector(
-            server, null, null, buffers, 0, selectors, new HttpConnectionFactory(http));
+            server, null, null, buffers, 0, selectors, new HttpConnectionFactory(http)) {
+          @Override
+          protected SocketChannelEndPoint newEndPoint(
+              SocketChannel channel, ManagedSelector selector, SelectionKey key) {
+            return new Peer(peers, channel, selector, key, getScheduler());
+          }
+        };
     connector.setHost(builder.address().getHostAddress());
     connector.setPort(builder.port);
     connector.setIdleTimeout(settings.requestWithin().multipliedBy(3).toMillis());
@@ -397,6 +408,7 @@ public final class WebServer implements AutoCloseable {
           "POST",
           COMMANDS + LiveView.checkName(name),
           request -> {
+            Refusals.require(authorisation.mayAsk(request.caller()), request.caller());
             var command = request.body(type);
             Refusals.require(authorisation.allows(request.caller(), command), request.caller());
             var result = handler.handle(request.caller(), command);
@@ -411,6 +423,10 @@ public final class WebServer implements AutoCloseable {
      * @param path exact, or with {@code /*} at its end for all below
      */
     public Builder route(String method, String path, RouteHandler handler) {
+      return route(Edge.Kind.APPLICATION, method, path, handler);
+    }
+
+    private Builder route(Edge.Kind kind, String method, String path, RouteHandler handler) {
       if (!path.startsWith("/")) {
         throw new IllegalArgumentException(
             "A route's path begins with '/', not as '" + path + "'.");
@@ -421,7 +437,7 @@ public final class WebServer implements AutoCloseable {
           throw new IllegalArgumentException("There are two routes " + upper + " " + path + ".");
         }
       }
-      routes.add(new Edge.Route(upper, path, handler));
+      routes.add(new Edge.Route(kind, upper, path, handler));
       return this;
     }
 
@@ -451,13 +467,15 @@ public final class WebServer implements AutoCloseable {
 
     /**
      * Answers whether this process is well: status 200, or 503 with the trouble as text. Anybody
-     * who reaches the server may ask, as those who look after processes do not sign in.
+     * who reaches the server may ask, by whatever name, as those who look after processes do not
+     * sign in; and is answered also when the server has too much to do for others.
      *
      * @param path such as {@code "/health/ready"}
      * @param trouble asked at each request; one line, or empty if there is none
      */
     public Builder health(String path, Supplier<Optional<String>> trouble) {
       return route(
+          Edge.Kind.HEALTH,
           "GET",
           path,
           request ->

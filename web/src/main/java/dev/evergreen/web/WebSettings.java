@@ -13,10 +13,14 @@ import java.time.Duration;
  * @param maxViews distinct live computations
  * @param maxViewsPerAddress those that were made for one address; raise it as the limit of
  *     connections of one address
+ * @param maxNewViewsPerSecond how many computations may be made for one address that has not signed
+ *     in, on average over a minute; raise it as the limit of connections of one address
  * @param maxMessageBytes the most bytes of a message or body from a client
  * @param maxMessagesPerSecond how fast one WebSocket may send, on average over ten seconds
  * @param maxHeaderBytes the most bytes of a request's line and headers
  * @param maxResultBytes the most bytes of one result as JSON; a larger one is an error
+ * @param minBytesPerSecond a connection that takes less of what is written to it than this, on
+ *     average since it last had taken all, is cut; {@code stallAfter} is its respite
  * @param heartbeatEvery how often a live connection is written to when there is nothing to say
  * @param silenceAfter a WebSocket that sends nothing for so long is cut
  * @param stallAfter a connection that takes nothing of what is written to it for so long is cut
@@ -31,10 +35,12 @@ public record WebSettings(
     int maxSubscriptions,
     int maxViews,
     int maxViewsPerAddress,
+    int maxNewViewsPerSecond,
     int maxMessageBytes,
     int maxMessagesPerSecond,
     int maxHeaderBytes,
     int maxResultBytes,
+    int minBytesPerSecond,
     Duration heartbeatEvery,
     Duration silenceAfter,
     Duration stallAfter,
@@ -51,10 +57,12 @@ public record WebSettings(
           100,
           10_000,
           2_500,
+          50,
           16 << 10,
           20,
           8 << 10,
           4 << 20,
+          4 << 10,
           Duration.ofSeconds(15),
           Duration.ofSeconds(45),
           Duration.ofSeconds(10),
@@ -69,10 +77,12 @@ public record WebSettings(
     positive("maxSubscriptions", maxSubscriptions);
     positive("maxViews", maxViews);
     positive("maxViewsPerAddress", maxViewsPerAddress);
+    positive("maxNewViewsPerSecond", maxNewViewsPerSecond);
     positive("maxMessageBytes", maxMessageBytes);
     positive("maxMessagesPerSecond", maxMessagesPerSecond);
     positive("maxHeaderBytes", maxHeaderBytes);
     positive("maxResultBytes", maxResultBytes);
+    positive("minBytesPerSecond", minBytesPerSecond);
     positive("heartbeatEvery", heartbeatEvery.toNanos());
     positive("silenceAfter", silenceAfter.toNanos());
     positive("stallAfter", stallAfter.toNanos());
@@ -102,10 +112,12 @@ public record WebSettings(
     private int maxSubscriptions;
     private int maxViews;
     private int maxViewsPerAddress;
+    private int maxNewViewsPerSecond;
     private int maxMessageBytes;
     private int maxMessagesPerSecond;
     private int maxHeaderBytes;
     private int maxResultBytes;
+    private int minBytesPerSecond;
     private Duration heartbeatEvery;
     private Duration silenceAfter;
     private Duration stallAfter;
@@ -120,10 +132,12 @@ public record WebSettings(
       maxSubscriptions = from.maxSubscriptions;
       maxViews = from.maxViews;
       maxViewsPerAddress = from.maxViewsPerAddress;
+      maxNewViewsPerSecond = from.maxNewViewsPerSecond;
       maxMessageBytes = from.maxMessageBytes;
       maxMessagesPerSecond = from.maxMessagesPerSecond;
       maxHeaderBytes = from.maxHeaderBytes;
       maxResultBytes = from.maxResultBytes;
+      minBytesPerSecond = from.minBytesPerSecond;
       heartbeatEvery = from.heartbeatEvery;
       silenceAfter = from.silenceAfter;
       stallAfter = from.stallAfter;
@@ -168,6 +182,12 @@ public record WebSettings(
       return this;
     }
 
+    /** Sets {@link WebSettings#maxNewViewsPerSecond}. */
+    public Builder maxNewViewsPerSecond(int value) {
+      maxNewViewsPerSecond = value;
+      return this;
+    }
+
     /** Sets {@link WebSettings#maxMessageBytes}. */
     public Builder maxMessageBytes(int value) {
       maxMessageBytes = value;
@@ -189,6 +209,12 @@ public record WebSettings(
     /** Sets {@link WebSettings#maxResultBytes}. */
     public Builder maxResultBytes(int value) {
       maxResultBytes = value;
+      return this;
+    }
+
+    /** Sets {@link WebSettings#minBytesPerSecond}. */
+    public Builder minBytesPerSecond(int value) {
+      minBytesPerSecond = value;
       return this;
     }
 
@@ -241,10 +267,12 @@ public record WebSettings(
           maxSubscriptions,
           maxViews,
           maxViewsPerAddress,
+          maxNewViewsPerSecond,
           maxMessageBytes,
           maxMessagesPerSecond,
           maxHeaderBytes,
           maxResultBytes,
+          minBytesPerSecond,
           heartbeatEvery,
           silenceAfter,
           stallAfter,

@@ -1,14 +1,17 @@
 package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -185,6 +188,80 @@ final class LimitsTest {
     hold.countDown();
     Await.until("served again", () -> Http.get(server, "/live/value").statusCode() == 200);
     assertTrue(first.getName().isEmpty());
+  }
+
+  /** Of which nothing more is ever sent. */
+  private static final String HALF =
+      RawClient.lines(
+          "POST /commands/%s HTTP/1.1",
+          "Content-Type: application/json", "Content-Length: 100", "", "{");
+
+  @Test
+  void bodiesThatAreWaitedForTakeNobodysPlace() throws Exception {
+    try (var server = atATime(2);
+        var first = new RawClient(server);
+        var second = new RawClient(server)) {
+      for (var half : List.of(first, second)) {
+        half.send(HALF.formatted("anybody"));
+      }
+      Await.until("both heard", () -> server.counts().requests() == 2);
+      Await.until("served", () -> Http.get(server, "/live/value").statusCode() == 200);
+      Await.until("done", () -> Http.post(server, "/commands/anybody", "{}").statusCode() == 204);
+      first.impatient(Duration.ofMillis(1));
+      assertThrows(SocketTimeoutException.class, first::status);
+    }
+  }
+
+  @Test
+  void nothingIsReadForThoseWhoMayNotInAnyCase() throws Exception {
+    try (var server = atATime(1);
+        var stranger = new RawClient(server)) {
+      stranger.send(HALF.formatted("somebody"));
+      assertEquals(401, stranger.status());
+      stranger.rest();
+    }
+  }
+
+  @Test
+  void healthIsToldWhenEveryPlaceIsTakenAndByAnyName() throws Exception {
+    try (var server = atATime(1)) {
+      var held =
+          Thread.ofVirtual().name("held").start(() -> Http.post(server, "/commands/hold", "{}"));
+      assertTrue(begun.await(20, TimeUnit.SECONDS));
+      assertEquals(503, Http.get(server, "/live/value").statusCode());
+      try (var probe = new RawClient(server)) {
+        probe.send("GET /health HTTP/1.1\r\nHost: 10.0.0.7:8080\r\n\r\n");
+        assertEquals(200, probe.status());
+      }
+      assertEquals(404, Http.get(server, "/no-file").statusCode());
+      hold.countDown();
+      assertTrue(held.join(Duration.ofSeconds(20)));
+    }
+  }
+
+  private WebServer atATime(int requests) {
+    return WebServer.builder(new HandNode())
+        .port(0)
+        .settings(
+            WebSettings.builder()
+                .maxRequests(requests)
+                .requestWithin(Duration.ofMinutes(1))
+                .build())
+        .view(
+            LiveView.of(
+                "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1))
+        .command("anybody", Wait.class, Authorisation.everyone(), (caller, c) -> {})
+        .command("somebody", Wait.class, Authorisation.signedIn(), (caller, c) -> {})
+        .command(
+            "hold",
+            Wait.class,
+            Authorisation.everyone(),
+            (caller, c) -> {
+              begun.countDown();
+              hold.await();
+            })
+        .health("/health", Optional::empty)
+        .start();
   }
 
   @Test
