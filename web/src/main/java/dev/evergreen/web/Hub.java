@@ -4,8 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.core.Node;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,19 +18,34 @@ import org.jspecify.annotations.Nullable;
  */
 final class Hub {
 
+  private static final int BURST_SECONDS = 60;
+
   private final Node node;
   private final Map<String, LiveView<?>> views;
   private final WebSettings settings;
   private final Failures failures;
   private final Counters counters;
 
-  /** Guarded by this object's lock, as are the users of its values. */
+  /** Guarded by this object's lock, as are the users of its values, and all below. */
   private final Map<String, LiveResult<?>> live = new HashMap<>();
 
-  /** How many of them each address had made; guarded by this object's lock. */
-  private final Map<Object, Integer> madeFor = new HashMap<>();
+  /** Those of them without users, the longest first. */
+  private final Set<LiveResult<?>> idle = new LinkedHashSet<>();
+
+  private final Map<Object, Share> shares = new HashMap<>();
 
   private boolean closed;
+
+  /** What one address had made. */
+  private final class Share {
+    private final Allowance newViews =
+        new Allowance(settings.maxNewViewsPerSecond(), BURST_SECONDS, System.nanoTime());
+
+    /** Those of its computations without users, the longest first. */
+    private final Set<LiveResult<?>> idle = new LinkedHashSet<>();
+
+    private int made;
+  }
 
   Hub(
       Node node,
@@ -89,63 +107,77 @@ final class Hub {
     var found = (@Nullable LiveResult<P>) live.get(key.text());
     if (found != null && found.end() == null) {
       found.users++;
+      setIdle(found, false);
       return found;
     }
-    if (found == null) {
-      makeRoom(address);
+    if (found != null) {
+      remove(found);
     }
+    var share = shares.computeIfAbsent(address, unknown -> new Share());
+    makeRoom(share);
     var made =
         new LiveResult<>(view, key, address, node, failures, counters, settings.maxResultBytes());
     made.users = 1;
-    madeFor.merge(address, 1, Integer::sum);
-    forget(live.put(key.text(), made));
+    share.made++;
+    live.put(key.text(), made);
     made.start();
     return made;
   }
 
-  private void makeRoom(Object address) {
-    if (madeFor.getOrDefault(address, 0) >= settings.maxViewsPerAddress()) {
+  /** What nobody looks at makes room first, that of the same address at that. */
+  private void makeRoom(Share share) {
+    if (!share.newViews.use(1, System.nanoTime())) {
+      throw new WebException(
+          429, "too-many-new-views", "Too many new views are asked for from your address.");
+    }
+    if (share.made >= settings.maxViewsPerAddress() && !evictFirst(share.idle)) {
       throw new WebException(
           503, "too-many-from-address", "Too much is being watched from your address.");
     }
-    if (live.size() >= settings.maxViews() && !evictIdle()) {
+    if (live.size() >= settings.maxViews() && !evictFirst(idle)) {
       throw new WebException(503, "too-many-views", "Too much is being watched; try again later.");
     }
   }
 
-  private void forget(@Nullable LiveResult<?> gone) {
-    if (gone != null) {
-      madeFor.computeIfPresent(gone.address, (address, count) -> count == 1 ? null : count - 1);
+  private boolean evictFirst(Set<LiveResult<?>> unused) {
+    if (unused.isEmpty()) {
+      return false;
+    }
+    var oldest = unused.iterator().next();
+    remove(oldest);
+    oldest.close();
+    return true;
+  }
+
+  private void setIdle(LiveResult<?> result, boolean value) {
+    for (var unused : List.of(idle, share(result).idle)) {
+      if (value) {
+        unused.add(result);
+      } else {
+        unused.remove(result);
+      }
     }
   }
 
-  /** Makes room by closing the computation that has been without users for longest. */
-  private boolean evictIdle() {
-    String oldest = null;
-    long closeAt = Long.MAX_VALUE;
-    long now = System.nanoTime();
-    for (var entry : live.entrySet()) {
-      var result = entry.getValue();
-      if (result.users == 0 && result.closeAtNanos - now < closeAt) {
-        oldest = entry.getKey();
-        closeAt = result.closeAtNanos - now;
-      }
-    }
-    if (oldest == null) {
-      return false;
-    }
-    var evicted = live.remove(oldest);
-    forget(evicted);
-    if (evicted != null) {
-      evicted.close();
-    }
-    return true;
+  private Share share(LiveResult<?> result) {
+    return Objects.requireNonNull(shares.get(result.address));
+  }
+
+  private void remove(LiveResult<?> gone) {
+    setIdle(gone, false);
+    share(gone).made--;
+    live.remove(gone.key.text());
+  }
+
+  private boolean isLive(LiveResult<?> result) {
+    return live.get(result.key.text()) == result;
   }
 
   synchronized void release(LiveResult<?> result) {
     result.users--;
-    if (result.users == 0) {
+    if (result.users == 0 && isLive(result)) {
       result.closeAtNanos = System.nanoTime() + settings.keepViewFor().toNanos();
+      setIdle(result, true);
     }
   }
 
@@ -155,14 +187,13 @@ final class Hub {
     List<LiveResult<?>> others;
     synchronized (this) {
       long now = System.nanoTime();
-      live.values()
-          .removeIf(
-              result -> {
-                var due =
-                    result.users == 0 && (result.end() != null || result.closeAtNanos - now <= 0);
-                return due && over.add(result);
-              });
-      over.forEach(this::forget);
+      for (var result : idle) {
+        if (result.end() != null || result.closeAtNanos - now <= 0) {
+          over.add(result);
+        }
+      }
+      over.forEach(this::remove);
+      shares.values().removeIf(share -> share.made == 0 && share.newViews.isFull(now));
       others = List.copyOf(live.values());
     }
     over.forEach(LiveResult::close);
@@ -177,8 +208,8 @@ final class Hub {
     List<LiveResult<?>> all;
     synchronized (this) {
       closed = true;
-      all = new ArrayList<>(live.values());
-      live.clear();
+      all = List.copyOf(live.values());
+      all.forEach(this::remove);
     }
     all.forEach(LiveResult::close);
   }

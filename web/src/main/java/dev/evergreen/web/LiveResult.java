@@ -44,7 +44,9 @@ final class LiveResult<P extends Record> {
 
   final LiveView<P> view;
 
-  /** Of the peer that had it made. */
+  final ViewKey key;
+
+  /** Of whoever had it made. */
   final Object address;
 
   private final Caller caller;
@@ -76,6 +78,7 @@ final class LiveResult<P extends Record> {
       Counters counters,
       int maxResultBytes) {
     this.view = view;
+    this.key = key;
     this.caller = key.seenCaller();
     this.address = address;
     this.params = key.params(view);

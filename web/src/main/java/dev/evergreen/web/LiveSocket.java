@@ -44,8 +44,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   /** Touched by the reading thread only: the message so far, when it came in pieces. */
   private @Nullable ByteArrayOutputStream partial;
 
-  private double allowance;
-  private long allowanceNanos = System.nanoTime();
+  private final Allowance messages;
 
   LiveSocket(
       Caller caller,
@@ -59,7 +58,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     this.address = address;
     this.hub = hub;
     this.registry = registry;
-    this.allowance = settings.maxMessagesPerSecond() * (double) BURST_SECONDS;
+    this.messages =
+        new Allowance(settings.maxMessagesPerSecond(), BURST_SECONDS, System.nanoTime());
   }
 
   @Override
@@ -89,18 +89,13 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
   }
 
-  /** A token bucket, so that a client cannot keep a processor busy. */
+  /** So that a client cannot keep a processor busy. */
   private boolean withinRate() {
-    long now = System.nanoTime();
-    double rate = settings.maxMessagesPerSecond();
-    allowance = Math.min(rate * BURST_SECONDS, allowance + (now - allowanceNanos) * rate / 1e9);
-    allowanceNanos = now;
-    if (allowance < 1) {
-      cut("flood", POLICY_VIOLATION, "Too many messages.");
-      return false;
+    if (messages.use(1, System.nanoTime())) {
+      return true;
     }
-    allowance--;
-    return true;
+    cut("flood", POLICY_VIOLATION, "Too many messages.");
+    return false;
   }
 
   private void take(Frame frame) {

@@ -13,8 +13,8 @@ import java.time.Duration;
  * @param maxViews distinct live computations
  * @param maxViewsPerAddress those that were made for one address; raise it as the limit of
  *     connections of one address
- * @param maxNewViewsPerSecond how many computations may be made for one address that has not signed
- *     in, on average over a minute; raise it as the limit of connections of one address
+ * @param maxNewViewsPerSecond how many may be made for one address, on average over a minute; raise
+ *     it as the limit of connections of one address
  * @param maxMessageBytes the most bytes of a message or body from a client
  * @param maxMessagesPerSecond how fast one WebSocket may send, on average over ten seconds
  * @param maxHeaderBytes the most bytes of a request's line and headers

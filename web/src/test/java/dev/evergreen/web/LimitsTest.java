@@ -100,7 +100,7 @@ final class LimitsTest {
   @Test
   void anAddressHasItsShareOfTheComputationsAndNoMore() {
     var settings =
-        WebSettings.builder().maxViewsPerAddress(2).keepViewFor(Duration.ofMillis(300)).build();
+        WebSettings.builder().maxViewsPerAddress(2).keepViewFor(Duration.ofHours(1)).build();
     try (var shared =
         WebServer.builder(new HandNode())
             .port(0)
@@ -111,16 +111,58 @@ final class LimitsTest {
       browser.subscribe(1, "number", "{\"n\":1}", null);
       assertEquals("result", browser.next().path("type").asText());
       assertEquals(200, Http.get(shared, "/live/number?n=2").statusCode());
-      // What is computed already costs nothing more.
+      // What is computed already costs nothing more, and what nobody looks at makes room.
       assertEquals(200, Http.get(shared, "/live/number?n=1").statusCode());
       browser.subscribe(3, "number", "{\"n\":3}", null);
+      assertEquals("result", browser.next().path("type").asText());
+      browser.subscribe(4, "number", "{\"n\":4}", null);
       var refused = browser.next();
       assertEquals("end", refused.path("type").asText());
       assertEquals("too-many-from-address", refused.path("error").path("type").asText());
-      Await.until(
-          "room when one that nobody looks at has ended",
-          () -> Http.get(shared, "/live/number?n=4").statusCode() == 200);
+      browser.send("{\"type\":\"unsubscribe\",\"id\":3}");
+      Await.until("room", () -> Http.get(shared, "/live/number?n=4").statusCode() == 200);
       browser.close();
+    }
+  }
+
+  private static WebServer numbers(HandNode node, WebSettings.Builder settings) {
+    return WebServer.builder(node)
+        .port(0)
+        .settings(settings.keepViewFor(Duration.ofHours(1)).build())
+        .view(LiveView.of("number", Which.class, Authorisation.everyone(), params -> params::n))
+        .start();
+  }
+
+  @Test
+  void whatStrangersHaveMadeAndLeftKeepsNobodyFromNewViews() {
+    var node = new HandNode();
+    try (var server = numbers(node, WebSettings.builder().maxViews(20).maxViewsPerAddress(20));
+        var browser = Browser.open(server)) {
+      browser.subscribe(1, "number", "{\"n\":-1}", null);
+      assertEquals("result", browser.next().path("type").asText());
+      for (int n = 0; n < 100; n++) {
+        assertEquals(200, Http.get(server, "/live/number?n=" + n).statusCode());
+      }
+      assertEquals(20, server.counts().views());
+      assertEquals(1, server.counts().subscriptions());
+      Await.until("the others closed", () -> node.running() == 20);
+    }
+  }
+
+  @Test
+  void anAddressMayHaveOnlySoManyComputationsMadeInAWhile() {
+    var node = new HandNode();
+    try (var server = numbers(node, WebSettings.builder().maxNewViewsPerSecond(1))) {
+      int n = 0;
+      while (Http.get(server, "/live/number?n=" + n).statusCode() == 200) {
+        n++;
+      }
+      assertTrue(n >= 60, n + " were made");
+      var refused = Http.get(server, "/live/number?n=" + (n + 1));
+      assertEquals(429, refused.statusCode());
+      assertEquals("too-many-new-views", Http.json(refused).path("type").asText());
+      assertEquals("1", Http.header(refused, "Retry-After"));
+      assertEquals(200, Http.get(server, "/live/number?n=0").statusCode());
     }
   }
 

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ChirperServer implements AutoCloseable {
 
+  private static final int MANY_NEW_VIEWS = 500;
   private static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
 
   /** On the loopback address all browsers are one address. */
@@ -34,6 +35,7 @@ final class ChirperServer implements AutoCloseable {
       WebSettings.builder()
           .maxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
           .maxViewsPerAddress(WebSettings.DEFAULT.maxViews())
+          .maxNewViewsPerSecond(MANY_NEW_VIEWS)
           .build();
 
   private final SignedSessions sessions;
