@@ -298,8 +298,9 @@ public final class WebServer implements AutoCloseable {
     }
 
     /**
-     * The address to listen on; {@code 127.0.0.1} by default. On a loopback address only requests
-     * whose {@code Host} is a loopback name, or one of {@link #allowedHosts}, are answered.
+     * The address to listen on; {@code 127.0.0.1} by default. Only requests whose {@code Host} is
+     * one of {@link #allowedHosts} are answered; on a loopback address also those for a loopback
+     * name, on others, while no host is named, those for an address.
      */
     public Builder bind(String address) {
       bind = address;
@@ -509,8 +510,9 @@ public final class WebServer implements AutoCloseable {
     }
 
     /**
-     * Serves the files of a directory, with ETags. What lies in {@code assets/} is taken to have a
-     * hash in its name and is cached for a year.
+     * Serves the files of a directory, with ETags, but none whose path has a part that begins with
+     * a dot, {@code .well-known} apart. What lies in {@code assets/} is taken to have a hash in its
+     * name and is cached for a year.
      *
      * @param path where the directory appears, such as {@code "/"}
      */
