@@ -1,8 +1,10 @@
 package dev.evergreen.web;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
@@ -171,8 +173,10 @@ final class Edge extends Handler.Abstract {
       return true;
     }
     if (path.equals(LIVE) || path.startsWith(LIVE + "/")) {
-      try (var _ = places.take()) {
-        if (path.equals(LIVE)) {
+      try (var place = places.take()) {
+        if (path.equals(LIVE) && HttpMethod.POST.is(request.getMethod())) {
+          streamMany(request, response, callback, address, place);
+        } else if (path.equals(LIVE)) {
           openSocket(request, response, callback, address);
         } else {
           look(request, response, callback, path.substring(LIVE.length() + 1), address);
@@ -248,12 +252,50 @@ final class Edge extends Handler.Abstract {
 
   private void stream(
       Request request, Response response, Callback callback, Caller caller, LiveResult<?> result) {
+    var stream = stream(request, response, callback, caller);
+    stream.start();
+    stream.watch(null, result, request.getHeaders().get("Last-Event-ID"));
+  }
+
+  private EventStream stream(Request request, Response response, Callback callback, Caller caller) {
     response.setStatus(200);
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
     response.getHeaders().put("X-Accel-Buffering", "no");
-    new EventStream(request, response, callback, caller, settings, counters, hub, standings, live)
-        .start(result, request.getHeaders().get("Last-Event-ID"));
+    return new EventStream(
+        request, response, callback, caller, settings, counters, hub, standings, live);
+  }
+
+  /** What the body of a stream of many views says: the messages of a WebSocket that subscribe. */
+  record Watch(List<Wish> subscribe) {}
+
+  /** One view of many. */
+  record Wish(long id, String view, Optional<JsonNode> params, Optional<String> have) {}
+
+  /**
+   * Many views over one response, where no WebSocket gets through: browsers have few connections.
+   */
+  private void streamMany(
+      Request request, Response response, Callback callback, Object address, Places.Place place) {
+    guard.checkOrigin(request);
+    var caller = caller(request, LIVE);
+    var exchange = new Exchange(request, settings, LIVE, "", caller, place);
+    var wishes = exchange.body(Watch.class).subscribe();
+    if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
+      throw Json.badParams("Two views have the same id.");
+    }
+    var stream = stream(request, response, callback, caller);
+    stream.start();
+    for (var wish : wishes) {
+      try {
+        hub.checkRoom(stream.subscriptions().size());
+        var params = wish.params().filter(JsonNode::isObject).orElseGet(Json::emptyObject);
+        var result = hub.acquire(hub.view(wish.view()), caller, address, params);
+        stream.watch(wish.id(), result, wish.have().orElse(null));
+      } catch (WebException e) {
+        stream.refuse(wish.id(), e);
+      }
+    }
   }
 
   private boolean route(Request request, Response response, Callback callback, String path)

@@ -87,6 +87,20 @@ final class Hub {
     return acquire(view, address, ViewKey.of(view, caller, decoded));
   }
 
+  /**
+   * Whether a connection that watches so many views may watch one more.
+   *
+   * @throws WebException 429 if not
+   */
+  void checkRoom(int subscriptions) {
+    if (subscriptions >= settings.maxSubscriptions()) {
+      throw new WebException(
+          429,
+          "too-many-subscriptions",
+          "One connection watches at most " + settings.maxSubscriptions() + " views.");
+    }
+  }
+
   private <P extends Record> boolean mayLook(LiveView<P> view, Caller caller, P params) {
     try {
       return view.authorisation().allows(caller, params);

@@ -134,7 +134,12 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   private void takeMessage(byte[] bytes) {
     try {
       StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
-      takeMessage(Json.tree(bytes));
+      var message = Json.tree(bytes);
+      if (message.isArray()) {
+        takeAll(message);
+      } else {
+        takeMessage(message);
+      }
     } catch (CharacterCodingException e) {
       malformed(INVALID_UTF8, "Messages are UTF-8.");
     } catch (WebException e) {
@@ -142,9 +147,21 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
   }
 
+  private void takeAll(JsonNode messages) {
+    for (var message : messages) {
+      if (!isOver()) {
+        takeMessage(message);
+      }
+    }
+  }
+
   private void takeMessage(JsonNode message) {
     var type = message.path("type").asText("");
     if (type.equals("heartbeat")) {
+      return;
+    }
+    if (type.equals("ping")) {
+      say(Messages.heartbeat());
       return;
     }
     var id = message.path("id");
@@ -155,7 +172,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     switch (type) {
       case "subscribe" -> subscribe(id.longValue(), message);
       case "unsubscribe" -> unsubscribe(id.longValue());
-      default -> malformed(POLICY_VIOLATION, "Types are subscribe, unsubscribe and heartbeat.");
+      default ->
+          malformed(POLICY_VIOLATION, "Types are subscribe, unsubscribe, ping and heartbeat.");
     }
   }
 
@@ -181,12 +199,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private void add(long id, JsonNode message) {
     synchronized (subscriptions) {
-      if (subscriptions.size() >= settings.maxSubscriptions()) {
-        throw new WebException(
-            429,
-            "too-many-subscriptions",
-            "One connection watches at most " + settings.maxSubscriptions() + " views.");
-      }
+      hub.checkRoom(subscriptions.size());
     }
     var params = message.path("params");
     var have = message.path("have");
