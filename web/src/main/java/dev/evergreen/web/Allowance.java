@@ -34,6 +34,17 @@ final class Allowance {
     return true;
   }
 
+  /**
+   * Uses {@code amount}, more than is left if need be.
+   *
+   * @return for how many nanoseconds nothing more is to be used, so that it is made up for
+   */
+  long borrow(double amount, long now) {
+    left = at(now) - amount;
+    atNanos = now;
+    return left >= 0 ? 0 : (long) (-left / perSecond * 1e9);
+  }
+
   /** Whether it is as good as a new one. */
   boolean isFull(long now) {
     return at(now) >= most;

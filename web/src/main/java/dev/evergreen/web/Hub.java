@@ -7,7 +7,6 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -32,11 +31,14 @@ final class Hub {
   /** Those of them without users, the longest first. */
   private final Set<LiveResult<?>> idle = new LinkedHashSet<>();
 
+  /** By those for whom computations are made: addresses, and callers who have signed in. */
   private final Map<Object, Share> shares = new HashMap<>();
+
+  private final Held held = new Held();
 
   private boolean closed;
 
-  /** What one address had made. */
+  /** What was made for one address or caller. */
   private final class Share {
     private final Allowance newViews =
         new Allowance(settings.maxNewViewsPerSecond(), BURST_SECONDS, System.nanoTime());
@@ -45,6 +47,9 @@ final class Hub {
     private final Set<LiveResult<?>> idle = new LinkedHashSet<>();
 
     private int made;
+
+    /** Of their results. */
+    private long bytes;
   }
 
   Hub(
@@ -77,14 +82,18 @@ final class Hub {
    * The live computation for these parameters, after the check that the caller may see it. Give it
    * back with {@link #release}.
    *
-   * @param address of the peer; a computation that must be made for it counts towards its share
+   * @param address of the peer; a computation that must be made counts towards its share, and
+   *     towards the caller's
    * @throws WebException 400, 401, 403 or 503
    */
   <P extends Record> LiveResult<P> acquire(
       LiveView<P> view, Caller caller, Object address, JsonNode params) {
     var decoded = Json.decode(params, view.paramsType());
     Refusals.require(mayLook(view, caller, decoded), caller);
-    return acquire(view, address, ViewKey.of(view, caller, decoded));
+    // A session is no other caller, and neither are other roles.
+    var payers =
+        caller.signedIn() ? List.of(address, Caller.named(caller.name())) : List.of(address);
+    return acquire(view, payers, ViewKey.of(view, caller, decoded));
   }
 
   /**
@@ -113,7 +122,7 @@ final class Hub {
   }
 
   private synchronized <P extends Record> LiveResult<P> acquire(
-      LiveView<P> view, Object address, ViewKey key) {
+      LiveView<P> view, List<Object> payers, ViewKey key) {
     if (closed) {
       throw Failures.stopped();
     }
@@ -127,30 +136,80 @@ final class Hub {
     if (found != null) {
       remove(found);
     }
-    var share = shares.computeIfAbsent(address, unknown -> new Share());
-    makeRoom(share);
+    makeRoom(payers.stream().map(this::share).toList());
     var made =
-        new LiveResult<>(view, key, address, node, failures, counters, settings.maxResultBytes());
+        new LiveResult<>(
+            view, key, payers, this, node, failures, counters, settings.maxResultBytes());
     made.users = 1;
-    share.made++;
+    shares(made).forEach(share -> share.made++);
     live.put(key.text(), made);
     made.start();
     return made;
   }
 
-  /** What nobody looks at makes room first, that of the same address at that. */
-  private void makeRoom(Share share) {
-    if (!share.newViews.use(1, System.nanoTime())) {
-      throw new WebException(
-          429, "too-many-new-views", "Too many new views are asked for from your address.");
-    }
-    if (share.made >= settings.maxViewsPerAddress() && !evictFirst(share.idle)) {
-      throw new WebException(
-          503, "too-many-from-address", "Too much is being watched from your address.");
+  /** What nobody looks at makes room first, that of the same address or caller at that. */
+  private void makeRoom(List<Share> payers) {
+    for (var share : payers) {
+      if (!share.newViews.use(1, System.nanoTime())) {
+        throw new WebException(
+            429, "too-many-new-views", "Too many new views are asked for from your address.");
+      }
+      if (share.made >= settings.maxViewsPerAddress() && !evictFirst(share.idle)) {
+        throw new WebException(
+            503, "too-many-from-address", "Too much is being watched from your address.");
+      }
     }
     if (live.size() >= settings.maxViews() && !evictFirst(idle)) {
       throw new WebException(503, "too-many-views", "Too much is being watched; try again later.");
     }
+  }
+
+  /**
+   * Counts a result instead of the last one of the same computation. What nobody looks at makes
+   * room first.
+   *
+   * @return the same, in bytes that are shared by all that are equal
+   * @throws WebException if there is no room; nothing is counted for the computation then
+   */
+  synchronized Present hold(LiveResult<?> result, Present present) {
+    if (!isLive(result)) {
+      return present;
+    }
+    letGo(result);
+    int bytes = present.bytes().length;
+    for (var share : shares(result)) {
+      while (share.bytes + bytes > settings.maxHeldBytesPerAddress() && evictFirst(share.idle)) {
+        // until there is room
+      }
+      if (share.bytes + bytes > settings.maxHeldBytesPerAddress()) {
+        throw new WebException(
+            429, "too-many-bytes", "What is being watched from your address is too large.");
+      }
+    }
+    while (held.bytes() + bytes > settings.maxHeldBytes() && evictFirst(idle)) {
+      // until there is room
+    }
+    if (held.bytes() + bytes > settings.maxHeldBytes()) {
+      throw new WebException(
+          503, "too-many-bytes", "What is being watched is too large; try again later.");
+    }
+    var shared = held.add(present);
+    result.held = shared;
+    shares(result).forEach(share -> share.bytes += bytes);
+    return shared;
+  }
+
+  private void letGo(LiveResult<?> result) {
+    var last = result.held;
+    if (last != null) {
+      result.held = null;
+      held.remove(last);
+      shares(result).forEach(share -> share.bytes -= last.bytes().length);
+    }
+  }
+
+  synchronized long heldBytes() {
+    return held.bytes();
   }
 
   private boolean evictFirst(Set<LiveResult<?>> unused) {
@@ -164,22 +223,30 @@ final class Hub {
   }
 
   private void setIdle(LiveResult<?> result, boolean value) {
-    for (var unused : List.of(idle, share(result).idle)) {
-      if (value) {
-        unused.add(result);
-      } else {
-        unused.remove(result);
-      }
+    setIn(idle, result, value);
+    shares(result).forEach(share -> setIn(share.idle, result, value));
+  }
+
+  private static void setIn(Set<LiveResult<?>> unused, LiveResult<?> result, boolean value) {
+    if (value) {
+      unused.add(result);
+    } else {
+      unused.remove(result);
     }
   }
 
-  private Share share(LiveResult<?> result) {
-    return Objects.requireNonNull(shares.get(result.address));
+  private Share share(Object payer) {
+    return shares.computeIfAbsent(payer, unknown -> new Share());
+  }
+
+  private List<Share> shares(LiveResult<?> result) {
+    return result.payers.stream().map(this::share).toList();
   }
 
   private void remove(LiveResult<?> gone) {
     setIdle(gone, false);
-    share(gone).made--;
+    letGo(gone);
+    shares(gone).forEach(share -> share.made--);
     live.remove(gone.key.text());
   }
 

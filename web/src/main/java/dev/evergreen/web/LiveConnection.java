@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import dev.evergreen.web.Standings.Standing;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -23,6 +24,8 @@ abstract class LiveConnection {
 
   /** Beyond this many unwritten control messages nothing more is read from the client. */
   private static final int CONTROL_BACKLOG = 16;
+
+  private static final int BURST_SECONDS = 10;
 
   private sealed interface Work {
 
@@ -51,6 +54,11 @@ abstract class LiveConnection {
 
   private volatile @Nullable Standing standing;
 
+  /** What may be sent, and when it may; touched by the writing thread only. */
+  private final Allowance sending;
+
+  private long paidAtNanos = System.nanoTime();
+
   private volatile boolean suspect;
   private volatile long lastWriteNanos = System.nanoTime();
 
@@ -61,6 +69,7 @@ abstract class LiveConnection {
     this.counters = counters;
     this.hub = hub;
     this.standings = standings;
+    this.sending = new Allowance(settings.maxBytesPerSecond(), BURST_SECONDS, System.nanoTime());
   }
 
   /** It is open: from now on it ends when its caller is no longer who it was. */
@@ -327,6 +336,7 @@ abstract class LiveConnection {
 
   private void deliver(Subscription subscription, Present present) throws IOException {
     if (!present.tag().equals(subscription.tag)) {
+      awaitAllowance(present);
       counters.sent.increment();
       send(headOf(Messages.resultHead(subscription.id, present), present.tag()), tailOf(present));
     } else if (subscription.unconfirmed) {
@@ -338,6 +348,22 @@ abstract class LiveConnection {
     subscription.tag = present.tag();
     subscription.freshness = present.freshness();
     subscription.unconfirmed = false;
+  }
+
+  /**
+   * Who is sent much is sent it later, and so maybe less: what is replaced meanwhile is skipped.
+   */
+  private void awaitAllowance(Present present) throws IOException {
+    long due = paidAtNanos - System.nanoTime();
+    try {
+      if (due > 0) {
+        Thread.sleep(Duration.ofNanos(due));
+      }
+    } catch (InterruptedException e) {
+      throw new InterruptedIOException();
+    }
+    long now = System.nanoTime();
+    paidAtNanos = now + sending.borrow(present.bytes().length, now);
   }
 
   private void endOne(Subscription subscription, WebException why) throws IOException {

@@ -196,6 +196,7 @@ public final class WebServer implements AutoCloseable {
         edge.live.size(),
         edge.subscriptions(),
         hub.size(),
+        hub.heldBytes(),
         counters.requests.sum(),
         counters.serialised.sum(),
         counters.sent.sum(),

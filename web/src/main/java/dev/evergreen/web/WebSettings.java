@@ -11,16 +11,22 @@ import java.time.Duration;
  * @param maxRequests requests that are worked on at a time; more are answered 503
  * @param maxSubscriptions views that one WebSocket may watch
  * @param maxViews distinct live computations
- * @param maxViewsPerAddress those that were made for one address; raise it as the limit of
- *     connections of one address
- * @param maxNewViewsPerSecond how many may be made for one address, on average over a minute; raise
- *     it as the limit of connections of one address
+ * @param maxViewsPerAddress those that were made for one address, or for one who has signed in;
+ *     raise it as the limit of connections of one address
+ * @param maxNewViewsPerSecond how many may be made for one address, or for one who has signed in,
+ *     on average over a minute; raise it as the limit of connections of one address
  * @param maxMessageBytes the most bytes of a message or body from a client
  * @param maxMessagesPerSecond how fast one WebSocket may send, on average over ten seconds
  * @param maxHeaderBytes the most bytes of a request's line and headers
  * @param maxResultBytes the most bytes of one result as JSON; a larger one is an error
+ * @param maxHeldBytes of all results together, equal ones once; 256 MiB by default, or a quarter of
+ *     the heap if that is less
+ * @param maxHeldBytesPerAddress of results that were made for one address, or for one who has
+ *     signed in; raise it as the limit of connections of one address
  * @param minBytesPerSecond a connection that takes less of what is written to it than this, on
  *     average since it last had taken all, is cut; {@code stallAfter} is its respite
+ * @param maxBytesPerSecond how much of results one live connection is sent, on average over ten
+ *     seconds; it skips those that are replaced meanwhile
  * @param heartbeatEvery how often a live connection is written to when there is nothing to say
  * @param silenceAfter a WebSocket that sends nothing for so long is cut
  * @param stallAfter a connection that takes nothing of what is written to it for so long is cut
@@ -40,7 +46,10 @@ public record WebSettings(
     int maxMessagesPerSecond,
     int maxHeaderBytes,
     int maxResultBytes,
+    int maxHeldBytes,
+    int maxHeldBytesPerAddress,
     int minBytesPerSecond,
+    int maxBytesPerSecond,
     Duration heartbeatEvery,
     Duration silenceAfter,
     Duration stallAfter,
@@ -62,7 +71,10 @@ public record WebSettings(
           20,
           8 << 10,
           4 << 20,
+          (int) Math.min(256 << 20, Runtime.getRuntime().maxMemory() / 4),
+          32 << 20,
           4 << 10,
+          2 << 20,
           Duration.ofSeconds(15),
           Duration.ofSeconds(45),
           Duration.ofSeconds(10),
@@ -82,7 +94,10 @@ public record WebSettings(
     positive("maxMessagesPerSecond", maxMessagesPerSecond);
     positive("maxHeaderBytes", maxHeaderBytes);
     positive("maxResultBytes", maxResultBytes);
+    positive("maxHeldBytes", maxHeldBytes);
+    positive("maxHeldBytesPerAddress", maxHeldBytesPerAddress);
     positive("minBytesPerSecond", minBytesPerSecond);
+    positive("maxBytesPerSecond", maxBytesPerSecond);
     positive("heartbeatEvery", heartbeatEvery.toNanos());
     positive("silenceAfter", silenceAfter.toNanos());
     positive("stallAfter", stallAfter.toNanos());
@@ -117,7 +132,10 @@ public record WebSettings(
     private int maxMessagesPerSecond;
     private int maxHeaderBytes;
     private int maxResultBytes;
+    private int maxHeldBytes;
+    private int maxHeldBytesPerAddress;
     private int minBytesPerSecond;
+    private int maxBytesPerSecond;
     private Duration heartbeatEvery;
     private Duration silenceAfter;
     private Duration stallAfter;
@@ -137,7 +155,10 @@ public record WebSettings(
       maxMessagesPerSecond = from.maxMessagesPerSecond;
       maxHeaderBytes = from.maxHeaderBytes;
       maxResultBytes = from.maxResultBytes;
+      maxHeldBytes = from.maxHeldBytes;
+      maxHeldBytesPerAddress = from.maxHeldBytesPerAddress;
       minBytesPerSecond = from.minBytesPerSecond;
+      maxBytesPerSecond = from.maxBytesPerSecond;
       heartbeatEvery = from.heartbeatEvery;
       silenceAfter = from.silenceAfter;
       stallAfter = from.stallAfter;
@@ -212,9 +233,27 @@ public record WebSettings(
       return this;
     }
 
+    /** Sets {@link WebSettings#maxHeldBytes}. */
+    public Builder maxHeldBytes(int value) {
+      maxHeldBytes = value;
+      return this;
+    }
+
+    /** Sets {@link WebSettings#maxHeldBytesPerAddress}. */
+    public Builder maxHeldBytesPerAddress(int value) {
+      maxHeldBytesPerAddress = value;
+      return this;
+    }
+
     /** Sets {@link WebSettings#minBytesPerSecond}. */
     public Builder minBytesPerSecond(int value) {
       minBytesPerSecond = value;
+      return this;
+    }
+
+    /** Sets {@link WebSettings#maxBytesPerSecond}. */
+    public Builder maxBytesPerSecond(int value) {
+      maxBytesPerSecond = value;
       return this;
     }
 
@@ -272,7 +311,10 @@ public record WebSettings(
           maxMessagesPerSecond,
           maxHeaderBytes,
           maxResultBytes,
+          maxHeldBytes,
+          maxHeldBytesPerAddress,
           minBytesPerSecond,
+          maxBytesPerSecond,
           heartbeatEvery,
           silenceAfter,
           stallAfter,

@@ -44,7 +44,8 @@ class LiveConnectionTest {
       new LiveResult<>(
           view,
           ViewKey.of(view, Caller.ANONYMOUS, new LiveView.NoParams()),
-          "an address",
+          List.of("an address"),
+          hub,
           node,
           failures,
           counters,

@@ -36,6 +36,7 @@ final class ChirperServer implements AutoCloseable {
           .maxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
           .maxViewsPerAddress(WebSettings.DEFAULT.maxViews())
           .maxNewViewsPerSecond(MANY_NEW_VIEWS)
+          .maxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes())
           .build();
 
   private final SignedSessions sessions;
