@@ -99,6 +99,9 @@ final class Edge extends Handler.Abstract {
     request.addIdleTimeoutListener(timeout -> false);
     var peer = Peer.of(request.getConnectionMetaData().getConnection().getEndPoint());
     peer.begin();
+    peers
+        .identify(peer, request.getHeaders())
+        .ifPresent(client -> request.setAttribute(Exchange.CLIENT, client.getHostAddress()));
     Request.addCompletionListener(request, failure -> peer.end());
     try {
       return admit(request, response, callback, peer);

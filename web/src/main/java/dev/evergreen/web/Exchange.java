@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 /** A request of the server below as applications see it. */
 final class Exchange implements Request {
 
+  /** The attribute of a request that a proxy sent: for whom. */
+  static final String CLIENT = Exchange.class.getName() + ".client";
+
   private final org.eclipse.jetty.server.Request request;
   private final WebSettings settings;
   private final String path;
@@ -93,7 +96,9 @@ final class Exchange implements Request {
 
   @Override
   public String remoteAddress() {
-    return org.eclipse.jetty.server.Request.getRemoteAddr(request);
+    return request.getAttribute(CLIENT) instanceof String client
+        ? client
+        : org.eclipse.jetty.server.Request.getRemoteAddr(request);
   }
 
   @Override

@@ -21,7 +21,7 @@ final class Peer extends SocketChannelEndPoint {
 
   private final Peers peers;
 
-  /** Whom its limits are counted for. */
+  /** Whom its limits are counted for; changed by {@link Peers} only. */
   volatile Object address;
 
   private volatile boolean working;

@@ -6,9 +6,11 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.io.Connection;
 
 /**
@@ -21,11 +23,13 @@ final class Peers implements Connection.Listener {
 
   private final WebSettings settings;
   private final Counters counters;
+  private final Proxies proxies;
   private final Set<Peer> peers = ConcurrentHashMap.newKeySet();
   private final Map<Object, AtomicInteger> byAddress = new ConcurrentHashMap<>();
 
-  Peers(WebSettings settings, Counters counters) {
+  Peers(WebSettings settings, Proxies proxies, Counters counters) {
     this.settings = settings;
+    this.proxies = proxies;
     this.counters = counters;
   }
 
@@ -35,18 +39,50 @@ final class Peers implements Connection.Listener {
   }
 
   void closed(Peer peer) {
-    if (peers.remove(peer)) {
-      count(peer.address, -1);
+    synchronized (peer) {
+      if (peers.remove(peer)) {
+        count(peer.address, -1);
+      }
     }
   }
 
   @Override
   public void onOpened(Connection connection) {
-    var peer = Peer.of(connection.getEndPoint());
+    var endPoint = connection.getEndPoint();
+    var peer = Peer.of(endPoint);
+    if (proxies.speakProxyProtocol()) {
+      if (!proxies.has(peer.getRemoteSocketAddress())) {
+        counters.refused("no-proxy");
+        peer.close();
+        return;
+      }
+      count(peer, address(endPoint.getRemoteSocketAddress()));
+    }
     if (peers.size() > beyond(settings.maxConnections())
         || of(peer.address) > beyond(settings.maxConnectionsPerAddress())) {
       counters.refused("too-many-connections");
       peer.close();
+    }
+  }
+
+  /**
+   * Counts a proxy's connection for the client that it asks for now, and until it asks for another.
+   *
+   * @return the client, if a proxy says who that is
+   */
+  Optional<InetAddress> identify(Peer peer, HttpFields headers) {
+    var client = proxies.client(peer.getRemoteSocketAddress(), headers);
+    client.ifPresent(known -> count(peer, network(known)));
+    return client;
+  }
+
+  private void count(Peer peer, Object address) {
+    synchronized (peer) {
+      if (peers.contains(peer) && !peer.address.equals(address)) {
+        count(peer.address, -1);
+        peer.address = address;
+        count(address, 1);
+      }
     }
   }
 

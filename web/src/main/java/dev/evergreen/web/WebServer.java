@@ -32,9 +32,11 @@ import org.eclipse.jetty.io.ArrayByteBufferPool;
 import org.eclipse.jetty.io.ByteBufferPool;
 import org.eclipse.jetty.io.ManagedSelector;
 import org.eclipse.jetty.io.SocketChannelEndPoint;
+import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.ProxyConnectionFactory;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.resource.Resource;
@@ -75,7 +77,7 @@ public final class WebServer implements AutoCloseable {
     counters = new Counters();
     var failures = new Failures(builder.errorMapping);
     hub = new Hub(builder.node, Map.copyOf(builder.views), settings, failures, counters);
-    peers = new Peers(settings, counters);
+    peers = new Peers(settings, builder.proxies, counters);
     server = new Server(threads());
     var buffers = new ArrayByteBufferPool(0, 1024, 65536, 256, POOLED_BYTES, POOLED_BYTES);
     server.addBean(buffers);
@@ -123,10 +125,21 @@ public final class WebServer implements AutoCloseable {
     http.setSendServerVersion(false);
     http.setRequestHeaderSize(settings.maxHeaderBytes());
     http.setUriCompliance(UriCompliance.DEFAULT);
+    var factories = new ArrayList<ConnectionFactory>();
+    if (builder.proxies.speakProxyProtocol()) {
+      factories.add(new ProxyConnectionFactory());
+    }
+    factories.add(new HttpConnectionFactory(http));
     int selectors = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, 4);
     var connector =
         new ServerConnector(
-            server, null, null, buffers, 0, selectors, new HttpConnectionFactory(http)) {
+            server,
+            null,
+            null,
+            buffers,
+            0,
+            selectors,
+            factories.toArray(ConnectionFactory[]::new)) {
           @Override
           protected SocketChannelEndPoint newEndPoint(
               SocketChannel channel, ManagedSelector selector, SelectionKey key) {
@@ -283,6 +296,7 @@ public final class WebServer implements AutoCloseable {
     private int port = 8080;
     private boolean singlePage;
     private WebSettings settings = WebSettings.DEFAULT;
+    private Proxies proxies = Proxies.NONE;
     private Authenticator authenticator = request -> Caller.ANONYMOUS;
     private Function<Exception, Optional<WebException>> errorMapping = failure -> Optional.empty();
     private final Set<String> peers = new LinkedHashSet<>();
@@ -337,6 +351,12 @@ public final class WebServer implements AutoCloseable {
       }
       peers.addAll(List.of(values));
       return allowedOrigins(values);
+    }
+
+    /** The reverse proxies that stand before this server; none by default. */
+    public Builder behind(Proxies value) {
+      proxies = value;
+      return this;
     }
 
     /** The limits; {@link WebSettings#DEFAULT} by default. */

@@ -6,8 +6,8 @@ import java.time.Duration;
  * Every limit of a web server. Start from {@link #builder} and change what you must.
  *
  * @param maxConnections open connections; more are answered 503 and closed
- * @param maxConnectionsPerAddress open connections of one address; raise it where a reverse proxy
- *     stands before the server, which then is the one address
+ * @param maxConnectionsPerAddress open connections of one address; name the reverse proxies that
+ *     stand before the server ({@link WebServer.Builder#behind}), or each is one address
  * @param maxRequests requests that are worked on at a time; more are answered 503
  * @param maxSubscriptions views that one WebSocket may watch
  * @param maxViews distinct live computations
