@@ -44,6 +44,7 @@ final class ChirperServer implements AutoCloseable {
   private final Node node;
   private final Watching watching;
   private @Nullable WebServer web;
+  private @Nullable WebServer operations;
   private @Nullable MemcachedServer memcached;
 
   private ChirperServer(DataDirectory data, @Nullable String jdbc, Function<Storage, Node> start)
@@ -118,9 +119,23 @@ final class ChirperServer implements AutoCloseable {
     var others = pages.stream().filter(other -> other != port);
     builder.peers(others.flatMap(ChirperServer::origins).toArray(String[]::new));
     new Pages(node.grains(), sessions, pages).addTo(builder);
-    watching.addTo(builder);
+    watching.addHealthTo(builder);
     var started = builder.staticResources("/", Chirper.class, "/page").singlePage().start();
     web = started;
+    return started.port();
+  }
+
+  /**
+   * Serves what an operator wants to see on 127.0.0.1, once.
+   *
+   * @param port 0 for any free one
+   * @return the actual port
+   */
+  synchronized int serveOperations(int port) {
+    var builder = WebServer.builder(node).port(port);
+    watching.addAllTo(builder);
+    var started = builder.start();
+    operations = started;
     return started.port();
   }
 
@@ -164,6 +179,9 @@ final class ChirperServer implements AutoCloseable {
     }
     if (web != null) {
       web.close();
+    }
+    if (operations != null) {
+      operations.close();
     }
     watching.close();
     node.close();
