@@ -199,7 +199,8 @@ public final class Chirper implements Callable<Integer> {
   private int together(DataDirectory directory, int count)
       throws IOException, InterruptedException {
     var launcher =
-        new Launcher(new Launcher.Plan(count, port, data, jdbc, memcached, operations, restart), ERR);
+        new Launcher(
+            new Launcher.Plan(count, port, data, jdbc, memcached, operations, restart), ERR);
     if (files != null) {
       try (var server = start(directory)) {
         load(server, files);

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * How Chirper shows what it does. Whether it is well anybody may ask; the rest tells of people, and is
- * served at a port of its own, for those who reach that.
+ * How Chirper shows what it does. Whether it is well anybody may ask; the rest tells of people, and
+ * is served at a port of its own, for those who reach that.
  */
 final class Watching implements AutoCloseable {
 
@@ -33,9 +33,7 @@ final class Watching implements AutoCloseable {
   }
 
   void addHealthTo(WebServer.Builder server) {
-    server
-        .health("/health/live", Optional::empty)
-        .health("/health/ready", health()::trouble);
+    server.health("/health/live", Optional::empty).health("/health/ready", health()::trouble);
   }
 
   private Health health() {
