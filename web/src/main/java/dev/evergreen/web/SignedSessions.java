@@ -36,6 +36,11 @@ public final class SignedSessions implements Authenticator {
   private static final int KEY_BYTES = 32;
   private static final int ID_BYTES = 16;
   private static final int MAX_COOKIE = 2048;
+
+  /** Signed with each, so that what had another form, or is for something else, is none of these. */
+  private static final byte[] PURPOSE =
+      "evergreen-session 2\n".getBytes(StandardCharsets.US_ASCII);
+
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final Grains grains;
@@ -193,6 +198,7 @@ public final class SignedSessions implements Authenticator {
     try {
       var mac = Mac.getInstance("HmacSHA256");
       mac.init(key);
+      mac.update(PURPOSE);
       return mac.doFinal(payload.getBytes(StandardCharsets.US_ASCII));
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException("Every JDK has HmacSHA256", e);

@@ -33,13 +33,19 @@ final class Standings {
   }
 
   /** The standing of this caller, for a live connection; given back by {@link Standing#leave}. */
-  synchronized Standing enter(Caller caller) {
-    var standing =
-        standings.compute(
-            caller, (c, known) -> known == null || known.lost ? new Standing(c) : known);
-    standing.users++;
-    if (standing.users == 1) {
-      authenticator.standing(caller).ifPresent(standing::start);
+  Standing enter(Caller caller) {
+    var now = authenticator.standing(caller);
+    Standing standing;
+    boolean first;
+    synchronized (this) {
+      standing =
+          standings.compute(
+              caller, (c, known) -> known == null || known.lost ? new Standing(c) : known);
+      standing.users++;
+      first = standing.users == 1;
+    }
+    if (first) {
+      now.ifPresent(standing::start);
     }
     return standing;
   }

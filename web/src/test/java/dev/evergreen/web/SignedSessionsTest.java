@@ -6,9 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.Optional;
 import java.util.Set;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -111,6 +115,18 @@ final class SignedSessionsTest {
     for (var nonsense : new String[] {"", ".", "..", "a.b", "é.ü", "x".repeat(5000)}) {
       assertEquals(Caller.ANONYMOUS, sessions.authenticate(withCookie(nonsense)));
     }
+  }
+
+  @Test
+  void whatTheSameKeySignedForSomethingElseIsNoSession() throws Exception {
+    var encoder = Base64.getUrlEncoder().withoutPadding();
+    var former = encoder.encodeToString("9999999999\nann".getBytes(StandardCharsets.UTF_8));
+    var mac = Mac.getInstance("HmacSHA256");
+    mac.init(new SecretKeySpec(KEY, "HmacSHA256"));
+    var signature = mac.doFinal(former.getBytes(StandardCharsets.US_ASCII));
+    var cookie = former + "." + encoder.encodeToString(signature);
+    var sessions = sessions(KEY, Duration.ofHours(1));
+    assertEquals(Caller.ANONYMOUS, sessions.authenticate(withCookie(cookie)));
   }
 
   @Test
