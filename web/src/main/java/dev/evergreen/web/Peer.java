@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
-import java.time.Duration;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.io.ManagedSelector;
 import org.eclipse.jetty.io.SocketChannelEndPoint;
@@ -127,7 +126,7 @@ final class Peer extends SocketChannelEndPoint {
   /** Nothing for too long, or too slowly: a byte now and then would else keep it for ever. */
   private boolean takesTooLittle(long now, WebSettings settings) {
     long respite = settings.stallAfter().toNanos();
-    long due = Duration.ofSeconds(takenSince).toNanos() / settings.minBytesPerSecond();
+    long due = (long) (takenSince * 1e9 / settings.minBytesPerSecond());
     return now - progressNanos > respite || now - blockedSinceNanos > respite + due;
   }
 }

@@ -37,9 +37,10 @@ public final class SignedSessions implements Authenticator {
   private static final int ID_BYTES = 16;
   private static final int MAX_COOKIE = 2048;
 
-  /** Signed with each, so that what had another form, or is for something else, is none of these. */
-  private static final byte[] PURPOSE =
-      "evergreen-session 2\n".getBytes(StandardCharsets.US_ASCII);
+  /**
+   * Signed with each, so that what had another form, or is for something else, is none of these.
+   */
+  private static final byte[] PURPOSE = "evergreen-session 2\n".getBytes(StandardCharsets.US_ASCII);
 
   private static final SecureRandom RANDOM = new SecureRandom();
 
