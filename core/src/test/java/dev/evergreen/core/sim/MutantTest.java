@@ -57,7 +57,7 @@ final class MutantTest {
         // A publisher named a cache in bytes of its own version.
         new Fault(
             new Mutant.Says(
-                "GrainSummary",
+                "Publication",
                 "name, generation, version, encoded, depth",
                 "key.wire(), generation, version, encoded, depth"),
             "two versions of a program read each other's grains"),
