@@ -77,7 +77,7 @@ class HardTurnsTest {
 
     String callAfter(String cell);
 
-    String interruptedCall(String cell);
+    String interruptedCall(String gate);
 
     void waitAt(String gate);
 
@@ -126,9 +126,9 @@ class HardTurnsTest {
     }
 
     @Override
-    public String interruptedCall(String cell) {
+    public String interruptedCall(String gate) {
       Thread.currentThread().interrupt();
-      return context.grains().get(Cell.class, cell).text();
+      return context.grains().get(Gate.class, gate).readWhenOpen();
     }
 
     @Override
@@ -230,7 +230,9 @@ class HardTurnsTest {
     first.get();
     assertEquals("", second.get());
     assertEquals("", third.get());
-    assertThrows(CallInterruptedException.class, () -> worker.interruptedCall("c"));
+    GateGrain.shut();
+    assertThrows(CallInterruptedException.class, () -> worker.interruptedCall("g"));
+    GateGrain.open.countDown();
     assertFalse(Thread.currentThread().isInterrupted());
   }
 
