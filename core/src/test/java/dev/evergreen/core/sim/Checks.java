@@ -102,7 +102,7 @@ final class Checks {
               + ", but it is "
               + expectation.describe(watch.query()));
     }
-    if (consumer.freshness() == Freshness.IN_DOUBT && !scenario.cyclic()) {
+    if (consumer.freshness() == Freshness.IN_DOUBT) {
       app.violation("1: after " + when + " tracker " + consumer + " of " + watch + " is in doubt");
     }
   }
