@@ -76,6 +76,12 @@ final class Scopes {
                 pause(),
                 rewire(2, add(2)),
                 look()),
+        new Scope("a circle ends as it is found, and nobody's value differs")
+            .cell(1)
+            .formula(1, 1, add("c1"))
+            .formula(2, 1, add(1), new Step.Wait(SECOND))
+            .thread(1, open("w1", 1), open("w2", 2), pause(2 * SECOND), rewire(1, addOr(2, 7)))
+            .thread(1, pause(5 * SECOND / 2), rewire(2)),
         new Scope("three formulas are wired in any way, again and again")
             .cell(1)
             .formula(1, 1)
