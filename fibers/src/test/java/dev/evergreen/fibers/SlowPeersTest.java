@@ -61,7 +61,7 @@ class SlowPeersTest {
       var fastRead = receive(fibers, peers, fast, 100_000, begun, 1);
       var slowRead = receive(fibers, peers, slow, 1, begun, 1);
       begun.await();
-      // At this rate one byte is worth a microsecond of waiting, and the others a tenth of a second.
+      // At this rate a byte is worth a microsecond of waiting, and all the others 0.1 s.
       awaitHungUp(peers, Duration.ZERO, 1_000_000);
       assertThrows(ClosedChannelException.class, () -> Fiber.get(slowRead));
       fast.peerSends("x");
