@@ -38,6 +38,16 @@ public interface ResultTracker<T extends @Nullable Object> extends AutoCloseable
    */
   Optional<Result<T>> poll(Duration timeout);
 
+  /**
+   * Waits for a snapshot that differs from what this tracker has delivered: in the result, or in
+   * the freshness alone. The first comes as soon as there is a result.
+   *
+   * @return the latest; nothing if there is no other within {@code timeout}
+   * @throws ComputationClosedException if the computation or this tracker is closed
+   * @throws NodeStoppedException if the node has stopped
+   */
+  Optional<Snapshot<T>> observe(Duration timeout);
+
   /** Whether the latest result is known to be current. Never blocks; any thread may ask. */
   Freshness freshness();
 

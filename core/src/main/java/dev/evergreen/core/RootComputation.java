@@ -201,7 +201,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       }
       if (wanted && result != null) {
         released = accepted(read);
-        inDoubt = read.inDoubt();
+        doubts(read.inDoubt());
         accepted(result, same, turn);
       }
     }
@@ -237,7 +237,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   @Override
   public void standingChanged() {
     synchronized (guard) {
-      inDoubt = edges.inDoubt();
+      doubts(edges.inDoubt());
     }
   }
 
@@ -274,6 +274,24 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   @Nullable Outcome present(@Nullable Turn turn) {
     synchronized (guard) {
       return provisional != null && provisional.turn == turn ? provisional.outcome : outcome;
+    }
+  }
+
+  /** What there is at one moment. */
+  record State(@Nullable Outcome outcome, long version, Freshness freshness) {}
+
+  /** What there is for a turn, or for who is in none. */
+  State state(@Nullable Turn turn) {
+    synchronized (guard) {
+      return new State(present(turn), version, freshness());
+    }
+  }
+
+  /** Called with the guard's monitor held. */
+  private void doubts(boolean now) {
+    if (now != inDoubt) {
+      inDoubt = now;
+      trackers.forEach(Tracker::wake);
     }
   }
 

@@ -4,6 +4,8 @@ import java.time.Duration;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** One consumer of a computation: remembers what it has delivered. */
@@ -11,6 +13,10 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
 
   private final RootComputation<T> computation;
   private @Nullable Outcome delivered;
+
+  /** What the last snapshot said of its freshness; null before the first. */
+  private @Nullable Freshness shown;
+
   private long version;
   private volatile boolean closed;
   private volatile @Nullable Thread waiter;
@@ -23,7 +29,9 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   @Override
   public T next() {
     refuseEndlessWait();
-    return await(computation.node().never(), true).orElseThrow(computation::closedException).get();
+    return awaitResult(computation.node().never(), true)
+        .orElseThrow(computation::closedException)
+        .get();
   }
 
   @Override
@@ -38,7 +46,16 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
 
   @Override
   public Optional<Result<T>> poll(Duration timeout) {
-    return await(computation.node().clock().nanos() + Nanos.of(timeout), false);
+    return awaitResult(deadline(timeout), false);
+  }
+
+  @Override
+  public Optional<Snapshot<T>> observe(Duration timeout) {
+    return await(deadline(timeout), false, this::hasOtherState, this::takeSnapshot);
+  }
+
+  private long deadline(Duration timeout) {
+    return computation.node().clock().nanos() + Nanos.of(timeout);
   }
 
   @Override
@@ -55,7 +72,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
       public boolean hasNext() {
         if (ahead == null) {
           try {
-            ahead = await(computation.node().never(), true).orElse(null);
+            ahead = awaitResult(computation.node().never(), true).orElse(null);
           } catch (ComputationClosedException | NodeStoppedException e) {
             return false;
           }
@@ -102,19 +119,27 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
     }
   }
 
-  private Optional<Result<T>> await(long deadline, boolean mayBorrow) {
+  private Optional<Result<T>> awaitResult(long deadline, boolean mayBorrow) {
+    return await(deadline, mayBorrow, this::hasNews, this::takeResult);
+  }
+
+  /**
+   * Waits until there is something to take.
+   *
+   * @param take takes it; null if it is what was delivered last
+   */
+  private <R> Optional<R> await(
+      long deadline, boolean mayBorrow, BooleanSupplier ready, Supplier<@Nullable R> take) {
     computation.startOnce(mayBorrow);
     var scope = Scope.current();
     while (true) {
       waiter = Thread.currentThread();
       try {
-        boolean ready =
-            over()
-                || hasNews()
-                || (scope != null
-                    ? scope.await(() -> over() || hasNews(), deadline)
-                    : Scope.awaitOutside(computation.node(), () -> over() || hasNews(), deadline));
-        if (!ready) {
+        BooleanSupplier done = () -> over() || ready.getAsBoolean();
+        if (!done.getAsBoolean()
+            && !(scope != null
+                ? scope.await(done, deadline)
+                : Scope.awaitOutside(computation.node(), done, deadline))) {
           return Optional.empty();
         }
       } finally {
@@ -125,9 +150,9 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
             ? new ComputationClosedException("the tracker was closed")
             : computation.closedException();
       }
-      var news = take();
-      if (news != null) {
-        return Optional.of(news);
+      var taken = take.get();
+      if (taken != null) {
+        return Optional.of(taken);
       }
     }
   }
@@ -140,20 +165,40 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
     return computation.version() > version;
   }
 
+  private boolean hasOtherState() {
+    return hasNews() || (version > 0 && computation.freshness() != shown);
+  }
+
   private static @Nullable Turn turn() {
     var scope = Scope.current();
     return scope == null ? null : scope.turn();
   }
 
-  private @Nullable Result<T> take() {
-    long now = computation.version();
-    var outcome = computation.present(turn());
-    version = now;
-    if (outcome == null || (delivered != null && computation.same(delivered, outcome))) {
+  private @Nullable Result<T> takeResult() {
+    var state = computation.state(turn());
+    version = state.version();
+    var outcome = state.outcome();
+    if (outcome == null || isDelivered(outcome)) {
       return null;
     }
     delivered = outcome;
     return result(outcome);
+  }
+
+  private @Nullable Snapshot<T> takeSnapshot() {
+    var state = computation.state(turn());
+    version = state.version();
+    var outcome = state.outcome();
+    if (outcome == null || (isDelivered(outcome) && shown == state.freshness())) {
+      return null;
+    }
+    delivered = outcome;
+    shown = state.freshness();
+    return new Snapshot<>(result(outcome), state.version(), state.freshness());
+  }
+
+  private boolean isDelivered(Outcome outcome) {
+    return delivered != null && computation.same(delivered, outcome);
   }
 
   private Result<T> result(Outcome outcome) {

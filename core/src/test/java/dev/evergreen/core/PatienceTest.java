@@ -71,6 +71,32 @@ class PatienceTest {
   }
 
   @Test
+  void aChangeOfFreshnessAloneIsAwaited() {
+    var a = WiredNodes.id("a");
+    var b = WiredNodes.id("b");
+    wired.hosts = grain -> b;
+    var here = wired.start(a, WiredNodes.quick());
+    wired.start(b, WiredNodes.quick());
+    var cell = here.grains().get(Cell.class, "c");
+    try (var computation = here.reactive(cell::text)) {
+      var tracker = computation.tracker();
+      var first = tracker.observe(SOON).orElseThrow();
+      assertEquals(new Snapshot<>(new Result.Value<>(""), 1, Freshness.CURRENT), first);
+      wired.connected = node -> false;
+      here.linkBroken(b);
+      var cutOff = tracker.observe(SOON).orElseThrow();
+      assertEquals(new Snapshot<>(new Result.Value<>(""), 1, Freshness.IN_DOUBT), cutOff);
+      wired.connected = node -> true;
+      assertEquals(first, tracker.observe(SOON).orElseThrow());
+      cell.set("x");
+      var last = tracker.observe(SOON).orElseThrow();
+      assertEquals(new Snapshot<>(new Result.Value<>("x"), 2, Freshness.CURRENT), last);
+      assertTrue(tracker.observe(Duration.ZERO).isEmpty());
+      assertTrue(tracker.poll(Duration.ZERO).isEmpty(), "it was delivered as a snapshot");
+    }
+  }
+
+  @Test
   void theSameFailureAgainRunsNobodyWhoHasTakenIt() {
     var failures = new AtomicInteger();
     var runs = new AtomicInteger();

@@ -13,6 +13,7 @@ import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.Snapshot;
 import java.time.Duration;
 import java.util.Iterator;
 import java.util.Optional;
@@ -165,6 +166,11 @@ final class HandNode implements Node {
             await(left);
           }
         }
+      }
+
+      @Override
+      public Optional<Snapshot<T>> observe(Duration timeout) {
+        return poll(timeout).map(result -> new Snapshot<>(result, seen, freshness()));
       }
 
       private void await(long nanos) {
