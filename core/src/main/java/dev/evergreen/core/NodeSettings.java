@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
  * Every setting of a node. Start from {@link #DEFAULT} and change what you must.
@@ -111,337 +112,146 @@ public record NodeSettings(
 
   /** These settings with another {@code callTimeout}. */
   public NodeSettings withCallTimeout(Duration value) {
-    return new NodeSettings(
-        value,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.callTimeout = value);
   }
 
   /** These settings with another {@code idleAfter}. */
   public NodeSettings withIdleAfter(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        value,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.idleAfter = value);
   }
 
   /** These settings with another {@code stopGrace}. */
   public NodeSettings withStopGrace(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        value,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.stopGrace = value);
   }
 
   /** These settings with another {@code maxValueBytes}. */
   public NodeSettings withMaxValueBytes(int value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        value,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.maxValueBytes = value);
   }
 
   /** These settings with another {@code maxWaitingCalls}. */
   public NodeSettings withMaxWaitingCalls(int value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        value,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.maxWaitingCalls = value);
   }
 
   /** These settings with another {@code maxCallsInFlight}. */
   public NodeSettings withMaxCallsInFlight(int value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        value,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.maxCallsInFlight = value);
   }
 
   /** These settings with another {@code cacheGrace}. */
   public NodeSettings withCacheGrace(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        value,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.cacheGrace = value);
   }
 
   /** These settings with another {@code renewEvery}. */
   public NodeSettings withRenewEvery(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        value,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.renewEvery = value);
   }
 
   /** These settings with another {@code leaseFor}. */
   public NodeSettings withLeaseFor(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        value,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.leaseFor = value);
   }
 
   /** These settings with another {@code pushRetryAfter}. */
   public NodeSettings withPushRetryAfter(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        value,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.pushRetryAfter = value);
   }
 
   /** These settings with another {@code pushRoundTrip}. */
   public NodeSettings withPushRoundTrip(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        value,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.pushRoundTrip = value);
   }
 
   /** These settings with another {@code maxBatchBytes}. */
   public NodeSettings withMaxBatchBytes(int value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        value,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.maxBatchBytes = value);
   }
 
   /** These settings with another {@code maxBacklog}. */
   public NodeSettings withMaxBacklog(int value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        value,
-        writeDelay,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.maxBacklog = value);
   }
 
   /** These settings with another {@code writeDelay}. */
   public NodeSettings withWriteDelay(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        value,
-        cycleSuspicion,
-        overwriteNewer);
+    return with(copy -> copy.writeDelay = value);
   }
 
   /** These settings with another {@code cycleSuspicion}. */
   public NodeSettings withCycleSuspicion(Duration value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        value,
-        overwriteNewer);
+    return with(copy -> copy.cycleSuspicion = value);
   }
 
   /** These settings with another {@code overwriteNewer}. */
   public NodeSettings withOverwriteNewer(boolean value) {
-    return new NodeSettings(
-        callTimeout,
-        idleAfter,
-        stopGrace,
-        maxValueBytes,
-        maxWaitingCalls,
-        maxCallsInFlight,
-        cacheGrace,
-        renewEvery,
-        leaseFor,
-        pushRetryAfter,
-        pushRoundTrip,
-        maxBatchBytes,
-        maxBacklog,
-        writeDelay,
-        cycleSuspicion,
-        value);
+    return with(copy -> copy.overwriteNewer = value);
+  }
+
+  private NodeSettings with(Consumer<Copy> change) {
+    var copy = new Copy(this);
+    change.accept(copy);
+    return copy.settings();
+  }
+
+  /** Settings on their way to others. */
+  private static final class Copy {
+    Duration callTimeout;
+    Duration idleAfter;
+    Duration stopGrace;
+    int maxValueBytes;
+    int maxWaitingCalls;
+    int maxCallsInFlight;
+    Duration cacheGrace;
+    Duration renewEvery;
+    Duration leaseFor;
+    Duration pushRetryAfter;
+    Duration pushRoundTrip;
+    int maxBatchBytes;
+    int maxBacklog;
+    Duration writeDelay;
+    Duration cycleSuspicion;
+    boolean overwriteNewer;
+
+    Copy(NodeSettings from) {
+      callTimeout = from.callTimeout;
+      idleAfter = from.idleAfter;
+      stopGrace = from.stopGrace;
+      maxValueBytes = from.maxValueBytes;
+      maxWaitingCalls = from.maxWaitingCalls;
+      maxCallsInFlight = from.maxCallsInFlight;
+      cacheGrace = from.cacheGrace;
+      renewEvery = from.renewEvery;
+      leaseFor = from.leaseFor;
+      pushRetryAfter = from.pushRetryAfter;
+      pushRoundTrip = from.pushRoundTrip;
+      maxBatchBytes = from.maxBatchBytes;
+      maxBacklog = from.maxBacklog;
+      writeDelay = from.writeDelay;
+      cycleSuspicion = from.cycleSuspicion;
+      overwriteNewer = from.overwriteNewer;
+    }
+
+    NodeSettings settings() {
+      return new NodeSettings(
+          callTimeout,
+          idleAfter,
+          stopGrace,
+          maxValueBytes,
+          maxWaitingCalls,
+          maxCallsInFlight,
+          cacheGrace,
+          renewEvery,
+          leaseFor,
+          pushRetryAfter,
+          pushRoundTrip,
+          maxBatchBytes,
+          maxBacklog,
+          writeDelay,
+          cycleSuspicion,
+          overwriteNewer);
+    }
   }
 }
