@@ -14,16 +14,17 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 
 /**
- * Knows whether this node still belongs to the cluster: an operation is acknowledged only if no
- * other node can have taken over its grain before its state was saved.
+ * Knows whether this node still belongs to the cluster, by asking the others.
  *
- * <p>What a node had goes to others when all of those who stay have seen that it was given up, and
- * the margin after that is over. Who stays is decided by majority. So if a majority of the nodes
- * that host grains, this one included, answer a ping that was sent at a moment, then one of those
- * who would stay had not given this node up in that moment, and nothing of it was given away until
- * the margin later. Answers are good for half of the margin; the other half is for what lies
- * between a member's knowing and its link's acting. A process that was paused compares with the
- * time after the pause, and finds no answer to be young enough.
+ * <p>Where the storage cannot fence, an operation is acknowledged only if that says that no other
+ * node can have taken over its grain before its state was saved. What a node had goes to others
+ * when all of those who stay have seen that it was given up, and the margin after that is over. Who
+ * stays is decided by majority. So if a majority of the nodes that host grains, this one included,
+ * answer a ping that was sent at a moment, then one of those who would stay had not given this node
+ * up in that moment, and nothing of it was given away until the margin later. Answers are good for
+ * half of the margin; the other half is for what lies between a member's knowing and its link's
+ * acting. A process that was paused compares with the time after the pause, and finds no answer to
+ * be young enough.
  *
  * <p>It also keeps one cluster from becoming two. Pekko decides who stays when nothing has changed
  * for a while; a node that is cut off may miss one of the others sooner than the rest, give up that
@@ -138,9 +139,9 @@ final class Tenure {
    * this was called, which makes who stays those who agreed last; or until this node is given up.
    */
   void agree() {
-    long since = System.nanoTime();
     lock.lock();
     try {
+      long since = lastToken + 1;
       while (!over
           && agreed.contains(self)
           && !isMajority(node -> hasVotedSince(node, since), agreed)) {
@@ -153,6 +154,39 @@ final class Tenure {
     } finally {
       lock.unlock();
     }
+  }
+
+  /**
+   * Waits until a majority of these has answered a question that was asked after this was called,
+   * whatever the clock says.
+   *
+   * @param these by their addresses
+   * @return false if that did not come about within ten seconds, or this node was given up
+   */
+  boolean isHeardBy(List<NodeId> these) {
+    long deadline = System.nanoTime() + PATIENCE_NANOS;
+    lock.lock();
+    try {
+      long since = lastToken + 1;
+      while (!over && !isMajority(node -> hasVotedSince(node, since), these)) {
+        if (System.nanoTime() - deadline >= 0) {
+          return false;
+        }
+        ask(these);
+        changed.awaitNanos(askAgainNanos);
+      }
+      return !over;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether this node has stopped, or was given up. */
+  boolean isOver() {
+    return over;
   }
 
   /** Whether these are more than half of the others, or half with the first of them. */
@@ -215,20 +249,27 @@ final class Tenure {
 
   /** Asks all, but not again right away. */
   private void ask() {
+    ask(voters);
+  }
+
+  private void ask(List<NodeId> these) {
     long now = System.nanoTime();
+    long token;
     lock.lock();
     try {
       if (now - asked < askAgainNanos) {
         return;
       }
       asked = now;
-      lastToken = now;
+      // No two questions are the same, even if the clock stands still.
+      token = now - lastToken > 0 ? now : lastToken + 1;
+      lastToken = token;
     } finally {
       lock.unlock();
     }
-    for (var voter : voters) {
+    for (var voter : these) {
       if (!voter.equals(self)) {
-        pings.ping(voter, now);
+        pings.ping(voter, token);
       }
     }
   }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.List;
@@ -180,6 +181,36 @@ class TenureTest {
     tenure.gone();
     long wait = tenure.nanosUntilTakeover();
     assertTrue(wait > 0 && wait <= Duration.ofMinutes(1).toNanos());
+  }
+
+  @Test
+  void withoutAFenceNothingIsTakenOverBeforeTheMarginIsOver() {
+    tenure = of(A, Duration.ofMillis(300));
+    tenure.gone();
+    assertTrue(new PingedMandate(new MemoryStorage(), tenure).takeOver());
+    assertEquals(0, tenure.nanosUntilTakeover());
+  }
+
+  /** Also if the clock stands still, so that the answers are as young as the question. */
+  @Test
+  void beingHeardByTheOthersTakesAnswersToQuestionsThatWereAskedSince() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    tenure = of(A, Duration.ofMillis(8));
+    var first = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(List.of(A, B, C)));
+    var old = nextPing();
+    tenure.answered(old.to(), old.token());
+    assertTrue(first.get(20, TimeUnit.SECONDS));
+    pings.clear();
+    var second = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(List.of(A, B, C)));
+    var ping = nextPing();
+    assertTrue(ping.token() > old.token());
+    tenure.answered(C, old.token());
+    tenure.answered(B, old.token());
+    nextPing();
+    nextPing();
+    assertFalse(second.isDone());
+    tenure.answered(C, ping.token());
+    assertTrue(second.get(20, TimeUnit.SECONDS));
   }
 
   private void agree() throws Exception {

@@ -31,8 +31,9 @@ public interface Fence {
   Storage storageOf(NodeId node);
 
   /**
-   * A node is alive from now on. Once in its life, and before others may give it up; a node that
-   * was given up comes back with another incarnation.
+   * A node is alive from now on, if it was not already. One that was given up and joins again would
+   * be alive again: a node joins when its life begins, and finds out afterwards whether the others
+   * still count on it. Its next life has another incarnation.
    */
   void join(NodeId node);
 
