@@ -382,6 +382,7 @@ final class Cluster {
       owner = anyCandidate();
     }
     owners[partition] = owner;
+    fence.ifPresent(present -> checkNobodyElseHolds(partition));
     owner.placement().gain(partition);
     trace(owner, "hosts partition " + partition);
   }
@@ -392,6 +393,16 @@ final class Cluster {
       var node = byId.get(id);
       if (node != null && node.removed()) {
         present.giveUp(id);
+      }
+    }
+  }
+
+  /** There is one holder of each partition whose saves can succeed, at every moment. */
+  private void checkNobodyElseHolds(int partition) {
+    for (var node : nodes) {
+      if (node.placement().hosts(partition) && storage.mayAct(node.id())) {
+        throw new SimulationFailure(
+            "violated 3: partition " + partition + " is given away while " + node + " may save");
       }
     }
   }

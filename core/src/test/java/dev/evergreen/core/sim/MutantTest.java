@@ -42,8 +42,6 @@ final class MutantTest {
         // Nothing refuses the saves of those who were given up; others own what they had too early.
         new Mutant.SaysYes("sim.SimStorage", "mayAct"),
         new Mutant.LeavesOut("sim.Cluster", "takeOver", "giveUp"),
-        // What saved nothing is acknowledged without a question.
-        new Mutant.SaysYes("sim.SimPlacement", "confirmed"),
         // A repeated message is a repeated call.
         new Mutant.SaysYes("Calls$Seen", "add"));
   }

@@ -94,7 +94,7 @@ final class SimStorage implements Storage {
   }
 
   /** Whether a save by this node, or by nobody, may take effect. */
-  private boolean mayAct(@Nullable NodeId by) {
+  boolean mayAct(@Nullable NodeId by) {
     return by == null || alive.contains(by);
   }
 
