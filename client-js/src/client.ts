@@ -23,6 +23,12 @@ import {
 /** So many WebSockets in a row that never opened though the server answers, and event streams are tried. */
 const SOCKETS_BEFORE_STREAMS = 2;
 
+/** A connection that was open for so long, in milliseconds, was no failed attempt. */
+const LASTING = 10_000;
+
+/** When a page may have slept, or the network may be another. */
+const WAKING = ["online", "offline", "focus", "pageshow"] as const;
+
 /** A client of the server at `options.url`. It connects when the first view is watched. */
 export function createClient(options: ClientOptions = {}): Client {
   return new LiveClient(options);
@@ -53,6 +59,7 @@ class LiveClient implements Client, TransportEvents {
   private reconnectTimer: ReturnType<typeof setTimeout> | undefined;
   private idleTimer: ReturnType<typeof setTimeout> | undefined;
   private nextId = 1;
+  private openedAt = 0;
 
   /** WebSockets that failed though the server answers, since one last worked. */
   private failedSockets = 0;
@@ -69,6 +76,7 @@ class LiveClient implements Client, TransportEvents {
       reconnectMax: options.reconnectMax ?? 30_000,
       keepFor: options.keepFor ?? 1_000,
       keepConnectionFor: options.keepConnectionFor ?? 10_000,
+      commandWithin: options.commandWithin ?? 30_000,
       webSocket: options.webSocket ?? ((url) => new WebSocket(url)),
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
       random: options.random ?? Math.random,
@@ -84,8 +92,7 @@ class LiveClient implements Client, TransportEvents {
     }
     this.usesStreams = this.options.transport === "sse" || !this.hasSockets;
     this.backoff = this.newBackoff();
-    globalThis.addEventListener?.("online", this.hurry);
-    globalThis.addEventListener?.("focus", this.hurry);
+    WAKING.forEach((event) => globalThis.addEventListener?.(event, this.hurry));
     globalThis.document?.addEventListener("visibilitychange", this.hurry);
   }
 
@@ -98,28 +105,45 @@ class LiveClient implements Client, TransportEvents {
     command: CommandOf<C>,
     options: LiveOptions = {},
   ): Promise<AnswerOf<C>> {
-    let response: Response;
+    const deadline = new AbortController();
+    const abort = (): void => deadline.abort();
+    const timer = setTimeout(abort, this.options.commandWithin);
+    options.signal?.addEventListener("abort", abort);
     try {
-      response = await this.options.fetch(new URL(`commands/${encodeURIComponent(name)}`, this.base).href, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(command),
-        credentials: "include",
-        ...(options.signal === undefined ? {} : { signal: options.signal }),
-      });
+      options.signal?.throwIfAborted();
+      const response = await this.post(name, command, deadline.signal);
+      if (!response.ok) {
+        throw toError(await problemOf(response));
+      }
+      return (response.status === 204 ? undefined : await response.json()) as AnswerOf<C>;
     } catch (failure) {
-      if (options.signal?.aborted === true) {
+      if (failure instanceof LiveError) {
         throw failure;
       }
-      if (this.state === "idle") {
-        this.turnToNext(); // no connection would find out
-      }
-      throw new LiveError("no-answer", "The server did not answer; whether it did what was asked is unknown.", 0);
+      options.signal?.throwIfAborted();
+      throw this.noAnswer();
+    } finally {
+      clearTimeout(timer);
+      options.signal?.removeEventListener("abort", abort);
     }
-    if (!response.ok) {
-      throw toError(await problemOf(response));
+  }
+
+  private post(name: string, command: unknown, signal: AbortSignal): Promise<Response> {
+    return this.options.fetch(new URL(`commands/${encodeURIComponent(name)}`, this.base).href, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(command),
+      credentials: "include",
+      signal,
+    });
+  }
+
+  private noAnswer(): LiveError {
+    if (this.state === "idle") {
+      this.turnToNext(); // no connection would find out
     }
-    return (response.status === 204 ? undefined : await response.json()) as AnswerOf<C>;
+    this.transport?.probe();
+    return new LiveError("no-answer", "The server did not answer; whether it did what was asked is unknown.", 0);
   }
 
   reconnect(): void {
@@ -159,8 +183,7 @@ class LiveClient implements Client, TransportEvents {
   close(): void {
     this.drop();
     this.state = "closed";
-    globalThis.removeEventListener?.("online", this.hurry);
-    globalThis.removeEventListener?.("focus", this.hurry);
+    WAKING.forEach((event) => globalThis.removeEventListener?.(event, this.hurry));
     globalThis.document?.removeEventListener("visibilitychange", this.hurry);
     this.shared.forEach((shared) => {
       shared.stopTimers();
@@ -179,7 +202,7 @@ class LiveClient implements Client, TransportEvents {
     let shared = this.shared.get(key);
     if (shared === undefined || (shared.snapshot.ended && shared.uses === 0)) {
       shared?.stopTimers();
-      shared = new Shared(this.nextId++, key, view, params);
+      shared = new Shared(this.nextId++, key, view, params, this.newBackoff());
       if (this.state === "closed") {
         shared.end(new LiveError("closed", "This client has been closed.", 0), true);
         return shared;
@@ -250,7 +273,17 @@ class LiveClient implements Client, TransportEvents {
   opened(): void {
     this.state = "open";
     this.failedSockets = 0;
-    this.backoff.reset();
+    this.openedAt = Date.now();
+  }
+
+  doubted(): void {
+    this.state = "probing";
+    this.shared.forEach((shared) => shared.doubt());
+  }
+
+  assured(): void {
+    this.state = "open";
+    this.shared.forEach((shared) => shared.trust());
   }
 
   message(shared: Shared, message: SubscriptionMessage): void {
@@ -265,7 +298,7 @@ class LiveClient implements Client, TransportEvents {
   }
 
   private askAgainLater(shared: Shared): void {
-    const delay = this.options.reconnectBase + this.options.random() * this.options.reconnectBase * 4;
+    const delay = shared.backoff.next(this.options.reconnectBase);
     shared.retryTimer = setTimeout(() => {
       shared.retryTimer = undefined;
       this.transport?.add(shared);
@@ -274,6 +307,9 @@ class LiveClient implements Client, TransportEvents {
 
   closed(heard: boolean, retryAfter: number): void {
     this.transport = undefined;
+    if (heard && Date.now() - this.openedAt >= LASTING) {
+      this.backoff.reset(); // A server that hangs up at once is not asked ever again at once.
+    }
     this.shared.forEach((shared) => shared.offline());
     void this.chooseTransport(heard, new URL("live", this.base).href);
     if (this.shared.size === 0) {
@@ -323,10 +359,11 @@ class LiveClient implements Client, TransportEvents {
     );
   }
 
-  /** The network is back, or somebody looks: no reason to wait any longer. */
+  /** The network is another, or somebody looks: no reason to wait any longer, or to believe in the connection. */
   private readonly hurry = (): void => {
     if (globalThis.document?.visibilityState !== "hidden") {
       this.retry();
+      this.transport?.probe();
     }
   };
 

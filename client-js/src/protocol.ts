@@ -19,7 +19,7 @@ export type WireFreshness = "current" | "in-doubt";
 
 /** What the server says. */
 export type ServerMessage =
-  | { type: "hello"; protocol: number; heartbeat: number }
+  | { type: "hello"; protocol: number; heartbeat: number; maxSubscriptions?: number; maxMessageBytes?: number }
   | { type: "heartbeat" }
   | { type: "bye"; reason: string; retryAfter: number }
   | SubscriptionMessage;

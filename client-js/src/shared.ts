@@ -1,3 +1,4 @@
+import type { Backoff } from "./backoff.js";
 import { toError, type SubscriptionMessage } from "./protocol.js";
 import type { Freshness, LiveError, Snapshot } from "./types.js";
 
@@ -27,6 +28,8 @@ export class Shared {
     readonly key: string,
     readonly view: string,
     readonly params: Readonly<Record<string, unknown>>,
+    /** Between attempts at being let in. */
+    readonly backoff: Backoff,
   ) {}
 
   listen(listener: () => void): () => void {
@@ -53,22 +56,36 @@ export class Shared {
   }
 
   private show(freshness: "current" | "in-doubt", change: Partial<Snapshot<unknown>>): void {
+    this.backoff.reset();
     this.heard = freshness === "current" ? "live" : "in-doubt";
     this.change({ ...change, freshness: this.heard });
   }
 
+  /** Whether the connection still is one is not known. */
+  doubt(): void {
+    this.change({ freshness: "offline" });
+  }
+
+  /** It is; nothing had been missed. */
+  trust(): void {
+    this.change({ freshness: this.heard });
+  }
+
   /** The connection is lost: what is shown may be outdated. */
   offline(): void {
+    this.heard = "offline";
     this.change({ freshness: "offline" });
   }
 
   /** The server gives nothing more: for now, or for good. */
   end(error: LiveError | undefined, forGood: boolean): void {
+    this.heard = "offline";
     this.change({ error, loading: false, tag: undefined, freshness: "offline", ended: forGood });
   }
 
   /** Forgets everything, as after a change of the caller. */
   forget(): void {
+    this.heard = "offline";
     if (this.snapshot !== INITIAL) {
       this.snapshot = INITIAL;
       this.notify();

@@ -1,13 +1,19 @@
 import type { ServerMessage } from "./protocol.js";
 import type { Shared } from "./shared.js";
-import { Silence, type Transport, type TransportEvents } from "./transport.js";
+import { Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
 
-/** One WebSocket for all subscriptions. */
+/** One WebSocket for all subscriptions, as many as the server allows; others wait until one has left. */
 export class SocketTransport implements Transport {
   private readonly socket: WebSocket;
   private readonly shared = new Map<number, Shared>();
+  private readonly asked = new Set<number>();
   private readonly silence: Silence;
+  private outgoing: object[] = [];
   private heartbeat = 0;
+  private most = Infinity;
+
+  /** How long a message with several in it may be; 0 if the server takes none such. */
+  private mostBytes = 0;
   private lastSent = 0;
   private greeted = false;
   private over = false;
@@ -19,7 +25,11 @@ export class SocketTransport implements Transport {
     private readonly events: TransportEvents,
   ) {
     this.socket = make(url);
-    this.silence = new Silence(() => this.finish());
+    this.silence = new Silence(
+      events,
+      () => this.send({ type: this.mostBytes > 0 ? "ping" : "heartbeat" }),
+      () => this.finish(),
+    );
     this.socket.onmessage = (event) => this.receive(event.data);
     this.socket.onclose = () => this.finish();
     this.socket.onerror = () => this.finish();
@@ -27,15 +37,19 @@ export class SocketTransport implements Transport {
 
   add(shared: Shared): void {
     this.shared.set(shared.id, shared);
-    if (this.greeted) {
-      this.subscribe(shared);
-    }
+    this.askForMore();
   }
 
   remove(shared: Shared): void {
-    if (this.shared.delete(shared.id) && this.greeted) {
+    this.shared.delete(shared.id);
+    if (this.asked.delete(shared.id)) {
       this.send({ type: "unsubscribe", id: shared.id });
+      this.askForMore();
     }
+  }
+
+  probe(): void {
+    this.silence.probe();
   }
 
   stop(): void {
@@ -55,6 +69,24 @@ export class SocketTransport implements Transport {
     }
   }
 
+  /** Asks for what is not asked for yet, as far as the server lets one connection. */
+  private askForMore(): void {
+    if (!this.greeted) {
+      return;
+    }
+    for (const shared of this.shared.values()) {
+      if (this.asked.has(shared.id)) {
+        continue;
+      }
+      if (this.asked.size < this.most) {
+        this.asked.add(shared.id);
+        this.subscribe(shared);
+      } else if (shared.snapshot.error?.type !== TOO_MANY) {
+        shared.take({ type: "end", error: tooMany(this.most) });
+      }
+    }
+  }
+
   private subscribe(shared: Shared): void {
     const { tag } = shared.snapshot;
     this.send({
@@ -66,9 +98,23 @@ export class SocketTransport implements Transport {
     });
   }
 
+  /** What is sent in one go travels together. */
   private send(message: object): void {
     this.lastSent = Date.now();
-    this.socket.send(JSON.stringify(message));
+    if (this.outgoing.push(message) === 1) {
+      queueMicrotask(() => this.flush());
+    }
+  }
+
+  private flush(): void {
+    const messages = this.outgoing.map((message) => JSON.stringify(message));
+    this.outgoing = [];
+    if (this.over) {
+      return;
+    }
+    for (const text of this.mostBytes > 0 ? packed(messages, this.mostBytes) : messages) {
+      this.socket.send(text);
+    }
   }
 
   private receive(data: unknown): void {
@@ -79,6 +125,8 @@ export class SocketTransport implements Transport {
     const message = JSON.parse(String(data)) as ServerMessage;
     switch (message.type) {
       case "hello":
+        this.most = message.maxSubscriptions ?? Infinity;
+        this.mostBytes = message.maxMessageBytes ?? 0;
         this.greet(message.heartbeat);
         break;
       case "heartbeat":
@@ -104,18 +152,44 @@ export class SocketTransport implements Transport {
     this.heartbeat = heartbeat;
     this.greeted = true;
     this.silence.expectEvery(heartbeat);
-    this.silence.heard();
     this.events.opened();
-    this.shared.forEach((shared) => this.subscribe(shared));
+    this.askForMore();
   }
 
   private deliver(message: Exclude<ServerMessage, { type: "hello" | "heartbeat" | "bye" }>): void {
     const shared = this.shared.get(message.id ?? -1);
-    if (shared !== undefined) {
-      if (message.type === "end") {
-        this.shared.delete(shared.id);
-      }
-      this.events.message(shared, message);
+    if (shared === undefined) {
+      return;
     }
+    if (message.type === "end") {
+      this.shared.delete(shared.id);
+      this.asked.delete(shared.id);
+      this.askForMore();
+    }
+    this.events.message(shared, message);
   }
+}
+
+/** The messages as few texts: one as it is, several as an array, none longer than `most` bytes that can be helped. */
+function* packed(messages: string[], most: number): Generator<string> {
+  const encoder = new TextEncoder();
+  let batch: string[] = [];
+  let bytes = 1;
+  for (const message of messages) {
+    const size = encoder.encode(message).length + 1;
+    if (batch.length > 0 && bytes + size > most) {
+      yield wrapped(batch);
+      batch = [];
+      bytes = 1;
+    }
+    batch.push(message);
+    bytes += size;
+  }
+  if (batch.length > 0) {
+    yield wrapped(batch);
+  }
+}
+
+function wrapped(batch: string[]): string {
+  return batch.length === 1 ? (batch[0] ?? "") : `[${batch.join(",")}]`;
 }

@@ -1,13 +1,17 @@
 import { problemOf, type ServerMessage } from "./protocol.js";
 import type { Shared } from "./shared.js";
-import { Silence, type Transport, type TransportEvents } from "./transport.js";
+import { Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
 
 /**
- * One event stream for each subscription, for networks that let no WebSocket through. When one stream breaks, all
- * are taken to be broken: they go to the same server.
+ * One event stream for all subscriptions, for networks that let no WebSocket through: browsers have six connections to a
+ * server, for all pages together. When other views are wanted, another stream takes its place, and says only what is new.
  */
 export class StreamTransport implements Transport {
-  private readonly running = new Map<Shared, AbortController>();
+  private readonly wanted = new Map<number, Shared>();
+  private current: AbortController | undefined;
+  private silence: Silence | undefined;
+  private renewal: ReturnType<typeof setTimeout> | undefined;
+  private most = Infinity;
   private opened = false;
   private over = false;
 
@@ -18,20 +22,25 @@ export class StreamTransport implements Transport {
   ) {}
 
   add(shared: Shared): void {
-    const abort = new AbortController();
-    this.running.set(shared, abort);
-    void this.follow(shared, abort);
+    this.wanted.set(shared.id, shared);
+    this.renewSoon();
   }
 
   remove(shared: Shared): void {
-    this.running.get(shared)?.abort();
-    this.running.delete(shared);
+    if (this.wanted.delete(shared.id)) {
+      this.renewSoon();
+    }
+  }
+
+  probe(): void {
+    this.silence?.probe();
   }
 
   stop(): void {
     this.over = true;
-    this.running.forEach((abort) => abort.abort());
-    this.running.clear();
+    clearTimeout(this.renewal);
+    this.wanted.clear();
+    this.current?.abort();
   }
 
   private fail(retryAfter: number): void {
@@ -41,49 +50,104 @@ export class StreamTransport implements Transport {
     }
   }
 
-  private async follow(shared: Shared, abort: AbortController): Promise<void> {
-    const silence = new Silence(() => abort.abort());
+  /** What is wanted in one go is asked for together. */
+  private renewSoon(): void {
+    if (this.over) {
+      return;
+    }
+    this.renewal ??= setTimeout(() => {
+      this.renewal = undefined;
+      this.renew();
+    }, 0);
+  }
+
+  private renew(): void {
+    this.current?.abort();
+    this.current = undefined;
+    const asked = [...this.wanted.values()].slice(0, this.most);
+    [...this.wanted.values()].slice(this.most).forEach((shared) => this.tellTooMany(shared));
+    if (asked.length > 0) {
+      const abort = new AbortController();
+      this.current = abort;
+      void this.follow(asked, abort);
+    }
+  }
+
+  private tellTooMany(shared: Shared): void {
+    if (shared.snapshot.error?.type !== TOO_MANY) {
+      shared.take({ type: "end", error: tooMany(this.most) });
+    }
+  }
+
+  private async follow(asked: readonly Shared[], abort: AbortController): Promise<void> {
+    const silence = new Silence(this.events, undefined, () => abort.abort());
+    this.silence = silence;
     let retryAfter = 0;
     try {
-      const response = await this.fetchFrom(this.address(shared), {
-        headers: {
-          Accept: "text/event-stream",
-          ...(shared.snapshot.tag === undefined ? {} : { "Last-Event-ID": shared.snapshot.tag }),
-        },
-        credentials: "include",
-        cache: "no-store",
-        signal: abort.signal,
-      });
+      const response = await this.open(asked, abort.signal);
       if (!response.ok || response.body === null) {
         const error = await problemOf(response);
-        this.greet();
-        this.running.delete(shared);
-        this.events.message(shared, { type: "end", error });
+        if (this.current === abort) {
+          this.current = undefined;
+          this.greet();
+          asked.forEach((shared) => this.deliver(shared, { type: "end", error }));
+        }
         return;
       }
       for await (const message of messages(response.body)) {
+        if (this.current !== abort) {
+          return;
+        }
         silence.heard();
         if (message.type === "hello") {
+          this.most = message.maxSubscriptions ?? Infinity;
           silence.expectEvery(message.heartbeat);
-          silence.heard();
           this.greet();
         } else if (message.type === "bye") {
           retryAfter = message.retryAfter;
-        } else if (message.type !== "heartbeat" && this.running.get(shared) === abort) {
-          if (message.type === "end") {
-            this.running.delete(shared);
+        } else if (message.type !== "heartbeat") {
+          const shared = this.wanted.get(message.id ?? -1);
+          if (shared !== undefined) {
+            this.deliver(shared, message);
           }
-          this.events.message(shared, message);
         }
       }
     } catch {
       // A broken stream and a stream that has ended are the same: see below.
     } finally {
       silence.stop();
-      if (this.running.get(shared) === abort) {
+      if (this.current === abort) {
         this.fail(retryAfter);
       }
     }
+  }
+
+  private open(asked: readonly Shared[], signal: AbortSignal): Promise<Response> {
+    const subscribe = asked.map(({ id, view, params, snapshot: { tag } }) => ({
+      id,
+      view,
+      params,
+      ...(tag === undefined ? {} : { have: tag }),
+    }));
+    return this.fetchFrom(new URL("live", this.base).href, {
+      method: "POST",
+      headers: { Accept: "text/event-stream", "Content-Type": "application/json" },
+      body: JSON.stringify({ subscribe }),
+      credentials: "include",
+      cache: "no-store",
+      signal,
+    });
+  }
+
+  private deliver(shared: Shared, message: Exclude<ServerMessage, { type: "hello" | "heartbeat" | "bye" }>): void {
+    if (message.type === "end" && message.error.type === TOO_MANY) {
+      this.tellTooMany(shared); // It stays wanted: another that leaves makes room.
+      return;
+    }
+    if (message.type === "end") {
+      this.wanted.delete(shared.id);
+    }
+    this.events.message(shared, message);
   }
 
   private greet(): void {
@@ -91,16 +155,6 @@ export class StreamTransport implements Transport {
       this.opened = true;
       this.events.opened();
     }
-  }
-
-  private address(shared: Shared): string {
-    const url = new URL(`live/${encodeURIComponent(shared.view)}`, this.base);
-    for (const [name, value] of Object.entries(shared.params)) {
-      if (value !== undefined && value !== null) {
-        url.searchParams.set(name, typeof value === "string" ? value : JSON.stringify(value));
-      }
-    }
-    return url.href;
   }
 }
 

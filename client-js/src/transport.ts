@@ -1,10 +1,12 @@
-import type { SubscriptionMessage } from "./protocol.js";
+import type { SubscriptionMessage, WireError } from "./protocol.js";
 import type { Shared } from "./shared.js";
 
 /** One attempt at being connected: from its making until `closed`, which comes exactly once unless `stop` does. */
 export interface Transport {
   add(shared: Shared): void;
   remove(shared: Shared): void;
+  /** Finds out soon whether the server is still there. */
+  probe(): void;
   /** Ends it without further events. */
   stop(): void;
 }
@@ -14,6 +16,10 @@ export interface TransportEvents {
   /** The server has spoken; subscriptions are being asked for. */
   opened(): void;
   message(shared: Shared, message: SubscriptionMessage): void;
+  /** The server has said nothing when it should have; it is being asked. */
+  doubted(): void;
+  /** The server has spoken again after a doubt. */
+  assured(): void;
   /**
    * It is over.
    *
@@ -23,32 +29,83 @@ export interface TransportEvents {
   closed(heard: boolean, retryAfter: number): void;
 }
 
-/** Silence for this many heartbeats means that the server is gone. */
-const PATIENCE = 2.5;
+/** What one view too many is told; it is asked for when another has left. */
+export function tooMany(most: number): WireError {
+  return { type: TOO_MANY, message: `One connection watches at most ${most} views.`, status: 429 };
+}
+
+export const TOO_MANY = "too-many-subscriptions";
+
+/** Silence for this many heartbeats is doubtful. */
+const DOUBT = 1.3;
+
+/** So long may an answer to a probe take, in heartbeats, and in milliseconds at most. */
+const ANSWER = 1.2;
+const ANSWER_WITHIN = 5_000;
 
 /** Until the server has said how often it gives a sign of life, in milliseconds. */
 const FIRST_SIGN_WITHIN = 10_000;
 
-/** Notices when the server has said nothing for too long. */
+/**
+ * Notices when the server has said nothing for too long: first it is doubted and asked, then it is taken to be gone. A
+ * computer that slept notices when it wakes, by `probe`.
+ */
 export class Silence {
-  private heartbeat = FIRST_SIGN_WITHIN / PATIENCE;
+  private heartbeat: number | undefined;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private lastHeard = Date.now();
+  private doubted = false;
+  private probing = false;
 
-  constructor(private readonly tooLong: () => void) {
-    this.heard();
+  constructor(
+    private readonly events: Pick<TransportEvents, "doubted" | "assured">,
+    /** Has the server say something; undefined if it cannot be asked. */
+    private readonly ask: (() => void) | undefined,
+    private readonly gone: () => void,
+  ) {
+    this.timer = setTimeout(this.gone, FIRST_SIGN_WITHIN);
   }
 
   /** The server gives a sign of life at least this often, in milliseconds. */
   expectEvery(heartbeat: number): void {
     this.heartbeat = heartbeat;
+    this.heard();
   }
 
   heard(): void {
+    this.lastHeard = Date.now();
+    this.probing = false;
+    if (this.heartbeat !== undefined) {
+      clearTimeout(this.timer);
+      // A timer may be early by a fraction.
+      this.timer = setTimeout(() => this.probe(), Math.ceil(this.heartbeat * DOUBT) + 1);
+    }
+    if (this.doubted) {
+      this.doubted = false;
+      this.events.assured();
+    }
+  }
+
+  probe(): void {
+    if (this.heartbeat === undefined || this.probing) {
+      return;
+    }
+    const overdue = Date.now() - this.lastHeard >= this.heartbeat * DOUBT;
+    if (!overdue && this.ask === undefined) {
+      return;
+    }
+    this.probing = true;
     clearTimeout(this.timer);
-    this.timer = setTimeout(this.tooLong, this.heartbeat * PATIENCE);
+    this.timer = setTimeout(this.gone, Math.min(this.heartbeat * ANSWER, ANSWER_WITHIN));
+    if (overdue) {
+      this.doubted = true;
+      this.events.doubted();
+    }
+    this.ask?.();
   }
 
   stop(): void {
     clearTimeout(this.timer);
+    this.heartbeat = undefined;
   }
 }

@@ -130,6 +130,8 @@ export interface ClientOptions {
   keepFor?: number;
   /** How long to keep the connection open when nothing is subscribed. 10,000 by default. */
   keepConnectionFor?: number;
+  /** How long a command may take; then it fails with `no-answer`. 30,000 by default. */
+  commandWithin?: number;
   /** Makes WebSockets; the global `WebSocket` by default, which Node has from version 22 on. */
   webSocket?: (url: string) => WebSocket;
   /** Fetches; the global `fetch` by default. */
@@ -138,8 +140,11 @@ export interface ClientOptions {
   random?: () => number;
 }
 
-/** The state of the connection. */
-export type ConnectionState = "idle" | "connecting" | "open" | "waiting" | "closed";
+/**
+ * The state of the connection. While it is `probing`, the server has said nothing when it should have and is being asked;
+ * views are `offline` then.
+ */
+export type ConnectionState = "idle" | "connecting" | "open" | "probing" | "waiting" | "closed";
 
 /** One connection to one server, shared by everything that watches through it. */
 export interface Client {
@@ -147,8 +152,8 @@ export interface Client {
   live<V extends ViewName>(view: V, params: ParamsOf<V>, options?: LiveOptions): Live<ResultOf<V>>;
 
   /**
-   * Gives a command and waits for its answer. Not repeated: when the connection fails, whether it took
-   * effect is unknown.
+   * Gives a command and waits for its answer, as long as the option `commandWithin` says. Not repeated: when there is no
+   * answer, whether it took effect is unknown.
    *
    * @throws LiveError if the server refuses
    */
@@ -162,7 +167,8 @@ export interface Client {
 
   /**
    * Tries at once to connect when the client waits between two attempts, for instance when somebody presses a button;
-   * otherwise nothing. Values stay. The client does so by itself when the network is back or the page is looked at.
+   * otherwise nothing. Values stay. The client does so by itself when the network is back or the page is looked at; one
+   * that is connected then asks whether the server is still there.
    */
   retry(): void;
 

@@ -154,6 +154,104 @@ describe("a watched view", () => {
   });
 });
 
+describe("the limits that a server says", () => {
+  async function limited(limits: Parameters<typeof TestServer.start>[0]): Promise<void> {
+    await server.stop();
+    server = await TestServer.start(limits);
+  }
+
+  it("are kept: a view too many is told so, and asked for when another has left", async () => {
+    await limited({ maxSubscriptions: 3 });
+    const shared = client({ keepFor: 0 });
+    const seen = ["a", "b", "c", "d", "e"].map((view) => watch(shared.live(view, {})));
+    const connection = await server.connection();
+    const asked = [await connection.subscribed(), await connection.subscribed(), await connection.subscribed()];
+    expect(asked.map(({ view }) => view)).toEqual(["a", "b", "c"]);
+    asked.forEach(({ id }) => connection.result(id, "t", 1));
+    await seen[2]?.until((s) => s.freshness === "live");
+    const waits = await seen[3]?.until((s) => s.error !== undefined);
+    expect(waits).toMatchObject({ error: { type: "too-many-subscriptions", status: 429 }, ended: false });
+    expect(connection.untaken).toBe(0);
+    seen[0]?.stop();
+    expect(await connection.next()).toMatchObject({ type: "unsubscribe", id: asked[0]?.id });
+    const next = await connection.subscribed();
+    expect(next.view).toBe("d");
+    connection.result(next.id, "t", "in");
+    expect(await seen[3]?.until((s) => s.value === "in")).toMatchObject({ error: undefined, freshness: "live" });
+  });
+
+  it("are kept: what is asked in one go travels in as few messages as are short enough", async () => {
+    await limited({ maxMessageBytes: 1_000 });
+    const shared = client();
+    const views = Array.from({ length: 40 }, (_, i) => `view-é-${i}`);
+    views.forEach((view) => watch(shared.live(view, {})));
+    const connection = await server.connection();
+    const asked: string[] = [];
+    for (const _ of views) asked.push((await connection.subscribed()).view);
+    expect(asked).toEqual(views);
+    expect(Math.max(...connection.lengths)).toBeLessThanOrEqual(1_000);
+    expect(connection.lengths.length).toBeLessThan(6);
+  });
+
+  it("that it refuses by are not tried again and again at once", async () => {
+    const pauses = vi.spyOn(globalThis, "setTimeout");
+    const seen = watch(client({ reconnectBase: 4, reconnectMax: 64, random: () => 0.5 }).live("a", {}));
+    const connection = await server.connection();
+    for (let i = 0; i < 6; i++) {
+      const { id } = await connection.subscribed();
+      connection.say({ type: "end", id, error: { type: "too-many-views", message: "Later.", status: 503 } });
+    }
+    const { id } = await connection.subscribed();
+    const waited = pauses.mock.calls.map(([, ms]) => ms ?? 0).filter((ms) => [6, 8, 12, 20, 36].includes(ms));
+    expect(waited).toEqual([6, 8, 12, 20, 36, 36]);
+    connection.result(id, "t", "in");
+    await seen.until((s) => s.value === "in");
+    pauses.mockRestore();
+  });
+});
+
+describe("a connection that may be none", () => {
+  function pageEvents(): EventTarget {
+    const events = new EventTarget();
+    vi.stubGlobal("addEventListener", events.addEventListener.bind(events));
+    vi.stubGlobal("removeEventListener", events.removeEventListener.bind(events));
+    return events;
+  }
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("is asked when the page wakes, and stays what it was when there is an answer", async () => {
+    await server.stop();
+    server = await TestServer.start({ maxMessageBytes: 1_000 });
+    const events = pageEvents();
+    const seen = watch(client().live("timeline", {}));
+    const connection = await server.connection();
+    connection.result((await connection.subscribed()).id, "t1", 1);
+    await seen.until((s) => s.freshness === "live");
+    events.dispatchEvent(new Event("pageshow"));
+    expect(await connection.next()).toEqual({ type: "ping" });
+    connection.say({ type: "heartbeat" });
+    expect(await seen.until(() => true)).toMatchObject({ freshness: "live" });
+    expect(server.connections).toHaveLength(1);
+  });
+
+  it("is not called live while the server owes an answer, and is again when it comes", async () => {
+    await server.stop();
+    server = await TestServer.start({ heartbeat: 200, maxMessageBytes: 1_000 });
+    const doubtful = client();
+    const seen = watch(doubtful.live("timeline", {}));
+    const connection = await server.connection();
+    connection.result((await connection.subscribed()).id, "t1", 1);
+    await seen.until((s) => s.freshness === "live");
+    await seen.until((s) => s.freshness === "offline");
+    expect(doubtful.state).toBe("probing");
+    expect(await connection.next()).toEqual({ type: "ping" });
+    connection.say({ type: "heartbeat" });
+    expect(await seen.until((s) => s.freshness === "live")).toMatchObject({ value: 1 });
+    expect(doubtful.state).toBe("open");
+    expect(server.connections).toHaveLength(1);
+  });
+});
+
 describe("a lost connection", () => {
   it("is resumed with what the client has; the value stays and is marked", async () => {
     const seen = watch(client().live("timeline", { user: "alice" }));
@@ -476,36 +574,101 @@ describe("a command", () => {
   });
 });
 
+describe("a command that is not answered", () => {
+  it("fails when its time is over, and has the connection looked at", async () => {
+    await server.stop();
+    server = await TestServer.start({ maxMessageBytes: 1_000 });
+    const impatient = client({ commandWithin: 50 });
+    const seen = watch(impatient.live("timeline", {}));
+    const connection = await server.connection();
+    connection.result((await connection.subscribed()).id, "t1", 1);
+    await seen.until((s) => s.freshness === "live");
+    server.onRequest = () => undefined;
+    await expect(impatient.command("post", {})).rejects.toMatchObject({ type: "no-answer", status: 0 });
+    expect(await connection.next()).toEqual({ type: "ping" });
+    server.onRequest = (_request, response) => void response.writeHead(200).write('"half');
+    await expect(impatient.command("post", {})).rejects.toMatchObject({ type: "no-answer", status: 0 });
+  });
+});
+
+/** An event stream that a client has opened, and what it asked for. */
+interface Opened {
+  asked: { id: number; view: string; params: unknown; have?: string }[];
+  say(message: object): void;
+  readonly response: import("node:http").ServerResponse;
+}
+
+/** Has the server answer with streams, and nothing else. */
+function streaming(hello: object = {}): Opened[] {
+  const streams: Opened[] = [];
+  server.onRequest = (request, response) => {
+    if (request.method !== "POST" || request.url !== "/live") {
+      response.writeHead(426).end();
+      return;
+    }
+    expect(request.headers.accept).toBe("text/event-stream");
+    let body = "";
+    request.on("data", (data: Buffer) => (body += data.toString()));
+    request.on("end", () => {
+      response.writeHead(200, { "Content-Type": "text/event-stream" });
+      const say = (message: object): void => void response.write(`data: ${JSON.stringify(message)}\n\n`);
+      say({ type: "hello", protocol: 1, heartbeat: 15_000, ...hello });
+      streams.push({ asked: (JSON.parse(body) as { subscribe: Opened["asked"] }).subscribe, say, response });
+    });
+  };
+  return streams;
+}
+
 describe("where no WebSocket gets through", () => {
-  it("event streams are used, and resumed", async () => {
+  it("one event stream is used for all views, and resumed", async () => {
     await server.stop();
     server = await TestServer.start({ webSockets: false });
-    const heard: string[] = [];
-    const streams: import("node:http").ServerResponse[] = [];
-    server.onRequest = (request, response) => {
-      if (request.url === "/live") {
-        response.writeHead(426).end();
-        return;
-      }
-      heard.push(`${request.url} ${request.headers["last-event-id"] ?? ""}`);
-      response.writeHead(200, { "Content-Type": "text/event-stream" });
-      response.write('data: {"type":"hello","protocol":1,"heartbeat":15000}\n\n');
-      streams.push(response);
-    };
+    const streams = streaming();
     const blocked = client();
-    const seen = watch(blocked.live("timeline", { user: "alice", limit: 3, tags: ["a"], from: null }));
+    const one = watch(blocked.live("timeline", { user: "alice", limit: 3 }));
+    const two = watch(blocked.live("people", {}));
     await vi.waitFor(() => expect(streams).toHaveLength(1));
-    streams[0]?.write('id: t1\ndata: {"type":"result","tag":"t1","freshness":"current","value":"sli');
-    streams[0]?.write('ced ü"}\n\n');
-    expect(await seen.until((s) => !s.loading)).toMatchObject({ value: "sliced ü", freshness: "live" });
+    const [a, b] = streams[0]?.asked ?? [];
+    expect(a).toEqual({ id: a?.id, view: "timeline", params: { user: "alice", limit: 3 } });
+    expect(b?.view).toBe("people");
+    const sliced = JSON.stringify({ type: "result", id: a?.id, tag: "t1", freshness: "current", value: "sliced ü" });
+    streams[0]?.response.write(`data: ${sliced.slice(0, -6)}`);
+    streams[0]?.response.write(`${sliced.slice(-6)}\n\n`);
+    streams[0]?.say({ type: "result", id: b?.id, tag: "u1", freshness: "current", value: 2 });
+    expect(await one.until((s) => !s.loading)).toMatchObject({ value: "sliced ü", freshness: "live" });
+    expect(await two.until((s) => !s.loading)).toMatchObject({ value: 2 });
     expect(blocked.state).toBe("open");
-    streams[0]?.end();
-    await seen.until((s) => s.freshness === "offline");
+
+    const three = watch(blocked.live("profile", {}));
     await vi.waitFor(() => expect(streams).toHaveLength(2));
-    streams[1]?.write('data: {"type":"unchanged","tag":"t1","freshness":"current"}\n\n');
-    await seen.until((s) => s.freshness === "live");
-    const query = "/live/timeline?user=alice&limit=3&tags=%5B%22a%22%5D";
-    expect(heard).toEqual([`${query} `, `${query} t1`]);
+    expect(streams[1]?.asked.map(({ view, have }) => `${view} ${have}`)).toEqual([
+      "timeline t1",
+      "people u1",
+      "profile undefined",
+    ]);
+    streams[1]?.say({ type: "result", id: streams[1].asked[2]?.id, tag: "v1", freshness: "current", value: 3 });
+    expect(await three.until((s) => !s.loading)).toMatchObject({ value: 3 });
+    expect(await one.until(() => true)).toMatchObject({ freshness: "live" });
+    await vi.waitFor(() => expect(streams[0]?.response.closed).toBe(true));
+
+    streams[1]?.response.end();
+    await one.until((s) => s.freshness === "offline");
+    await vi.waitFor(() => expect(streams).toHaveLength(3));
+    streams[2]?.say({ type: "unchanged", id: a?.id, tag: "t1", freshness: "current" });
+    await one.until((s) => s.freshness === "live");
+  });
+
+  it("a stream's limit is kept, too", async () => {
+    const streams = streaming({ maxSubscriptions: 1 });
+    const blocked = client({ transport: "sse", keepFor: 0 });
+    const one = watch(blocked.live("a", {}));
+    await vi.waitFor(() => expect(streams).toHaveLength(1));
+    streams[0]?.say({ type: "result", id: streams[0].asked[0]?.id, tag: "t", freshness: "current", value: 1 });
+    await one.until((s) => s.value === 1);
+    const two = watch(blocked.live("b", {}));
+    expect(await two.until((s) => s.error !== undefined)).toMatchObject({ error: { type: "too-many-subscriptions" } });
+    one.stop();
+    await vi.waitFor(() => expect(streams.at(-1)?.asked.map(({ view }) => view)).toEqual(["b"]));
   });
 
   it("event streams are not used because the server was away", async () => {
@@ -551,13 +714,7 @@ describe("where there is no WebSocket, as in Node 20", () => {
   }
 
   it("event streams are used, also after the server was away", async () => {
-    const streams: import("node:http").ServerResponse[] = [];
-    server.onRequest = (request, response) => {
-      expect(request.headers.accept).toBe("text/event-stream");
-      response.writeHead(200, { "Content-Type": "text/event-stream" });
-      response.write('data: {"type":"hello","protocol":1,"heartbeat":15000}\n\n');
-      streams.push(response);
-    };
+    const streams = streaming();
     let attempts = 0;
     const counted: typeof fetch = (input, init) => {
       attempts++;
@@ -565,14 +722,14 @@ describe("where there is no WebSocket, as in Node 20", () => {
     };
     const seen = watch(bare({ fetch: counted }).live("timeline", { count: 20 }));
     await vi.waitFor(() => expect(streams).toHaveLength(1));
-    streams[0]?.write('data: {"type":"result","tag":"t1","freshness":"current","value":"one"}\n\n');
+    streams[0]?.say({ type: "result", id: streams[0].asked[0]?.id, tag: "t1", freshness: "current", value: "one" });
     await seen.until((s) => s.value === "one");
     await server.stop();
     await seen.until((s) => s.freshness === "offline");
     await vi.waitFor(() => expect(attempts).toBeGreaterThan(4));
     await server.listen();
     await vi.waitFor(() => expect(streams).toHaveLength(2));
-    streams[1]?.write('data: {"type":"result","tag":"t2","freshness":"current","value":"two"}\n\n');
+    streams[1]?.say({ type: "result", id: streams[1].asked[0]?.id, tag: "t2", freshness: "current", value: "two" });
     await seen.until((s) => s.value === "two");
     expect(server.connections).toHaveLength(0);
   });

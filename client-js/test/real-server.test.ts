@@ -75,6 +75,20 @@ describe.skipIf(url === undefined)("with the server of the web module", () => {
     await expect(used.command("nothing", {})).rejects.toMatchObject({ type: "no-such-command", status: 404 });
   });
 
+  for (const transport of ["websocket", "sse"] as const) {
+    it(`more views than a connection may watch are no flood over ${transport}`, async () => {
+      const used = client({ transport });
+      const boards = Array.from({ length: 160 }, (_, i) => used.live("board", { name: `many ${i}` }));
+      const stops = boards.map((board) => board.subscribe(() => undefined));
+      const waiting = (): number => boards.filter((b) => b.snapshot().error?.type === "too-many-subscriptions").length;
+      const live = (): number => boards.filter((b) => b.snapshot().freshness === "live").length;
+      await vi.waitFor(() => expect([live(), waiting()]).toEqual([100, 60]), 10_000);
+      stops.slice(0, 60).forEach((stop) => stop());
+      await vi.waitFor(() => expect(boards.slice(60).every((b) => b.snapshot().freshness === "live")).toBe(true), 10_000);
+      expect(sockets).toHaveLength(transport === "sse" ? 0 : 1);
+    });
+  }
+
   it("many views share one connection", async () => {
     const used = client();
     const boards = Array.from({ length: 50 }, (_, i) => used.live("board", { name: `b${i}` }));

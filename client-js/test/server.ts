@@ -10,23 +10,29 @@ export interface Subscribe {
   have?: string;
 }
 
-type Received = Subscribe | { type: "heartbeat" };
+type Received = Subscribe | { type: "heartbeat" | "ping" };
 
 /** One end of a connection as the test's server sees it. */
 export class Connection {
   private readonly waiting: ((message: Received) => void)[] = [];
   private readonly received: Received[] = [];
+  /** Of the frames that have come, in bytes. */
+  readonly lengths: number[] = [];
 
   constructor(readonly peer: Peer) {
     peer.on("message", (data: Buffer) => {
-      const message = JSON.parse(data.toString()) as Received;
-      const next = this.waiting.shift();
-      if (next === undefined) {
-        this.received.push(message);
-      } else {
-        next(message);
-      }
+      this.lengths.push(data.length);
+      [JSON.parse(data.toString()) as Received | Received[]].flat().forEach((message) => this.take(message));
     });
+  }
+
+  private take(message: Received): void {
+    const next = this.waiting.shift();
+    if (next === undefined) {
+      this.received.push(message);
+    } else {
+      next(message);
+    }
   }
 
   /** The next message of the client. */
@@ -71,13 +77,16 @@ export class TestServer {
     response.writeHead(404).end();
   };
 
-  private constructor(private readonly heartbeat: number) {
+  private constructor(private readonly hello: object) {
     this.http = this.newHttp();
   }
 
-  static async start(options: { heartbeat?: number; webSockets?: boolean } = {}): Promise<TestServer> {
-    const server = new TestServer(options.heartbeat ?? 15_000);
-    await server.listen(options.webSockets ?? true);
+  static async start(
+    options: { heartbeat?: number; maxSubscriptions?: number; maxMessageBytes?: number; webSockets?: boolean } = {},
+  ): Promise<TestServer> {
+    const { webSockets = true, ...said } = options;
+    const server = new TestServer({ type: "hello", protocol: 1, heartbeat: 15_000, ...said });
+    await server.listen(webSockets);
     return server;
   }
 
@@ -95,7 +104,7 @@ export class TestServer {
       this.sockets.on("connection", (peer) => {
         const connection = new Connection(peer);
         this.connections.push(connection);
-        connection.say({ type: "hello", protocol: 1, heartbeat: this.heartbeat });
+        connection.say(this.hello);
         const next = this.waiting.shift();
         if (next === undefined) {
           this.untaken.push(connection);

@@ -53,8 +53,11 @@ export const LONGEST_NAME = 30;
 /** What can be the name of somebody. */
 export const NAME = /^[a-z0-9_]{1,30}$/;
 
+/** How long to wait for an answer, in milliseconds, before people are told that there is none. */
+export const ANSWER_WITHIN = 10_000;
+
 /** The connection of this page. People look at it and wait, so it is tried again more often than by default. */
-export const client = createClient({ reconnectMax: 4_000 });
+export const client = createClient({ reconnectMax: 4_000, commandWithin: ANSWER_WITHIN });
 
 /** Gives a command, again if the client has turned to another server: all of Chirper's may be given again. */
 export async function command<C extends CommandName>(name: C, what: CommandOf<C>) {

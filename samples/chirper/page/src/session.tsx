@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
-import { client, command } from "./api";
+import { ANSWER_WITHIN, client, command } from "./api";
 import { synchronise } from "./clock";
 import { startAnew } from "./view";
 
@@ -111,7 +111,8 @@ export async function askServer(): Promise<string> {
 
 /** Asks the server that the page is connected to, which need not be the one that it was loaded from. */
 function request(path: string, method = "GET"): Promise<Response> {
-  return fetch(new URL(path, client.url), { method, credentials: "include" });
+  const signal = AbortSignal.timeout(ANSWER_WITHIN);
+  return fetch(new URL(path, client.url), { method, credentials: "include", signal });
 }
 
 function samePageAt(port: number): URL {

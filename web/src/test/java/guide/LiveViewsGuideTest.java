@@ -28,6 +28,16 @@ import org.junit.jupiter.api.io.TempDir;
 /** The code of the chapter on live views in docs/guide.md. */
 class LiveViewsGuideTest {
 
+  // snippet live-views-node
+  static Node start() {
+    return EmbeddedNode.builder()
+        .grain(Counter.class, CounterGrain::new)
+        .grains(SignedSessions.grains())
+        .start();
+  }
+
+  // end
+
   // snippet live-views
   record Fruit(String name) {}
 
@@ -37,7 +47,7 @@ class LiveViewsGuideTest {
 
   static WebServer serve(Node node, int port, Path files) {
     var grains = node.grains();
-    var sessions = SignedSessions.withRandomKey(Duration.ofDays(7));
+    var sessions = SignedSessions.withRandomKey(grains, Duration.ofDays(7));
     return WebServer.builder(node)
         .port(port)
         .authenticator(sessions)
@@ -91,7 +101,7 @@ class LiveViewsGuideTest {
   @Test
   void theGuidesServerAnswersAsTheGuideSays(@TempDir Path files) throws Exception {
     Files.writeString(files.resolve("index.html"), "<h1>Fruit</h1>");
-    try (var node = EmbeddedNode.builder().grain(Counter.class, CounterGrain::new).start();
+    try (var node = start();
         var server = serve(node, 0, files)) {
       assertEquals("<h1>Fruit</h1>", get(server, "", "").body());
       assertEquals("0", get(server, "live/count?name=apples", "").body());

@@ -155,7 +155,7 @@ final class LinkCalls implements CallPath {
   }
 
   private static void reply(NodeLinks links, NodeId to, Message.Call call, byte[] value) {
-    links.send(to, new Message.Reply(call.id(), new Message.Answer.Returned(value)));
+    links.send(to, new Message.Reply(call.id(), new Message.Answer.Returned(value), 0));
   }
 
   @Override
@@ -182,7 +182,7 @@ final class LinkCalls implements CallPath {
     var waiting = new Waiting();
     client.pending.put(id, waiting);
     client.links.send(
-        host, new Message.Call(id, id, target, layer.name(), arguments, false, List.of(), null));
+        host, new Message.Call(id, id, target, layer.name(), arguments, false, List.of(), 0, null));
     while (true) {
       var answer = waiting.answer;
       if (answer != null) {

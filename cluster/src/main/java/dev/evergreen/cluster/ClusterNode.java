@@ -26,6 +26,7 @@ import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.core.spi.Tracing;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -33,6 +34,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -94,9 +96,13 @@ public final class ClusterNode implements Node {
   /** Members to whom a connection has ended, and when the last did, by the system's nanoseconds. */
   private final Map<NodeId, Long> lost = new ConcurrentHashMap<>();
 
+  /** Members whose hosts refuse connections since the last one ended, which is evidence. */
+  private final Set<NodeId> refusing = ConcurrentHashMap.newKeySet();
+
   private volatile @Nullable ActorRef membership;
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
+  private volatile @Nullable OperatorEndpoint operator;
   private volatile boolean joined;
   private volatile boolean wasReady;
   private volatile boolean leaving;
@@ -117,7 +123,12 @@ public final class ClusterNode implements Node {
     }
     this.cluster = Cluster.get(system);
     this.self = Member.idOf(cluster.selfUniqueAddress());
-    this.tenure = new Tenure(self, PekkoSystem.downRemovalMargin(system), links::ping);
+    this.tenure =
+        new Tenure(
+            self,
+            PekkoSystem.marginByEvidence(system),
+            PekkoSystem.marginOtherwise(system),
+            links::ping);
     this.log = new LifeLog(self, time, System.Logger.Level.INFO);
     this.mandate = mandate(builder.storage);
     this.partitions = new Partitions(self, settings.partitions(), mandate);
@@ -230,15 +241,27 @@ public final class ClusterNode implements Node {
     for (int i = 0; i < partitions.count(); i++) {
       asking.tell(new Owners.Wanted(i), ActorRef.noSender());
     }
+    settings.operatorPort().ifPresent(this::startOperator);
     joined = true;
     log.usual("joined", "cluster", settings.name(), "hosts", settings.hosts());
+  }
+
+  private void startOperator(int port) {
+    try {
+      var started = OperatorEndpoint.start(port, this);
+      operator = started;
+      var _ = ended.whenComplete((done, failure) -> Thread.ofVirtual().start(started::close));
+    } catch (IOException e) {
+      throw cannotListen("127.0.0.1", port, e);
+    }
   }
 
   private String whyNotJoined() {
     var reason = CoordinatedShutdown.get(system).getShutdownReason();
     if (reason.isEmpty()) {
       return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster? Only the"
-              + " first of them begins one, and not while another does not answer")
+              + " first of them begins one, and only when all others have answered that they are in"
+              + " none: start them, or take from the list what is gone for good")
           .formatted(settings.joinWithin().toSeconds());
     }
     boolean refused = reason.get() == CoordinatedShutdown.incompatibleConfigurationDetectedReason();
@@ -297,6 +320,37 @@ public final class ClusterNode implements Node {
     return fenced == null && !ended.isDone();
   }
 
+  /**
+   * Gives another member up, for an operator who knows that its process has ended or shall: it is
+   * removed as if the others had not heard of it for long, and fenced if it lives. That does not
+   * help the smaller part of a split cluster: there this node is fenced.
+   *
+   * @param address the member's {@code host:port}
+   * @throws IllegalArgumentException if that is no member's, or this node's own
+   */
+  public void giveUp(String address) {
+    if (address.equals(self.address())) {
+      throw new IllegalArgumentException(
+          address + " is this node, which leaves by close() or 'drain'");
+    }
+    for (var member : cluster.state().getMembers()) {
+      if (Member.idOf(member).address().equals(address)) {
+        log.warning("given-up", "other", Member.idOf(member), "because", "an operator said so");
+        cluster.down(member.address());
+        return;
+      }
+    }
+    throw new IllegalArgumentException(
+        "'%s' is no member; the members are %s"
+            .formatted(address, members().stream().map(one -> one.id().address()).toList()));
+  }
+
+  /** The port for operators ({@link Builder#operator}), if there is one and the node has joined. */
+  public OptionalInt operatorPort() {
+    var endpoint = operator;
+    return endpoint == null ? OptionalInt.empty() : OptionalInt.of(endpoint.port());
+  }
+
   /** How many partitions of all grains this node owns. */
   public int ownedPartitions() {
     return partitions.owned();
@@ -353,6 +407,7 @@ public final class ClusterNode implements Node {
       if (members.containsKey(other)) {
         lost.put(other, System.nanoTime());
       }
+      refusing.remove(other); // it has lived until now
       node.linkBroken(other);
     }
 
@@ -360,20 +415,30 @@ public final class ClusterNode implements Node {
     public void refused(NodeId other) {
       var member = members.get(other);
       boolean evidence = lost.containsKey(other) && member != null && member.isUp();
-      if (settings.crashEvidence() && evidence && !leaving && mayJudge()) {
+      if (!settings.crashEvidence() || !evidence) {
+        return;
+      }
+      refusing.add(other);
+      if (!leaving && mayJudge()) {
         log.warning("declared-dead", "other", other, "because", "its host refuses connections");
         dead(other);
       }
     }
 
     private boolean mayJudge() {
-      int up = (int) members.values().stream().filter(Member::isUp).count();
-      return CrashDetector.mayJudge(links.counts().connected(), up);
+      return CrashDetector.mayJudge(links.counts().connected(), memberCount());
+    }
+
+    /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
+    private int memberCount() {
+      return (int) members.values().stream().filter(Member::isUp).count() + tenure.givenUpCount();
     }
 
     /** Unreachable first: the others need not have seen what an unreachable node should see. */
     private void dead(NodeId other) {
-      tenure.left(other);
+      if (memberCount() == 2) {
+        tenure.left(other); // of more a majority must agree, as the evidence may deceive
+      }
       for (var member : cluster.state().getMembers()) {
         if (Member.idOf(member).equals(other)) {
           CrashDetector.of(system.eventStream()).add(member.address().toString());
@@ -473,8 +538,8 @@ public final class ClusterNode implements Node {
         downed();
         return;
       }
+      tenure.givenUp(other, refusing.contains(other));
       Thread.ofVirtual().name("agree").start(tenure::agree);
-      tenure.gone();
       lose(other);
     }
 
@@ -490,7 +555,7 @@ public final class ClusterNode implements Node {
         tenure.left(gone);
         lose(gone);
       } else {
-        tenure.gone(); // it was given up before
+        tenure.gone(gone); // it was given up before
       }
     }
 
@@ -498,6 +563,7 @@ public final class ClusterNode implements Node {
       log.usual("member-gone", "other", gone);
       links.remove(gone);
       lost.remove(gone);
+      refusing.remove(gone);
       node.nodeRemoved(gone);
       partitions.forget(gone);
     }
@@ -593,19 +659,20 @@ public final class ClusterNode implements Node {
     private NodeSettings settings = NodeSettings.DEFAULT;
     private Tracing tracing = Tracing.NONE;
     private String name = "evergreen";
-    private String host = "127.0.0.1";
+    String host = "127.0.0.1";
     private @Nullable String bindHost;
-    private int port = 25520;
+    int port = 25520;
     private OptionalInt linkPort = OptionalInt.empty();
-    private boolean hosts = true;
+    private OptionalInt operatorPort = OptionalInt.empty();
+    boolean hosts = true;
     private int partitions = 128;
     private Seeds seeds = new Seeds.None();
     private Duration joinWithin = Duration.ofSeconds(60);
     private UnaryOperator<LinkSettings> links = shipped -> shipped;
     private Optional<LinkSecurity> security = Optional.empty();
-    private boolean plaintextAnywhere;
-    private boolean crashEvidence;
-    private boolean unsharedStorage;
+    boolean plaintextAnywhere;
+    boolean crashEvidence;
+    boolean unsharedStorage;
     private Consumer<String> whenFenced = reason -> System.exit(EXIT_FENCED);
 
     /** The status of a process that exits because its node was fenced. */
@@ -692,6 +759,42 @@ public final class ClusterNode implements Node {
       return this;
     }
 
+    /**
+     * Serves operators on this machine, over HTTP at the loopback interface: {@code ./evergreen
+     * members}, {@code down} and {@code drain} use it. Nothing is served by default.
+     *
+     * @param port 0 for any free one ({@link ClusterNode#operatorPort})
+     */
+    public Builder operator(int port) {
+      this.operatorPort = OptionalInt.of(port);
+      return this;
+    }
+
+    /**
+     * Takes the settings that stand in a file of Java properties; the keys are in {@code
+     * docs/operations.md}. What is called later changes them.
+     *
+     * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
+     *     names the key and the file
+     * @throws java.io.UncheckedIOException if the file cannot be read
+     */
+    public Builder configuredBy(Path file) {
+      NodeConfiguration.of(file, this);
+      return this;
+    }
+
+    /**
+     * Takes the settings that stand in the environment: each key of {@link #configuredBy} in
+     * capitals, with {@code _} for {@code -}, behind {@code EVERGREEN_NODE_}.
+     *
+     * @throws IllegalArgumentException if a variable is not known or its value makes no sense; the
+     *     message names it
+     */
+    public Builder configuredByEnvironment() {
+      NodeConfiguration.of(System.getenv(), this);
+      return this;
+    }
+
     /** How the others are found; by default this node begins a cluster. */
     public Builder seeds(Seeds seeds) {
       this.seeds = seeds;
@@ -699,8 +802,9 @@ public final class ClusterNode implements Node {
     }
 
     /**
-     * The addresses by which the others are found. The first one begins the cluster, unless one of
-     * the others may have one ({@link Seeds.Addresses}); give all nodes the same list.
+     * The addresses by which the others are found. The first one begins the cluster, when all
+     * others have answered that they have none ({@link Seeds.Addresses}); give all nodes the same
+     * list.
      *
      * @param addresses each {@code host:port}
      */
@@ -739,7 +843,10 @@ public final class ClusterNode implements Node {
       return this;
     }
 
-    /** The keys for TLS on both ports, required of both sides. */
+    /**
+     * The keys for TLS on both ports, required of both sides. The authority must be one that signs
+     * for this cluster only: each certificate of it admits to the cluster ({@link LinkSecurity}).
+     */
     public Builder security(LinkSecurity security) {
       this.security = Optional.of(security);
       return this;
@@ -775,6 +882,23 @@ public final class ClusterNode implements Node {
       return this;
     }
 
+    ClusterSettings described() {
+      return new ClusterSettings(
+          name,
+          host,
+          bindHost == null ? host : bindHost,
+          port,
+          linkPort.orElse(port == 0 ? 0 : port + 1),
+          operatorPort,
+          hosts,
+          partitions,
+          seeds,
+          joinWithin,
+          security,
+          plaintextAnywhere,
+          crashEvidence);
+    }
+
     /**
      * Joins the cluster. Blocks until the node takes part.
      *
@@ -788,21 +912,7 @@ public final class ClusterNode implements Node {
             "The nodes of a cluster need a storage that all share, for instance PostgresStorage; "
                 + "with memoryOfEachProcess() a grain that moves to another node begins anew");
       }
-      var described =
-          new ClusterSettings(
-              name,
-              host,
-              bindHost == null ? host : bindHost,
-              port,
-              linkPort.orElse(port == 0 ? 0 : port + 1),
-              hosts,
-              partitions,
-              seeds,
-              joinWithin,
-              security,
-              plaintextAnywhere,
-              crashEvidence);
-      var node = new ClusterNode(this, described);
+      var node = new ClusterNode(this, described());
       try {
         node.join();
       } catch (RuntimeException | Error e) {

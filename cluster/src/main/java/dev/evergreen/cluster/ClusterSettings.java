@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.regex.Pattern;
 
 /**
@@ -16,6 +17,7 @@ import java.util.regex.Pattern;
  * @param bindHost the address to listen at
  * @param port for membership; 0 for any free one
  * @param linkPort for calls and results; 0 for any free one
+ * @param operatorPort for operators on this machine; 0 for any free one; none for no such port
  * @param hosts whether grains are placed on this node
  * @param partitions how many partitions all grains are divided into, the same on all nodes
  * @param seeds how the others are found
@@ -31,6 +33,7 @@ record ClusterSettings(
     String bindHost,
     int port,
     int linkPort,
+    OptionalInt operatorPort,
     boolean hosts,
     int partitions,
     Seeds seeds,
@@ -53,6 +56,10 @@ record ClusterSettings(
       throw new IllegalArgumentException(
           "Ports are between 0 and 65535, but were %d and %d".formatted(port, linkPort));
     }
+    if (operatorPort.orElse(0) < 0 || operatorPort.orElse(0) > 0xFFFF) {
+      throw new IllegalArgumentException(
+          "The operator's port is between 0 and 65535, but was " + operatorPort.getAsInt());
+    }
     if (partitions < 1 || partitions > 10_000) {
       throw new IllegalArgumentException(
           "There may be 1 to 10,000 partitions, but were to be " + partitions);
@@ -74,15 +81,6 @@ record ClusterSettings(
               .formatted(host, bindHost));
     }
     checkReach(security, plaintextAnywhere, bindHost, port);
-  }
-
-  /**
-   * That nobody beyond this machine reaches plaintext, unless that is allowed.
-   *
-   * @throws IllegalArgumentException otherwise
-   */
-  void checkReach(String boundHost) {
-    checkReach(security, plaintextAnywhere, boundHost, port);
   }
 
   private static void checkReach(

@@ -1,10 +1,5 @@
 package dev.evergreen.cluster;
 
-import java.io.IOException;
-import java.net.ConnectException;
-import java.net.InetSocketAddress;
-import java.net.Socket;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -16,16 +11,15 @@ import org.apache.pekko.cluster.Cluster;
 /** How a node comes into a cluster. */
 final class Joining {
 
-  private static final int CONNECT_MILLIS = 1_000;
   private static final long KNOCK_NANOS = 1_000_000_000;
 
   private Joining() {}
 
   /**
-   * Joins by these addresses. The first of them begins a cluster if all others say that there is
-   * none: nobody listens there, or a node that has not joined any. One that does not answer may be
-   * cut off with a cluster that lives: then none is begun beside it. Blocks until this node takes
-   * part, and looks again every second meanwhile.
+   * Joins by these addresses. The first of them begins a cluster when all others have answered that
+   * they are in none. Nothing else proves it: whoever is silent may be cut off with a cluster that
+   * lives, and who refuses connections may be a firewall. Blocks until this node takes part, and
+   * asks anew every second meanwhile, so that no answer counts that is older.
    *
    * @param seeds none to begin a cluster
    * @param up completed when it does
@@ -35,35 +29,15 @@ final class Joining {
   static boolean join(
       Cluster cluster, List<Seeds.Address> seeds, CompletableFuture<?> up, long deadline) {
     var own = cluster.selfAddress();
-    var others = seeds.stream().filter(seed -> !pekko(own, seed).equals(own)).toList();
-    boolean begins = seeds.isEmpty() || pekko(own, seeds.getFirst()).equals(own);
+    var addresses = seeds.stream().map(seed -> pekko(own, seed)).distinct().toList();
     while (System.nanoTime() - deadline < 0) {
-      if (begins) {
-        beginOrJoin(cluster, others.parallelStream().filter(seed -> !isDown(seed)).toList());
-      } else {
-        cluster.joinSeedNodes(others.stream().map(seed -> pekko(own, seed)).toList());
-      }
+      cluster.joinSeedNodes(addresses.isEmpty() ? List.of(own) : addresses);
       long again = System.nanoTime() + KNOCK_NANOS;
       if (await(up, again - deadline < 0 ? again : deadline)) {
         return true;
       }
     }
     return false;
-  }
-
-  /**
-   * Pekko begins a cluster with itself, the first, when all others have answered that they have
-   * none.
-   */
-  private static void beginOrJoin(Cluster cluster, List<Seeds.Address> others) {
-    var own = cluster.selfAddress();
-    if (others.isEmpty()) {
-      cluster.join(own);
-      return;
-    }
-    var addresses = new ArrayList<>(List.of(own));
-    others.forEach(seed -> addresses.add(pekko(own, seed)));
-    cluster.joinSeedNodes(addresses);
   }
 
   private static boolean await(CompletableFuture<?> up, long deadline) {
@@ -80,20 +54,5 @@ final class Joining {
 
   private static Address pekko(Address own, Seeds.Address seed) {
     return new Address(own.protocol(), own.system(), seed.host(), seed.port());
-  }
-
-  /**
-   * Whether the host itself says that nobody listens there. One that says nothing may be cut off
-   * for the moment.
-   */
-  private static boolean isDown(Seeds.Address seed) {
-    try (var socket = new Socket()) {
-      socket.connect(new InetSocketAddress(seed.host(), seed.port()), CONNECT_MILLIS);
-      return false;
-    } catch (ConnectException e) {
-      return true;
-    } catch (IOException e) {
-      return false;
-    }
   }
 }

@@ -1,7 +1,6 @@
 package dev.evergreen.cluster;
 
 import com.typesafe.config.Config;
-import com.typesafe.config.ConfigException;
 import com.typesafe.config.ConfigFactory;
 import com.typesafe.config.ConfigParseOptions;
 import com.typesafe.config.ConfigValueFactory;
@@ -19,7 +18,9 @@ import org.jspecify.annotations.Nullable;
 /** Makes Pekko's actor system for a node. */
 final class PekkoSystem {
 
-  private static final String MARGIN = "pekko.cluster.down-removal-margin";
+  /** The margin of nodes that were only not heard of, where Pekko's is shorter. */
+  private static final String FULL_MARGIN = "evergreen.cluster.down-removal-margin";
+
   private static final String TRANSPORT = "pekko.remote.artery.transport";
   private static final String BIND = "pekko.remote.artery.bind.hostname";
   private static final String PHASE = "pekko.coordinated-shutdown.phases.%s.timeout";
@@ -48,38 +49,21 @@ final class PekkoSystem {
     return ActorSystem.create(settings.name(), setup);
   }
 
-  /** How long after a node was given up others get what it had. */
-  static Duration downRemovalMargin(ActorSystem system) {
-    return downRemovalMargin(system.settings().config());
+  /** How long after a node was given up others get what it had, if its process has surely ended. */
+  static Duration marginByEvidence(ActorSystem system) {
+    return system.settings().config().getDuration(PekkoRules.MARGIN);
   }
 
-  private static Duration downRemovalMargin(Config config) {
-    Duration margin;
-    try {
-      margin = config.getDuration(MARGIN);
-    } catch (ConfigException e) {
-      margin = Duration.ZERO;
-    }
-    if (!margin.isPositive()) {
-      throw new IllegalArgumentException(
-          MARGIN + " must be a time above 0, but is " + config.getValue(MARGIN).unwrapped());
-    }
-    return margin;
+  /** The same for a node that was only not heard of. */
+  static Duration marginOtherwise(ActorSystem system) {
+    return system.settings().config().getDuration(FULL_MARGIN);
   }
 
-  /** Whatever system properties say: nothing is open that shall be closed. */
-  private static Config checked(Config config, ClusterSettings settings) {
-    downRemovalMargin(config);
-    var transport = config.getString(TRANSPORT);
-    if (settings.security().isPresent() && !transport.equals("tls-tcp")) {
-      throw new IllegalArgumentException(
-          TRANSPORT + " must be tls-tcp for a node with keys, but is " + transport);
-    }
-    settings.checkReach(config.getString(BIND));
-    return config;
-  }
-
-  /** System properties come first, then what follows from the settings, then {@code pekko.conf}. */
+  /**
+   * System properties come first, then what follows from the settings, then {@code pekko.conf}.
+   *
+   * @throws IllegalArgumentException if a system property breaks what Evergreen promises
+   */
   static Config config(ClusterSettings settings, int linkPort, Duration stopGrace) {
     var roles = new ArrayList<>(List.of(Member.linkRole(linkPort)));
     if (settings.hosts()) {
@@ -98,21 +82,25 @@ final class PekkoSystem {
     if (settings.crashEvidence()) {
       ours.put(
           "pekko.cluster.failure-detector.implementation-class", CrashDetector.class.getName());
-      // Who is surely dead needs no time to notice it.
-      ours.put(MARGIN, "100 ms");
+      // Who is surely dead needs no time to notice it; for others Tenure keeps the full margin.
+      ours.put(PekkoRules.MARGIN, "100 ms");
     }
     if (settings.security().isPresent()) {
       ours.put(TRANSPORT, "tls-tcp");
       ours.put("pekko.remote.artery.ssl.ssl-engine-provider", ArteryTls.class.getName());
     }
+    var shipped =
+        ConfigFactory.parseResources(
+            PekkoSystem.class, "pekko.conf", ConfigParseOptions.defaults().setAllowMissing(false));
+    var given = ConfigFactory.systemProperties();
+    ours.put(FULL_MARGIN, given.withFallback(shipped).getValue(PekkoRules.MARGIN));
     Config overrides = ConfigFactory.empty();
     for (var entry : ours.entrySet()) {
       overrides =
           overrides.withValue(entry.getKey(), ConfigValueFactory.fromAnyRef(entry.getValue()));
     }
-    var shipped =
-        ConfigFactory.parseResources(
-            PekkoSystem.class, "pekko.conf", ConfigParseOptions.defaults().setAllowMissing(false));
-    return checked(ConfigFactory.load(overrides.withFallback(shipped)), settings);
+    var config = ConfigFactory.load(overrides.withFallback(shipped));
+    PekkoRules.check(config, overrides, settings);
+    return config;
   }
 }

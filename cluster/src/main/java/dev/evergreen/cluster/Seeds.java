@@ -44,8 +44,8 @@ public sealed interface Seeds {
 
   /**
    * The cluster is found at these addresses, tried until one answers. The first of them begins the
-   * cluster if on all others either nobody listens or a node that has joined none; so all nodes
-   * must be given the same first one.
+   * cluster when nodes at all others have answered that they are in none; so all nodes must be
+   * given the same first one, and a cluster begins when all seeds are started.
    */
   record Addresses(List<Address> addresses) implements Seeds {
 
@@ -68,9 +68,9 @@ public sealed interface Seeds {
   /**
    * The cluster is found at the addresses that a name has in DNS, for instance that of a headless
    * service in Kubernetes; nodes must listen by address, not by name. The lowest address begins the
-   * cluster, once at least {@code atLeast} are known and the answer was the same for {@code
-   * stableFor}. The JVM keeps answers for 30 seconds unless it is started with {@code
-   * -Dsun.net.inetaddr.ttl=1}.
+   * cluster, once at least {@code atLeast} are known, the answer was the same for {@code
+   * stableFor}, and nodes at all others have answered that they are in none. The JVM keeps answers
+   * for 30 seconds unless it is started with {@code -Dsun.net.inetaddr.ttl=1}.
    *
    * @param atLeast at least half of the nodes that are started together, or two clusters may begin
    */

@@ -3,6 +3,7 @@ package dev.evergreen.cluster;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -12,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /**
  * Knows whether this node still belongs to the cluster, by asking the others.
@@ -50,24 +52,29 @@ final class Tenure {
   private final Map<NodeId, Long> answers = new ConcurrentHashMap<>(); // when they were asked
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
-  private final long marginNanos;
+  private final long byEvidenceNanos;
+  private final long otherwiseNanos;
   private volatile List<NodeId> voters = List.of();
   private volatile boolean over;
   private volatile long lastToken;
-  private volatile long lastGone;
   private long asked; // guarded by lock
+  private long takeoverAt; // guarded by lock
+  private final Map<NodeId, Long> givenUp = new HashMap<>(); // their margins; guarded by lock
   private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS); // guarded by lock
 
   /**
-   * @param margin from the moment in which all know that a node is given up to that in which others
-   *     get what it had
+   * @param byEvidence from the moment in which all know that a node is given up to that in which
+   *     others get what it had, if there is evidence that its process has ended
+   * @param otherwise the same for one that was only not heard of; not shorter
    */
-  Tenure(NodeId self, Duration margin, Pings pings) {
+  Tenure(NodeId self, Duration byEvidence, Duration otherwise, Pings pings) {
     this.self = self;
     this.pings = pings;
-    this.marginNanos = margin.toNanos();
-    this.lastGone = System.nanoTime() - marginNanos;
-    this.goodForNanos = marginNanos / 2;
+    this.byEvidenceNanos = byEvidence.toNanos();
+    this.otherwiseNanos = otherwise.toNanos();
+    this.takeoverAt = System.nanoTime();
+    // Also when there is none: those who judge this node may be deceived by theirs.
+    this.goodForNanos = byEvidenceNanos / 2;
     this.askAgainNanos = Math.max(1, goodForNanos / 4);
     this.asked = System.nanoTime() - askAgainNanos;
     this.lastToken = asked;
@@ -135,17 +142,21 @@ final class Tenure {
   }
 
   /**
-   * Waits until a majority of those who agreed last has answered a question that was asked after
-   * this was called, which makes who stays those who agreed last; or until this node is given up.
+   * Waits until all who stay have seen who was given up, and a majority of those who agreed last
+   * has answered a question that was asked after that, which makes who stays those who agreed last;
+   * or until this node is given up. An answer of one who has not seen it would not count: that one
+   * may yet give this node up instead.
    */
   void agree() {
     lock.lock();
     try {
       long since = lastToken + 1;
-      while (!over
-          && agreed.contains(self)
-          && !isMajority(node -> hasVotedSince(node, since), agreed)) {
-        ask();
+      while (!over && agreed.contains(self) && !hasAgreedSince(since)) {
+        if (givenUp.isEmpty()) {
+          ask(voters);
+        } else {
+          since = lastToken + 1;
+        }
         changed.awaitNanos(askAgainNanos);
       }
       agreed.retainAll(voters);
@@ -156,6 +167,11 @@ final class Tenure {
     }
   }
 
+  /** Holds the lock. */
+  private boolean hasAgreedSince(long token) {
+    return givenUp.isEmpty() && isMajority(node -> hasVotedSince(node, token), agreed);
+  }
+
   /**
    * Waits until a majority of these has answered a question that was asked after this was called,
    * whatever the clock says.
@@ -164,24 +180,7 @@ final class Tenure {
    * @return false if that did not come about within ten seconds, or this node was given up
    */
   boolean isHeardBy(List<NodeId> these) {
-    long deadline = System.nanoTime() + PATIENCE_NANOS;
-    lock.lock();
-    try {
-      long since = lastToken + 1;
-      while (!over && !isMajority(node -> hasVotedSince(node, since), these)) {
-        if (System.nanoTime() - deadline >= 0) {
-          return false;
-        }
-        ask(these);
-        changed.awaitNanos(askAgainNanos);
-      }
-      return !over;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    } finally {
-      lock.unlock();
-    }
+    return awaitAnswers(() -> these, lastToken + 1, System.nanoTime() + PATIENCE_NANOS);
   }
 
   /** Whether this node has stopped, or was given up. */
@@ -196,17 +195,56 @@ final class Tenure {
         || (2 * votes == all.size() && all.stream().limit(1).allMatch(these));
   }
 
-  /** Another node was given up, or is gone after that. */
-  void gone() {
-    lastGone = System.nanoTime();
+  /**
+   * Another node was given up; {@link #gone} follows when all have seen it.
+   *
+   * @param evidence whether it is known that its process has ended
+   */
+  void givenUp(NodeId other, boolean evidence) {
+    lock.lock();
+    try {
+      givenUp.put(other, evidence ? byEvidenceNanos : otherwiseNanos);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How many nodes were given up, which not all who stay have seen yet. */
+  int givenUpCount() {
+    lock.lock();
+    try {
+      return givenUp.size();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** All have seen that another node was given up. */
+  void gone(NodeId other) {
+    lock.lock();
+    try {
+      var margin = givenUp.remove(other);
+      long at = System.nanoTime() + (margin == null ? otherwiseNanos : margin);
+      takeoverAt = at - takeoverAt > 0 ? at : takeoverAt;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
   }
 
   /**
-   * How long this node must wait until it may take over what others had: the margin, as far as this
-   * node can see. Pekko keeps it, but for what a coordinator has not heard of that is new itself.
+   * How long this node must wait until it may take over what others had, or ask again: the margin
+   * of each, as far as this node can see. Pekko keeps the shorter one, but for what a coordinator
+   * has not heard of that is new itself.
    */
   long nanosUntilTakeover() {
-    return Math.max(0, lastGone + marginNanos - System.nanoTime());
+    lock.lock();
+    try {
+      long wait = Math.max(0, takeoverAt - System.nanoTime());
+      return givenUp.values().stream().reduce(wait, Math::max);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** This node has stopped, or was given up. */
@@ -221,21 +259,22 @@ final class Tenure {
    */
   boolean confirmed() {
     long now = System.nanoTime();
-    if (isConfirmedSince(now - goodForNanos / 2)) {
+    if (haveVotedSince(voters, now - goodForNanos / 2)) {
       return !over;
     }
-    ask(); // in good time for those that come next
-    return awaitAnswers(now - goodForNanos, now + PATIENCE_NANOS);
+    ask(voters); // in good time for those that come next
+    return awaitAnswers(this::voters, now - goodForNanos, now + PATIENCE_NANOS);
   }
 
-  private boolean awaitAnswers(long since, long deadline) {
+  /** False if no majority of these has answered until the deadline, or this node is given up. */
+  private boolean awaitAnswers(Supplier<List<NodeId>> these, long since, long deadline) {
     lock.lock();
     try {
-      while (!over && !isConfirmedSince(since)) {
+      while (!over && !haveVotedSince(these.get(), since)) {
         if (System.nanoTime() - deadline >= 0) {
           return false;
         }
-        ask();
+        ask(these.get());
         changed.awaitNanos(askAgainNanos);
       }
       return !over;
@@ -247,11 +286,7 @@ final class Tenure {
     }
   }
 
-  /** Asks all, but not again right away. */
-  private void ask() {
-    ask(voters);
-  }
-
+  /** Asks these, but nobody again right away. */
   private void ask(List<NodeId> these) {
     long now = System.nanoTime();
     long token;
@@ -274,8 +309,8 @@ final class Tenure {
     }
   }
 
-  private boolean isConfirmedSince(long nanos) {
-    var all = voters;
+  /** Whether a majority of all has; makes no objects, as every write asks. */
+  private boolean haveVotedSince(List<NodeId> all, long nanos) {
     int votes = 0;
     boolean first = false;
     for (int i = 0; i < all.size(); i++) {

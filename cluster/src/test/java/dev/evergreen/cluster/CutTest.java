@@ -2,15 +2,20 @@ package dev.evergreen.cluster;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.evergreen.cluster.Namespaces.Cut;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Processes in network namespaces, one of which is cut off; skipped where none can be made. */
@@ -33,16 +38,19 @@ final class CutTest {
     }
   }
 
-  @Test
-  void theLargerPartOfASplitClusterGoesOnAndTheSmallerEnds() throws Exception {
+  @ParameterizedTest
+  @CsvSource({"DROPPED,", "REFUSED,", "DROPPED, evidence", "REFUSED, evidence"})
+  void theLargerPartOfASplitClusterGoesOnAndTheSmallerEnds(Cut how, @Nullable String option)
+      throws Exception {
+    var options = Stream.ofNullable(option).toList();
     try (var network = namespaces();
-        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+        var cluster = new Processes(directory, options, network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.write();
       cluster.probe(1);
       var smaller = cluster.drop("n1"); // the oldest, which coordinates
       int mark = smaller.mark();
-      network.cut("n1");
+      network.cut("n1", how);
       cluster.probe(2);
       assertEquals(75, smaller.exitValue());
       assertEquals(
@@ -69,7 +77,7 @@ final class CutTest {
       former.ask("hold", "held");
       former.tell("once 7");
       former.await(0, line -> line.startsWith("saving"));
-      network.cut(former.name());
+      network.cut(former.name(), Cut.DROPPED);
       former.signal("STOP");
       cluster.awaitReady();
       cluster.nodes().getFirst().report("fresh"); // loads what was saved so far
@@ -79,19 +87,19 @@ final class CutTest {
     }
   }
 
-  @Test
-  void theFirstSeedThatStartsInACutBeginsNoClusterBesideTheOthers() throws Exception {
+  @ParameterizedTest
+  @EnumSource(Cut.class)
+  void theFirstSeedThatStartsInACutBeginsNoClusterBesideTheOthers(Cut how) throws Exception {
     try (var network = namespaces();
         var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
       cluster.start(NAMES);
-      var first = cluster.drop("n1");
-      network.cut("n1");
-      assertEquals(75, first.exitValue());
+      cluster.drop("n1").kill();
+      network.cut("n1", how);
       cluster.launch("n1");
       var restarted = cluster.drop("n1");
       restarted.await(0, line -> line.startsWith("starting"));
-      // Longer than it would wait for the others if it might give them up.
-      long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+      // Longer than Pekko waits for the others if it may give them up.
+      long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
       for (long probe = 1; System.nanoTime() - until < 0; probe++) {
         cluster.probe(probe);
       }
@@ -118,7 +126,7 @@ final class CutTest {
       cluster.start(NAMES);
       cluster.write();
       cluster.probe(1);
-      network.cut("n3");
+      network.cut("n3", Cut.DROPPED);
       network.heal("n3");
       cluster.probe(2);
       cluster.still();

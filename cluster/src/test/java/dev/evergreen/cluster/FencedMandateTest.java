@@ -46,6 +46,7 @@ final class FencedMandateTest {
       new Tenure(
           A,
           Duration.ofMillis(20),
+          Duration.ofMillis(200),
           (to, token) -> {
             questions.incrementAndGet();
             if (answering.contains(to)) {
@@ -243,8 +244,8 @@ final class FencedMandateTest {
   /** The pings' answers count as young, as no time has passed on this machine. */
   @Test
   void aNodeWhoseClockStoodStillLearnsFromTheStorageThatItWasGivenUp() {
-    var patient =
-        new Tenure(A, Duration.ofDays(1), (to, token) -> {}); // it is as if no time had passed
+    var day = Duration.ofDays(1); // it is as if no time had passed
+    var patient = new Tenure(A, day, day, (to, token) -> {});
     patient.voters(List.of(A));
     var pinged = new PingedMandate(storage, patient);
     assertTrue(mandate.takeOver());

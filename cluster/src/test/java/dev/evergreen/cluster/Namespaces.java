@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Network namespaces of this machine, each with one address, on a bridge that leads nowhere else;
@@ -20,6 +21,7 @@ final class Namespaces implements AutoCloseable {
   private final String tag = Long.toString(ProcessHandle.current().pid());
   private final Map<String, Place> places = new LinkedHashMap<>();
   private final List<String> made = new ArrayList<>();
+  private final List<List<String>> refusals = new ArrayList<>();
 
   /**
    * Makes them.
@@ -69,14 +71,57 @@ final class Namespaces implements AutoCloseable {
     return places;
   }
 
+  /** What becomes of what one and the others send each other. */
+  enum Cut {
+    /** It is lost. */
+    DROPPED,
+    /** Connections are reset and refused, as a firewall does. */
+    REFUSED,
+    /** Those of the one are; what the others send it is lost. */
+    REFUSED_FROM_IT,
+    /** Those of the others are; what the one sends them is lost. */
+    REFUSED_TO_IT
+  }
+
   /** Nothing passes between one and the others any more. */
-  void cut(String name) throws IOException {
+  void cut(String name, Cut how) throws IOException {
+    // At once, whatever is answered then in the place of the others.
     in(hub(), "link", "set", wire(name), "down");
+    for (var other : others(name)) {
+      if (how == Cut.REFUSED || how == Cut.REFUSED_FROM_IT) {
+        refuse(name, other);
+      }
+      if (how == Cut.REFUSED || how == Cut.REFUSED_TO_IT) {
+        refuse(other, name);
+      }
+    }
+  }
+
+  /**
+   * One regards the address of another as its own, where nobody listens: so its system answers for
+   * the other, and takes what comes from there for forged.
+   */
+  private void refuse(String name, String other) throws IOException {
+    in(namespace(name), "addr", "add", address(other) + "/32", "dev", "lo");
+    refusals.add(List.of(name, other));
   }
 
   /** Everything passes again. */
   void heal(String name) throws IOException {
     in(hub(), "link", "set", wire(name), "up");
+    for (var refusal : refusals) {
+      var other = address(refusal.getLast());
+      in(namespace(refusal.getFirst()), "addr", "del", other + "/32", "dev", "lo");
+    }
+    refusals.clear();
+  }
+
+  private List<String> others(String name) {
+    return places.keySet().stream().filter(other -> !other.equals(name)).toList();
+  }
+
+  private String address(String name) {
+    return Objects.requireNonNull(places.get(name), name).host();
   }
 
   private void add(String namespace) throws IOException {

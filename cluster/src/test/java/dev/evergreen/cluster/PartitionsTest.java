@@ -25,7 +25,8 @@ final class PartitionsTest {
           COUNT,
           new PingedMandate(
               new MemoryStorage(),
-              new Tenure(node("a"), Duration.ofSeconds(1), (to, token) -> {})));
+              new Tenure(
+                  node("a"), Duration.ofSeconds(1), Duration.ofSeconds(1), (to, token) -> {})));
   private final List<Integer> asked = new ArrayList<>();
   private final int partition = partitions.of(GRAIN);
 

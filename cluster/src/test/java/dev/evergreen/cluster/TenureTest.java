@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
 class TenureTest {
@@ -37,6 +38,7 @@ class TenureTest {
     return new Tenure(
         self,
         margin,
+        margin.multipliedBy(10),
         (to, token) -> {
           pings.add(new Ping(to, token));
           if (answering.contains(to)) {
@@ -175,18 +177,50 @@ class TenureTest {
     assertFalse(confirmed());
   }
 
-  @Test
-  void whatOthersHadMayBeTakenOverWhenTheMarginIsOver() {
-    assertEquals(0, tenure.nanosUntilTakeover());
-    tenure.gone();
+  private void assertWaits(Duration most, Duration least) {
     long wait = tenure.nanosUntilTakeover();
-    assertTrue(wait > 0 && wait <= Duration.ofMinutes(1).toNanos());
+    assertTrue(wait > least.toNanos() && wait <= most.toNanos(), () -> wait + " ns");
+  }
+
+  @Test
+  void whatOthersHadMayBeTakenOverWhenAllHaveSeenItAndTheMarginIsOver() {
+    var brief = Duration.ofMillis(100);
+    tenure = of(A, brief);
+    assertEquals(0, tenure.nanosUntilTakeover());
+    tenure.givenUp(B, true);
+    Await.await("longer than the margin", longerThan(brief));
+    assertWaits(brief, brief.dividedBy(2)); // as not all have seen it
+    tenure.gone(B);
+    Await.await("the margin being over", () -> tenure.nanosUntilTakeover() == 0);
+  }
+
+  private static BooleanSupplier longerThan(Duration time) {
+    long since = System.nanoTime();
+    return () -> System.nanoTime() - since > 2 * time.toNanos();
+  }
+
+  @Test
+  void theMarginIsShortenedForThoseOnlyWhoHaveSurelyEnded() {
+    var brief = Duration.ofMinutes(1);
+    var full = Duration.ofMinutes(10);
+    tenure.givenUp(B, true);
+    assertWaits(brief, Duration.ZERO);
+    tenure.gone(B);
+    assertWaits(brief, Duration.ZERO);
+    tenure.givenUp(C, false);
+    assertWaits(full, brief);
+    tenure.gone(C);
+    assertWaits(full, brief);
+    tenure.givenUp(D, true);
+    tenure.gone(D);
+    assertWaits(full, brief); // C's is not over
   }
 
   @Test
   void withoutAFenceNothingIsTakenOverBeforeTheMarginIsOver() {
     tenure = of(A, Duration.ofMillis(300));
-    tenure.gone();
+    tenure.givenUp(B, true);
+    tenure.gone(B);
     assertTrue(new PingedMandate(new MemoryStorage(), tenure).takeOver());
     assertEquals(0, tenure.nanosUntilTakeover());
   }
@@ -215,6 +249,29 @@ class TenureTest {
 
   private void agree() throws Exception {
     CompletableFuture.runAsync(tenure::agree).get(20, TimeUnit.SECONDS);
+  }
+
+  /** It may yet side with the one that was given up, and give this node up. */
+  @Test
+  void anAnswerOfOneThatHasNotSeenWhoWasGivenUpIsNoAgreement() throws Exception {
+    answering.add(C);
+    tenure.voters(List.of(A, B, C));
+    tenure.givenUp(B, true);
+    tenure.voters(List.of(A, C));
+    assertTrue(tenure.isLargerPart());
+    assertEquals(1, tenure.givenUpCount());
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    assertTrue(confirmed()); // C answers
+    answering.remove(C);
+    tenure.voters(List.of(A));
+    assertFalse(tenure.isLargerPart());
+    tenure.voters(List.of(A, C));
+    answering.add(C);
+    tenure.gone(B);
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
+    tenure.voters(List.of(A));
+    assertTrue(tenure.isLargerPart());
+    assertEquals(0, tenure.givenUpCount());
   }
 
   /** One that is cut off may miss the others at different times. */

@@ -2,202 +2,218 @@ package dev.evergreen.cluster;
 
 import static dev.evergreen.cluster.Await.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.evergreen.core.GrainContext;
-import dev.evergreen.core.KeyedGrain;
-import dev.evergreen.core.Node;
+import dev.evergreen.core.GrainException;
+import dev.evergreen.core.GrainFailureException;
+import dev.evergreen.core.InvalidGrainException;
+import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.StateNotSavedException;
+import dev.evergreen.core.version.Program;
+import dev.evergreen.core.version.Shop;
 import dev.evergreen.storage.SqliteStorage;
-import java.lang.reflect.Method;
-import java.net.URI;
-import java.net.URL;
-import java.net.URLClassLoader;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
-import java.util.function.Function;
-import javax.tools.SimpleJavaFileObject;
-import javax.tools.ToolProvider;
-import org.jspecify.annotations.Nullable;
+import java.util.function.IntFunction;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/**
- * A rolling upgrade: nodes of two versions of a program in one cluster, of which the newer one has
- * added a component to a record that is state, argument and result. Each has its own classes.
- */
+/** A rolling upgrade: nodes of two versions of a program in one cluster, with one storage. */
 @Timeout(120)
+@SuppressWarnings("try") // nodes are closed in the middle, and again at the end
 final class UpgradeTest {
 
-  private static final String OLD =
-      """
-      package shop;
-      import dev.evergreen.core.*;
-      public interface Stock extends Grain {
-        record Item(String name, int count) {}
-        @ReadOnly Item item();
-        Item replace(Item item);
-        final class OfOneNode implements Stock {
-          private final State<Item> state;
-          public OfOneNode(GrainContext<String> context) {
-            state = context.state(Item.class, new Item("nothing", 0));
-          }
-          public Item item() { return state.get(); }
-          public Item replace(Item item) { var before = state.get(); state.set(item); return before; }
-          public static String show(Item item) { return item.name() + " " + item.count(); }
-          public static Item make(String name, int count) { return new Item(name, count); }
-        }
-      }
-      """;
+  private static final int GRAINS = 20;
+  private static final int PARTITIONS = 16;
+  private static final String EMPTY = "Stock[first=null, more=[], byName={}]";
+  private static final Duration PATIENCE = Duration.ofSeconds(20);
 
-  private static final String NEW =
-      OLD.replace(
-              "record Item(String name, int count) {}",
-              "record Item(String name, int count, java.util.List<String> colours) {}")
-          .replace("new Item(\"nothing\", 0)", "new Item(\"nothing\", 0, java.util.List.of())")
-          .replace(
-              "return item.name() + \" \" + item.count();",
-              "return item.name() + \" \" + item.count() + \" \" + item.colours();")
-          .replace("new Item(name, count)", "new Item(name, count, java.util.List.of(\"green\"))");
-
-  private final Path directory;
+  private final Program older;
+  private final Program newer;
+  private final SqliteStorage storage;
 
   UpgradeTest(@TempDir Path directory) {
-    this.directory = directory;
+    older = Shop.older(directory);
+    newer = Shop.newer(directory);
+    storage = SqliteStorage.open(directory.resolve("states.db"));
   }
 
-  /** One version of the program. */
-  private record Version(Class<?> stock, Class<?> grain) {
-
-    Object make(String name, int count) throws Exception {
-      return call(grain.getMethod("make", String.class, int.class), null, name, count);
-    }
-
-    Object stock(Node node, String key) throws Exception {
-      var get = node.grains().getClass().getMethods();
-      for (var method : get) {
-        if (method.getName().equals("get") && method.getParameterCount() == 2) {
-          method.setAccessible(true);
-          return call(method, node.grains(), stock, key);
-        }
-      }
-      throw new NoSuchMethodException("get");
-    }
-
-    String item(Node node, String key) throws Exception {
-      return show(call(stock.getMethod("item"), stock(node, key)));
-    }
-
-    void replace(Node node, String key, Object item) throws Exception {
-      call(stock.getMethod("replace", item.getClass()), stock(node, key), item);
-    }
-
-    String show(Object item) {
-      try {
-        return (String) call(grain.getMethod("show", item.getClass()), null, item);
-      } catch (Exception e) {
-        throw new IllegalStateException(e);
-      }
-    }
-
-    private static Object call(Method method, @Nullable Object target, Object... arguments)
-        throws Exception {
-      return method.invoke(target, arguments);
-    }
+  @AfterEach
+  void close() {
+    storage.close();
   }
 
-  private Version compile(String name, String source) throws Exception {
-    var classes = Files.createDirectory(directory.resolve(name));
-    var compiler = ToolProvider.getSystemJavaCompiler();
-    var file =
-        new SimpleJavaFileObject(
-            URI.create("string:///shop/Stock.java"), SimpleJavaFileObject.Kind.SOURCE) {
-          @Override
-          public CharSequence getCharContent(boolean ignoreEncodingErrors) {
-            return source;
-          }
-        };
-    assertTrue(
-        compiler
-            .getTask(
-                null,
-                null,
-                null,
-                List.of(
-                    "-parameters",
-                    "-proc:none",
-                    "-classpath",
-                    System.getProperty("java.class.path"),
-                    "-d",
-                    classes.toString()),
-                null,
-                List.of(file))
-            .call());
-    var loader =
-        new URLClassLoader(new URL[] {classes.toUri().toURL()}, UpgradeTest.class.getClassLoader());
-    return new Version(loader.loadClass("shop.Stock"), loader.loadClass("shop.Stock$OfOneNode"));
-  }
-
-  @SuppressWarnings({"unchecked", "rawtypes"}) // the classes are known to their loader only
-  private static ClusterNode start(Version version, SqliteStorage storage, String... seeds)
-      throws Exception {
-    var constructor = version.grain().getConstructor(GrainContext.class);
-    Function<GrainContext, KeyedGrain> make =
-        context -> {
-          try {
-            return (KeyedGrain) constructor.newInstance(context);
-          } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e);
-          }
-        };
+  private ClusterNode start(Program program, String... seeds) {
     var builder =
-        ClusterNode.builder().name("shop").listen("127.0.0.1", 0).storage(storage).partitions(16);
-    builder.grain((Class) version.stock(), (Function) make);
+        ClusterNode.builder()
+            .name("shop")
+            .listen("127.0.0.1", 0)
+            .storage(storage)
+            .partitions(PARTITIONS)
+            .grains(program.types());
     if (seeds.length > 0) {
       builder.seeds(seeds);
     }
     return builder.whenFenced(reason -> {}).start();
   }
 
+  private static void awaitHalfEach(ClusterNode one, ClusterNode other) {
+    await(
+        "a share each",
+        () -> one.ownedPartitions() == PARTITIONS / 2 && other.ownedPartitions() == PARTITIONS / 2);
+  }
+
+  /** Asks the same of all grains; in place of an answer there may be a failure. */
+  private static String askAll(Program program, ClusterNode node, IntFunction<String> what) {
+    return IntStream.range(0, GRAINS)
+        .mapToObj(i -> answer(() -> program.ask(node.grains(), what.apply(i))))
+        .collect(Collectors.joining(" "));
+  }
+
+  private static String answer(Supplier<String> question) {
+    try {
+      return question.get();
+    } catch (GrainException e) {
+      return e.getClass().getSimpleName();
+    }
+  }
+
+  private static String all(IntFunction<String> of) {
+    return IntStream.range(0, GRAINS).mapToObj(of).collect(Collectors.joining(" "));
+  }
+
+  private static void awaitResult(ResultTracker<String> tracker, String expected) {
+    for (var result = tracker.next(PATIENCE); !result.equals(expected); ) {
+      result = tracker.next(PATIENCE);
+    }
+  }
+
   @Test
-  @SuppressWarnings("try") // the first node is closed in the middle, and again at the end
-  void nodesOfTwoVersionsOfARecordWorkTogetherUntilTheOldOnesAreGone() throws Exception {
-    var older = compile("older", OLD);
-    var newer = compile("newer", NEW);
-    try (var storage = SqliteStorage.open(directory.resolve("states.db"));
-        var first = start(older, storage)) {
-      for (int i = 0; i < 20; i++) {
-        older.replace(first, "s" + i, older.make("apple", i));
-      }
-      try (var second = start(newer, storage, first.self().address())) {
-        await("a share each", () -> first.ownedPartitions() == 8 && second.ownedPartitions() == 8);
-        for (int i = 0; i < 20; i++) {
-          // Written by the old one, wherever the grain is by now.
-          assertEquals("apple " + i, older.item(first, "s" + i));
-          assertTrue(newer.item(second, "s" + i).startsWith("apple " + i), "for the newer");
-        }
-        for (int i = 0; i < 20; i++) {
-          newer.replace(second, "s" + i, newer.make("pear", i));
-          assertEquals("pear " + i, older.item(first, "s" + i));
-        }
-        var stock = newer.stock(second, "s3");
-        try (var computation =
-            second.reactive(() -> newer.show(newer.stock().getMethod("item").invoke(stock)))) {
-          var tracker = computation.tracker();
-          assertTrue(tracker.next().startsWith("pear 3"));
-          older.replace(first, "s3", older.make("plum", 4));
-          assertTrue(tracker.next(Duration.ofSeconds(20)).startsWith("plum 4"));
+  void callsAndReadsOfTwoVersionsFollowUntilTheOldNodesAreGone() {
+    try (var first = start(older)) {
+      askAll(older, first, i -> "fill s" + i + " first");
+      try (var second = start(newer, first.self().address())) {
+        awaitHalfEach(first, second);
+        var fig = "Item[name=fig, count=2";
+        assertEquals(
+            all(i -> "Stock[first=" + fig + "], more=[], byName={}]"),
+            askAll(older, first, i -> "stock s" + i));
+        assertEquals(
+            all(i -> "Stock[first=" + fig + ", colours=[]], more=[], byName={}]"),
+            askAll(newer, second, i -> "stock s" + i));
+        try (var counts = first.reactive(() -> askAll(older, first, i -> "count s" + i));
+            var tagged = second.reactive(() -> askAll(newer, second, i -> "count s" + i + " x"));
+            var items = first.reactive(() -> askAll(older, first, i -> "item s" + i));
+            var coloured = second.reactive(() -> askAll(newer, second, i -> "item s" + i))) {
+          var oldCounts = counts.tracker();
+          var newCounts = tagged.tracker();
+          var oldItems = items.tracker();
+          var newItems = coloured.tracker();
+          assertEquals(all(i -> "7"), oldCounts.next(PATIENCE));
+          assertEquals(all(i -> "7"), newCounts.next(PATIENCE));
+          assertEquals(all(i -> "Item[name=apple, count=7]"), oldItems.next(PATIENCE));
+          assertTrue(newItems.next(PATIENCE).contains("colours=[green]"));
+          for (int round = 1; round <= 2; round++) {
+            int n = round;
+            if (round == 1) {
+              askAll(older, first, i -> "put s" + i + " " + (n + i));
+            } else {
+              askAll(newer, second, i -> "put s" + i + " " + (n + i));
+            }
+            awaitResult(oldCounts, all(i -> "" + (7 + n + i)));
+            awaitResult(newCounts, all(i -> "" + (7 + n + i)));
+            awaitResult(oldItems, all(i -> "Item[name=apple, count=" + (7 + n + i) + "]"));
+          }
           first.close();
-          for (int i = 0; i < 20; i++) {
-            newer.replace(second, "s" + i, newer.make("fig", i));
-            assertEquals("fig " + i + " [green]", newer.item(second, "s" + i));
-          }
-          var last = tracker.next(Duration.ofSeconds(20));
-          while (!last.equals("fig 3 [green]")) {
-            last = tracker.next(Duration.ofSeconds(20));
-          }
+          awaitResult(
+              newItems, all(i -> "Item[name=apple, count=" + (9 + i) + ", colours=[green]]"));
+          askAll(newer, second, i -> "put s" + i + " 0");
+          awaitResult(newCounts, all(i -> "7"));
+        }
+      }
+    }
+  }
+
+  @Test
+  void whatTheOtherVersionDoesNotKnowFailsThatReadUntilTheGrainOrItsResultIsAnother() {
+    try (var first = start(older);
+        var second = start(newer, first.self().address())) {
+      awaitHalfEach(first, second);
+      var onNewer = keyOn(newer, second);
+      var onOlder = keyOn(older, first);
+      try (var kind = first.reactive(() -> older.ask(first.grains(), "kind " + onNewer));
+          var offer = first.reactive(() -> older.ask(first.grains(), "offer " + onNewer));
+          var books =
+              second.reactive(() -> newer.ask(second.grains(), "sells " + onOlder + " BOOK"));
+          var added = second.reactive(() -> newer.ask(second.grains(), "added " + onOlder))) {
+        var kinds = kind.tracker();
+        var offers = offer.tracker();
+        var sells = books.tracker();
+        var adds = added.tracker();
+        assertEquals("TOY", kinds.next(PATIENCE));
+        assertEquals("Plain[price=0]", offers.next(PATIENCE));
+        assertThrows(InvalidGrainException.class, () -> sells.next(PATIENCE));
+        assertThrows(InvalidGrainException.class, () -> adds.next(PATIENCE));
+        older.ask(first.grains(), "put " + onNewer + " 5");
+        assertThrows(GrainFailureException.class, () -> kinds.next(PATIENCE));
+        assertThrows(GrainFailureException.class, () -> offers.next(PATIENCE));
+        older.ask(first.grains(), "put " + onNewer + " 4");
+        assertEquals("TOOL", kinds.next(PATIENCE));
+        assertEquals("Plain[price=4]", offers.next(PATIENCE));
+        first.close();
+        assertEquals("true", sells.next(PATIENCE));
+        assertEquals("0", adds.next(PATIENCE));
+      }
+    }
+  }
+
+  /** A grain that is active on this node. */
+  private static String keyOn(Program program, ClusterNode host) {
+    for (int i = 0; ; i++) {
+      var key = "k" + i;
+      int before = host.counts().activations();
+      program.ask(host.grains(), "count " + key);
+      if (host.counts().activations() > before) {
+        return key;
+      }
+    }
+  }
+
+  @Test
+  void whatTheNewerVersionHasStoredOutlivesAnOlderNode() {
+    try (var first = start(newer)) {
+      askAll(newer, first, i -> "fill s" + i + " more");
+      var stored = askAll(newer, first, i -> "stock s" + i);
+      try (var second = start(older, first.self().address())) {
+        awaitHalfEach(first, second);
+        var fig = "Item[name=fig, count=2]";
+        assertEquals(
+            all(i -> "Stock[first=null, more=[" + fig + ", " + fig + "], byName={}]"),
+            askAll(older, second, i -> "stock s" + i));
+        var refused = StateNotSavedException.class.getSimpleName();
+        var answers = askAll(older, second, i -> "fill s" + i + " none");
+        assertTrue(answers.contains(refused), answers);
+        var now = askAll(newer, first, i -> "stock s" + i).split("(?<=}]) ", -1);
+        var outcomes = answers.split(" ", -1);
+        var before = stored.split("(?<=}]) ", -1);
+        for (int i = 0; i < GRAINS; i++) {
+          boolean saved = outcomes[i].isEmpty();
+          var onOlder = before[i].replace("[green]", "[]");
+          assertTrue(
+              saved ? now[i].equals(EMPTY) : now[i].equals(onOlder), outcomes[i] + " " + now[i]);
+        }
+        second.close();
+        for (int i = 0; i < GRAINS; i++) {
+          var grain = "s" + i;
+          var expected = outcomes[i].isEmpty() ? EMPTY : before[i];
+          assertEquals(expected, newer.ask(first.grains(), "stock " + grain));
+          newer.ask(first.grains(), "fill " + grain + " first");
         }
       }
     }

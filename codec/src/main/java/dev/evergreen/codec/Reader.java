@@ -18,6 +18,7 @@ final class Reader extends Nesting {
   private int at;
   private int end;
   private @Nullable Tables tables;
+  private @Nullable String unknown;
 
   Reader(byte[] bytes, Limits limits) {
     super(limits);
@@ -43,6 +44,18 @@ final class Reader extends Nesting {
 
   int position() {
     return at;
+  }
+
+  /** The first component that was passed over as unknown; null if there was none. */
+  @Nullable String unknown() {
+    return unknown;
+  }
+
+  /** A record has a component that this version of it lacks. */
+  void unknown(String record, String component) {
+    if (unknown == null) {
+      unknown = record + "." + component;
+    }
   }
 
   void finish() {

@@ -1,6 +1,8 @@
 package dev.evergreen.codec;
 
+import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -11,6 +13,7 @@ final class RecordShape extends Shape {
 
   private final RecordAccess access;
   private final boolean generic;
+  private final Set<String> removed;
   private Layout layout;
   private Shape[] components = new Shape[0];
   private int bound = UNKNOWN;
@@ -20,11 +23,19 @@ final class RecordShape extends Shape {
     super(name);
     this.access = access;
     this.generic = access.type().getTypeParameters().length > 0;
+    var gone = access.type().getAnnotation(Removed.class);
+    this.removed = gone == null ? Set.of() : Set.copyOf(Arrays.asList(gone.value()));
     this.layout = new Layout(List.of());
   }
 
   /** The second half of construction; components may contain this shape. */
   void complete(Layout layout, Shape[] components) {
+    for (String component : layout.names) {
+      if (removed.contains(component)) {
+        throw new NotAValueException(
+            name() + " says that it has removed " + component + ", and still has it");
+      }
+    }
     this.layout = layout;
     this.components = components;
   }
@@ -99,7 +110,7 @@ final class RecordShape extends Shape {
         values[i] = components[i].get(in);
       }
     } else {
-      readMapped(in, wire.indexesIn(layout), values);
+      readMapped(in, wire, values);
     }
     in.leave();
     try {
@@ -109,16 +120,22 @@ final class RecordShape extends Shape {
     }
   }
 
-  private void readMapped(Reader in, int[] indexes, @Nullable Object[] values) {
+  private void readMapped(Reader in, WireLayout wire, @Nullable Object[] values) {
+    int[] indexes = wire.indexesIn(layout);
     for (int i = 0; i < components.length; i++) {
       values[i] = components[i].absent();
     }
-    for (int index : indexes) {
-      if (index < 0) {
-        in.skip();
-      } else {
+    for (int i = 0; i < indexes.length; i++) {
+      int index = indexes[i];
+      if (index >= 0) {
         values[index] = components[index].get(in);
+        continue;
       }
+      var component = wire.names.get(i);
+      if (!removed.contains(component)) {
+        in.unknown(name(), component);
+      }
+      in.skip();
     }
   }
 

@@ -56,7 +56,7 @@ final class RootType implements ValueType {
   }
 
   @Override
-  public @Nullable Object decode(byte[] bytes) {
+  public Read read(byte[] bytes) {
     requireBytes();
     if (bytes.length > limits.maxBytes()) {
       throw Nesting.tooLarge(limits);
@@ -64,7 +64,7 @@ final class RootType implements ValueType {
     var in = new Reader(bytes, limits);
     Object value = shape.get(in);
     in.finish();
-    return value;
+    return new Read(value, in.unknown());
   }
 
   @Override

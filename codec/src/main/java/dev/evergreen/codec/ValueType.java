@@ -58,5 +58,21 @@ public interface ValueType {
    *     beyond a small multiple of the bytes' length
    * @throws ValueLimitException if the value exceeds the codec's limits
    */
-  @Nullable Object decode(byte[] bytes);
+  default @Nullable Object decode(byte[] bytes) {
+    return read(bytes).value();
+  }
+
+  /**
+   * As {@link #decode}, and tells whether something in the bytes was passed over, which encoding
+   * the value would lose.
+   */
+  Read read(byte[] bytes);
+
+  /**
+   * What bytes were read as.
+   *
+   * @param unknown a record component, such as {@code Item.colours}, that the bytes have and this
+   *     version of the record has not, nor names as {@link Removed}; null if there is none
+   */
+  record Read(@Nullable Object value, @Nullable String unknown) {}
 }

@@ -117,6 +117,82 @@ final class VersionTest {
     assertTrue(read.items.getFirst().sorted.isEmpty());
   }
 
+  interface Later {
+    record Item(String name, Set<Key> keys, String note) {}
+
+    record Key(int number, int shade) {}
+
+    record Shop(Map<String, List<Item>> items, @Nullable Event event) {}
+
+    sealed interface Event permits Sold {}
+
+    record Sold(int count, String to) implements Event {}
+  }
+
+  interface Earlier {
+    record Item(String name, Set<Key> keys) {}
+
+    record Key(int number) {}
+
+    record Shop(Map<String, List<Item>> items, @Nullable Event event) {}
+
+    sealed interface Event permits Sold {}
+
+    record Sold(int count) implements Event {}
+  }
+
+  interface Afterwards {
+    @Removed({"note", "price"})
+    record Item(String name, Set<Key> keys) {}
+
+    @Removed("shade")
+    record Key(int number) {}
+
+    record Shop(Map<String, List<Item>> items) {}
+  }
+
+  private static Later.Shop later(Later.@Nullable Event event, Later.Item... items) {
+    return new Later.Shop(Map.of("all", List.of(items)), event);
+  }
+
+  private @Nullable String unknown(Object value, Type type) {
+    return codec.of(type).read(codec.of(value.getClass()).encode(value)).unknown();
+  }
+
+  @Test
+  void readingTellsWhatItDoesNotKnowWhereverThatIs() {
+    var item = new Later.Item("i", Set.of(), "note");
+    var keyed = new Later.Item("i", Set.of(new Later.Key(1, 2)), "note");
+    assertEquals("Item.note", unknown(later(null, item), Earlier.Shop.class));
+    assertEquals("Key.shade", unknown(later(null, keyed), Earlier.Shop.class));
+    assertEquals("Sold.to", unknown(later(new Later.Sold(1, "me")), Earlier.Shop.class));
+    assertEquals(null, unknown(later(null), Earlier.Shop.class), "nothing is lost of no items");
+    assertEquals(null, unknown(later(null, keyed), Later.Shop.class));
+  }
+
+  @Test
+  void whatIsLackingIsNotUnknown() {
+    var shop = new Earlier.Shop(Map.of("all", List.of(new Earlier.Item("i", Set.of()))), null);
+    assertEquals(null, unknown(shop, Later.Shop.class));
+  }
+
+  @Test
+  void whatWasRemovedOnPurposeIsNotUnknown() {
+    var keyed = new Later.Item("i", Set.of(new Later.Key(1, 2)), "note");
+    record Nested(Later.Item item) {}
+    record Read(Afterwards.Item item) {}
+    assertEquals(null, unknown(new Nested(keyed), Read.class));
+    assertEquals("Shop.event", unknown(later(null, keyed), Afterwards.Shop.class));
+  }
+
+  @Test
+  void aComponentThatIsRemovedAndThereIsRefused() {
+    @Removed("name")
+    record Both(int name) {}
+    var e = assertThrows(NotAValueException.class, () -> codec.of(Both.class));
+    assertTrue(String.valueOf(e.getMessage()).contains("name, and still has it"), e::toString);
+  }
+
   @Test
   void namesAndLayoutsFirstSeenInASkippedComponentAreRemembered() {
     record Before(One.Item skipped, List<One.Kind> kinds, One.Key key) {}

@@ -299,7 +299,7 @@ public final class ActivationStress {
 
     @Arbiter
     public void count(IL_Result r) {
-      r.r1 = activation.summaries().stream().mapToInt(GrainSummary::subscribers).sum();
+      r.r1 = activation.summaries().stream().mapToInt(s -> s.results().subscribers()).sum();
       StressNode.set(activation, 2);
       r.r2 = node.lastPushed(key);
     }

@@ -52,7 +52,7 @@ public final class CallStress {
   public static class ServedOnce {
     private final StressNode node = new StressNode();
     private final Message.Call call =
-        new Message.Call(1, 1, node.id("c"), "value()", new byte[0], true, List.of(), null);
+        new Message.Call(1, 1, node.id("c"), "value()", new byte[0], true, List.of(), 0, null);
 
     public ServedOnce() {
       node.open("c");
@@ -113,7 +113,8 @@ public final class CallStress {
       var call = node.awaitSent(Message.Call.class);
       node.runtime()
           .receive(
-              StressNode.OTHER, new Message.Reply(call.id(), new Message.Answer.Returned(seven)));
+              StressNode.OTHER,
+              new Message.Reply(call.id(), new Message.Answer.Returned(seven), 0));
     }
   }
 

@@ -56,7 +56,7 @@ public final class ComputationStress {
     @Arbiter
     public void end(L_Result r) {
       node.settle();
-      r.r1 = StressNode.text(computation.present());
+      r.r1 = StressNode.text(computation.present(null));
       computation.close();
     }
   }
@@ -84,7 +84,7 @@ public final class ComputationStress {
     @Arbiter
     public void end(L_Result r) {
       node.settle();
-      r.r1 = StressNode.text(computation.present());
+      r.r1 = StressNode.text(computation.present(null));
       computation.close();
     }
   }

@@ -175,7 +175,17 @@ final class StressNode {
   static Answer submit(Activation activation, boolean readOnly, Turn.Body body, Tasks next) {
     var answer = new Answer();
     activation.submit(
-        new Turn(activation, "turn", readOnly, body, null, null, List.of(), answer::set), next);
+        new Turn(
+            activation,
+            "turn",
+            readOnly,
+            body,
+            null,
+            null,
+            List.of(),
+            ChainClock.NONE,
+            answer::set),
+        next);
     return answer;
   }
 

@@ -1,11 +1,11 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -19,11 +19,8 @@ import org.jspecify.annotations.Nullable;
  * One life of one grain on this node: its object, the turns that run or wait, and the summaries of
  * its operations.
  *
- * <p><b>Who runs.</b> Admission works like a fair lock for readers and writers: turns of {@link
- * ReadOnly} operations are admitted together, any other turn alone, in order of arrival; a turn
- * whose call chain holds this activation already passes the queue, and a read whose call chain
- * began before the write that waits first passes the writes. Among those admitted the {@link Baton}
- * decides who runs at a moment, and changes hands only at blocking points.
+ * <p><b>Who runs.</b> The rule of {@link Admission} says which turns are admitted. Among those the
+ * {@link Baton} decides who runs at a moment, and changes hands only at blocking points.
  *
  * <p><b>Runs of summaries</b> start whenever no write is in flight, and never delay one: a write
  * that is admitted discards them, and they start again after it. A summary that was interrupted
@@ -56,10 +53,10 @@ final class Activation {
   private @Nullable StateCell<?> state;
 
   private Phase phase = Phase.OPENING;
-  private int writers;
-  private int readers;
-  private final Chain<Turn> running = new Chain<>();
-  private final ArrayDeque<Turn> waiting = new ArrayDeque<>(2);
+
+  @GuardedBy("this")
+  private final Admission<Turn> admission = new Admission<>();
+
   private final Map<CallKey, GrainSummary> summaries = new LinkedHashMap<>(2);
   private final Set<RootComputation<?>> owned = new LinkedHashSet<>(2);
   private final Chain<RunnableSummary> pending = new Chain<>();
@@ -168,21 +165,26 @@ final class Activation {
       long now = node.clock().nanos();
       lastUsed = turn.isCall() ? now : lastUsed;
       turn.arrive(now);
-      if (turn.admittedByChain() && chainHoldsNow()) {
-        beginNow(turn, next);
+      if ((phase == Phase.OPEN || phase == Phase.CLOSING) && turn.isWaitedForBy(admission)) {
+        // While this activation is closing, turns that run go on, and so do their chains.
+        begin(turn, next);
       } else if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
         refusal = closeReason != null ? closeReason : id + " is being deactivated";
         moved = true;
-      } else if (turn.isCall() && waiting.size() >= node.settings().maxWaitingCalls()) {
+      } else if (turn.isCall() && admission.waiting() >= node.settings().maxWaitingCalls()) {
         refusal =
             id
                 + " has "
-                + waiting.size()
+                + admission.waiting()
                 + " calls waiting, which is the limit (NodeSettings.maxWaitingCalls); call again"
                 + " later";
       } else {
-        waiting.add(turn);
+        admission.await(turn, next);
         admitNow(next);
+        if (!admission.isInside(turn)) {
+          turn.tellCallers();
+          hastened(turn, next);
+        }
       }
     }
     if (refusal != null) {
@@ -190,21 +192,53 @@ final class Activation {
     }
   }
 
-  /**
-   * Whether a chain that names this activation can still hold it; its turn may have ended by a
-   * time-out. While this activation is closing, turns that run go on, and so do their chains.
-   */
-  private boolean chainHoldsNow() {
-    return (phase == Phase.OPEN || phase == Phase.CLOSING)
-        && (model.reentrant() ? !nothingRuns() : readers > 0 && writers == 0);
+  /** A turn, or one that waits for it, has become older; it may wait here. */
+  synchronized void hastened(Turn turn, Tasks next) {
+    admission.hastened(turn, next);
+    admitNow(next);
+  }
+
+  /** Whether an operation is under way that may have changed what is not committed yet. */
+  synchronized boolean isWritten() {
+    return admission.isWritten();
   }
 
   /** Takes a turn back that has not begun. */
   void withdraw(Turn turn, Tasks next) {
     synchronized (this) {
-      if (waiting.remove(turn)) {
+      if (admission.withdraw(turn)) {
+        turn.tellCallersNoMore();
         admitNow(next);
       }
+    }
+  }
+
+  /**
+   * A turn of this activation goes on and waits no longer for a call. What came back here by that
+   * call and is not done must not mix with it: its changes are undone, and it makes no more. With
+   * the baton held.
+   */
+  void expel(Awaited call) {
+    if (!model.reentrant()) {
+      return;
+    }
+    var expelled = new ArrayList<Turn>();
+    synchronized (this) {
+      for (var turn : admission.inside()) {
+        if (turn.cameBy(call, expelled)) {
+          expelled.add(turn);
+        }
+      }
+    }
+    for (var turn : expelled.reversed()) {
+      rollBack(turn);
+      turn.expel();
+    }
+  }
+
+  private void rollBack(Turn turn) {
+    if (!turn.readOnly() && state != null && !turn.expelled()) {
+      state.rollBack(turn);
     }
   }
 
@@ -218,14 +252,29 @@ final class Activation {
       var result = Scope.of(turn).call(() -> body.run(grain));
       // User code that interrupted its own thread must not disturb the storage.
       Thread.interrupted();
+      if (turn.expelled()) {
+        return Outcome.Threw.of(turn.expulsion());
+      }
       var problem = turn.readOnly() ? null : save();
       return problem == null ? new Outcome.Returned(result) : Outcome.Threw.of(problem);
     } catch (Throwable t) {
-      if (!turn.readOnly() && state != null) {
-        state.rollBack(turn);
-      }
-      return Outcome.Threw.of(t);
+      rollBack(turn);
+      return Outcome.Threw.of(t instanceof NotStartedException e ? startedAllTheSame(turn, e) : t);
     }
+  }
+
+  /**
+   * What an operation called did not start. To its own caller that must not look as if the
+   * operation had not started either, since such a call may be repeated without a thought.
+   */
+  private static OutcomeUnknownException startedAllTheSame(Turn turn, NotStartedException cause) {
+    return new OutcomeUnknownException(
+        turn
+            + " failed, since what it called did not start: "
+            + cause.getMessage()
+            + " What it had others do before stays. Ask the grain, or call again if the operation is"
+            + " idempotent",
+        cause);
   }
 
   private @Nullable StateNotSavedException save() {
@@ -263,14 +312,11 @@ final class Activation {
     String close;
     boolean wanted;
     synchronized (this) {
-      wanted = running.remove(turn);
+      wanted = admission.leave(turn);
       if (turn.isCall()) {
         lastUsed = node.clock().nanos();
       }
-      if (turn.readOnly()) {
-        readers--;
-      } else {
-        writers--;
+      if (!turn.readOnly()) {
         markAllNow(turn.trace());
       }
       close = closeReason;
@@ -292,12 +338,11 @@ final class Activation {
     return wanted;
   }
 
-  private void beginNow(Turn turn, Tasks next) {
-    running.add(turn);
-    if (turn.readOnly()) {
-      readers++;
-    } else {
-      writers++;
+  @GuardedBy("this")
+  private void begin(Turn turn, Tasks next) {
+    admission.enter(turn);
+    turn.tellCallersNoMore();
+    if (!turn.readOnly()) {
       discardRunsNow();
       holdRunsBackNow();
     }
@@ -305,41 +350,22 @@ final class Activation {
   }
 
   /** Lets begin what may. */
+  @GuardedBy("this")
   void admitNow(Tasks next) {
     if (phase != Phase.OPEN) {
       return;
     }
-    if (writers == 0 && runsOverdueNow()) {
+    if (!admission.isWritten() && runsOverdueNow()) {
       startRunsNow(next);
     }
-    while (!waiting.isEmpty() && writers == 0) {
-      var turn = waiting.getFirst();
-      if (!turn.readOnly() && (readers > 0 || heldUpByRunsNow())) {
-        admitOlderReadsNow(turn, next);
-        break;
-      }
-      waiting.removeFirst();
-      beginNow(turn, next);
+    var turn = admission.next();
+    while (turn != null && (turn.readOnly() || !heldUpByRunsNow())) {
+      begin(turn, next);
+      turn = admission.next();
     }
-    if (writers == 0 && !pending.isEmpty()) {
+    if (!admission.isWritten() && !pending.isEmpty()) {
       startRunsNow(next);
     }
-  }
-
-  /**
-   * Lets those reads pass the write at the head of the queue whose chains began before it. If they
-   * waited, two grains that read each other, each with a write waiting, would wait for each other
-   * until all calls time out. A chain that begins later waits, so that no write waits for ever.
-   */
-  private void admitOlderReadsNow(Turn write, Tasks next) {
-    waiting.removeIf(
-        turn -> {
-          boolean passes = turn.mayPass(write);
-          if (passes) {
-            beginNow(turn, next);
-          }
-          return passes;
-        });
   }
 
   // Runs of summaries
@@ -446,7 +472,7 @@ final class Activation {
    *
    * @param name what that node calls it; null if it is this node
    * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
-   * @return false if this activation is closing
+   * @return false if this activation is closing, or has nothing of that name to follow
    */
   boolean subscribe(
       CallKey key,
@@ -456,6 +482,13 @@ final class Activation {
       @Nullable Version have,
       long request,
       Tasks next) {
+    if (node.graph().isReads(key)) {
+      var followed = summaryReadBy(key);
+      if (followed != null) {
+        followed.followReads(key, subscriber, name, generation, have, request, next);
+      }
+      return followed != null;
+    }
     GrainSummary summary;
     boolean settled;
     synchronized (this) {
@@ -468,22 +501,35 @@ final class Activation {
         summaries.put(key, summary);
         pending.add(summary);
       }
-      summary.subscribeNow(subscriber, name, generation, have, request);
+      summary.results().subscribe(subscriber, name, generation, have, request);
       admitNow(next);
-      settled = summary.settledNow();
+      settled = summary.settled();
     }
     if (settled) {
-      summary.pushOwed(next);
+      summary.results().pushOwed(next);
     }
     return true;
   }
 
+  /** The summary whose reads a call asks for; null if it is not here. */
+  private @Nullable GrainSummary summaryReadBy(CallKey reads) {
+    var key = node.knownCallKey(node.graph().summaryOf(reads));
+    return key == null ? null : summary(key);
+  }
+
   /** Ends a subscription; a summary without any goes (004 §4.2). */
   void unsubscribe(CallKey key, NodeId subscriber, @Nullable SummaryKey name, long generation) {
+    if (node.graph().isReads(key)) {
+      var followed = summaryReadBy(key);
+      if (followed != null) {
+        followed.unfollowReads(subscriber, name, generation);
+      }
+      return;
+    }
     GrainSummary gone = null;
     synchronized (this) {
       var summary = summaries.get(key);
-      if (summary != null && summary.unsubscribeNow(subscriber, name, generation)) {
+      if (summary != null && summary.results().unsubscribe(subscriber, name, generation)) {
         removeNow(summary);
         gone = summary;
       }
@@ -499,7 +545,7 @@ final class Activation {
     if (summary.underWay != null) {
       runs.remove(summary.underWay);
     }
-    summary.removeNow();
+    summary.remove();
     lastUsed = node.clock().nanos();
   }
 
@@ -508,7 +554,7 @@ final class Activation {
     var gone = new ArrayList<GrainSummary>();
     synchronized (this) {
       for (var summary : List.copyOf(summaries.values())) {
-        if (summary.expireNow(heardSince, removed)) {
+        if (summary.expire(heardSince, removed)) {
           removeNow(summary);
           gone.add(summary);
         }
@@ -527,12 +573,12 @@ final class Activation {
 
   /** How many turns wait to be admitted. */
   synchronized int waiting() {
-    return waiting.size();
+    return admission.waiting();
   }
 
   /** Tells a census what is here. */
   synchronized void count(Census census) {
-    census.addWaiting(waiting.size());
+    census.addWaiting(admission.waiting());
     summaries.values().forEach(census::add);
   }
 
@@ -561,7 +607,7 @@ final class Activation {
     boolean idle =
         phase == Phase.OPEN
             && nothingRuns()
-            && waiting.isEmpty()
+            && admission.waiting() == 0
             && summaries.isEmpty()
             && owned.isEmpty()
             && lastUsed - nanos < 0;
@@ -572,7 +618,7 @@ final class Activation {
   }
 
   private synchronized boolean nothingRuns() {
-    return writers == 0 && readers == 0;
+    return admission.isEmpty();
   }
 
   /** Closes as soon as the turns that run have ended. */
@@ -589,10 +635,16 @@ final class Activation {
       }
       phase = Phase.CLOSING;
       closeReason = reason;
-      refused = List.copyOf(waiting);
-      waiting.clear();
+      refused = withdrawAll();
     }
     refused.forEach(turn -> turn.refuse(reason, true));
+  }
+
+  @GuardedBy("this")
+  private List<Turn> withdrawAll() {
+    var all = admission.withdrawAll();
+    all.forEach(Turn::tellCallersNoMore);
+    return all;
   }
 
   /** Waits until no turn runs, or until {@code deadline}, or until it is interrupted. */
@@ -645,9 +697,8 @@ final class Activation {
       }
       phase = Phase.CLOSED;
       closeReason = reason;
-      refused = List.copyOf(waiting);
-      waiting.clear();
-      abandoned = running.drain();
+      refused = withdrawAll();
+      abandoned = admission.leaveAll();
       ended = List.copyOf(summaries.values());
       summaries.clear();
       pending.drain();

@@ -28,6 +28,12 @@ final class Activations {
     return table.get(id);
   }
 
+  /** The summary of a call; null if it is not here. */
+  @Nullable GrainSummary summary(CallKey key) {
+    var activation = table.get(key.grain());
+    return activation == null ? null : activation.summary(key);
+  }
+
   /**
    * The activation of a grain; a new one starts to open as one of the tasks.
    *
@@ -93,7 +99,7 @@ final class Activations {
     var next = new Tasks();
     for (var activation : all()) {
       activation.expire(heard, null);
-      activation.summaries().forEach(summary -> summary.reviseCycle(next));
+      activation.summaries().forEach(summary -> summary.collectCircle(next));
       if (activation.leaveIfIdle(idle)) {
         activation.close(activation.id() + " was idle", null, next);
       }

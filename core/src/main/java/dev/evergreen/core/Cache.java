@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.TraceContext;
@@ -13,12 +14,31 @@ import org.jspecify.annotations.Nullable;
  * This process's copy of one summary's result, shared by all summaries here that read it (004
  * §4.2).
  *
+ * <p>What it holds ({@link Content}) and how it stands with its publisher ({@link Line}) change by
+ * few events. That a result may be outdated follows from both ({@link #inDoubt}) and is kept
+ * nowhere.
+ *
+ * <pre>
+ * event                          content                             line
+ * ---------------------------------------------------------------------------------------
+ * a result of the known epoch,   Held, if its sequence is higher;    HEARD
+ *   or the answer to the wish      else nothing changes
+ * a result of another epoch      unchanged: asks again               unchanged
+ * the runtime's failure,         Failed, unless Held                 FAILING
+ *   as answer to the wish
+ * the publisher answers          unchanged                           SILENT to HEARD
+ * the publisher is gone, silent  unchanged                           HEARD to SILENT
+ * the end of its grace           unchanged, takes no more            CLOSED, for ever
+ * </pre>
+ *
  * <p><b>Versions.</b> Inside an epoch only a higher sequence is installed. Another epoch is adopted
  * if it answers this cache's latest wish (its generation), or if there is none yet; any other
  * unknown one may come from an activation that does not know that it was replaced, and only makes
  * the cache ask again.
  *
- * <p>Fields are guarded by {@code this}.
+ * <p><b>Marks.</b> A result marks those dependents that have read another outcome, be it a former
+ * result, a failure, or what a reader of little patience has put in its place. What one reader goes
+ * on with is its own affair: nobody else sees it.
  */
 final class Cache {
 
@@ -38,18 +58,16 @@ final class Cache {
     }
   }
 
-  /** What became of an update. */
-  enum Installed {
-    /** Nothing: it was old. */
-    IGNORED,
-    /** It was of an epoch that this cache did not ask for. */
-    UNKNOWN_EPOCH,
-    /** The result is the same. */
-    SAME,
-    /** The result is the same, but more or less doubtful or deep. */
-    MOVED,
-    /** There is another result. */
-    CHANGED
+  /**
+   * What became of an update.
+   *
+   * @param unknownEpoch whether it was of an epoch that this cache did not ask for
+   * @param outdated the dependents that have read another outcome
+   * @param affected those that have read this one, if its depth or its doubt has changed
+   */
+  record Installed(boolean unknownEpoch, List<Summary> outdated, List<Summary> affected) {
+    private static final Installed NOTHING = new Installed(false, List.of(), List.of());
+    private static final Installed UNKNOWN_EPOCH = new Installed(true, List.of(), List.of());
   }
 
   /** What became of a cache that was without dependents. */
@@ -62,33 +80,69 @@ final class Cache {
     NOT_NEEDED
   }
 
+  /** What a cache has to be read. */
+  private sealed interface Content {
+    @Nullable Outcome outcome();
+
+    /** No answer yet: readers wait. */
+    record Nothing() implements Content {
+      @Override
+      public @Nullable Outcome outcome() {
+        return null;
+      }
+    }
+
+    /** Why the runtime has no result; it tries again. */
+    record Failed(Outcome outcome) implements Content {}
+
+    /** The publisher's result. */
+    record Held(Outcome outcome, Version version, int depth, boolean inDoubt) implements Content {}
+  }
+
+  /** How a cache stands with its publisher. */
+  private enum Line {
+    /** The publisher's last word stands. */
+    HEARD,
+    /** It is not heard of, and asked again. */
+    SILENT,
+    /** Its last word was a failure of the runtime: that it answers at all is no progress. */
+    FAILING,
+    CLOSED
+  }
+
+  private static final Content NOTHING = new Content.Nothing();
+
   private final NodeRuntime node;
   private final CallKey key;
+
+  @GuardedBy("this")
   private final Chain<Edge> edges = new Chain<>();
+
+  @GuardedBy("this")
   private @Nullable Set<Thread> waiters; // only while somebody waits
-  private volatile @Nullable Outcome outcome;
-  private volatile @Nullable Outcome provisional;
-  private @Nullable Version version;
+
+  // Written with the monitor held.
+  private volatile Content content = NOTHING;
+  private volatile Line line = Line.HEARD;
+
+  @GuardedBy("this")
   private long generation;
+
+  @GuardedBy("this")
   private @Nullable NodeId publisher;
-  private volatile int depth;
-  private volatile boolean publisherDoubts;
-  private volatile boolean unheard;
-  private boolean givenUp;
 
-  /**
-   * Whether the publisher's last word was a failure: that it answers at all is no progress then.
-   */
-  private boolean failing;
+  @GuardedBy("this")
+  private boolean wasRemote;
 
-  private boolean remote;
-  private volatile boolean closed;
+  @GuardedBy("this")
+  private int attempts;
 
   /** Since when it has no dependents, and whether {@link Caches} looks whether that lasts. */
+  @GuardedBy("this")
   private long idleSince;
 
+  @GuardedBy("this")
   private boolean waitsForGrace;
-  private volatile int attempts;
 
   Cache(NodeRuntime node, CallKey key) {
     this.node = node;
@@ -101,34 +155,36 @@ final class Cache {
 
   /** The result to read: the last one, or why there is none yet; null while that is open. */
   @Nullable Outcome present() {
-    var present = outcome;
-    if (present == null) {
-      present = provisional;
-    }
-    // Between the two looks a result may have taken the place of the failure.
-    return present != null ? present : outcome;
+    return content.outcome();
   }
 
   int depth() {
-    return depth;
+    return content instanceof Content.Held held ? held.depth() : 0;
   }
 
   /** Whether the result may be outdated, for all that is known. */
   boolean inDoubt() {
-    return publisherDoubts || unheard;
+    return unheard() || !(content instanceof Content.Held held) || held.inDoubt();
+  }
+
+  /** Whether the publisher itself is not heard of, whatever it said of others. */
+  boolean unheard() {
+    return line != Line.HEARD;
   }
 
   // Dependents
 
-  /** A new edge to this cache; null if it is closed. */
-  @Nullable Edge retain(Summary dependent) {
-    var edge = new Edge(this, dependent);
-    synchronized (this) {
-      if (closed) {
-        return null;
-      }
-      edges.add(edge);
+  /** A new edge to this cache, with what there is to read; null if it is closed. */
+  synchronized @Nullable Edge retain(Summary dependent) {
+    if (closed()) {
+      return null;
     }
+    var edge = new Edge(this, dependent);
+    var present = present();
+    if (present != null) {
+      edge.take(present);
+    }
+    edges.add(edge);
     return edge;
   }
 
@@ -140,7 +196,7 @@ final class Cache {
    */
   void release(Edge edge, boolean graceSpent) {
     synchronized (this) {
-      if (!edges.remove(edge) || !edges.isEmpty() || closed) {
+      if (!edges.remove(edge) || !edges.isEmpty() || closed()) {
         return;
       }
       idleSince = node.clock().nanos() - (graceSpent ? node.caches().grace() : 0);
@@ -168,19 +224,34 @@ final class Cache {
 
   /** Closes if it has had no dependents since then; for {@link Caches}, to whom it was idle. */
   synchronized Grace endGrace(long since) {
-    if (edges.isEmpty() && !closed) {
+    if (edges.isEmpty() && !closed()) {
       if (idleSince - since > 0) {
         return Grace.BEGUN_ANEW;
       }
-      closed = true;
+      line = Line.CLOSED;
       return Grace.OVER;
     }
     waitsForGrace = false;
     return Grace.NOT_NEEDED;
   }
 
+  /** Closes if only summaries of these calls depend on it. */
+  synchronized boolean closeIfReadOnlyBy(Set<CallKey> calls) {
+    if (closed()) {
+      return false;
+    }
+    for (var dependent : dependents()) {
+      var reader = dependent.key();
+      if (reader == null || !calls.contains(reader)) {
+        return false;
+      }
+    }
+    line = Line.CLOSED;
+    return true;
+  }
+
   boolean closed() {
-    return closed;
+    return line == Line.CLOSED;
   }
 
   synchronized void addWaiter(Thread thread) {
@@ -196,32 +267,27 @@ final class Cache {
     }
   }
 
-  /**
-   * A reader goes on with a failure of the runtime, unless there is a result by now: that one has
-   * marked nobody, and need not come again.
-   */
-  Outcome givenUp(Outcome instead) {
-    synchronized (this) {
-      var arrived = outcome;
-      if (arrived != null) {
-        return arrived;
-      }
-      givenUp = true;
-      if (instead instanceof Outcome.Threw t && !t.isCycle()) {
-        provisional = instead;
-      }
+  /** A reader takes what there is, if there is something. */
+  synchronized @Nullable Outcome take(Edge edge) {
+    var present = present();
+    if (present != null) {
+      edge.take(present);
     }
-    return instead;
+    return present;
   }
 
   /**
-   * A reader goes on without any result, since it was interrupted.
+   * A reader goes on without an answer, unless there is one by now: that one has marked nobody, and
+   * need not come again.
    *
-   * @return the result that it may take after all, if there is one by now
+   * @param instead what it goes on with; null if it may ask again
+   * @return what it goes on with
    */
-  synchronized @Nullable Outcome left() {
-    givenUp |= outcome == null;
-    return outcome;
+  synchronized @Nullable Outcome giveUp(Edge edge, @Nullable Outcome instead) {
+    if (take(edge) == null) {
+      edge.giveUp(instead);
+    }
+    return edge.outcome();
   }
 
   // Wishes
@@ -234,7 +300,7 @@ final class Cache {
    * @return the wish's generation; 0 if this cache is closed
    */
   synchronized long wish(@Nullable NodeId publisher) {
-    if (closed) {
+    if (closed()) {
       return 0;
     }
     this.generation = node.subscriptions().nextGeneration();
@@ -242,18 +308,27 @@ final class Cache {
     return generation;
   }
 
-  /** The publisher is on another node from now on. */
-  synchronized void becomeRemote() {
-    remote = true;
+  /**
+   * The publisher is on another node from now on.
+   *
+   * @param enter makes this cache known to answers of that node; not called if it is closed, as
+   *     another may have taken its place
+   */
+  synchronized void becomeRemote(Runnable enter) {
+    if (!closed()) {
+      wasRemote = true;
+      enter.run();
+    }
   }
 
   /** Whether the publisher ever was on another node. */
   synchronized boolean wasRemote() {
-    return remote;
+    return wasRemote;
   }
 
-  synchronized @Nullable Version version() {
-    return version;
+  /** Which result this cache holds; null if none. */
+  @Nullable Version version() {
+    return content instanceof Content.Held held ? held.version() : null;
   }
 
   synchronized @Nullable NodeId publisher() {
@@ -270,100 +345,130 @@ final class Cache {
   }
 
   /** The publisher answered; returns whether that ended a doubt. */
-  boolean heard() {
-    if (!unheard && attempts == 0) {
+  synchronized boolean heard() {
+    if (line != Line.HEARD && line != Line.SILENT) {
       return false;
     }
-    synchronized (this) {
-      if (failing) {
-        return false;
-      }
-      attempts = 0;
-      boolean before = inDoubt();
-      unheard = false;
-      return before != inDoubt();
-    }
+    attempts = 0;
+    return becomes(Line.HEARD);
   }
 
   /** The publisher is not heard of; returns whether that began a doubt. */
-  synchronized boolean unheard() {
+  synchronized boolean silent() {
+    return line == Line.HEARD && becomes(Line.SILENT);
+  }
+
+  @GuardedBy("this")
+  private boolean becomes(Line now) {
     boolean before = inDoubt();
-    unheard = true;
+    line = now;
     return before != inDoubt();
   }
 
   // Results
 
   Installed install(Update update) {
-    List<Thread> wake;
-    Installed installed;
-    synchronized (this) {
-      int depthBefore = depth;
-      boolean doubtBefore = inDoubt();
-      installed = closed ? Installed.IGNORED : update.provisional() ? fail(update) : take(update);
-      if (installed == Installed.SAME
-          && (depth != depthBefore || inDoubt() != doubtBefore)
-          && !onlyReaderWaits()) {
-        installed = Installed.MOVED;
+    // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
+    for (var seen = content; ; seen = content) {
+      boolean same = sameAs(seen, update);
+      synchronized (this) {
+        if (seen == content) {
+          return update.provisional() ? fail(update) : take(update, same);
+        }
       }
-      wake = present() != null && waiters != null ? List.copyOf(waiters) : List.of();
     }
-    wake.forEach(node.threads()::unpark);
-    return installed;
   }
 
-  /** Whether the one run that reads this cache still waits for it: it will see what it gets. */
-  private boolean onlyReaderWaits() {
-    return waiters != null && edges.hasOne();
-  }
-
-  private Installed take(Update update) {
-    var known = version;
-    if (known != null && isOld(update.version(), known)) {
-      return Installed.IGNORED;
-    }
-    if (known != null
-        && update.version().epoch() != known.epoch()
-        && update.generation() != generation) {
-      return Installed.UNKNOWN_EPOCH;
-    }
-    var before = present();
-    boolean mark = before != null || givenUp;
-    boolean same =
-        mark
-            && Outcome.same(
-                before, update.outcome(), key.operation().result(), key.operation().comparer());
-    version = update.version();
-    outcome = same && outcome != null ? outcome : update.outcome();
-    provisional = null;
-    depth = Math.max(depth, update.depth());
-    publisherDoubts = update.inDoubt();
-    unheard = false;
-    failing = false;
-    attempts = 0;
-    boolean changed = mark && (!same || givenUp);
-    givenUp = false;
-    return changed ? Installed.CHANGED : Installed.SAME;
+  private boolean sameAs(Content seen, Update update) {
+    return !update.provisional()
+        && seen instanceof Content.Held held
+        && !isOld(update.version(), held.version())
+        && Outcome.same(
+            held.outcome(), update.outcome(), key.operation().result(), key.operation().comparer());
   }
 
   private static boolean isOld(Version version, Version known) {
     return version.epoch() == known.epoch() && version.sequence() <= known.sequence();
   }
 
+  @GuardedBy("this")
+  private Installed take(Update update, boolean same) {
+    var known = version();
+    if (closed() || (known != null && isOld(update.version(), known))) {
+      return Installed.NOTHING;
+    }
+    if (known != null
+        && update.version().epoch() != known.epoch()
+        && update.generation() != generation) {
+      return Installed.UNKNOWN_EPOCH;
+    }
+    int depthBefore = depth();
+    boolean doubtBefore = inDoubt();
+    var before = content.outcome();
+    var outcome = same && before != null ? before : update.outcome();
+    content = new Content.Held(outcome, update.version(), update.depth(), update.inDoubt());
+    line = Line.HEARD;
+    attempts = 0;
+    wakeWaiters();
+    return toldTo(before, outcome, depth() != depthBefore || inDoubt() != doubtBefore);
+  }
+
+  @GuardedBy("this")
   private Installed fail(Update update) {
-    if (update.generation() != generation) {
-      return Installed.IGNORED;
+    if (closed() || update.generation() != generation) {
+      return Installed.NOTHING;
     }
-    unheard = true;
-    failing = true;
-    if (outcome != null) {
-      return Installed.SAME;
+    boolean doubtBefore = inDoubt();
+    line = Line.FAILING;
+    if (content instanceof Content.Held(var held, var version, int depth, boolean doubt)) {
+      return toldTo(held, held, inDoubt() != doubtBefore);
     }
-    var before = provisional;
-    provisional = update.outcome();
-    boolean changed =
-        before != null && !Outcome.same(before, provisional, key.operation().result(), null);
-    return changed || givenUp ? Installed.CHANGED : Installed.SAME;
+    content = new Content.Failed(update.outcome());
+    wakeWaiters();
+    return toldTo(null, update.outcome(), false);
+  }
+
+  /**
+   * Whom a result concerns; those that still wait for it will see it anyway.
+   *
+   * @param before what {@code now} has taken the place of, and differs from if it is another object
+   */
+  @GuardedBy("this")
+  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean standing) {
+    var outdated = new ArrayList<Summary>(1);
+    var affected = new ArrayList<Summary>(0);
+    edges.forEach(
+        edge -> {
+          if (edge.passed()) {
+            boolean same = edge.outcome() == now || takesAsSame(edge, before, now);
+            if (!same) {
+              outdated.add(edge.dependent);
+            } else if (standing) {
+              affected.add(edge.dependent);
+            }
+          }
+        });
+    return new Installed(false, outdated, affected);
+  }
+
+  /** Whether a reader went on with a failure, and the failure that is here now is the same. */
+  private static boolean takesAsSame(Edge edge, @Nullable Outcome before, Outcome now) {
+    boolean same =
+        edge.outcome() != before
+            && edge.outcome() instanceof Outcome.Threw x
+            && now instanceof Outcome.Threw y
+            && x.failure().same(y.failure());
+    if (same) {
+      edge.take(now);
+    }
+    return same;
+  }
+
+  @GuardedBy("this")
+  private void wakeWaiters() {
+    if (waiters != null) {
+      waiters.forEach(node.threads()::unpark);
+    }
   }
 
   @Override

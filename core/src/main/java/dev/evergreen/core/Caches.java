@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -70,12 +71,8 @@ final class Caches {
 
   /** A cache's publisher is on another node from now on, which knows it by this name. */
   void isRemote(Cache cache) {
-    cache.becomeRemote();
     var name = cache.key().wire();
-    remote.put(name, cache);
-    if (cache.closed()) {
-      remote.remove(name, cache);
-    }
+    cache.becomeRemote(() -> remote.put(name, cache));
   }
 
   @Nullable Cache remote(SummaryKey key) {
@@ -127,22 +124,15 @@ final class Caches {
 
   /** Returns whom it has marked, some maybe twice. */
   private List<Summary> install(Cache cache, Cache.Update update) {
-    List<Summary> marked = List.of();
-    switch (cache.install(update)) {
-      case IGNORED, SAME -> {}
-      case UNKNOWN_EPOCH -> node.subscriptions().retryLater(cache);
-      case MOVED -> node.dependentsMoved(cache);
-      case CHANGED -> {
-        marked = cache.dependents();
-        for (var dependent : marked) {
-          dependent.mark(update.trace());
-        }
-      }
+    var installed = cache.install(update);
+    for (var dependent : installed.outdated()) {
+      dependent.mark(update.trace());
     }
-    if (update.provisional()) {
+    node.standings().tell(installed.affected());
+    if (update.provisional() || installed.unknownEpoch()) {
       node.subscriptions().retryLater(cache);
     }
-    return marked;
+    return installed.outdated();
   }
 
   private static void schedule(List<Summary> marked, Tasks next) {
@@ -155,7 +145,7 @@ final class Caches {
   void moved(CallKey key) {
     var cache = table.get(key);
     if (cache != null) {
-      node.subscriptions().lost(cache);
+      node.subscriptions().silent(cache);
     }
   }
 
@@ -197,6 +187,34 @@ final class Caches {
       if (sweeping) {
         sweepLater();
       }
+    }
+  }
+
+  /**
+   * Closes the caches of these calls that only summaries of these calls read. Whoever depends on
+   * one and is still there when the grace is over was reached after all, and runs again.
+   */
+  void closeIfReadOnlyBy(Set<CallKey> calls) {
+    var closed = new ArrayList<Cache>();
+    for (var call : calls) {
+      var cache = table.get(call);
+      if (cache != null && cache.closeIfReadOnlyBy(calls)) {
+        closed.add(cache);
+      }
+    }
+    if (closed.isEmpty()) {
+      return;
+    }
+    closed.forEach(this::remove);
+    node.subscriptions().end(closed);
+    node.clock().after(grace + 1, () -> node.start(next -> runLeft(closed, next)));
+  }
+
+  private static void runLeft(List<Cache> closed, Tasks next) {
+    for (var cache : closed) {
+      var left = cache.dependents();
+      left.forEach(summary -> summary.mark(null));
+      schedule(left, next);
     }
   }
 

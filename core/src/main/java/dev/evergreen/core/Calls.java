@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
@@ -27,18 +28,29 @@ final class Calls {
 
   private static final long FIRST_PAUSE_NANOS = 1_000_000;
   private static final long LONGEST_PAUSE_NANOS = 100_000_000;
+  private static final long LONGEST_HASTE_NANOS = 1_000_000_000;
 
   /** One attempt under way: who waits for it, and its outcome. */
-  private static final class Pending implements Consumer<Outcome> {
-    private final NodeRuntime node;
+  private final class Pending implements Consumer<Outcome>, Awaited {
     private final Thread waiter = Thread.currentThread();
     private final Operation operation;
     private final @Nullable NodeId to;
+    private final @Nullable Turn caller;
     private volatile @Nullable Outcome outcome;
     private volatile boolean broken;
+    private volatile boolean over;
 
-    Pending(NodeRuntime node, Operation operation, @Nullable NodeId to) {
-      this.node = node;
+    @GuardedBy("this")
+    private long id;
+
+    @GuardedBy("this")
+    private boolean sent;
+
+    @GuardedBy("this")
+    private boolean hastened;
+
+    Pending(Operation operation, @Nullable NodeId to, @Nullable Turn caller) {
+      this.caller = caller;
       this.operation = operation;
       this.to = to;
     }
@@ -56,6 +68,73 @@ final class Calls {
 
     boolean ended() {
       return outcome != null || broken;
+    }
+
+    // As what a turn waits for, where another node is called
+
+    @Override
+    public void goOnWithout() {
+      over = true;
+    }
+
+    @Override
+    public boolean over() {
+      return over;
+    }
+
+    /** The call has left. */
+    void sent(long number, long began) {
+      synchronized (this) {
+        id = number;
+        sent = true;
+      }
+      if (caller != null && caller.began() < began) {
+        hasten();
+      }
+    }
+
+    @Override
+    public void hasten(long older, Tasks next) {
+      hasten();
+    }
+
+    private void hasten() {
+      boolean again;
+      synchronized (this) {
+        if (!sent) {
+          return;
+        }
+        again = hastened;
+        hastened = true;
+      }
+      if (again) {
+        sendAge();
+      } else {
+        keepSendingAge(FIRST_PAUSE_NANOS);
+      }
+    }
+
+    /** A message may be lost, or overtake the call. */
+    private void keepSendingAge(long pause) {
+      if (sendAge()) {
+        node.clock()
+            .after(
+                pause,
+                () -> node.start(next -> keepSendingAge(Math.min(2 * pause, LONGEST_HASTE_NANOS))));
+      }
+    }
+
+    /** Returns whether the call is open. */
+    private boolean sendAge() {
+      if (over || to == null || caller == null) {
+        return false;
+      }
+      node.send(to, new Message.Hasten(number(), caller.began()));
+      return true;
+    }
+
+    private synchronized long number() {
+      return id;
     }
   }
 
@@ -152,9 +231,13 @@ final class Calls {
     }
   }
 
+  /** A call of another node. */
+  private record Served(NodeId from, long id) {}
+
   private final NodeRuntime node;
   private final Numbered<Pending> pending = new Numbered<>();
   private final Map<NodeId, Seen> seen = new HashMap<>(); // guarded by itself
+  private final Map<Served, Turn> served = new ConcurrentHashMap<>();
   private final Map<NodeId, Room> rooms = new ConcurrentHashMap<>();
   private final AtomicInteger serving = new AtomicInteger();
 
@@ -271,9 +354,9 @@ final class Calls {
       @Nullable TraceContext trace) {
     var next = new Tasks();
     var activation = node.activations().open(key.model(), key.grain(), next);
-    var call = new Pending(node, key.operation(), null);
-    var turn =
-        turn(activation, key, scope == null ? null : scope.turn(), List.of(), call).tracedAs(trace);
+    var caller = scope == null ? null : scope.turn();
+    var call = new Pending(key.operation(), null, caller);
+    var turn = turn(activation, key, caller, List.of(), ChainClock.NONE, call).tracedAs(trace);
     try {
       turn.checkChain();
       activation.submit(turn, next);
@@ -281,7 +364,11 @@ final class Calls {
       // Also when the call is refused: it may be the one that opens the activation.
       node.fork(next);
     }
-    await(scope, call, deadline);
+    try {
+      await(scope, call, deadline);
+    } finally {
+      goOn(caller, turn);
+    }
     var outcome = call.outcome;
     if (outcome == null) {
       activation.withdraw(turn, next);
@@ -291,11 +378,20 @@ final class Calls {
     return outcome;
   }
 
+  /** A caller has got an outcome, or gives up waiting. */
+  private static void goOn(@Nullable Turn caller, Awaited call) {
+    if (caller != null) {
+      call.goOnWithout();
+      caller.activation().expel(call);
+    }
+  }
+
   private static Turn turn(
       Activation activation,
       CallKey key,
       @Nullable Turn caller,
       List<Message.Hop> remoteChain,
+      long began,
       Consumer<Outcome> whenDone) {
     var operation = key.operation();
     return new Turn(
@@ -306,6 +402,7 @@ final class Calls {
         key,
         caller,
         remoteChain,
+        began,
         whenDone);
   }
 
@@ -361,8 +458,12 @@ final class Calls {
       long deadline,
       Duration timeout,
       @Nullable TraceContext trace) {
-    var call = new Pending(node, key.operation(), to);
+    var caller = scope == null ? null : scope.turn();
+    var call = new Pending(key.operation(), to, caller);
     long id = pending.add(call);
+    if (caller != null) {
+      caller.awaits(call);
+    }
     try {
       // Checked when whoever ends the calls of a node, or all calls, can see this one.
       node.checkRunning();
@@ -370,6 +471,7 @@ final class Calls {
         node.placement().notThere(key.grain(), to);
         return new Outcome.NotStarted(to + " is gone", true);
       }
+      long began = caller == null ? ChainClock.NONE : caller.began();
       var message =
           new Message.Call(
               id,
@@ -378,14 +480,20 @@ final class Calls {
               key.operation().signature(),
               key.encodedArguments(),
               key.operation().readOnly(),
-              scope == null || scope.turn() == null ? List.of() : scope.turn().chain(),
+              caller == null ? List.of() : caller.chain(id),
+              began,
               trace);
       if (!send(to, message, key)) {
         return new Outcome.NotStarted("there is no connection to " + to, true);
       }
+      call.sent(id, began);
       await(scope, call, deadline);
     } finally {
       pending.remove(id);
+      if (caller != null) {
+        caller.awaitsNoMore(call);
+      }
+      goOn(caller, call);
     }
     var outcome = call.outcome;
     if (outcome != null) {
@@ -446,11 +554,20 @@ final class Calls {
   }
 
   void answered(NodeId from, Message.Reply reply) {
+    node.chainClock().heard(reply.time());
     var call = pending.get(reply.id());
     if (call == null || !from.equals(call.to)) {
       return;
     }
     call.accept(node.decode(reply.answer(), call.operation));
+  }
+
+  /**
+   * Looks for those whom a turn comes back to among the turns that wait for a call of this node.
+   */
+  boolean findHolders(Turn turn, long leftBy) {
+    var call = pending.get(leftBy);
+    return call != null && turn.findHolders(call.caller, call);
   }
 
   // For other nodes
@@ -464,6 +581,7 @@ final class Calls {
     if (!fresh) {
       return;
     }
+    node.chainClock().heard(message.began());
     serving.incrementAndGet();
     node.meters().callsServed.increment();
     try {
@@ -483,21 +601,37 @@ final class Calls {
     }
     var key = node.callKey(new SummaryKey(target, message.operation(), message.arguments()));
     var activation = node.activations().open(key.model(), target, next);
+    var call = new Served(from, message.id());
+    boolean nested = !message.chain().isEmpty();
+    Consumer<Outcome> whenDone =
+        outcome -> {
+          if (nested) {
+            served.remove(call);
+          }
+          reply(from, message.id(), node.encode(outcome, key.operation()));
+        };
     var turn =
-        turn(
-                activation,
-                key,
-                null,
-                message.chain(),
-                outcome -> reply(from, message.id(), node.encode(outcome, key.operation())))
+        turn(activation, key, null, message.chain(), message.began(), whenDone)
             .tracedAs(message.trace());
     turn.checkChain();
+    if (nested) {
+      served.put(call, turn);
+    }
     activation.submit(turn, next);
+  }
+
+  /** A call of another node that is served here is waited for by an older chain. */
+  void hastened(NodeId from, Message.Hasten hasten, Tasks next) {
+    node.chainClock().heard(hasten.began());
+    var turn = served.get(new Served(from, hasten.id()));
+    if (turn != null && hasten.began() > ChainClock.NONE) {
+      turn.hasten(hasten.began(), next);
+    }
   }
 
   private void reply(NodeId to, long id, Message.Answer answer) {
     serving.decrementAndGet();
-    var reply = new Message.Reply(id, answer);
+    var reply = new Message.Reply(id, answer, node.chainClock().at(node.clock().nanos()));
     if (!sent(to, reply)) {
       // Not on this thread: others wait for what it does next.
       node.threads().start(() -> sendLater(to, reply));
@@ -523,7 +657,7 @@ final class Calls {
     try {
       return node.send(to, reply);
     } catch (IllegalArgumentException e) {
-      return node.send(to, new Message.Reply(reply.id(), tooLarge("the answer", e)));
+      return node.send(to, new Message.Reply(reply.id(), tooLarge("the answer", e), reply.time()));
     }
   }
 

@@ -44,8 +44,8 @@ final class Census {
   /** An activation has this summary; called with its monitor held. */
   void add(GrainSummary summary) {
     summaries++;
-    subscriptions += summary.subscribers();
-    hottest.add(new Ranked(summary, summary.runs, summary.subscribers()));
+    subscriptions += summary.results().subscribers();
+    hottest.add(new Ranked(summary, summary.runs, summary.results().subscribers()));
     if (hottest.size() > NodeReport.HOTTEST) {
       hottest.remove();
     }

@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,10 @@ final class Chain<T extends Chain.Link<T>> {
     return first == null;
   }
 
+  @Nullable T first() {
+    return first;
+  }
+
   boolean hasOne() {
     return first != null && first == last;
   }
@@ -44,6 +49,30 @@ final class Chain<T extends Chain.Link<T>> {
     }
     last = link;
     return true;
+  }
+
+  /** Adds behind all that are not greater; from the end, where those belong that come in order. */
+  void addSorted(T link, Comparator<? super T> order) {
+    var before = last;
+    while (before != null && order.compare(before, link) > 0) {
+      before = before.previous;
+    }
+    if (before == last) {
+      add(link);
+      return;
+    }
+    link.linked = true;
+    var after = before == null ? first : before.next;
+    link.previous = before;
+    link.next = after;
+    if (before == null) {
+      first = link;
+    } else {
+      before.next = link;
+    }
+    if (after != null) {
+      after.previous = link;
+    }
   }
 
   /** Removes what is in this chain; returns false if it is in none. */

@@ -167,6 +167,7 @@ final class Context<K> implements GrainContext<K> {
               null,
               null,
               List.of(),
+              ChainClock.NONE,
               this::ended),
           next);
     }

@@ -1,77 +1,85 @@
 package dev.evergreen.core;
 
-import dev.evergreen.core.spi.GrainId;
-import dev.evergreen.core.spi.Message;
-import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Function;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Looks for cycles of reads, which the dependency graph must not have (004 §4.1: "a cycle would
+ * Looks for circles of reads, which the dependency graph must not have (004 §4.1: "a cycle would
  * represent a query with infinite recursion").
  *
- * <p>An ordinary edge costs no message. There are two kinds of suspicion. A run that waits: along
- * what waits in this process a cycle is found at once, and one across nodes is searched for when
- * the waiting takes long; of the members of such a cycle the one with the highest hash finds it,
- * and the searches of the others stop at it, so that a long chain of waiting is not searched by
- * each of its members. And a run that is to be accepted and has read something not less deep than
- * its summary is, while others may read that summary already. Edges exist before values are
- * returned: of two edges that close a cycle at the same time, at least the later one's search meets
- * the other.
+ * <p><b>What a circle is.</b> A summary that reads itself, directly or through others, is in a
+ * circle, and its result is a {@link CycleException} that names all who are in it, whatever its
+ * operation makes of what it reads. Who only reads members is none, and may catch the exception. So
+ * a result does not depend on where a computation enters the circle, nor on when.
  *
- * <p>A summary that ends in a cycle fails with a {@link CycleException} that names the path, and
- * keeps its edges, so that it runs again when the cycle is broken. Such members keep each other
- * alive; so they ask from time to time whether a computation still {@linkplain #reachable reaches}
- * them.
+ * <p><b>When it is looked for.</b> An ordinary edge costs no message. A summary is deeper than all
+ * that it reads, so in a circle some summary is not: this is the suspicion. Members, and all who
+ * read them, are endlessly deep, so that whoever reads a member suspects itself. A run that waits
+ * is suspicious too: along what waits in this process a circle is found at once, and one across
+ * nodes is looked for when the waiting takes long; the search stops at summaries of a higher hash,
+ * so that a long chain of waiting is not searched by each of its members.
+ *
+ * <p><b>How.</b> Along the {@linkplain Graph lists of reads} of what is at least as deep as the
+ * suspect, which it subscribes like any other results. The lists of the other members stay edges of
+ * a member: a verdict is computed from the edges that made it, and runs again when one of them
+ * changes, wherever it is. It is in doubt as long as one of these publishers is not heard of. What
+ * did not answer in time stays an edge too, so that the search is made again when it does.
+ *
+ * <p>An edge is listed from before its value is returned, also that of a run under way: of the
+ * members of a circle, the last to begin its search sees the edges of all.
  */
 final class CycleSearch {
 
-  private static final int MAX_VISITED = 100_000;
+  private static final int MAX_VISITED = 10_000;
+  private static final int MAX_NAMED = 20;
 
-  /** Stands for any reactive computation. */
-  private static final GrainId ROOT = new GrainId("", "");
+  /** What reads nothing has this depth, and is in no circle. */
+  private static final int LEAF = 1;
 
-  private record Place(NodeId node, SummaryKey key) {}
+  private static final Comparator<SummaryKey> ORDER =
+      Comparator.comparing(SummaryKey::grain)
+          .thenComparing(SummaryKey::operation)
+          .thenComparing(SummaryKey::arguments, Arrays::compare);
 
   /**
-   * @param settled whether all before it are
+   * What came of a search.
+   *
+   * @param circle the result of a member; null if the summary is in none
+   * @param edges what the verdict rests on; to be released by whoever does not keep it
    */
-  private record Step(Place place, @Nullable Step before, boolean settled) {}
-
-  private static final class Open {
-    volatile @Nullable List<Message.Neighbours> answer;
-    final Thread waiter = Thread.currentThread();
+  record Verdict(Outcome.@Nullable Threw circle, Edges edges) {
+    static final Verdict UNSUSPICIOUS = new Verdict(null, Edges.NONE);
   }
 
   private final NodeRuntime node;
-  private final AtomicLong probes = new AtomicLong();
-  private final Map<Long, Open> open = new ConcurrentHashMap<>();
 
   CycleSearch(NodeRuntime node) {
     this.node = node;
   }
 
-  /** What the members of a cycle end with; counts it. */
-  Outcome found(List<String> path) {
+  /** What those end with that read or wait in a circle; counts it. */
+  Outcome.Threw found(Collection<String> path) {
+    return found("reads go in a circle: " + String.join(" -> ", path));
+  }
+
+  private Outcome.Threw found(String circle) {
     node.meters().cycles.increment();
     return Outcome.Threw.of(
-        new CycleException(
-            "reads go in a circle: "
-                + String.join(" -> ", path)
-                + "; let one of them read less, or keep a copy in its state"));
+        new CycleException(circle + "; let one of them read less, or keep a copy in its state"));
   }
 
   // Waiting in this process
@@ -110,7 +118,7 @@ final class CycleSearch {
       if (target.test(at.key())) {
         return path(at.key(), before);
       }
-      var summary = summaryHere(at.key());
+      var summary = node.activations().summary(at.key());
       if (summary != null) {
         for (var waited : summary.waitingFor()) {
           if (!before.containsKey(waited.key())) {
@@ -135,272 +143,212 @@ final class CycleSearch {
     return path;
   }
 
-  private @Nullable GrainSummary summaryHere(CallKey key) {
-    var activation = node.activations().get(key.grain());
-    return activation == null ? null : activation.summary(key);
-  }
-
   // Searching
 
   /**
-   * A way back to where the search began.
+   * Whether a summary is in a circle by what a run of it has read. Blocks while publishers are
+   * asked.
    *
-   * @param settled whether no summary on it is about to be computed again
+   * @param rank how deep the summary is when it is in no circle
    */
-  record Found(List<String> path, boolean settled) {}
+  Verdict judge(GrainSummary summary, List<Graph.Read> reads, int rank) {
+    var search =
+        new Search(summary, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
+    search.run(reads, key -> true);
+    return search.verdict();
+  }
 
-  /** Whether a run of {@code own} that waits for {@code cache} waits for itself, on any node. */
-  @Nullable List<String> waiting(Scope scope, CallKey own, Cache cache) {
-    int highest = rank(own.wire());
-    int arguments = Arrays.hashCode(own.encodedArguments());
-    var found =
-        search(
-            scope,
-            own,
-            List.of(cache),
-            Message.Relation.WAITS_FOR,
-            0,
-            key ->
-                rank(key) != highest
-                    ? rank(key) < highest
-                    : !key.grain().equals(own.grain())
-                        || Arrays.hashCode(key.arguments()) <= arguments);
-    return found == null ? null : found.path();
+  /** Whether a run that waits for {@code cache} waits for itself, on any node. */
+  Outcome.@Nullable Threw waiting(Scope scope, GrainSummary summary, Cache cache) {
+    var own = summary.key().wire();
+    // What nobody has a result of is waited for.
+    var search = new Search(summary, scope, depth -> depth == 0);
+    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own));
+    var verdict = search.verdict();
+    verdict.edges().release();
+    return verdict.circle();
   }
 
   /**
-   * The hash by which a member of a cycle is chosen, as far as all nodes know the same: the bytes
-   * of the arguments depend on the version of whoever names it, and are looked at only where all
-   * else is equal, and so all names are those of one node.
+   * Whether of two members of a circle the first is to find it, as far as all nodes know the same:
+   * the bytes of the arguments depend on the version of whoever names it, and are looked at only
+   * where all else is equal, and so all names are those of one node.
    */
-  private static int rank(SummaryKey key) {
+  private static boolean outranks(SummaryKey a, SummaryKey b) {
+    int byName = Integer.compare(nameHash(a), nameHash(b));
+    return byName != 0
+        ? byName > 0
+        : a.grain().equals(b.grain())
+            && Arrays.hashCode(a.arguments()) > Arrays.hashCode(b.arguments());
+  }
+
+  private static int nameHash(SummaryKey key) {
     return key.grain().hashCode() * 31 + key.operation().hashCode();
   }
 
-  /**
-   * Whether {@code own} is read, directly or through others, by one of {@code edges}.
-   *
-   * @param least the depth of {@code own}
-   */
-  @Nullable Found reading(CallKey own, Edges edges, int least) {
-    var suspects = edges.caches().stream().filter(c -> c.depth() >= least).toList();
-    return search(null, own, suspects, Message.Relation.READS, least, key -> true);
-  }
+  /** Breadth first from one summary along reads. */
+  private final class Search {
+    private final GrainSummary summary;
+    private final SummaryKey own;
+    private final @Nullable Scope scope;
+    private final IntPredicate follows;
+    private final Map<SummaryKey, List<SummaryKey>> graph = new LinkedHashMap<>();
+    private final Map<SummaryKey, Edge> lines = new LinkedHashMap<>();
 
-  /**
-   * Breadth first from {@code starts} to {@code own}. Blocks while other nodes are asked; one that
-   * does not answer counts as having no neighbours.
-   *
-   * @param scope of the calling thread if it holds a baton
-   * @param least only what is at least as deep as this is followed: what reads a summary, directly
-   *     or through others, is deeper than it
-   */
-  private @Nullable Found search(
-      @Nullable Scope scope,
-      CallKey own,
-      List<Cache> starts,
-      Message.Relation relation,
-      int least,
-      Predicate<SummaryKey> through) {
-    var target = own.wire();
-    var visited = new HashSet<SummaryKey>();
-    List<Step> frontier = new ArrayList<>();
-    for (var cache : starts) {
-      var publisher = cache.publisher();
-      if (publisher != null) {
-        frontier.add(new Step(new Place(publisher, cache.key().wire()), null, true));
+    /**
+     * @param scope of the calling thread if it holds a baton
+     * @param follows by their depth, which reads are followed
+     */
+    Search(GrainSummary summary, @Nullable Scope scope, IntPredicate follows) {
+      this.summary = summary;
+      this.own = summary.key().wire();
+      this.scope = scope;
+      this.follows = follows;
+    }
+
+    void run(List<Graph.Read> reads, Predicate<SummaryKey> through) {
+      try {
+        var frontier = followed(reads);
+        graph.put(own, frontier);
+        while (!frontier.isEmpty() && graph.size() < MAX_VISITED) {
+          var fresh = new LinkedHashSet<>(frontier);
+          fresh.removeIf(key -> graph.containsKey(key) || !through.test(key));
+          frontier = expand(fresh);
+        }
+      } catch (Scope.Unwanted e) {
+        new Edges(List.copyOf(lines.values())).release();
+        throw e;
       }
     }
-    while (!frontier.isEmpty() && visited.size() < MAX_VISITED) {
-      var fresh = new ArrayList<Step>();
-      for (var step : frontier) {
-        var key = step.place().key();
-        if (key.equals(target)) {
-          return new Found(describe(own, step), step.settled());
-        }
-        if (through.test(key) && visited.add(key)) {
-          fresh.add(step);
-        }
+
+    private List<SummaryKey> expand(Set<SummaryKey> keys) {
+      var asked = new ArrayList<Edge>();
+      for (var key : keys) {
+        var line = node.caches().retain(node.graph().readsOf(key), summary);
+        lines.put(key, line);
+        asked.add(line);
       }
-      frontier = expand(scope, fresh, relation, least);
+      await(asked);
+      var reached = new ArrayList<SummaryKey>();
+      var line = asked.iterator();
+      for (var key : keys) {
+        var next = followed(Graph.Names.list(line.next().outcome()));
+        graph.put(key, next);
+        reached.addAll(next);
+      }
+      return reached;
     }
-    return null;
-  }
 
-  private static List<String> describe(CallKey own, Step last) {
-    var path = new ArrayList<String>();
-    path.add(own.toString());
-    for (var step = last.before(); step != null; step = step.before()) {
-      path.addFirst(step.place().key().toString());
-    }
-    path.addFirst(own.toString());
-    return path;
-  }
-
-  /**
-   * Whether a reactive computation reads this summary, directly or through others, here or on other
-   * nodes. Blocks; a node that does not answer counts as yes.
-   */
-  boolean reachable(CallKey key) {
-    var visited = new HashSet<Place>();
-    List<Step> frontier = new ArrayList<>();
-    frontier.add(new Step(new Place(node.self(), key.wire()), null, true));
-    while (!frontier.isEmpty()) {
-      var fresh = new ArrayList<Step>();
-      for (var step : frontier) {
-        if (visited.add(step.place())) {
-          fresh.add(step);
+    private List<SummaryKey> followed(List<Graph.Read> reads) {
+      var keys = new ArrayList<SummaryKey>();
+      for (var read : reads) {
+        if (follows.test(read.depth())) {
+          keys.add(node.ownName(read.summary()));
         }
       }
-      var readers = expand(null, fresh, Message.Relation.READ_BY, 0);
-      if (readers.stream().anyMatch(step -> step.place().equals(rootPlace()))) {
-        return true;
+      return keys;
+    }
+
+    private void await(List<Edge> asked) {
+      var open = asked.stream().filter(edge -> edge.outcome() == null).toList();
+      if (open.isEmpty()) {
+        return;
       }
-      frontier = readers;
-    }
-    return false;
-  }
-
-  private Place rootPlace() {
-    return new Place(node.self(), new SummaryKey(ROOT, "", new byte[0]));
-  }
-
-  private List<Step> expand(
-      @Nullable Scope scope, List<Step> steps, Message.Relation relation, int least) {
-    var byNode = new TreeMap<NodeId, List<Step>>();
-    for (var step : steps) {
-      byNode.computeIfAbsent(step.place().node(), n -> new ArrayList<>()).add(step);
-    }
-    var reached = new ArrayList<Step>();
-    byNode.forEach(
-        (at, there) -> {
-          var keys = there.stream().map(step -> step.place().key()).toList();
-          var answer =
-              at.equals(node.self()) ? neighbours(keys, relation) : ask(scope, at, relation, keys);
-          if (answer != null) {
-            boolean own = at.equals(node.self());
-            for (int i = 0; i < Math.min(answer.size(), there.size()); i++) {
-              follow(there.get(i), answer.get(i), own, least, reached);
-            }
-          } else if (relation == Message.Relation.READ_BY) {
-            reached.add(new Step(rootPlace(), null, false));
-          }
-        });
-    return reached;
-  }
-
-  /**
-   * @param own whether the neighbours are named by this node
-   */
-  private void follow(
-      Step from, Message.Neighbours neighbours, boolean own, int least, List<Step> reached) {
-    boolean settled = from.settled() && neighbours.settled();
-    if (neighbours.root()) {
-      reached.add(new Step(rootPlace(), from, settled));
-    }
-    for (var next : neighbours.summaries()) {
-      if (next.depth() < least) {
-        continue;
-      }
-      var key = own ? next.key() : ownName(next);
-      reached.add(new Step(new Place(next.node(), key), from, settled));
-    }
-  }
-
-  /** What this node calls a summary of its own that a node of another version may have named. */
-  private SummaryKey ownName(Message.Located named) {
-    var call = named.node().equals(node.self()) ? node.knownCallKey(named.key()) : null;
-    return call == null ? named.key() : call.wire();
-  }
-
-  private @Nullable List<Message.Neighbours> ask(
-      @Nullable Scope scope, NodeId to, Message.Relation relation, List<SummaryKey> keys) {
-    long id = probes.incrementAndGet();
-    var question = new Open();
-    open.put(id, question);
-    long deadline = node.clock().nanos() + node.settings().pushRetryAfter().toNanos();
-    try {
-      node.send(to, new Message.Probe(id, relation, keys));
-      if (scope == null) {
-        Scope.awaitOutside(node, () -> question.answer != null, deadline);
-      } else {
-        scope.await(() -> question.answer != null, deadline);
-      }
-      return question.answer;
-    } catch (IllegalArgumentException e) {
-      return null; // more keys than a link takes at a time
-    } finally {
-      open.remove(id);
-    }
-  }
-
-  void answered(Message.ProbeAnswer answer) {
-    var question = open.get(answer.id());
-    if (question != null) {
-      question.answer = answer.neighbours();
-      node.threads().unpark(question.waiter);
-    }
-  }
-
-  // Answering
-
-  /** The neighbours of summaries on this node; of those that are not here, none. */
-  List<Message.Neighbours> neighbours(List<SummaryKey> keys, Message.Relation relation) {
-    return keys.stream()
-        .map(
-            key ->
-                switch (relation) {
-                  case READS -> located(summaryHere(key), Summary::dependencies);
-                  case WAITS_FOR -> located(summaryHere(key), Summary::waitingFor);
-                  case READ_BY -> readers(key);
-                })
-        .toList();
-  }
-
-  private static Message.Neighbours located(
-      @Nullable GrainSummary summary, Function<Summary, List<Cache>> caches) {
-    if (summary == null) {
-      return new Message.Neighbours(List.of(), false, true);
-    }
-    var located = new LinkedHashSet<Message.Located>();
-    boolean settled = summary.settled();
-    for (var cache : caches.apply(summary)) {
-      var publisher = cache.publisher();
-      if (publisher != null) {
-        located.add(new Message.Located(publisher, cache.key().wire(), cache.depth()));
-      }
-    }
-    return new Message.Neighbours(List.copyOf(located), false, settled);
-  }
-
-  /**
-   * What reads a summary: on its own node the caches of others that are kept true; on theirs, the
-   * summaries that depend on the cache.
-   */
-  private Message.Neighbours readers(SummaryKey key) {
-    var readers = new LinkedHashSet<Message.Located>();
-    boolean root = false;
-    var summary = summaryHere(key);
-    if (summary != null) {
-      readers.addAll(summary.cachesElsewhere());
-    }
-    var call = node.knownCallKey(key);
-    var cache = call == null ? null : node.caches().get(call);
-    if (cache != null) {
-      for (var dependent : cache.dependents()) {
-        var reader = dependent.key();
-        if (reader == null) {
-          root = true;
+      var thread = Thread.currentThread();
+      open.forEach(edge -> edge.cache.addWaiter(thread));
+      try {
+        long deadline = node.clock().nanos() + node.settings().pushRetryAfter().toNanos();
+        if (scope == null) {
+          Scope.awaitOutside(node, () -> answered(open), deadline);
         } else {
-          readers.add(new Message.Located(node.self(), reader.wire(), 0));
+          scope.await(() -> answered(open), deadline);
         }
+      } catch (CallInterruptedException e) {
+        // What has not answered by now stays an edge that has given up.
+        return;
+      } finally {
+        open.forEach(edge -> edge.cache.removeWaiter(thread));
+        open.forEach(edge -> edge.cache.giveUp(edge, null));
       }
     }
-    return new Message.Neighbours(List.copyOf(readers), root, true);
-  }
 
-  private @Nullable GrainSummary summaryHere(SummaryKey key) {
-    var call = node.knownCallKey(key);
-    return call == null ? null : summaryHere(call);
+    private static boolean answered(List<Edge> asked) {
+      return asked.stream().allMatch(edge -> edge.cache.present() != null);
+    }
+
+    Verdict verdict() {
+      var members = members();
+      var kept = new ArrayList<Edge>();
+      var released = new ArrayList<Edge>();
+      lines.forEach(
+          (key, line) -> {
+            boolean evidence = members.isEmpty() ? line.outcome() == null : members.contains(key);
+            (evidence ? kept : released).add(line);
+          });
+      new Edges(released).release();
+      return new Verdict(members.isEmpty() ? null : found(describe(members)), new Edges(kept));
+    }
+
+    /** All that reach the summary, which reaches all; empty if it does not reach itself. */
+    private Set<SummaryKey> members() {
+      var readers = new HashMap<SummaryKey, List<SummaryKey>>();
+      graph.forEach(
+          (reader, read) ->
+              read.forEach(
+                  key -> readers.computeIfAbsent(key, k -> new ArrayList<>()).add(reader)));
+      var members = new TreeSet<>(ORDER);
+      var frontier = new ArrayDeque<SummaryKey>();
+      frontier.add(own);
+      while (!frontier.isEmpty()) {
+        for (var reader : readers.getOrDefault(frontier.poll(), List.of())) {
+          if (members.add(reader)) {
+            frontier.add(reader);
+          }
+        }
+      }
+      return members;
+    }
+
+    /** The same words for all members of a circle. */
+    private String describe(Set<SummaryKey> members) {
+      var path = simplePath(members);
+      var names = (path != null ? path : members).stream().map(SummaryKey::toString).toList();
+      int more = names.size() - MAX_NAMED;
+      var shown =
+          String.join(
+              path != null ? " -> " : ", ", names.subList(0, names.size() - Math.max(0, more)));
+      return "reads go in "
+          + (path != null ? "a circle: " : "circles among ")
+          + shown
+          + (more > 0 ? " and " + more + " more" : "")
+          + argumentsOf(members);
+    }
+
+    /** The way around from the first member to itself, if each reads just one other. */
+    private @Nullable List<SummaryKey> simplePath(Set<SummaryKey> members) {
+      var path = new ArrayList<SummaryKey>();
+      var first = members.iterator().next();
+      for (var at = first; path.isEmpty() || !at.equals(first); ) {
+        path.add(at);
+        var next = new LinkedHashSet<>(graph.getOrDefault(at, List.of()));
+        next.retainAll(members);
+        if (next.size() != 1 || path.size() > members.size()) {
+          return null;
+        }
+        at = next.getFirst();
+      }
+      path.add(first);
+      return path;
+    }
+
+    /** Tells circles apart that differ in their members' arguments only. */
+    private static String argumentsOf(Set<SummaryKey> members) {
+      int hash = 1;
+      for (var member : members) {
+        hash = 31 * hash + Arrays.hashCode(member.arguments());
+      }
+      boolean none = members.stream().allMatch(member -> member.arguments().length == 0);
+      return none ? "" : " (arguments " + Integer.toHexString(hash) + ")";
+    }
   }
 }

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import java.util.ArrayList;
 import java.util.List;
 
 /** What a run has read: what its summary depends on, once it is accepted. */
@@ -19,7 +20,7 @@ record Edges(List<Edge> list) {
   /** Whether one of them is in doubt. */
   boolean inDoubt() {
     for (var edge : list) {
-      if (edge.cache.inDoubt()) {
+      if (edge.inDoubt()) {
         return true;
       }
     }
@@ -29,6 +30,16 @@ record Edges(List<Edge> list) {
   /** The caches at their ends. */
   List<Cache> caches() {
     return list.stream().map(edge -> edge.cache).toList();
+  }
+
+  Edges and(Edges others) {
+    if (others.list.isEmpty()) {
+      return this;
+    }
+    var all = new ArrayList<Edge>(list.size() + others.list.size());
+    all.addAll(list);
+    all.addAll(others.list);
+    return new Edges(all);
   }
 
   /** Gives them up, since there is another run. */

@@ -17,7 +17,6 @@ import dev.evergreen.core.spi.Threads;
 import dev.evergreen.core.spi.Tracing;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayDeque;
 import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -44,11 +43,14 @@ final class NodeRuntime implements EngineNode {
   private final Map<Class<?>, GrainModel> models = new ConcurrentHashMap<>();
   private final Map<String, GrainModel> modelsByName = new ConcurrentHashMap<>();
   private final Activations activations;
+  private final ChainClock chainClock;
   private final Calls calls;
   private final Caches caches;
   private final Subscriptions subscriptions;
   private final Outboxes outboxes;
+  private final Graph.Names graph;
   private final CycleSearch cycles;
+  private final CircleCollector circles;
   private final Reports reports;
   private final Meters meters = new Meters();
   private final Instant upSince;
@@ -58,8 +60,7 @@ final class NodeRuntime implements EngineNode {
   private final Set<NodeId> removed = ConcurrentHashMap.newKeySet();
   private final AtomicInteger backlog = new AtomicInteger();
   private final Queue<Runnable> acknowledgements = new ConcurrentLinkedQueue<>();
-  private final ArrayDeque<Summary> moves = new ArrayDeque<>(); // guarded by itself
-  private boolean movesUnderWay; // guarded by moves
+  private final Standings standings = new Standings();
   private volatile @Nullable String stopped;
   private volatile boolean closing;
 
@@ -81,11 +82,14 @@ final class NodeRuntime implements EngineNode {
     this.types = types.copy();
     this.codec = Codec.create(new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth()));
     this.activations = new Activations(this);
+    this.chainClock = new ChainClock(engine.clock());
     this.calls = new Calls(this);
     this.caches = new Caches(this);
     this.subscriptions = new Subscriptions(this);
     this.outboxes = new Outboxes(this);
+    this.graph = new Graph.Names(codec);
     this.cycles = new CycleSearch(this);
+    this.circles = new CircleCollector(this);
     this.reports = new Reports(this);
     this.types.all().forEach(hosted -> model(hosted.type()));
     sweepLater();
@@ -100,6 +104,10 @@ final class NodeRuntime implements EngineNode {
 
   Clock clock() {
     return engine.clock();
+  }
+
+  ChainClock chainClock() {
+    return chainClock;
   }
 
   Threads threads() {
@@ -142,8 +150,21 @@ final class NodeRuntime implements EngineNode {
     return outboxes;
   }
 
+  Standings standings() {
+    return standings;
+  }
+
+  /** The names of lists of reads. */
+  Graph.Names graph() {
+    return graph;
+  }
+
   CycleSearch cycles() {
     return cycles;
+  }
+
+  CircleCollector circles() {
+    return circles;
   }
 
   Meters meters() {
@@ -250,8 +271,18 @@ final class NodeRuntime implements EngineNode {
     }
   }
 
+  /** What this node calls a summary that a node of another version may have named. */
+  SummaryKey ownName(SummaryKey key) {
+    var call = knownCallKey(key);
+    return call == null ? key : call.wire();
+  }
+
   /** The call that another node names. */
   CallKey callKey(SummaryKey key) {
+    var reads = graph.find(key);
+    if (reads != null) {
+      return reads;
+    }
     var model = modelsByName.get(key.grain().type());
     if (model == null) {
       throw new ActivationException(
@@ -377,31 +408,6 @@ final class NodeRuntime implements EngineNode {
     }
   }
 
-  /**
-   * The result of a cache has become more or less doubtful or deep: tells its dependents. Done by
-   * one thread at a time from a queue, so that a long chain is no deep recursion.
-   */
-  void dependentsMoved(Cache cache) {
-    synchronized (moves) {
-      moves.addAll(cache.dependents());
-      if (movesUnderWay) {
-        return;
-      }
-      movesUnderWay = true;
-    }
-    while (true) {
-      Summary summary;
-      synchronized (moves) {
-        summary = moves.poll();
-        if (summary == null) {
-          movesUnderWay = false;
-          return;
-        }
-      }
-      summary.dependencyMoved();
-    }
-  }
-
   void logFailure(String where, Failure failure) {
     LOG.log(
         System.Logger.Level.WARNING,
@@ -424,7 +430,9 @@ final class NodeRuntime implements EngineNode {
         send(
             from,
             new Message.Reply(
-                call.id(), new Message.Answer.NotStarted(self() + ": " + reason, true)));
+                call.id(),
+                new Message.Answer.NotStarted(self() + ": " + reason, true),
+                ChainClock.NONE));
       }
       return;
     }
@@ -442,15 +450,17 @@ final class NodeRuntime implements EngineNode {
     switch (message) {
       case Message.Call call -> calls.serve(from, call, next);
       case Message.Reply reply -> calls.answered(from, reply);
+      case Message.Hasten hasten -> calls.hastened(from, hasten, next);
       case Message.Subscribe subscribe -> subscriptions.subscribe(from, subscribe, next);
       case Message.SubscribeAnswer answer -> subscriptions.answered(from, answer, next);
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
       case Message.Push push -> install(from, push, next);
       case Message.PushAck(var batch) -> outboxes.acknowledged(from, batch);
       case Message.Moved moved -> subscriptions.moved(from, moved);
-      case Message.Probe(var id, var relation, var keys) ->
-          send(from, new Message.ProbeAnswer(id, cycles.neighbours(keys, relation)));
-      case Message.ProbeAnswer answer -> cycles.answered(answer);
+      case Message.Probe(var id, var keys) ->
+          send(from, new Message.ProbeAnswer(id, circles.readers(keys)));
+      case Message.ProbeAnswer answer -> circles.answered(answer);
+      case Message.Unreachable(var keys) -> circles.close(keys);
       // It walks all activations; the sender's other messages need not wait for that.
       case Message.Inspect(var id) -> next.add(then -> reports.answer(from, id));
       case Message.Inspected answer -> reports.answered(from, answer);
@@ -472,12 +482,12 @@ final class NodeRuntime implements EngineNode {
   @Override
   public void linkBroken(NodeId node) {
     calls.breakOff(node);
-    subscriptions.lost(node);
+    subscriptions.silent(node);
   }
 
   @Override
   public void notHeardOf(NodeId node) {
-    subscriptions.lost(node);
+    subscriptions.silent(node);
   }
 
   @Override

@@ -24,6 +24,9 @@ import java.time.Duration;
  * @param writeDelay how long a write waits at most for a computation that writes have interrupted
  *     three times
  * @param cycleSuspicion how long a read may wait before a cycle across nodes is looked for
+ * @param overwriteNewer whether a state in which a newer version of the program has stored record
+ *     components that this node does not know may be saved without them; otherwise such saves are
+ *     refused
  */
 public record NodeSettings(
     Duration callTimeout,
@@ -40,7 +43,8 @@ public record NodeSettings(
     int maxBatchBytes,
     int maxBacklog,
     Duration writeDelay,
-    Duration cycleSuspicion) {
+    Duration cycleSuspicion,
+    boolean overwriteNewer) {
 
   private static final Duration LONGEST = Duration.ofDays(36_500);
 
@@ -102,7 +106,8 @@ public record NodeSettings(
           1 << 20,
           1_000,
           Duration.ofMillis(100),
-          Duration.ofMillis(200));
+          Duration.ofMillis(200),
+          false);
 
   /** These settings with another {@code callTimeout}. */
   public NodeSettings withCallTimeout(Duration value) {
@@ -121,7 +126,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code idleAfter}. */
@@ -141,7 +147,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code stopGrace}. */
@@ -161,7 +168,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code maxValueBytes}. */
@@ -181,7 +189,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code maxWaitingCalls}. */
@@ -201,7 +210,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code maxCallsInFlight}. */
@@ -221,7 +231,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code cacheGrace}. */
@@ -241,7 +252,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code renewEvery}. */
@@ -261,7 +273,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code leaseFor}. */
@@ -281,7 +294,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code pushRetryAfter}. */
@@ -301,7 +315,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code pushRoundTrip}. */
@@ -321,7 +336,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code maxBatchBytes}. */
@@ -341,7 +357,8 @@ public record NodeSettings(
         value,
         maxBacklog,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code maxBacklog}. */
@@ -361,7 +378,8 @@ public record NodeSettings(
         maxBatchBytes,
         value,
         writeDelay,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code writeDelay}. */
@@ -381,7 +399,8 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         value,
-        cycleSuspicion);
+        cycleSuspicion,
+        overwriteNewer);
   }
 
   /** These settings with another {@code cycleSuspicion}. */
@@ -401,6 +420,28 @@ public record NodeSettings(
         maxBatchBytes,
         maxBacklog,
         writeDelay,
+        value,
+        overwriteNewer);
+  }
+
+  /** These settings with another {@code overwriteNewer}. */
+  public NodeSettings withOverwriteNewer(boolean value) {
+    return new NodeSettings(
+        callTimeout,
+        idleAfter,
+        stopGrace,
+        maxValueBytes,
+        maxWaitingCalls,
+        maxCallsInFlight,
+        cacheGrace,
+        renewEvery,
+        leaseFor,
+        pushRetryAfter,
+        pushRoundTrip,
+        maxBatchBytes,
+        maxBacklog,
+        writeDelay,
+        cycleSuspicion,
         value);
   }
 }

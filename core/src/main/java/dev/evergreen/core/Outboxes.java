@@ -37,7 +37,7 @@ final class Outboxes {
   }
 
   /** There is a new result for a cache of another node. */
-  void add(GrainSummary.Subscriber subscriber) {
+  void add(Publication.Subscriber subscriber) {
     if (!node.isGone(subscriber.node())) {
       outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
     }
@@ -48,7 +48,7 @@ final class Outboxes {
    * acknowledgement: that node has asked for it, and asks again if no answer comes. It asks for a
    * bounded number at a time, and large ones are pushed, so that what is under way is bounded.
    */
-  void answer(GrainSummary.Subscriber subscriber, long request) {
+  void answer(Publication.Subscriber subscriber, long request) {
     var to = subscriber.node();
     var update = subscriber.update();
     if (update == null) {
@@ -79,7 +79,42 @@ final class Outboxes {
     var outcome = new Message.Answer.Threw(why);
     var none = new Message.Version(0, 0);
     var update = new Message.Update(name, generation, none, outcome, 0, false, true, null);
-    node.send(to, new Message.Push(nextBatch(), List.of(update)));
+    sendAlone(to, nextBatch(), update);
+  }
+
+  /**
+   * Sends one result, or in its place that it is too large for the link.
+   *
+   * @return false if the link does not even take that; the cache renews its subscription
+   */
+  private boolean sendAlone(NodeId to, long batch, Message.Update update) {
+    try {
+      node.send(to, new Message.Push(batch, List.of(update)));
+      return true;
+    } catch (IllegalArgumentException e) {
+      return sendRefusal(to, batch, update, e);
+    }
+  }
+
+  private boolean sendRefusal(
+      NodeId to, long batch, Message.Update update, IllegalArgumentException why) {
+    var refusal =
+        new Message.Update(
+            update.key(),
+            update.generation(),
+            update.version(),
+            Calls.tooLarge("the result of " + update.key(), why),
+            update.depth(),
+            update.inDoubt(),
+            update.provisional(),
+            update.trace());
+    try {
+      node.send(to, new Message.Push(batch, List.of(refusal)));
+      return true;
+    } catch (IllegalArgumentException e) {
+      node.logFailure("a result for " + to, Failures.of(e));
+      return false;
+    }
   }
 
   void acknowledged(NodeId from, long batch) {
@@ -103,8 +138,8 @@ final class Outboxes {
   /** For one node; fields are guarded by {@code this}. */
   private final class Outbox {
     private final NodeId to;
-    private final Set<GrainSummary.Subscriber> waiting = new LinkedHashSet<>();
-    private final Set<GrainSummary.Subscriber> underWay = new LinkedHashSet<>();
+    private final Set<Publication.Subscriber> waiting = new LinkedHashSet<>();
+    private final Set<Publication.Subscriber> underWay = new LinkedHashSet<>();
 
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
     private long most = node.settings().maxBatchBytes();
@@ -123,7 +158,7 @@ final class Outboxes {
       return waiting.size() + underWay.size();
     }
 
-    void add(GrainSummary.Subscriber subscriber) {
+    void add(Publication.Subscriber subscriber) {
       synchronized (this) {
         waiting.add(subscriber);
       }
@@ -165,15 +200,17 @@ final class Outboxes {
     }
 
     private void send(long number, List<Message.Update> updates) {
+      if (updates.size() == 1) {
+        if (!sendAlone(to, number, updates.getFirst())) {
+          acknowledged(number);
+        }
+        return;
+      }
       try {
         node.send(to, new Message.Push(number, updates));
       } catch (IllegalArgumentException e) {
-        if (updates.size() > 1) {
-          takeBack(number);
-          flush();
-        } else {
-          sendRefusal(number, updates.getFirst(), e);
-        }
+        takeBack(number);
+        flush();
       }
     }
 
@@ -184,28 +221,6 @@ final class Outboxes {
         waiting.addAll(underWay);
         underWay.clear();
       }
-    }
-
-    private void sendRefusal(long number, Message.Update update, IllegalArgumentException why) {
-      try {
-        node.send(to, new Message.Push(number, List.of(refused(update, why))));
-      } catch (IllegalArgumentException e) {
-        // Its cache renews the subscription; the others' results go on.
-        node.logFailure("a result for " + to, Failures.of(e));
-        acknowledged(number);
-      }
-    }
-
-    private static Message.Update refused(Message.Update update, IllegalArgumentException refusal) {
-      return new Message.Update(
-          update.key(),
-          update.generation(),
-          update.version(),
-          Calls.tooLarge("the result of " + update.key(), refusal),
-          update.depth(),
-          update.inDoubt(),
-          update.provisional(),
-          update.trace());
     }
 
     private void fill(List<Message.Update> updates) {

@@ -21,16 +21,6 @@ sealed interface Outcome {
     static Threw of(Throwable thrown) {
       return new Threw(Failures.of(thrown), null);
     }
-
-    /** Whether it, or one of its causes, says that reads go in a circle. */
-    boolean isCycle() {
-      for (var f = failure; f != null; f = f.cause()) {
-        if (f.type().equals(CycleException.class.getName())) {
-          return true;
-        }
-      }
-      return false;
-    }
   }
 
   /**

@@ -14,6 +14,10 @@ import org.jspecify.annotations.Nullable;
  * A reactive computation: the summary at the root of a dependency graph (004 §3.3, §4.1). Made by a
  * grain it runs as read-only turns of that activation; made outside it runs by itself.
  *
+ * <p><b>Inside a write</b> of its own grain there is no committed state that it could show. Who
+ * asks there for a result gets a provisional one, computed from what the operation has done so far,
+ * which nobody else sees; the computation runs again when the operation has ended.
+ *
  * <p>Fields are guarded by {@link #guard}: the owning activation, or this object.
  */
 final class RootComputation<T extends @Nullable Object> extends RunnableSummary
@@ -29,8 +33,12 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   private boolean started;
   private boolean closed;
   private @Nullable Outcome outcome;
+  private @Nullable Provisional provisional;
   private long version;
   private volatile boolean inDoubt;
+
+  /** What a turn that is part of a write has computed for itself. */
+  private record Provisional(Turn turn, Outcome outcome) {}
 
   RootComputation(
       NodeRuntime node,
@@ -79,33 +87,63 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   // Running
 
   /**
-   * Runs for the first time, if that has not begun: on the calling thread where that saves a thread
-   * and nobody limits the waiting.
+   * Sees to it that there is, or will be, a first result for the calling thread: on that thread
+   * where this saves another and nobody limits the waiting.
    */
   void startOnce(boolean mayBorrow) {
     var scope = Scope.current();
-    boolean borrow = mayBorrow && (scope == null || (owner != null && scope.activation() == owner));
+    boolean started;
+    boolean insideWrite;
     Run run = null;
     synchronized (guard) {
-      if (started || closed) {
-        return;
-      }
-      started = true;
-      marked = true;
-      if (borrow && !(scope != null && scope.run() != null)) {
+      insideWrite = insideWrite(scope);
+      started = start();
+      if (mayBorrow && mayBorrow(scope) && (started || owedProvisionally(insideWrite, scope))) {
         run = begin();
       }
     }
     var next = new Tasks();
     if (run == null) {
-      schedule(next);
+      if (started) {
+        schedule(next);
+      }
     } else if (scope == null) {
       node.runScheduled();
       run.runLent(next);
     } else {
-      accept(run, run.execute(scope.turn()), next);
+      var turn = scope.turn();
+      accept(run, run.execute(turn), insideWrite ? turn : null, next);
     }
     node.fork(next);
+  }
+
+  /** Returns whether this is the first time. */
+  private boolean start() {
+    if (started || closed) {
+      return false;
+    }
+    started = true;
+    marked = true;
+    return true;
+  }
+
+  /** Whether the thread of this scope may run it: nothing that it computes can be half-done. */
+  private boolean mayBorrow(@Nullable Scope scope) {
+    return owner == null
+        ? scope == null
+        : scope != null && scope.activation() == owner && scope.run() == null;
+  }
+
+  private boolean insideWrite(@Nullable Scope scope) {
+    return owner != null && scope != null && scope.activation() == owner && owner.isWritten();
+  }
+
+  private boolean owedProvisionally(boolean insideWrite, @Nullable Scope scope) {
+    return insideWrite
+        && scope != null
+        && underWay == null
+        && !closed
+        && present(scope.turn()) == null;
   }
 
   @Override
@@ -142,7 +180,18 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
 
   @Override
   public void accept(Run run, @Nullable Outcome result, Tasks next) {
+    accept(run, result, null, next);
+  }
+
+  /**
+   * A run has ended.
+   *
+   * @param turn the turn inside a write that has run it for itself; null if anybody may see it
+   */
+  private void accept(Run run, @Nullable Outcome result, @Nullable Turn turn, Tasks next) {
     var read = run.edges();
+    // A comparer is the user's code: it runs without the monitor.
+    boolean same = same(present(null), result);
     Edges released = read;
     synchronized (guard) {
       boolean wanted = underWay == run && !closed && result != null;
@@ -150,18 +199,28 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       if (owner != null) {
         owner.endedNow(run);
       }
-      if (wanted) {
+      if (wanted && result != null) {
         released = accepted(read);
         inDoubt = read.inDoubt();
-        if (!same(outcome, result)) {
-          outcome = result;
-          version++;
-          trackers.forEach(Tracker::wake);
-        }
+        accepted(result, same, turn);
       }
     }
     released.release();
     schedule(next);
+  }
+
+  private void accepted(Outcome result, boolean same, @Nullable Turn turn) {
+    if (turn != null) {
+      provisional = new Provisional(turn, result);
+    } else if (provisional == null && same) {
+      return;
+    } else {
+      // Also the same as before: a tracker may have delivered the provisional one meanwhile.
+      provisional = null;
+      outcome = result;
+    }
+    version++;
+    trackers.forEach(Tracker::wake);
   }
 
   /** Whether both are the same result; the comparer is asked only about two values. */
@@ -176,7 +235,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   @Override
-  public void dependencyMoved() {
+  public void standingChanged() {
     synchronized (guard) {
       inDoubt = edges.inDoubt();
     }
@@ -211,10 +270,10 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
     }
   }
 
-  /** The present result; null before the first. */
-  @Nullable Outcome present() {
+  /** The present result for a turn, or for who is in none; null before the first. */
+  @Nullable Outcome present(@Nullable Turn turn) {
     synchronized (guard) {
-      return outcome;
+      return provisional != null && provisional.turn == turn ? provisional.outcome : outcome;
     }
   }
 

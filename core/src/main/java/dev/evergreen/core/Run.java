@@ -31,6 +31,7 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
   @Nullable TraceContext cause;
 
   private volatile boolean discarded;
+  private volatile boolean waitedInCircle;
   private long protectedUntil;
   private int hits; // with the baton held, as misses
   private int misses;
@@ -65,6 +66,11 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
 
   boolean discarded() {
     return discarded;
+  }
+
+  /** Whether it waited for itself, and went on without an answer. */
+  boolean waitedInCircle() {
+    return waitedInCircle;
   }
 
   /** The result is not wanted: the run ends at its next blocking point. */
@@ -157,21 +163,17 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
    */
   Outcome read(Scope scope, CallKey key, long timeoutNanos) {
     var read = find(key);
+    boolean again = read != null;
     if (read == null) {
       read = node.caches().retain(key, summary);
       add(key, read);
     }
-    var outcome = read.outcome;
+    var outcome = read.outcome();
     if (outcome == null) {
-      outcome = read.cache.present();
-      if (outcome == null) {
-        misses++;
-        outcome = waitFor(scope, read.cache, timeoutNanos);
-      } else {
-        hits++;
-      }
-      read.outcome = outcome;
+      misses++;
+      return waitFor(scope, read, timeoutNanos);
     }
+    hits += again ? 0 : 1;
     return outcome;
   }
 
@@ -199,17 +201,19 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
       reads.forEach(edge -> byKey.put(edge.cache.key(), edge));
       readsByKey = byKey;
     }
+    summary.hasRead();
   }
 
-  private Outcome waitFor(Scope scope, Cache cache, long timeoutNanos) {
+  private Outcome waitFor(Scope scope, Edge read, long timeoutNanos) {
+    var cache = read.cache;
     synchronized (this) {
       waitingFor.add(cache);
     }
     cache.addWaiter(Thread.currentThread());
     try {
-      return awaitFirst(scope, cache, timeoutNanos);
+      return awaitFirst(scope, read, timeoutNanos);
     } catch (CallInterruptedException e) {
-      var arrived = cache.left();
+      var arrived = cache.giveUp(read, null);
       if (arrived != null) {
         return arrived;
       }
@@ -223,36 +227,53 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
   }
 
   /**
-   * Waits for a cache's first result, and looks for a cycle of waiting: at once along what waits in
-   * this process, and across nodes when the waiting takes suspiciously long.
+   * Waits for a cache's first result, and looks for a circle of waiting: at once along what waits
+   * in this process, and across nodes when the waiting takes suspiciously long.
    */
-  private Outcome awaitFirst(Scope scope, Cache cache, long timeoutNanos) {
+  private Outcome awaitFirst(Scope scope, Edge read, long timeoutNanos) {
+    var cache = read.cache;
     long start = node.clock().nanos();
-    long suspicion = node.settings().cycleSuspicion().toNanos();
-    var own = summary.key();
     var path = waitsForItself(scope, cache);
     if (path != null) {
-      return cache.givenUp(node.cycles().found(path));
+      return giveUpInCircle(read, node.cycles().found(path));
     }
-    for (long patience = suspicion; ; patience *= 2) {
+    for (long patience = node.settings().cycleSuspicion().toNanos(); ; patience *= 2) {
       long wait = Math.min(timeoutNanos, patience);
       if (scope.await(() -> cache.present() != null, start + wait)) {
-        var present = cache.present();
+        var present = cache.take(read);
         if (present != null) {
           return present;
         }
       }
       if (wait == timeoutNanos) {
-        return cache.givenUp(timedOut(cache, timeoutNanos));
+        return giveUp(read, timedOut(cache, timeoutNanos));
       }
-      path = own == null ? waitsForItself(scope, cache) : node.cycles().waiting(scope, own, cache);
-      if (path != null) {
-        return cache.givenUp(node.cycles().found(path));
+      var circle = searchForCircle(scope, cache);
+      if (circle != null) {
+        return giveUpInCircle(read, circle);
       }
     }
   }
 
-  /** A cycle of waiting in this process, if there is one. */
+  private Outcome giveUpInCircle(Edge read, Outcome.Threw circle) {
+    waitedInCircle = true;
+    return giveUp(read, circle);
+  }
+
+  private static Outcome giveUp(Edge read, Outcome instead) {
+    var outcome = read.cache.giveUp(read, instead);
+    return outcome != null ? outcome : instead;
+  }
+
+  private Outcome.@Nullable Threw searchForCircle(Scope scope, Cache cache) {
+    if (summary instanceof GrainSummary own) {
+      return node.cycles().waiting(scope, own, cache);
+    }
+    var path = waitsForItself(scope, cache);
+    return path == null ? null : node.cycles().found(path);
+  }
+
+  /** A circle of waiting in this process, if there is one. */
   private @Nullable List<String> waitsForItself(Scope scope, Cache cache) {
     var own = summary.key();
     if (own != null) {
@@ -262,7 +283,7 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
     return turn == null || turn.readOnly() ? null : node.cycles().waitingForWrite(turn, cache);
   }
 
-  private static Outcome timedOut(Cache cache, long timeoutNanos) {
+  private static Outcome.Threw timedOut(Cache cache, long timeoutNanos) {
     return Outcome.Threw.of(
         new GrainTimeoutException(
             cache.key()

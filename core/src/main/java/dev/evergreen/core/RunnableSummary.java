@@ -81,6 +81,9 @@ abstract class RunnableSummary extends Chain.Link<RunnableSummary> implements Su
     return accepted(Edges.NONE);
   }
 
+  /** A run under way has read something for the first time. */
+  void hasRead() {}
+
   /** The object whose monitor guards this summary. */
   abstract Object guard();
 

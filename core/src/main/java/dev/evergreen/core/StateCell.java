@@ -25,6 +25,9 @@ final class StateCell<S> implements State<S> {
   private S saved;
   private S present;
 
+  /** What a newer version has stored and this one does not know; saving would lose it. */
+  private @Nullable String unknown;
+
   /** Whether the state has, or had, what can be changed even when frozen, such as an array. */
   private boolean changeable;
 
@@ -35,9 +38,13 @@ final class StateCell<S> implements State<S> {
     var stored = load();
     if (stored.isPresent()) {
       revision = stored.get().revision();
-      var value = type.decode(stored.get().state());
+      var read = type.read(stored.get().state());
+      var value = read.value();
       if (value != null) {
         saved = kept(value);
+      }
+      if (!activation.node().settings().overwriteNewer()) {
+        unknown = read.unknown();
       }
     }
     this.present = saved;
@@ -57,13 +64,13 @@ final class StateCell<S> implements State<S> {
 
   @Override
   public S get() {
-    activation.checkInside("state().get()");
+    check("state().get()");
     return changeable ? frozen(present) : present;
   }
 
   @Override
   public void set(S state) {
-    var scope = activation.checkInside("state().set(...)");
+    var scope = check("state().set(...)");
     if (scope != null && scope.readOnly()) {
       throw new ReadOnlyViolationException(
           activation.id()
@@ -76,6 +83,14 @@ final class StateCell<S> implements State<S> {
       scope.turn().keep(new Before<>(present, revision));
     }
     present = after;
+  }
+
+  private @Nullable Scope check(String what) {
+    var scope = activation.checkInside(what);
+    if (scope != null && scope.turn() != null && scope.turn().expelled()) {
+      throw scope.turn().expulsion();
+    }
+    return scope;
   }
 
   private S kept(@Nullable Object state) {
@@ -95,9 +110,27 @@ final class StateCell<S> implements State<S> {
     } catch (ValueLimitException e) {
       throw tooLarge(e);
     } catch (NotAValueException e) {
-      throw new InvalidGrainException(
-          activation.id() + ": the state is no value: " + e.getMessage(), e);
+      throw noValue(e);
     }
+  }
+
+  private InvalidGrainException noValue(NotAValueException e) {
+    return new InvalidGrainException(
+        activation.id() + ": the state is no value: " + e.getMessage(), e);
+  }
+
+  private StateNotSavedException newer(String component) {
+    return new StateNotSavedException(
+        activation.id()
+            + ": its state has "
+            + component
+            + ", which this node's version of the record does not know and would lose; what the"
+            + " operation did is forgotten, and nothing was saved. A newer version has written it:"
+            + " upgrade "
+            + activation.node().self()
+            + ", or stop it so that the grain moves to a newer node. If the component was removed"
+            + " on purpose, name it in @Removed on the record; to go back to this version for good,"
+            + " set NodeSettings.overwriteNewer");
   }
 
   private ValueTooLargeException tooLarge(ValueLimitException e) {
@@ -124,7 +157,8 @@ final class StateCell<S> implements State<S> {
   /**
    * Saves what the operation under way has set; blocks.
    *
-   * @return why the state could not be saved, or null
+   * @return why the state could not be saved, and is not known any more; or null
+   * @throws GrainException if it must not be saved; what is stored is still what was loaded
    */
   @Nullable StateNotSavedException save() {
     if (present == saved || type.same(present, saved)) {
@@ -132,11 +166,16 @@ final class StateCell<S> implements State<S> {
       // What it answers may rest on a state that is not the latest.
       return activation.node().placement().confirmed() ? null : unconfirmed();
     }
+    if (unknown != null) {
+      throw newer(unknown);
+    }
     byte[] bytes;
     try {
       bytes = type.encode(present);
     } catch (ValueLimitException e) {
       throw tooLarge(e);
+    } catch (NotAValueException e) {
+      throw noValue(e);
     }
     var meters = activation.node().meters();
     var storage = activation.node().storage();

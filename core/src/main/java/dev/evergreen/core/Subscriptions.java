@@ -111,7 +111,7 @@ final class Subscriptions {
           retryLater(cache);
         } else if (node.isGone(to)) {
           node.placement().notThere(grain, to);
-          lost(cache);
+          silent(cache);
         } else {
           node.caches().isRemote(cache);
           return to;
@@ -130,17 +130,25 @@ final class Subscriptions {
     if (generation == 0) {
       return;
     }
-    var activation = node.activations().open(cache.key().model(), cache.key().grain(), next);
-    if (!activation.subscribe(
-        cache.key(), node.self(), null, generation, cache.version(), 0, next)) {
+    var activation = publisher(cache.key(), next);
+    if (activation == null
+        || !activation.subscribe(
+            cache.key(), node.self(), null, generation, cache.version(), 0, next)) {
       retryLater(cache);
     } else if (cache.heard()) {
-      node.dependentsMoved(cache);
+      node.standings().tell(cache.dependents());
     }
     if (cache.closed()) {
       // Whoever closed it may have ended its subscription before that began.
       unsubscribeHere(cache.key(), generation);
     }
+  }
+
+  /** The activation whose results a call asks for; null if it asks what nobody reads there. */
+  private @Nullable Activation publisher(CallKey key, Tasks next) {
+    return node.graph().isReads(key)
+        ? node.activations().get(key.grain())
+        : node.activations().open(key.model(), key.grain(), next);
   }
 
   /**
@@ -235,7 +243,7 @@ final class Subscriptions {
         // subscription: asking again settles it.
         retryLater(wish.cache());
       } else {
-        lost(wish.cache());
+        silent(wish.cache());
       }
     }
   }
@@ -285,29 +293,29 @@ final class Subscriptions {
       var cache = wish.cache();
       if (notHere.contains(cache.key().wire())) {
         node.placement().notThere(cache.key().grain(), from);
-        lost(cache);
+        silent(cache);
       } else if (cache.heard()) {
-        node.dependentsMoved(cache);
+        node.standings().tell(cache.dependents());
       }
     }
   }
 
   /** The publisher of a cache is gone or silent. */
-  void lost(Cache cache) {
-    if (cache.unheard()) {
-      node.dependentsMoved(cache);
+  void silent(Cache cache) {
+    if (cache.silent()) {
+      node.standings().tell(cache.dependents());
     }
     retryLater(cache);
   }
 
   /** The connection to a node is gone: what it published is in doubt. */
-  void lost(NodeId gone) {
+  void silent(NodeId gone) {
     synchronized (open) {
       open.values().removeIf(request -> request.to().equals(gone));
     }
     for (var cache : node.caches().all()) {
       if (gone.equals(cache.publisher())) {
-        lost(cache);
+        silent(cache);
       }
     }
   }
@@ -407,9 +415,9 @@ final class Subscriptions {
     }
     try {
       var key = node.callKey(subscription.key());
-      return node.activations()
-          .open(key.model(), grain, next)
-          .subscribe(
+      var activation = publisher(key, next);
+      return activation != null
+          && activation.subscribe(
               key,
               from,
               subscription.key(),
@@ -441,7 +449,7 @@ final class Subscriptions {
       var cache = node.caches().remote(key);
       if (cache != null && from.equals(cache.publisher())) {
         node.placement().notThere(key.grain(), from);
-        lost(cache);
+        silent(cache);
       }
     }
   }

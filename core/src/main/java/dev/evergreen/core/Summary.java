@@ -38,7 +38,7 @@ interface Summary {
   void schedule(Tasks next);
 
   /** Says that a dependency has become doubtful or certain, or deeper, but not different. */
-  void dependencyMoved();
+  void standingChanged();
 
   /** The caches read by the accepted run. */
   List<Cache> dependencies();

@@ -140,9 +140,14 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
     return computation.version() > version;
   }
 
+  private static @Nullable Turn turn() {
+    var scope = Scope.current();
+    return scope == null ? null : scope.turn();
+  }
+
   private @Nullable Result<T> take() {
     long now = computation.version();
-    var outcome = computation.present();
+    var outcome = computation.present(turn());
     version = now;
     if (outcome == null || (delivered != null && computation.same(delivered, outcome))) {
       return null;
@@ -166,8 +171,8 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   }
 
   /**
-   * A write of a grain that waits for its own grain's computation to change waits for itself: the
-   * computation runs again only when the write has ended.
+   * A write of a grain that waits for its own grain's computation to change waits for itself, and
+   * so does a read on its behalf: the computation runs again only when the write has ended.
    */
   private void refuseEndlessWait() {
     var scope = Scope.current();
@@ -176,8 +181,8 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
         && scope != null
         && scope.activation() == owner
         && scope.turn() != null
-        && !scope.readOnly()
-        && computation.present() != null
+        && owner.isWritten()
+        && computation.present(scope.turn()) != null
         && !hasNews()) {
       throw new CycleException(
           scope.turn()

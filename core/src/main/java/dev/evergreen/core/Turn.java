@@ -1,12 +1,16 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.TraceContext;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * One operation under way on one activation: the unit of exclusion (design §3). Also the innermost
  * link of its call chain.
  */
-final class Turn extends Chain.Link<Turn> implements Tasks.Task {
+final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited {
 
   /** What a turn does; the state is saved and summaries are marked around it. */
   interface Body {
@@ -29,9 +33,27 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
   private final @Nullable Turn caller;
   private final List<Message.Hop> remoteChain;
   private final Consumer<Outcome> whenDone;
-  private boolean admittedByChain;
   private StateCell.@Nullable Before<?> stateBefore; // touched with the baton held
   private long arrived;
+
+  /** Of this turn or an older one that waits for it; the chain's age is that of its oldest turn. */
+  private volatile long began;
+
+  /** What this turn waits for, as far as it would have to be told that it got older. */
+  @GuardedBy("this")
+  private @Nullable Set<Awaited> awaited;
+
+  /** Whether the callers know that this turn waits; guarded by the activation. */
+  private boolean callersKnow;
+
+  /** The turn of this activation on whose behalf this one came back to it; null if it did not. */
+  private @Nullable Turn holder;
+
+  /** The call of {@link #holder} that has led here. */
+  private @Nullable Awaited way;
+
+  private volatile boolean over;
+  private boolean expelled; // touched with the baton held
   private volatile @Nullable String abandoned;
 
   /** Set before it is submitted, and then by the thread that runs it. */
@@ -45,6 +67,7 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
       @Nullable CallKey key,
       @Nullable Turn caller,
       List<Message.Hop> remoteChain,
+      long began,
       Consumer<Outcome> whenDone) {
     this.activation = activation;
     this.name = name;
@@ -53,6 +76,7 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
     this.key = key;
     this.caller = caller;
     this.remoteChain = remoteChain;
+    this.began = began > ChainClock.NONE ? began : Long.MAX_VALUE;
     this.whenDone = whenDone;
   }
 
@@ -65,6 +89,7 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
     return name;
   }
 
+  @Override
   boolean readOnly() {
     return readOnly;
   }
@@ -86,10 +111,6 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
     return stateBefore;
   }
 
-  boolean admittedByChain() {
-    return admittedByChain;
-  }
-
   /** Before it is submitted: where in a trace the call was made. */
   Turn tracedAs(@Nullable TraceContext caller) {
     trace = caller;
@@ -101,24 +122,125 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
     return trace;
   }
 
-  /** This turn arrives at its activation. */
+  /** This turn arrives at its activation; its chain begins here, unless it has begun before. */
   void arrive(long nanos) {
     arrived = nanos;
+    if (caller == null) {
+      began = Math.min(began, activation.node().chainClock().at(nanos));
+    }
+  }
+
+  // Age
+
+  @Override
+  long began() {
+    long oldest = began;
+    for (var turn = caller; turn != null; turn = turn.caller) {
+      oldest = Math.min(oldest, turn.began);
+    }
+    return oldest;
+  }
+
+  @Override
+  public void hasten(long older, Tasks next) {
+    List<Awaited> told;
+    synchronized (this) {
+      if (older >= began) {
+        return;
+      }
+      began = older;
+      told = awaited == null ? List.of() : List.copyOf(awaited);
+    }
+    activation.hastened(this, next);
+    told.forEach(call -> next.add(then -> call.hasten(older, then)));
   }
 
   /**
-   * Whether this is a read on behalf of an operation that began before a write arrived: the write
-   * may have to wait, here or elsewhere, for what that operation holds. For a chain that came from
-   * another node it is not known, and assumed.
+   * This turn waits for a call, and with it all that have called it. Whoever looks at {@link
+   * #began} afterwards, or is told by {@link Awaited#hasten}, misses nothing.
    */
-  boolean mayPass(Turn write) {
-    var outermost = outermostCaller();
-    return readOnly && (!outermost.remoteChain.isEmpty() || outermost.arrived - write.arrived < 0);
+  void awaits(Awaited call) {
+    for (var turn = this; turn != null; turn = turn.caller) {
+      synchronized (turn) {
+        if (turn.awaited == null) {
+          turn.awaited = new LinkedHashSet<>(2);
+        }
+        turn.awaited.add(call);
+      }
+    }
+  }
+
+  void awaitsNoMore(Awaited call) {
+    for (var turn = this; turn != null; turn = turn.caller) {
+      synchronized (turn) {
+        if (turn.awaited != null) {
+          turn.awaited.remove(call);
+        }
+      }
+    }
+  }
+
+  /** This turn has to wait, and so have its callers; called with the activation's monitor held. */
+  void tellCallers() {
+    if (caller != null) {
+      callersKnow = true;
+      caller.awaits(this);
+    }
+  }
+
+  /** This turn does not wait any more; called with the activation's monitor held. */
+  void tellCallersNoMore() {
+    if (callersKnow && caller != null) {
+      callersKnow = false;
+      caller.awaitsNoMore(this);
+    }
+  }
+
+  // The chain
+
+  /**
+   * Whether the turn on whose behalf this one came back to its activation still waits for the call
+   * that led here.
+   */
+  boolean isWaitedForBy(Admission<Turn> admission) {
+    return holder != null && way != null && !way.over() && admission.isInside(holder);
+  }
+
+  /** Whether this turn came back to its activation by a call, or for a turn that did. */
+  boolean cameBy(Awaited call, Collection<Turn> others) {
+    return way == call || (holder != null && others.contains(holder));
+  }
+
+  @Override
+  public void goOnWithout() {
+    over = true;
+  }
+
+  @Override
+  public boolean over() {
+    return over;
+  }
+
+  /** The turn for which this one was let in goes on without it; called with the baton held. */
+  void expel() {
+    expelled = true;
+  }
+
+  boolean expelled() {
+    return expelled;
+  }
+
+  /** What a turn gets that was expelled. */
+  OutcomeUnknownException expulsion() {
+    return new OutcomeUnknownException(
+        this
+            + " came back to its grain for an operation that has gone on without it; what it did to"
+            + " the state is undone. Ask the grain, or call again if the operation is idempotent");
   }
 
   /**
-   * Whether the chain that led here holds this activation already, so that the turn must not wait
-   * for it.
+   * Finds out whether the chain that led here holds this activation already, so that the turn must
+   * not wait for it. A turn holds it for those only whose calls it still waits for.
    *
    * @throws CycleException if it may not be entered again (design §3)
    */
@@ -126,30 +248,55 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
     if (caller == null && remoteChain.isEmpty()) {
       return;
     }
-    boolean held = false;
-    boolean heldByWrite = false;
-    for (var turn = caller; turn != null; turn = turn.caller) {
-      if (turn.activation == activation) {
-        held = true;
-        heldByWrite |= !turn.readOnly;
-        if (readOnly && key != null && key.equals(turn.key)) {
-          throw cycle();
-        }
-      }
-    }
+    boolean heldByWrite = findHolders(caller, this);
     for (var hop : outermostCaller().remoteChain) {
       if (hop.grain().equals(activation.id())) {
-        held = true;
-        heldByWrite |= !hop.readOnly();
-        if (readOnly && key != null && Arrays.equals(hop.call(), digest(key))) {
-          throw cycle();
+        refuseSameCall(hop.call());
+        if (hop.epoch() == activation.epoch()) {
+          heldByWrite |= activation.node().calls().findHolders(this, hop.leftBy());
         }
       }
     }
-    if (held && (heldByWrite || !readOnly) && !activation.model().reentrant()) {
+    if (holder != null && (heldByWrite || !readOnly) && !activation.model().reentrant()) {
       throw cycle();
     }
-    admittedByChain = held;
+  }
+
+  /**
+   * Looks for turns of this activation among a caller and those that wait for it.
+   *
+   * @param call what the caller waits for
+   * @return whether one of them writes
+   */
+  boolean findHolders(@Nullable Turn from, Awaited call) {
+    boolean byWrite = false;
+    var leadsHere = call;
+    for (var turn = from; turn != null && !leadsHere.over(); turn = turn.caller) {
+      if (turn.activation == activation) {
+        if (turn.key != null) {
+          refuseSameCall(turn.key);
+        }
+        if (holder == null) {
+          holder = turn;
+          way = leadsHere;
+        }
+        byWrite |= !turn.readOnly;
+      }
+      leadsHere = turn;
+    }
+    return byWrite;
+  }
+
+  private void refuseSameCall(CallKey other) {
+    if (readOnly && other.equals(key)) {
+      throw cycle();
+    }
+  }
+
+  private void refuseSameCall(byte[] otherDigest) {
+    if (readOnly && key != null && Arrays.equals(otherDigest, digest(key))) {
+      throw cycle();
+    }
   }
 
   /**
@@ -194,7 +341,7 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
   private CycleException cycle() {
     activation.node().meters().cycles.increment();
     var path = new ArrayList<String>();
-    for (var hop : chain()) {
+    for (var hop : chain(0)) {
       path.addFirst(hop.grain() + "." + hop.operation());
     }
     return new CycleException(
@@ -207,8 +354,12 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
             + " @Reentrant");
   }
 
-  /** This turn and those that led to it, innermost first, as other nodes are told. */
-  List<Message.Hop> chain() {
+  /**
+   * This turn and those that led to it, innermost first, as other nodes are told.
+   *
+   * @param leftBy the call by which the chain leaves this node
+   */
+  List<Message.Hop> chain(long leftBy) {
     var chain = new ArrayList<Message.Hop>();
     Turn outermost = this;
     for (var turn = this; turn != null; turn = turn.caller) {
@@ -217,14 +368,16 @@ final class Turn extends Chain.Link<Turn> implements Tasks.Task {
               turn.activation.id(),
               turn.name,
               turn.key == null ? new byte[0] : digest(turn.key),
-              turn.readOnly));
+              turn.readOnly,
+              turn.activation.epoch(),
+              leftBy));
       outermost = turn;
     }
     chain.addAll(outermost.remoteChain);
     return chain;
   }
 
-  private static byte[] digest(CallKey key) {
+  static byte[] digest(CallKey key) {
     try {
       var sha = MessageDigest.getInstance("SHA-256");
       sha.update(key.operation().signature().getBytes(java.nio.charset.StandardCharsets.UTF_8));

@@ -19,6 +19,7 @@ class CycleTest {
   private final Node node =
       EmbeddedNode.builder()
           .grain(Link.class, LinkGrain::new)
+          .grain(Sum.class, SumGrain::new)
           .settings(
               NodeSettings.DEFAULT
                   .withCacheGrace(Duration.ofMillis(30))
@@ -167,6 +168,179 @@ class CycleTest {
       assertThrows(CycleException.class, () -> computation.tracker().next(SOON));
     }
     awaitNothingLeft();
+  }
+
+  /** Sums what others give; one that catches takes a circle for a value. */
+  interface Sum extends Grain {
+    @ReadOnly
+    int value();
+
+    void read(List<String> others, boolean catching);
+  }
+
+  record Reads(List<String> others, boolean catching) {}
+
+  static final class SumGrain implements Sum {
+    private final GrainContext<String> context;
+    private final State<Reads> reads;
+
+    SumGrain(GrainContext<String> context) {
+      this.context = context;
+      this.reads = context.state(Reads.class, new Reads(List.of(), false));
+    }
+
+    @Override
+    public int value() {
+      try {
+        int sum = 1;
+        for (var other : reads.get().others()) {
+          sum += context.grains().get(Sum.class, other).value();
+        }
+        return sum;
+      } catch (CycleException e) {
+        if (reads.get().catching()) {
+          return -1;
+        }
+        throw e;
+      }
+    }
+
+    @Override
+    public void read(List<String> others, boolean catching) {
+      reads.set(new Reads(others, catching));
+    }
+  }
+
+  private Sum sum(String key) {
+    return node.grains().get(Sum.class, key);
+  }
+
+  @Test
+  void aMemberThatCatchesIsAMemberAllTheSame() {
+    sum("a").read(List.of("b"), true);
+    sum("b").read(List.of("a"), true);
+    try (var a = node.reactive(() -> sum("a").value());
+        var b = node.reactive(() -> sum("b").value());
+        var c = node.reactive(() -> sum("c").value())) {
+      sum("c").read(List.of("a"), true);
+      awaitCycle(a.tracker());
+      awaitCycle(b.tracker());
+      awaitLast(c.tracker(), -1);
+    }
+    awaitNothingLeft();
+  }
+
+  private static void awaitCycle(ResultTracker<Integer> tracker) {
+    while (!(tracker.poll(SOON).orElseThrow() instanceof Result.Failure<?>(CycleException e))) {
+      // An earlier result.
+    }
+  }
+
+  @Test
+  void whoIsNoLongerInACircleIsToldThoughItsNeighbourIsInAnother() {
+    sum("b").read(List.of("a"), false);
+    try (var a = node.reactive(() -> sum("a").value());
+        var b = node.reactive(() -> sum("b").value())) {
+      var tracker = a.tracker();
+      awaitLast(tracker, 1);
+      assertEquals(2, b.tracker().next(SOON));
+      sum("a").read(List.of("b"), true);
+      awaitCycle(tracker);
+      sum("b").read(List.of("b"), false);
+      awaitLast(tracker, -1);
+      sum("b").read(List.of("c"), false);
+      awaitLast(tracker, 3);
+    }
+    awaitNothingLeft();
+  }
+
+  @Test
+  void aCircleThatNobodyReadsAnyMoreIsReadAgainInItsGrace() {
+    var keep = Duration.ofHours(1);
+    var settings = WiredNodes.quick().withCacheGrace(keep).withLeaseFor(keep);
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var here = wired.start(self, settings, GrainTypes.create().add(Link.class, LinkGrain::new));
+      var a = here.grains().get(Link.class, "a");
+      var b = here.grains().get(Link.class, "b");
+      a.pointTo("b");
+      b.pointTo("a");
+      try (var first = here.reactive(a::length)) {
+        assertThrows(CycleException.class, () -> first.tracker().next(SOON));
+      }
+      here.activations().sweep();
+      assertEquals(0, here.counts().summaries(), "the members keep each other");
+      try (var second = here.reactive(a::length)) {
+        var tracker = second.tracker();
+        assertThrows(CycleException.class, () -> tracker.next(SOON));
+        here.activations().sweep();
+        b.pointTo("");
+        awaitLast(tracker, 1);
+        assertEquals(Freshness.CURRENT, tracker.freshness());
+      }
+    }
+  }
+
+  @Test
+  void aCircleAcrossNodesIsCollected() {
+    var keep = Duration.ofHours(1);
+    var settings = WiredNodes.quick().withCacheGrace(keep).withLeaseFor(keep);
+    inTwoNodes(
+        settings,
+        (wired, a, b) -> {
+          var link = a.grains().get(Link.class, "a");
+          try (var first = a.reactive(link::length)) {
+            assertThrows(CycleException.class, () -> awaitLast(first.tracker(), -1));
+          }
+          WiredNodes.await(
+              "the end of the circle",
+              () -> {
+                a.activations().sweep();
+                b.activations().sweep();
+                return a.counts().summaries() + b.counts().summaries() == 0;
+              });
+        });
+  }
+
+  @Test
+  void membersOfACircleAcrossNodesDoubtOnlyAsLongAsTheyAreCutOff() {
+    inTwoNodes(
+        WiredNodes.quick(),
+        (wired, a, b) -> {
+          var link = a.grains().get(Link.class, "a");
+          try (var computation = a.reactive(link::length)) {
+            var tracker = computation.tracker();
+            assertThrows(CycleException.class, () -> awaitLast(tracker, -1));
+            WiredNodes.await("freshness", () -> tracker.freshness() == Freshness.CURRENT);
+            wired.connected = n -> false;
+            a.linkBroken(WiredNodes.id("b"));
+            b.linkBroken(WiredNodes.id("a"));
+            WiredNodes.await("doubt", () -> tracker.freshness() == Freshness.IN_DOUBT);
+            wired.connected = n -> true;
+            WiredNodes.await("the end of it", () -> tracker.freshness() == Freshness.CURRENT);
+            a.grains().get(Link.class, "b").pointTo("");
+            awaitLast(tracker, 1);
+          }
+        });
+  }
+
+  private interface OfTwoNodes {
+    void run(WiredNodes wired, NodeRuntime a, NodeRuntime b);
+  }
+
+  /** A circle of two links, each on a node of its own. */
+  private static void inTwoNodes(NodeSettings settings, OfTwoNodes test) {
+    var first = WiredNodes.id("a");
+    var second = WiredNodes.id("b");
+    try (var wired = new WiredNodes(second)) {
+      wired.hosts = grain -> grain.key().startsWith("a") ? first : second;
+      var types = GrainTypes.create().add(Link.class, LinkGrain::new);
+      var a = wired.start(first, settings, types);
+      var b = wired.start(second, settings, types);
+      a.grains().get(Link.class, "a").pointTo("b");
+      a.grains().get(Link.class, "b").pointTo("a");
+      test.run(wired, a, b);
+    }
   }
 
   @Test

@@ -268,6 +268,30 @@ class HardTurnsTest {
   }
 
   @Test
+  void thatACallInsideDidNotStartDoesNotSayThatTheOperationDidNot() throws Exception {
+    try (var small =
+        TestGrains.node()
+            .grain(Worker.class, WorkerGrain::new)
+            .settings(NodeSettings.DEFAULT.withMaxWaitingCalls(1))
+            .start()) {
+      GateGrain.shut();
+      var gate = small.grains().get(Gate.class, "g");
+      var first = CompletableFuture.runAsync(gate::writeWhenOpen, Thread::startVirtualThread);
+      GateGrain.entered.await();
+      var second = CompletableFuture.runAsync(gate::writeWhenOpen, Thread::startVirtualThread);
+      WiredNodes.await("two calls", () -> small.counts().calls() == 2);
+      var outer = small.grains().get(Worker.class, "outer");
+      var thrown = assertThrows(OutcomeUnknownException.class, () -> outer.waitAt("g"));
+      assertInstanceOf(NotStartedException.class, thrown.getCause());
+      assertNames(thrown, "Worker/outer.waitAt");
+      assertThrows(NotStartedException.class, gate::writeWhenOpen);
+      GateGrain.open.countDown();
+      first.get();
+      second.get();
+    }
+  }
+
+  @Test
   void aTimerDoesNotKeepItsGrainActive() {
     var worker = worker("idle");
     worker.callLater(Duration.ofMillis(1), Duration.ofMillis(10));

@@ -3,6 +3,7 @@ package dev.evergreen.core;
 import static dev.evergreen.core.TestGrains.SOON;
 import static dev.evergreen.core.WiredNodes.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -99,7 +100,8 @@ class InterleavingTest {
   @Test
   void aCallThatIsRefusedAsACycleLeavesItsTargetUsable() {
     var a = start(A);
-    var held = new Message.Hop(a.model(Cell.class).id("c"), "set", new byte[0], false);
+    var text = WiredNodes.key(a, Cell.class, "c", "text()");
+    var same = new Message.Hop(text.grain(), "text", Turn.digest(text), true, 1, 1);
     var sum = a.model(Sum.class);
     var joined = Objects.requireNonNull(sum.operation("joined(java.util.List)"));
     wired.wire = (from, to, message) -> {};
@@ -112,7 +114,8 @@ class InterleavingTest {
             "joined(java.util.List)",
             joined.encode(new Object[] {List.of("c")}),
             true,
-            List.of(held),
+            List.of(same),
+            0,
             null));
     wired.awaitNoThreads();
     assertEquals("", cell(a, "c").text());
@@ -313,8 +316,11 @@ class InterleavingTest {
     var a = start(A);
     var cache = new Cache(a, WiredNodes.key(a, Cell.class, "c", "text()"));
     var answer = new Outcome.Returned("x");
+    var edge = Objects.requireNonNull(cache.retain(new RootComputation<>(a, null, () -> 1, null)));
     cache.install(new Cache.Update(0, new Message.Version(1, 1), answer, 1, false, false, null));
-    assertEquals(answer, cache.givenUp(Outcome.Threw.of(new GrainTimeoutException("too late"))));
+    assertEquals(
+        answer, cache.giveUp(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
+    assertFalse(edge.inDoubt());
   }
 
   @Test

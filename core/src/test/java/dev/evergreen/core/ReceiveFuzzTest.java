@@ -120,7 +120,7 @@ class ReceiveFuzzTest {
   }
 
   private Message hostile(Random random) {
-    return switch (random.nextInt(11)) {
+    return switch (random.nextInt(13)) {
       case 0, 1 ->
           new Message.Call(
               number(random),
@@ -130,8 +130,9 @@ class ReceiveFuzzTest {
               bytes(random),
               random.nextBoolean(),
               chain(random),
+              number(random),
               trace(random));
-      case 2 -> new Message.Reply(number(random), answer(random));
+      case 2 -> new Message.Reply(number(random), answer(random), number(random));
       case 3 ->
           new Message.Subscribe(
               number(random), some(random, () -> subscription(random)), random.nextBoolean());
@@ -142,22 +143,17 @@ class ReceiveFuzzTest {
       case 6 -> new Message.Push(number(random), some(random, () -> update(random)));
       case 7 -> new Message.PushAck(number(random));
       case 8 -> new Message.Moved(some(random, () -> key(random)));
-      case 9 ->
-          new Message.Probe(
-              number(random),
-              any(random, Message.Relation.values()),
-              some(random, () -> key(random)));
+      case 9 -> new Message.Hasten(number(random), number(random));
+      case 10 -> new Message.Probe(number(random), some(random, () -> key(random)));
+      case 11 -> new Message.Unreachable(some(random, () -> key(random)));
       default ->
           new Message.ProbeAnswer(
               number(random),
               some(
                   random,
                   () ->
-                      new Message.Neighbours(
-                          some(
-                              random,
-                              () -> new Message.Located(STRANGER, key(random), small(random))),
-                          random.nextBoolean(),
+                      new Message.Readers(
+                          some(random, () -> new Message.Located(STRANGER, key(random))),
                           random.nextBoolean())));
     };
   }
@@ -176,10 +172,6 @@ class ReceiveFuzzTest {
       case 4 -> random.nextLong();
       default -> random.nextInt(50);
     };
-  }
-
-  private static int small(Random random) {
-    return random.nextInt(3) == 0 ? random.nextInt() : random.nextInt(10);
   }
 
   private static GrainId grain(Random random) {
@@ -265,7 +257,15 @@ class ReceiveFuzzTest {
   private static List<Message.Hop> chain(Random random) {
     int length = random.nextInt(500) == 0 ? LONG : random.nextInt(3);
     return IntStream.range(0, length)
-        .mapToObj(i -> new Message.Hop(grain(random), "x", bytes(random), random.nextBoolean()))
+        .mapToObj(
+            i ->
+                new Message.Hop(
+                    grain(random),
+                    "x",
+                    bytes(random),
+                    random.nextBoolean(),
+                    number(random),
+                    number(random)))
         .toList();
   }
 
@@ -280,7 +280,7 @@ class ReceiveFuzzTest {
             receive(
                 a,
                 B,
-                new Message.Reply(call.id(), new Message.Answer.Threw(failure(random, LONG))));
+                new Message.Reply(call.id(), new Message.Answer.Threw(failure(random, LONG)), 0));
           }
         };
     assertThrows(Exception.class, () -> a.grains().get(Cell.class, "c").textOrThrow());
@@ -336,9 +336,5 @@ class ReceiveFuzzTest {
       assertEquals("t495,t496,t497,t498,t499", sum.joined(cells));
     }
     assertUnharmed();
-  }
-
-  private static <T> T any(Random random, T[] items) {
-    return items[random.nextInt(items.length)];
   }
 }

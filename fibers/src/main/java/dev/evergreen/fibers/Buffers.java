@@ -1,16 +1,17 @@
 package dev.evergreen.fibers;
 
 import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.concurrent.LinkedBlockingDeque;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Buffers of native memory, 64 KiB each, on loan. Each processor has some lying ready, used by what
  * runs on it only; threads that run on none share some. A fiber should hold one only while it
  * works, not while it waits: with many connections that is what their memory would go to.
- *
- * <p>Who gives one back must not touch it any more, as another connection may have it.
  */
 public final class Buffers {
 
@@ -27,11 +28,54 @@ public final class Buffers {
 
   private static final LinkedBlockingDeque<ByteBuffer> SHARED = new LinkedBlockingDeque<>(KEPT);
 
+  /**
+   * A buffer that was lent to one borrower. Closing gives it back, on whichever processor; who did
+   * so must not touch it any more, as another one may have it. Only the first close counts, so that
+   * no buffer is ever lent to two.
+   */
+  public static final class Loan implements AutoCloseable {
+    private static final VarHandle BUFFER;
+
+    static {
+      try {
+        BUFFER = MethodHandles.lookup().findVarHandle(Loan.class, "buffer", ByteBuffer.class);
+      } catch (ReflectiveOperationException e) {
+        throw new ExceptionInInitializerError(e);
+      }
+    }
+
+    private @Nullable ByteBuffer buffer;
+
+    private Loan(ByteBuffer buffer) {
+      this.buffer = buffer;
+    }
+
+    /**
+     * The buffer.
+     *
+     * @throws IllegalStateException if it was given back
+     */
+    public ByteBuffer buffer() {
+      var lent = buffer;
+      if (lent == null) {
+        throw new IllegalStateException("the buffer was given back");
+      }
+      return lent;
+    }
+
+    @Override
+    public void close() {
+      if (BUFFER.getAndSet(this, (ByteBuffer) null) instanceof ByteBuffer lent) {
+        giveBack(lent);
+      }
+    }
+  }
+
   /** Lends an empty one, of the current processor's if there is one. */
-  public static ByteBuffer borrow() {
+  public static Loan borrow() {
     var processor = Processor.current();
     var buffer = processor == null ? SHARED.pollFirst() : processor.buffers().free.pollFirst();
-    return buffer != null ? buffer.clear() : allocate();
+    return new Loan(buffer != null ? buffer.clear() : allocate());
   }
 
   /** With an arena of its own: else a segment of it would make one each time. */
@@ -39,8 +83,7 @@ public final class Buffers {
     return Arena.ofAuto().allocate(SIZE).asByteBuffer();
   }
 
-  /** Takes back what {@link #borrow} lent, on whichever processor. */
-  public static void giveBack(ByteBuffer buffer) {
+  private static void giveBack(ByteBuffer buffer) {
     var processor = Processor.current();
     if (processor == null) {
       var _ = SHARED.offerFirst(buffer);

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.SlowPeers.Direction;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
@@ -12,8 +13,10 @@ import org.jspecify.annotations.Nullable;
  * A connection to a peer, used by sequential code that blocks.
  *
  * <p>What is written is collected and leaves when it is {@linkplain #flush flushed}: at the latest
- * when the fiber that wrote it is about to wait for input, so that the replies to all that one read
- * brought leave together, or when 64 KiB have come together.
+ * when the fiber that wrote it is about to wait for input of this connection or another one, or for
+ * a new connection, so that the replies to all that one read brought leave together, or when 64 KiB
+ * have come together. If it cannot be sent while its fiber waits elsewhere, the next method that
+ * writes here or flushes tells why.
  *
  * <p>One fiber at a time may read, and one may write; they may be the same. Any may {@link #close}
  * it: whoever reads or writes at that time gets an {@link
@@ -28,14 +31,37 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class Connection implements AutoCloseable, FibersBase.Closing
     permits OwnConnection, JdkConnection, TlsConnection {
 
-  private @Nullable ByteBuffer output;
+  private Buffers.@Nullable Loan output;
   private @Nullable Thread writer;
+  private @Nullable IOException failure;
+
+  /** Of the thread that was here last. */
+  private @Nullable Outputs outputs;
+
+  // Of the reader, and of the writer, while somebody measures.
+  private @Nullable Pace receiving;
+  private @Nullable Pace sending;
+
+  private @Nullable SlowPeers blockedWriters;
+
   private long readTimeoutNanos = Nanos.FOREVER;
   private long writeTimeoutNanos = Nanos.FOREVER;
   private boolean deadlineSet;
   private long deadline;
 
   Connection() {}
+
+  abstract FibersBase fibers();
+
+  /** The current thread's. */
+  private Outputs outputs() {
+    var known = outputs;
+    if (known == null || known.owner != Thread.currentThread()) {
+      known = fibers().outputs();
+      outputs = known;
+    }
+    return known;
+  }
 
   /**
    * Reads at least one byte; waits for it if need be, after it has flushed what this fiber wrote.
@@ -116,14 +142,27 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
       throw new IllegalArgumentException(
           "at most " + Buffers.SIZE + " bytes can be reserved, not " + bytes);
     }
-    if (output != null && output.remaining() < bytes) {
+    if (output != null && output.buffer().remaining() < bytes) {
       flush();
     }
-    writer = Thread.currentThread();
-    if (output == null) {
-      output = Buffers.borrow();
+    checkFailure();
+    var me = Thread.currentThread();
+    if (writer != me) {
+      writer = me;
+      outputs().add(this);
     }
-    return output;
+    var present = output;
+    if (present == null) {
+      present = Buffers.borrow();
+      output = present;
+    }
+    return present.buffer();
+  }
+
+  private void checkFailure() throws IOException {
+    if (failure != null) {
+      throw failure;
+    }
   }
 
   /**
@@ -137,17 +176,18 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   }
 
   private void leave(boolean withOthers) throws IOException {
-    var out = output;
-    if (out != null) {
-      try {
-        out.flip();
+    checkFailure();
+    var present = output;
+    if (present != null) {
+      try (present) {
+        var out = present.buffer().flip();
         if (!withOthers || !post(out)) {
           transmit(out);
         }
       } finally {
         output = null;
         writer = null;
-        Buffers.giveBack(out);
+        outputs().remove(this);
       }
     }
   }
@@ -159,10 +199,30 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     }
   }
 
-  /** Like {@link #flushOwn}, of a fiber that is about to wait: it may leave while that waits. */
-  final void postOwn() throws IOException {
+  /** Flushes all that the calling fiber wrote here and elsewhere, as it is about to wait here. */
+  final void flushBeforeWaiting() throws IOException {
+    outputs().flushOthers(this);
+    flushOwn();
+  }
+
+  /** Like {@link #flushBeforeWaiting}; what it wrote here may leave while it waits. */
+  final void postBeforeWaiting() throws IOException {
+    outputs().flushOthers(this);
     if (writer == Thread.currentThread()) {
       leave(true);
+    }
+  }
+
+  /**
+   * Flushes what a fiber wrote that is about to wait elsewhere, where errors are not of interest.
+   */
+  final void flushFor(Thread waiting) {
+    if (writer == waiting) {
+      try {
+        leave(false);
+      } catch (IOException e) {
+        failure = e;
+      }
     }
   }
 
@@ -189,6 +249,88 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /** From now on a peer that takes nothing for so long is given up; for ever by default. */
   public final void writeTimeout(Duration timeout) {
     writeTimeoutNanos = Nanos.of(timeout);
+  }
+
+  /**
+   * From now on this connection counts among those peers while its writer waits for its peer to
+   * take output: then a buffer is kept for it.
+   */
+  public final void whileWriterWaits(SlowPeers peers) {
+    wire().blockedWriters = peers;
+  }
+
+  final SlowPeers.@Nullable Hold holdForWriter() {
+    return blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
+  }
+
+  /** The connection whose bytes go over the wire. */
+  Connection wire() {
+    return this;
+  }
+
+  final Pace measure(Direction direction) {
+    var present = pace(direction);
+    var pace = present != null ? present : new Pace();
+    pace.holders++;
+    keep(direction, pace);
+    return pace;
+  }
+
+  final void endMeasure(Direction direction) {
+    var pace = pace(direction);
+    if (pace != null && --pace.holders == 0) {
+      keep(direction, null);
+    }
+  }
+
+  private @Nullable Pace pace(Direction direction) {
+    return direction == Direction.RECEIVING ? receiving : sending;
+  }
+
+  private void keep(Direction direction, @Nullable Pace pace) {
+    if (direction == Direction.RECEIVING) {
+      receiving = pace;
+    } else {
+      sending = pace;
+    }
+  }
+
+  /** Of the reader: the peer is waited for from now on. */
+  final void waitsToReceive() {
+    if (receiving != null) {
+      receiving.waits();
+    }
+  }
+
+  final void hasReceived(int bytes) {
+    if (receiving != null) {
+      receiving.moved(Math.max(0, bytes));
+    }
+  }
+
+  final void goesOnReceiving() {
+    if (receiving != null) {
+      receiving.goesOn();
+    }
+  }
+
+  /** Of the writer: the peer is waited for from now on. */
+  final void waitsToSend() {
+    if (sending != null) {
+      sending.waits();
+    }
+  }
+
+  final void hasSent(int bytes) {
+    if (sending != null) {
+      sending.moved(bytes);
+    }
+  }
+
+  final void goesOnSending() {
+    if (sending != null) {
+      sending.goesOn();
+    }
   }
 
   final boolean readLimited() {

@@ -130,7 +130,8 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
 
   /**
    * Closes all listeners and connections, interrupts all fibers, waits until they have ended, and
-   * gives everything back. A fiber that does not heed that is waited for.
+   * gives everything back. A fiber that does not heed that is waited for. Virtual threads that
+   * fibers made by other means live on, on a pool of the JDK, and may call this.
    *
    * @throws IllegalStateException if a fiber of this runtime calls it, as it would wait for itself
    */

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -7,7 +8,9 @@ import org.jspecify.annotations.Nullable;
 /** What both modes share: who lives, what is open, and how all that ends. */
 abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkFibers {
 
-  private final Set<Thread> fibers = ConcurrentHashMap.newKeySet();
+  /** The fibers that live, each with what it has written and not flushed. */
+  private final Map<Thread, Outputs> fibers = new ConcurrentHashMap<>();
+
   private final Set<Closing> sockets = ConcurrentHashMap.newKeySet();
   private volatile boolean closing;
 
@@ -33,7 +36,7 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
                 fibers.remove(Thread.currentThread());
               }
             });
-    fibers.add(fiber);
+    fibers.put(fiber, new Outputs(fiber));
     if (closing) {
       // Whoever closes may not have seen it, but will not wait for one that never starts.
       fibers.remove(fiber);
@@ -66,13 +69,19 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
     sockets.remove(socket);
   }
 
+  /** What the current thread has written and not flushed. */
+  final Outputs outputs() {
+    var known = fibers.get(Thread.currentThread());
+    return known != null ? known : Outputs.ofOther();
+  }
+
   final int living() {
     return fibers.size();
   }
 
   @Override
   public final void close() {
-    if (fibers.contains(Thread.currentThread())) {
+    if (fibers.containsKey(Thread.currentThread())) {
       throw new IllegalStateException(
           "a fiber cannot close its own runtime, as closing waits for all fibers");
     }
@@ -81,7 +90,7 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
       socket.close();
     }
     for (var fiber = any(); fiber != null; fiber = any()) {
-      fibers.forEach(Thread::interrupt);
+      fibers.keySet().forEach(Thread::interrupt);
       Uninterruptibly.join(fiber);
       fibers.remove(fiber);
     }
@@ -89,7 +98,7 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
   }
 
   private @Nullable Thread any() {
-    for (var fiber : fibers) {
+    for (var fiber : fibers.keySet()) {
       return fiber;
     }
     return null;

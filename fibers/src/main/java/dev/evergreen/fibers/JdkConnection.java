@@ -50,6 +50,11 @@ final class JdkConnection extends Connection {
     this.channel = channel;
   }
 
+  @Override
+  FibersBase fibers() {
+    return fibers;
+  }
+
   static JdkConnection connect(
       JdkFibers fibers, SocketAddress address, @Nullable Duration limit, SocketOptions options)
       throws IOException {
@@ -97,9 +102,14 @@ final class JdkConnection extends Connection {
       return 0;
     }
     if (!hasStaged() && !ended) {
-      flushOwn();
+      flushBeforeWaiting();
       if (!readLimited() && reading == null) {
-        return noteEnd(channel.read(into));
+        waitsToReceive();
+        try {
+          return noteEnd(channel.read(into));
+        } finally {
+          goesOnReceiving();
+        }
       }
       stage();
     }
@@ -130,7 +140,7 @@ final class JdkConnection extends Connection {
   @Override
   public void awaitInput() throws IOException {
     if (!hasStaged() && !ended) {
-      flushOwn();
+      flushBeforeWaiting();
       stage();
     }
   }
@@ -141,11 +151,21 @@ final class JdkConnection extends Connection {
 
   private int noteEnd(int n) {
     ended |= n < 0;
+    hasReceived(n);
     return n;
   }
 
-  /** Reads ahead, in this thread if there is no limit. */
   private void stage() throws IOException {
+    waitsToReceive();
+    try {
+      readAhead();
+    } finally {
+      goesOnReceiving();
+    }
+  }
+
+  /** Reads ahead, in this thread if there is no limit. */
+  private void readAhead() throws IOException {
     if (staging == null) {
       staging = ByteBuffer.allocateDirect(STAGING_SIZE);
     }
@@ -202,20 +222,27 @@ final class JdkConnection extends Connection {
 
   @Override
   void transmit(ByteBuffer from) throws IOException {
-    while (from.hasRemaining()) {
-      if (writeLimited()) {
-        transmitInTime(from);
-      } else {
-        channel.write(from);
+    // Blocking writes do not tell beforehand whether they will wait.
+    var hold = holdForWriter();
+    try {
+      while (from.hasRemaining()) {
+        waitsToSend();
+        try {
+          hasSent(writeLimited() ? transmitInTime(from) : channel.write(from));
+        } finally {
+          goesOnSending();
+        }
       }
+    } finally {
+      SlowPeers.end(hold);
     }
   }
 
-  private void transmitInTime(ByteBuffer from) throws IOException {
+  private int transmitInTime(ByteBuffer from) throws IOException {
     var alarm =
         ForkJoinPool.commonPool().schedule(this::giveUp, writeTimeoutNanos(), TimeUnit.NANOSECONDS);
     try {
-      channel.write(from);
+      return channel.write(from);
     } catch (IOException e) {
       if (givenUp) {
         var late = new WriteTimeoutException(Duration.ofNanos(writeTimeoutNanos()));

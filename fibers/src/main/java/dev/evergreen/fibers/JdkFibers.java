@@ -78,6 +78,7 @@ final class JdkFibers extends FibersBase {
   public Connection connect(SocketAddress address, @Nullable Duration limit, SocketOptions options)
       throws IOException {
     checkOpen();
+    outputs().flushAll();
     return opened(JdkConnection.connect(this, address, limit, options));
   }
 

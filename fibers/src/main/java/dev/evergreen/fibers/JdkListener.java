@@ -48,6 +48,7 @@ final class JdkListener implements Listener, FibersBase.Closing {
 
   @Override
   public Connection accept() throws IOException {
+    fibers.outputs().flushAll();
     var accepted = channel.accept();
     try {
       return fibers.opened(
@@ -61,8 +62,8 @@ final class JdkListener implements Listener, FibersBase.Closing {
   }
 
   @Override
-  public void serve(Handler handler) {
-    Serving.serve(fibers, this, (connection, task) -> fibers.spawn(task), handler);
+  public void serve(Handler handler, ConnectionLimit limit, Handler refusal) {
+    new Serving(fibers, this, (_, task) -> fibers.spawn(task), handler, limit, refusal).serve();
   }
 
   @Override

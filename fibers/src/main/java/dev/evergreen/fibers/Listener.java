@@ -24,12 +24,22 @@ public sealed interface Listener extends AutoCloseable permits OwnListener, JdkL
    */
   Connection accept() throws IOException;
 
+  /** Serves without a limit; see {@link #serve(Handler, ConnectionLimit, Handler)}. */
+  default void serve(Handler handler) {
+    serve(handler, new ConnectionLimit(Integer.MAX_VALUE), _ -> {});
+  }
+
   /**
    * Accepts until the listener is closed, and serves each connection by a fiber of its own, on the
    * processors in turn. Blocks until then. If there are too many open files it goes on when some
-   * are closed.
+   * are closed. However many connect, fibers that are ready run in between.
+   *
+   * @param limit how many are served at a time, here and at other listeners that have the same one
+   * @param refusal talks with each connection beyond it, before that is closed: a few words, as it
+   *     runs in this fiber, nothing is made for the connection, and what is not sent at once is not
+   *     waited for
    */
-  void serve(Handler handler);
+  void serve(Handler handler, ConnectionLimit limit, Handler refusal);
 
   /** Stops listening. Connections that were accepted stay. */
   @Override

@@ -37,7 +37,7 @@ final class OwnConnection extends Connection {
   private volatile @Nullable Outbox postedAt;
 
   /** What was posted and found no room; set before {@code postedAt} is cleared. */
-  private volatile @Nullable ByteBuffer unsent;
+  private volatile Buffers.@Nullable Loan unsent;
 
   OwnConnection(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
     this.fibers = fibers;
@@ -111,6 +111,11 @@ final class OwnConnection extends Connection {
     if (until - System.nanoTime() <= 0) {
       throw new SocketTimeoutException("could not " + what + " in time");
     }
+  }
+
+  @Override
+  FibersBase fibers() {
+    return fibers;
   }
 
   /** Where the fiber that serves this connection is to start. */
@@ -198,13 +203,16 @@ final class OwnConnection extends Connection {
   /** Waits for an event, if the last read has left nothing. */
   private void awaitReadable(long until, boolean limited) throws IOException {
     settle();
-    postOwn();
+    postBeforeWaiting();
+    waitsToReceive();
     try {
       awaitEvent(until, limited);
     } catch (IOException | RuntimeException e) {
       // What found no room stays for later, if there is one.
       leaveOutbox();
       throw e;
+    } finally {
+      goesOnReceiving();
     }
     settle();
     drained = false;
@@ -268,14 +276,11 @@ final class OwnConnection extends Connection {
       into.position(into.position() + Math.max(0, n));
       return n;
     }
-    var direct = Buffers.borrow();
-    try {
-      int n =
-          receive(MemorySegment.ofBuffer(direct.limit(Math.min(Buffers.SIZE, into.remaining()))));
+    try (var loan = Buffers.borrow()) {
+      var direct = loan.buffer().limit(Math.min(Buffers.SIZE, into.remaining()));
+      int n = receive(MemorySegment.ofBuffer(direct));
       into.put(direct.limit(Math.max(0, n)));
       return n;
-    } finally {
-      Buffers.giveBack(direct);
     }
   }
 
@@ -299,6 +304,7 @@ final class OwnConnection extends Connection {
     }
     drained = n < into.byteSize() && !descriptor.moreExpected();
     readBefore = true;
+    hasReceived(n);
     return n;
   }
 
@@ -325,7 +331,9 @@ final class OwnConnection extends Connection {
   /** Of the outbox: the system has taken all but this, if there is a rest. */
   void left(@Nullable MemorySegment rest) {
     if (rest != null) {
-      unsent = Buffers.borrow().put(rest.asByteBuffer()).flip();
+      var kept = Buffers.borrow();
+      kept.buffer().put(rest.asByteBuffer()).flip();
+      unsent = kept;
     }
     postedAt = null;
     if (rest != null) {
@@ -352,11 +360,10 @@ final class OwnConnection extends Connection {
   private synchronized void sendUnsent() throws IOException {
     var rest = unsent;
     if (rest != null) {
-      try {
-        send(rest);
+      try (rest) {
+        send(rest.buffer());
       } finally {
         unsent = null;
-        Buffers.giveBack(rest);
       }
     }
   }
@@ -373,18 +380,34 @@ final class OwnConnection extends Connection {
   }
 
   private void send(ByteBuffer from) throws IOException {
+    if (!sendWhatHasRoom(from)) {
+      var hold = holdForWriter();
+      try {
+        do {
+          awaitRoom();
+        } while (!sendWhatHasRoom(from));
+      } finally {
+        SlowPeers.end(hold);
+      }
+    }
+  }
+
+  /** Sends as long as there is room; says whether all has left. */
+  private boolean sendWhatHasRoom(ByteBuffer from) throws IOException {
     while (from.hasRemaining()) {
       var _ = descriptor.writable().pass();
       int n = Kernel.send(Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from));
       if (n >= 0) {
         from.position(from.position() + n);
+        hasSent(n);
       } else if (n == -Kernel.EAGAIN) {
-        awaitRoom();
+        return false;
       } else if (n != -Kernel.EINTR) {
         descriptor.checkOpen();
         throw SocketErrors.of(n, "write");
       }
     }
+    return true;
   }
 
   /**
@@ -392,7 +415,12 @@ final class OwnConnection extends Connection {
    */
   private void awaitRoom() throws IOException {
     long until = System.nanoTime() + writeTimeoutNanos();
-    awaitWritable(until, writeLimited());
+    waitsToSend();
+    try {
+      awaitWritable(until, writeLimited());
+    } finally {
+      goesOnSending();
+    }
     if (writeLimited() && until - System.nanoTime() <= 0) {
       close();
       throw new WriteTimeoutException(Duration.ofNanos(writeTimeoutNanos()));

@@ -6,9 +6,15 @@ import java.net.SocketAddress;
 /** A listener by system calls of ours. */
 final class OwnListener implements Listener, FibersBase.Closing {
 
+  /** So many connections are accepted in a row while other fibers wait. */
+  static final int TURN = 16;
+
   private final ProcessorFibers fibers;
   private final Descriptor descriptor;
   private final SocketAddress address;
+
+  /** Of the acceptor: how many it accepted since it last let others run. */
+  private int acceptedInARow;
 
   private OwnListener(ProcessorFibers fibers, Descriptor descriptor) throws IOException {
     this.fibers = fibers;
@@ -35,6 +41,7 @@ final class OwnListener implements Listener, FibersBase.Closing {
 
   @Override
   public Connection accept() throws IOException {
+    letOthersRun();
     descriptor.enter();
     try {
       while (true) {
@@ -44,7 +51,11 @@ final class OwnListener implements Listener, FibersBase.Closing {
           return accepted(fd);
         }
         switch (-fd) {
-          case Kernel.EAGAIN -> descriptor.await(descriptor.readable(), fibers.here().poller());
+          case Kernel.EAGAIN -> {
+            acceptedInARow = 0;
+            fibers.outputs().flushAll();
+            descriptor.await(descriptor.readable(), fibers.here().poller());
+          }
           case Kernel.EINTR, Kernel.ECONNABORTED, Kernel.EPROTO -> {
             // The next one may be better.
           }
@@ -59,18 +70,33 @@ final class OwnListener implements Listener, FibersBase.Closing {
     }
   }
 
+  /** Whoever connects faster than we accept must not keep those waiting that were accepted. */
+  private void letOthersRun() {
+    if (acceptedInARow >= TURN) {
+      acceptedInARow = 0;
+      var processor = Processor.current();
+      if (processor != null && processor.othersWait()) {
+        Fibers.letOthersRun();
+      }
+    }
+  }
+
   private Connection accepted(int fd) {
+    acceptedInARow++;
     return fibers.opened(
         new OwnConnection(fibers, new Descriptor(fibers.descriptors(), fd), fibers.place()));
   }
 
   @Override
-  public void serve(Handler handler) {
-    Serving.serve(
-        fibers,
-        this,
-        (connection, task) -> fibers.spawnAt(((OwnConnection) connection).home(), task),
-        handler);
+  public void serve(Handler handler, ConnectionLimit limit, Handler refusal) {
+    new Serving(
+            fibers,
+            this,
+            (connection, task) -> fibers.spawnAt(((OwnConnection) connection).home(), task),
+            handler,
+            limit,
+            refusal)
+        .serve();
   }
 
   @Override

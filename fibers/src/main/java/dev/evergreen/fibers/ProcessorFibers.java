@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** Fibers on processors of our own. */
@@ -13,15 +12,20 @@ final class ProcessorFibers extends FibersBase {
 
   private final Descriptors descriptors = new Descriptors();
   private final Scheduler scheduler;
-  private final AtomicBoolean shutDown = new AtomicBoolean();
   private final Runnable untell;
-
   private final Io io;
+
+  /**
+   * Ends the processors. A platform thread, since a virtual thread that closes the runtime may run
+   * on them itself: it goes on when they have ended, on the pool that takes over what is left.
+   */
+  private final Thread ending;
 
   private ProcessorFibers(Settings settings) throws IOException {
     io = settings.io();
     scheduler = new Scheduler(settings, descriptors);
     untell = Events.tell(settings.name(), this::report);
+    ending = Thread.ofPlatform().name(settings.name() + "-end").unstarted(this::end);
   }
 
   static ProcessorFibers start(Settings settings) throws IOException {
@@ -107,6 +111,7 @@ final class ProcessorFibers extends FibersBase {
   public Connection connect(SocketAddress address, @Nullable Duration limit, SocketOptions options)
       throws IOException {
     checkOpen();
+    outputs().flushAll();
     return OwnConnection.connect(this, address, limit, options);
   }
 
@@ -132,10 +137,17 @@ final class ProcessorFibers extends FibersBase {
 
   @Override
   void shutDown() {
-    if (shutDown.compareAndSet(false, true)) {
-      untell.run();
-      scheduler.stop();
-      scheduler.release();
+    synchronized (ending) {
+      if (ending.getState() == Thread.State.NEW) {
+        ending.start();
+      }
     }
+    Uninterruptibly.join(ending);
+  }
+
+  private void end() {
+    untell.run();
+    scheduler.stop();
+    scheduler.release();
   }
 }

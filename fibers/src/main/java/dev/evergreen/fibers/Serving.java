@@ -6,24 +6,35 @@ import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 
 /** Accepts and serves connections, in both modes. */
-final class Serving {
+record Serving(
+    Fibers fibers,
+    Listener listener,
+    Starter starter,
+    Listener.Handler handler,
+    ConnectionLimit limit,
+    Listener.Handler refusal) {
 
   private static final System.Logger LOG = System.getLogger(Listener.class.getName());
   private static final Duration PAUSE = Duration.ofMillis(50);
 
-  private Serving() {}
+  /** A connection that is new has room for what a refusal says, unless it is not worth waiting. */
+  private static final Duration REFUSAL = Duration.ofMillis(10);
 
   interface Starter {
     void start(Connection connection, Runnable task);
   }
 
-  static void serve(Fibers fibers, Listener listener, Starter starter, Listener.Handler handler) {
+  void serve() {
     boolean told = false;
     while (true) {
       try {
         var connection = listener.accept();
         told = false;
-        start(connection, starter, handler);
+        if (limit.enter()) {
+          start(connection);
+        } else {
+          refuse(connection);
+        }
       } catch (ClosedChannelException e) {
         return;
       } catch (IOException e) {
@@ -41,12 +52,30 @@ final class Serving {
     }
   }
 
-  private static void start(Connection connection, Starter starter, Listener.Handler handler) {
+  private void start(Connection connection) {
     try {
-      starter.start(connection, () -> serve(connection, handler));
+      starter.start(connection, () -> serveAdmitted(connection));
     } catch (IllegalStateException e) {
       // The runtime is being closed; the next accept will say so.
       connection.close();
+      limit.leave();
+    }
+  }
+
+  private void serveAdmitted(Connection connection) {
+    try {
+      serve(connection, handler);
+    } finally {
+      limit.leave();
+    }
+  }
+
+  private void refuse(Connection connection) {
+    connection.writeTimeout(REFUSAL);
+    try {
+      serve(connection, refusal);
+    } catch (RuntimeException e) {
+      LOG.log(Level.ERROR, "a connection beyond the limit was refused without a word", e);
     }
   }
 

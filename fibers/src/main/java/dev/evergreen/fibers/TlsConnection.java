@@ -49,6 +49,16 @@ final class TlsConnection extends Connection {
     this.engine = engine;
   }
 
+  @Override
+  FibersBase fibers() {
+    return raw.fibers();
+  }
+
+  @Override
+  Connection wire() {
+    return raw.wire();
+  }
+
   void shakeHands(Duration limit) throws IOException {
     readDeadline(limit);
     writeTimeout(limit);
@@ -143,7 +153,7 @@ final class TlsConnection extends Connection {
   @Override
   public void awaitInput() throws IOException {
     if (starved && !ready.hasRemaining() && !engine.isInboundDone()) {
-      flushOwn();
+      flushBeforeWaiting();
       awaitRecords();
     }
   }
@@ -156,16 +166,14 @@ final class TlsConnection extends Connection {
 
   /** Decrypts what is there, without waiting for more. */
   private void receive(ByteBuffer into) throws IOException {
-    var records = Buffers.borrow();
-    try {
+    try (var loan = Buffers.borrow()) {
+      var records = loan.buffer();
       boolean ended = raw.tryRead(records.put(rest)) < 0;
       boolean some = decrypt(records.flip(), into);
       rest = copyOf(records);
       if (ended && starved && !some && !engine.isInboundDone()) {
         throw new SSLException("the peer has gone without an end of TLS (close_notify)");
       }
-    } finally {
-      Buffers.giveBack(records);
     }
   }
 
@@ -200,14 +208,12 @@ final class TlsConnection extends Connection {
   }
 
   private SSLEngineResult decryptAside(ByteBuffer records, ByteBuffer into) throws IOException {
-    var text = Buffers.borrow();
-    try {
+    try (var loan = Buffers.borrow()) {
+      var text = loan.buffer();
       var result = engine.unwrap(records, text);
       ready = copyOf(text.flip());
       takeReady(into);
       return result;
-    } finally {
-      Buffers.giveBack(text);
     }
   }
 
@@ -222,15 +228,13 @@ final class TlsConnection extends Connection {
   @Override
   synchronized void transmit(ByteBuffer from) throws IOException {
     raw.writeTimeout(Duration.ofNanos(writeTimeoutNanos()));
-    var records = Buffers.borrow();
-    try {
+    try (var loan = Buffers.borrow()) {
+      var records = loan.buffer();
       while (encrypt(from, records) == Status.BUFFER_OVERFLOW) {
         raw.transmit(records.flip());
         records.clear();
       }
       raw.transmit(records.flip());
-    } finally {
-      Buffers.giveBack(records);
     }
   }
 

@@ -71,8 +71,8 @@ class BurstTest {
     private static void serve(Connection connection) throws IOException {
       while (true) {
         connection.awaitInput();
-        var into = Buffers.borrow();
-        try {
+        try (var loan = Buffers.borrow()) {
+          var into = loan.buffer();
           int n;
           while ((n = connection.tryRead(into.clear())) > 0) {
             connection.write(into.flip());
@@ -80,8 +80,6 @@ class BurstTest {
           if (n < 0) {
             return;
           }
-        } finally {
-          Buffers.giveBack(into);
         }
       }
     }

@@ -76,6 +76,157 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
+  void outputToOneLeavesBeforeItsWriterWaitsOnAnother(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var client = Pair.accepted(fibers);
+        var upstream = Pair.accepted(fibers);
+        var listener = fibers.listen(Pair.loopback())) {
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                client.ours().write(Pair.bytes("wait"));
+                upstream.ours().write(Pair.bytes("ask"));
+                var answer = Pair.read(upstream.ours(), 2);
+                upstream.ours().write(Pair.bytes("more"));
+                client.ours().write(Pair.bytes(answer));
+                client.ours().awaitInput();
+                client.ours().write(Pair.bytes("last"));
+                listener.accept().close();
+                return answer;
+              });
+      assertEquals("wait", client.peerReads(4));
+      assertEquals("ask", upstream.peerReads(3));
+      upstream.peerSends("ok");
+      assertEquals("more", upstream.peerReads(4));
+      assertEquals("ok", client.peerReads(2));
+      client.peerSends("!");
+      assertEquals("last", client.peerReads(4));
+      SocketChannel.open(listener.address()).close();
+      assertEquals("ok", Fiber.get(read));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void outputThatCannotLeaveIsTheConcernOfItsOwnConnection(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var client = Pair.accepted(fibers);
+        var upstream = Pair.accepted(fibers)) {
+      client.peerResets();
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                assertThrows(IOException.class, () -> Pair.read(client.ours(), 1));
+                client.ours().write(Pair.bytes("lost"));
+                return Pair.read(upstream.ours(), 2);
+              });
+      upstream.peerSends("ok");
+      assertEquals("ok", Fiber.get(read));
+      assertThrows(
+          IOException.class,
+          () ->
+              Fiber.run(
+                  fibers,
+                  () -> {
+                    client.ours().write(Pair.bytes("lost as well"));
+                    client.ours().flush();
+                    return 0;
+                  }));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void connectionsBeyondTheLimitAreRefusedBeforeAnythingIsMadeForThem(Kind kind) throws Exception {
+    try (var fibers = kind.start()) {
+      var listener = fibers.listen(Pair.loopback());
+      var limit = new ConnectionLimit(3);
+      var acceptor =
+          fibers.spawn(
+              () ->
+                  listener.serve(
+                      ConnectionTest::echo,
+                      limit,
+                      connection -> {
+                        assertEquals(4, fibers.report().fibers(), "the acceptor and three");
+                        connection.write(Pair.bytes("no"));
+                      }));
+      var served = new ArrayList<SocketChannel>();
+      for (int i = 0; i < 3; i++) {
+        served.add(SocketChannel.open(listener.address()));
+        assertEquals("hi", exchange(served.getLast(), "hi"));
+      }
+      for (int i = 0; i < 50; i++) {
+        try (var refused = SocketChannel.open(listener.address())) {
+          assertEquals("no", exchange(refused, ""));
+        }
+      }
+      assertEquals(3, limit.served());
+      served.removeFirst().close();
+      while (limit.served() == 3) {
+        Thread.onSpinWait();
+      }
+      served.add(SocketChannel.open(listener.address()));
+      for (var connection : served) {
+        assertEquals("hi", exchange(connection, "hi"));
+        connection.close();
+      }
+      listener.close();
+      acceptor.join();
+      while (limit.served() > 0) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  /** Sends a text and reads two characters. */
+  private static String exchange(SocketChannel with, String text) throws IOException {
+    with.write(ByteBuffer.wrap(Pair.bytes(text)));
+    var into = ByteBuffer.allocate(2);
+    while (into.hasRemaining() && with.read(into) >= 0) {
+      // Goes on until both are there.
+    }
+    return new String(into.array(), java.nio.charset.StandardCharsets.US_ASCII);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aLimitHoldsWhateverItWasBefore(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      pair.ours().readTimeout(Duration.ofDays(1));
+      pair.peerSends("a");
+      Fiber.run(fibers, () -> Pair.read(pair.ours(), 1));
+      var waits = Fiber.start(fibers, () -> Pair.read(pair.ours(), 1));
+      pair.peerSends("b");
+      assertEquals("b", Fiber.get(waits));
+      // An earlier one must bring the alarm forward; a later one must have it set again.
+      for (int millis : new int[] {20, 1, 40}) {
+        pair.ours().readTimeout(Duration.ofMillis(millis));
+        assertThrows(
+            SocketTimeoutException.class,
+            () -> Fiber.run(fibers, () -> pair.ours().read(ByteBuffer.allocate(1))));
+      }
+      pair.ours().readTimeout(Duration.ofMillis(30));
+      var early =
+          Fiber.start(
+              fibers,
+              () -> {
+                var text = Pair.read(pair.ours(), 1);
+                pair.ours().readTimeout(Duration.ofMillis(100));
+                assertThrows(
+                    SocketTimeoutException.class, () -> pair.ours().read(ByteBuffer.allocate(1)));
+                return text;
+              });
+      pair.peerSends("c");
+      assertEquals("c", Fiber.get(early));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void outputLeavesBeforeTheEndOfInputIsTold(Kind kind) throws Exception {
     try (var fibers = kind.start();
         var pair = Pair.accepted(fibers)) {

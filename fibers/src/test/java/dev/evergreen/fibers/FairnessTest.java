@@ -4,14 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers.Mode;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -53,6 +57,53 @@ class FairnessTest {
         Fiber.get(game);
       }
     }
+  }
+
+  @Test
+  void anAcceptorInAFloodLetsOthersRun() throws Exception {
+    int flood = 300;
+    var accepted = new AtomicInteger();
+    var peers = new ArrayList<SocketChannel>();
+    try (var fibers = start(1);
+        var listener = fibers.listen(Pair.loopback(), SocketOptions.DEFAULT.withBacklog(flood))) {
+      for (int i = 0; i < flood; i++) {
+        peers.add(SocketChannel.open(listener.address()));
+      }
+      // Started by a fiber, so that neither runs before both are ready.
+      var games =
+          Fiber.run(
+              fibers,
+              () ->
+                  List.of(
+                      Fiber.start(fibers, () -> acceptAll(listener, accepted, flood)),
+                      Fiber.start(fibers, () -> mostBetweenTurns(accepted, flood))));
+      Fiber.get(games.getFirst());
+      assertEquals(OwnListener.TURN, Fiber.get(games.getLast()));
+    } finally {
+      for (var peer : peers) {
+        peer.close();
+      }
+    }
+  }
+
+  private static int acceptAll(Listener listener, AtomicInteger accepted, int flood)
+      throws IOException {
+    while (accepted.get() < flood) {
+      listener.accept().close();
+      accepted.incrementAndGet();
+    }
+    return 0;
+  }
+
+  private static int mostBetweenTurns(AtomicInteger accepted, int flood) {
+    int most = 0;
+    for (int before = 0; before < flood; ) {
+      int now = accepted.get();
+      most = Math.max(most, now - before);
+      before = now;
+      Fibers.letOthersRun();
+    }
+    return most;
   }
 
   private static int takeTurns(long[] turns, int me) {

@@ -147,6 +147,23 @@ class FibersTest {
 
   @ParameterizedTest
   @EnumSource
+  void aVirtualThreadThatAFiberMadeMayCloseTheRuntime(Kind kind) throws Exception {
+    var fibers = kind.start();
+    var closed = new CompletableFuture<Boolean>();
+    fibers.spawn(
+        () ->
+            Thread.ofVirtual()
+                .start(
+                    () -> {
+                      fibers.close();
+                      closed.complete(true);
+                    }));
+    assertTrue(Fiber.get(closed));
+    assertThrows(IllegalStateException.class, () -> fibers.spawn(() -> {}));
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void virtualThreadsThatFibersMadeOutliveTheRuntime(Kind kind) throws Exception {
     var goOn = new CountDownLatch(1);
     var ended = new CountDownLatch(1);

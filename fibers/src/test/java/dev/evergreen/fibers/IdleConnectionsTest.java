@@ -114,8 +114,8 @@ class IdleConnectionsTest {
     private static void serve(Connection connection, CountDownLatch served) throws IOException {
       while (true) {
         connection.awaitInput();
-        var into = Buffers.borrow();
-        try {
+        try (var loan = Buffers.borrow()) {
+          var into = loan.buffer();
           int n;
           while ((n = connection.tryRead(into.clear())) > 0) {
             connection.write(into.flip());
@@ -125,8 +125,6 @@ class IdleConnectionsTest {
           if (n < 0) {
             return;
           }
-        } finally {
-          Buffers.giveBack(into);
         }
       }
     }

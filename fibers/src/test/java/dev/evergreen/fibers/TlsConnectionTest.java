@@ -12,6 +12,7 @@ import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,6 +23,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.BeforeAll;
@@ -332,6 +334,56 @@ class TlsConnectionTest {
                           return raw.overTls(engine(false), PATIENCE);
                         }
                       }));
+        }
+      }
+    }
+  }
+
+  /** A negotiation that begins behind a record of data, both received at once. */
+  @ParameterizedTest
+  @EnumSource
+  void aNewNegotiationIsRefusedWhereverItsRecordLies(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var listener = fibers.listen(Pair.loopback());
+        var peer = SocketChannel.open(listener.address())) {
+      var ours = Fiber.start(fibers, () -> listener.accept().overTls(engine(false), PATIENCE));
+      var engine = engine(true);
+      engine.setEnabledProtocols(new String[] {"TLSv1.2"});
+      shakeHands(engine, peer);
+      var connection = Fiber.get(ours);
+      var records = ByteBuffer.allocate(80_000);
+      engine.wrap(ByteBuffer.wrap(Pair.bytes("data")), records);
+      engine.beginHandshake();
+      engine.wrap(ByteBuffer.allocate(0), records);
+      peer.write(records.flip());
+      // With room for both records, so that one call of the reader comes to the second.
+      var refused =
+          assertThrows(
+              SSLException.class, () -> Fiber.run(fibers, () -> Pair.read(connection, 100_000)));
+      assertTrue(refused.toString().contains("negotiate anew"), refused::toString);
+    }
+  }
+
+  private static void shakeHands(SSLEngine engine, SocketChannel through) throws IOException {
+    var received = ByteBuffer.allocate(80_000).flip();
+    var sent = ByteBuffer.allocate(80_000);
+    var nothing = ByteBuffer.allocate(80_000);
+    engine.beginHandshake();
+    while (true) {
+      switch (engine.getHandshakeStatus()) {
+        case NEED_TASK -> engine.getDelegatedTask().run();
+        case NEED_WRAP -> {
+          engine.wrap(ByteBuffer.allocate(0), sent.clear());
+          through.write(sent.flip());
+        }
+        case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> {
+          if (engine.unwrap(received, nothing).getStatus() == Status.BUFFER_UNDERFLOW) {
+            through.read(received.compact());
+            received.flip();
+          }
+        }
+        default -> {
+          return;
         }
       }
     }

@@ -14,7 +14,9 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Locale;
 
 /** The commands of operators. None is fast, or needs to be. */
@@ -23,6 +25,7 @@ final class AdminCommands {
   private static final int MOST_MEMORY_MIB = 1_000_000_000;
   private static final int BUCKETS_PER_STEP = 64;
   private static final int MOST_CLASSES = 64;
+  private static final String BEHIND_OTHERS = "ERROR cannot pipeline other commands before ";
 
   private final TextProtocol protocol;
   private final MemcachedServer server;
@@ -46,8 +49,19 @@ final class AdminCommands {
       case "lru_crawler" -> crawler();
       case "watch" -> watch();
       case "refresh_certs" -> refreshCertificates();
-      default -> protocol.reply(ERROR);
+      default -> unknown();
     };
+  }
+
+  /**
+   * A browser, or a server that was made to ask us, must not have the rest of its request, which
+   * others wrote, taken for commands.
+   */
+  private Step unknown() throws IOException {
+    int words = line.count();
+    return words > 0 && line.text(words - 1).startsWith("HTTP/")
+        ? Step.CLOSE
+        : protocol.reply(ERROR);
   }
 
   private Step say(String text) throws IOException {
@@ -225,19 +239,30 @@ final class AdminCommands {
     return say("BADCLASS invalid class id");
   }
 
-  /** Whether the word says which items are meant: all, in whatever order, or those of classes. */
+  /** The items that are meant: all, in whatever order, or those of classes. */
+  private List<String> classes() {
+    return List.of(line.text(2).split(",", -1));
+  }
+
+  /** Whether the word says which items are meant. */
   private boolean isClass() {
-    return line.text(2).matches("all|hash|([1-9]|[1-5][0-9]|6[0-3])(,([1-9]|[1-5][0-9]|6[0-3]))*");
+    var classes = classes();
+    return classes.equals(List.of("all"))
+        || classes.equals(List.of("hash"))
+        || classes.stream().allMatch(one -> one.matches("[1-9]|[1-5][0-9]|6[0-3]"));
   }
 
   private Step dumpAll(String refusal, Dump dump, String end) throws IOException {
     if (!server.settings.dumps) {
       return say(refusal);
     }
+    if (protocol.isBehindOthers()) {
+      return say(BEHIND_OTHERS + line.text(1));
+    }
     if (!isClass()) {
       return badClass();
     }
-    boolean some = line.text(2).matches("all|hash|1|1,.*|.*,1|.*,1,.*");
+    boolean some = !Collections.disjoint(classes(), List.of("all", "hash", "1"));
     dump(dump, some ? Long.MAX_VALUE : 0);
     return write(end);
   }
@@ -292,6 +317,9 @@ final class AdminCommands {
   private Step watch() throws IOException {
     if (!server.settings.watches) {
       return say("CLIENT_ERROR watch commands not allowed");
+    }
+    if (protocol.isBehindOthers()) {
+      return say(BEHIND_OTHERS + "watch");
     }
     var topics = EnumSet.noneOf(Topic.class);
     for (int word = 1; word < line.count(); word++) {

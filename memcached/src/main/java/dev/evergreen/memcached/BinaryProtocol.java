@@ -9,7 +9,6 @@ import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Mode;
 import dev.evergreen.memcached.store.Outcome;
-import dev.evergreen.memcached.store.Reservation;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -94,7 +93,7 @@ final class BinaryProtocol extends Protocol {
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
   private static final byte[] NOTHING = {};
 
-  private @Nullable Reservation reservation;
+  private @Nullable Reception reception;
   private long toSwallow;
 
   // The request's header.
@@ -120,16 +119,27 @@ final class BinaryProtocol extends Protocol {
   }
 
   @Override
+  String commandName() {
+    return switch (kind) {
+      case ADD -> "add";
+      case REPLACE -> "replace";
+      case APPEND -> "append";
+      case PREPEND -> "prepend";
+      default -> "set";
+    };
+  }
+
+  @Override
   boolean isPending() {
-    return reservation != null || toSwallow > 0;
+    return reception != null || toSwallow > 0;
   }
 
   @Override
   void close() {
     item.release();
-    if (reservation != null) {
-      reservation.close();
-      reservation = null;
+    if (reception != null) {
+      reception.close();
+      reception = null;
     }
   }
 
@@ -153,6 +163,9 @@ final class BinaryProtocol extends Protocol {
 
   private Step request(boolean waiting) throws IOException {
     readHeader();
+    if (server.settings.verbosity > 1) {
+      server.tell("<%d binary request 0x%02x".formatted(session().number, opcode));
+    }
     if (keyLength + extrasLength > bodyLength) {
       refuse(Refusal.UNKNOWN);
       return Step.CLOSE;
@@ -263,6 +276,9 @@ final class BinaryProtocol extends Protocol {
       out.put(in.memory, extras + extrasLength, shown);
     } while (!out.valueOf(item, NOTHING));
     countGet(outcome == Outcome.FOUND, touches);
+    if (server.isObserved()) {
+      observer.fetched(outcome == Outcome.FOUND);
+    }
     return outcome == Outcome.FOUND ? Step.DONE : missed(outcome, withKey);
   }
 
@@ -319,8 +335,8 @@ final class BinaryProtocol extends Protocol {
     long length = bodyLength - extrasLength - keyLength;
     key.set(in.memory, extras + extrasLength, keyLength);
     describeChange();
-    if (reservation != null) {
-      return receiveInto(reservation, value);
+    if (reception != null) {
+      return goOn(reception, value);
     }
     if (lookup.isLive(key)) {
       return drop(before + length, Refusal.LIVE);
@@ -337,12 +353,12 @@ final class BinaryProtocol extends Protocol {
     if (whole <= ValueReceiver.LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
       return Step.MORE;
     }
-    reservation = reserve((int) length);
-    if (reservation == null) {
+    reception = receive((int) length);
+    if (reception == null) {
       statistics.noMemory.increment();
       return refuseValue(before, length, Refusal.OUT_OF_MEMORY);
     }
-    return receiveInto(reservation, value);
+    return goOn(reception, value);
   }
 
   private void describeChange() {
@@ -366,16 +382,15 @@ final class BinaryProtocol extends Protocol {
   /**
    * Takes what has come of a large value into the store's memory; the rest of the request stays.
    */
-  private Step receiveInto(Reservation reservation, int value) throws IOException {
-    int n = Math.min(reservation.missing(), in.end - value);
-    reservation.fill(in.memory, value, n);
-    in.remove(value, n);
-    if (reservation.missing() > 0) {
+  private Step goOn(Reception reception, int value) throws IOException {
+    if (!reception.take(in, value)) {
       return Step.MORE;
     }
     in.at = value;
-    this.reservation = null;
-    return answerStore(reservation.commit(change, item));
+    this.reception = null;
+    try (reception) {
+      return answerStore(reception.commit(change, item));
+    }
   }
 
   /** Refuses a value that is still to come; the item that it should replace must not stay. */
@@ -388,6 +403,9 @@ final class BinaryProtocol extends Protocol {
 
   private Step answerStore(Outcome outcome) throws IOException {
     statistics.sets.increment();
+    if (server.isObserved()) {
+      observer.stored(outcome);
+    }
     if (cas != 0) {
       statistics.countCas(outcome);
     }
@@ -421,6 +439,7 @@ final class BinaryProtocol extends Protocol {
     }
     var outcome = store.delete(key, change, item);
     (outcome == Outcome.STORED ? statistics.deleteHits : statistics.deleteMisses).increment();
+    observer.deleted("delete", outcome == Outcome.STORED);
     return switch (outcome) {
       case STORED -> quiet ? Step.DONE : respond(0, NOTHING);
       case EXISTS -> refuse(Refusal.EXISTS);
@@ -493,7 +512,10 @@ final class BinaryProtocol extends Protocol {
       server.resetStatistics();
       return respond(0, NOTHING);
     }
-    var report = StatsReport.of(server, name);
+    if (name.startsWith("detail ")) {
+      return details(name.substring("detail ".length()));
+    }
+    var report = StatsReport.of(server, name.split(" ", 2)[0]);
     if (report == null) {
       return refuse(Refusal.NOT_FOUND);
     }
@@ -502,6 +524,19 @@ final class BinaryProtocol extends Protocol {
       if (words.length == 3) {
         stat(bytes(words[1]), bytes(words[2]));
       }
+    }
+    return respond(0, NOTHING);
+  }
+
+  private Step details(String what) throws IOException {
+    if (what.startsWith("on")) {
+      server.details.enable(true);
+    } else if (what.startsWith("off")) {
+      server.details.enable(false);
+    } else if (what.startsWith("dump")) {
+      stat(bytes("detailed"), bytes(server.details.dump()));
+    } else {
+      return refuse(Refusal.NOT_FOUND);
     }
     return respond(0, NOTHING);
   }

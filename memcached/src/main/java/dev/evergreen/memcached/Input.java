@@ -8,7 +8,6 @@ import dev.evergreen.fibers.Connection;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
@@ -20,7 +19,7 @@ final class Input {
   static final byte[] NOTHING = {};
 
   private @Nullable Connection connection;
-  private @Nullable ByteBuffer buffer;
+  private Buffers.@Nullable Loan loan;
 
   /** The bytes; those from {@link #at} to {@link #end} are to be used. */
   MemorySegment memory = MemorySegment.NULL;
@@ -32,8 +31,8 @@ final class Input {
   void open(Connection connection, byte[] rest) {
     var borrowed = Buffers.borrow();
     this.connection = connection;
-    buffer = borrowed;
-    memory = MemorySegment.ofBuffer(borrowed);
+    loan = borrowed;
+    memory = MemorySegment.ofBuffer(borrowed.buffer());
     MemorySegment.copy(rest, 0, memory, JAVA_BYTE, 0, rest.length);
     at = 0;
     end = rest.length;
@@ -45,10 +44,10 @@ final class Input {
    * @return how many bytes, or -1 if there will be no more
    */
   int fill() throws IOException {
-    var into = buffer;
-    if (into == null || connection == null) {
+    if (loan == null || connection == null) {
       throw new IllegalStateException("the input is not open");
     }
+    var into = loan.buffer();
     if (at > 0) {
       MemorySegment.copy(memory, at, memory, 0, end - at);
       end -= at;
@@ -66,11 +65,11 @@ final class Input {
       rest = new byte[end - at];
       MemorySegment.copy(memory, JAVA_BYTE, at, rest, 0, rest.length);
     }
-    if (buffer != null) {
-      Buffers.giveBack(buffer);
+    if (loan != null) {
+      loan.close();
     }
     connection = null;
-    buffer = null;
+    loan = null;
     memory = MemorySegment.NULL;
     return rest;
   }

@@ -5,6 +5,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.memcached.store.Key;
 import java.lang.foreign.MemorySegment;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * A command line as words between blanks. As in memcached there are at most 23; what is beyond them
@@ -108,6 +110,12 @@ final class Line {
 
   boolean is(int word, String text) {
     return word < count && text(word).equals(text);
+  }
+
+  /** The words that were found first, for people. */
+  @Override
+  public String toString() {
+    return IntStream.range(0, count).mapToObj(this::text).collect(Collectors.joining(" "));
   }
 
   /** A word as text, a character for each byte. */

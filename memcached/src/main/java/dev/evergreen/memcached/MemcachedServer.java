@@ -2,9 +2,11 @@ package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.ConnectionLimit;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.FibersReport;
 import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.SocketOptions;
 import dev.evergreen.fibers.WriteTimeoutException;
 import dev.evergreen.memcached.Watchers.Topic;
@@ -19,13 +21,15 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -47,8 +51,8 @@ public final class MemcachedServer implements AutoCloseable {
   private static final long MAINTENANCE_MILLIS = 100;
   private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
 
-  /** For how many ticks a client may take nothing when there are too many such. */
-  private static final int STUCK_TICKS = 10;
+  /** Nobody waits for their buffers; and what the system has taken may be on its way for long. */
+  private static final int GRACES_OF_WRITERS = 5;
 
   private static final System.Logger LOG = System.getLogger(MemcachedServer.class.getName());
 
@@ -67,21 +71,35 @@ public final class MemcachedServer implements AutoCloseable {
   final Workers binaryWorkers;
   private final Fibers fibers;
   private final List<Listener> listeners = new ArrayList<>();
-  final AtomicInteger answering = new AtomicInteger();
-  private volatile int tick = 1;
+  final ConnectionLimit limit;
+
+  /** Clients for which the store keeps a large value, half received or half sent. */
+  final SlowPeers valueHolders = new SlowPeers();
+
+  /** Clients for which buffers are kept, as they do not take their replies at present. */
+  final SlowPeers blockedWriters = new SlowPeers();
+
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
   private final Thread maintainer;
 
+  /** The file of our UNIX socket, if there is one. */
+  private volatile @Nullable Object ownSocket;
+
+  /** Tells listeners and connections apart, in lists for people. */
+  final AtomicInteger lastNumber = new AtomicInteger();
+
   private MemcachedServer(MemcachedSettings settings) throws IOException {
     this.settings = settings;
+    limit = new ConnectionLimit(settings.connections);
     authentication = new Authentication(settings.authFile);
     tls = settings.tls == null ? null : new ServerTls(settings.tls);
     details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
-            new StoreOptions(settings.memory, settings.itemLimit, settings.evicts), clock::second);
+            new StoreOptions(settings.memory, settings.itemLimit, settings.evicts, settings.cas),
+            clock::second);
     live = settings.liveViews == null ? null : new LiveItems(settings.liveViews, store);
     watchers = new Watchers(store);
     textWorkers = new Workers(settings.processors, () -> new TextProtocol(this));
@@ -128,15 +146,23 @@ public final class MemcachedServer implements AutoCloseable {
         Files.delete(path);
       }
       listeners.add(fibers.listen(UnixDomainSocketAddress.of(path), options));
+      ownSocket = fileKey(path);
       Files.setPosixFilePermissions(path, permissions(settings.unixMask));
     }
+    lastNumber.set(listeners.size());
     for (var listener : listeners) {
-      fibers.spawn(() -> listener.serve(this::serve));
+      fibers.spawn(() -> listener.serve(this::serve, limit, this::refuse));
     }
   }
 
   private static final int TYPE_MASK = 0170000;
   private static final int SOCKET = 0140000;
+
+  /** What tells a file from another one that came to its path. */
+  private static @Nullable Object fileKey(Path path) throws IOException {
+    return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+        .fileKey();
+  }
 
   private static boolean isSocket(Path path) throws IOException {
     return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
@@ -155,23 +181,15 @@ public final class MemcachedServer implements AutoCloseable {
     return PosixFilePermissions.fromString(text.toString());
   }
 
-  private void serve(Connection connection) throws IOException {
-    statistics.totalConnections.increment();
-    try {
-      if (statistics.connections.incrementAndGet() > settings.connections) {
-        statistics.rejectedConnections.increment();
-        if (tls == null) {
-          connection.write(TOO_MANY);
-        }
-      } else {
-        serveOne(connection);
-      }
-    } finally {
-      statistics.connections.decrementAndGet();
+  private void refuse(Connection connection) throws IOException {
+    statistics.rejectedConnections.increment();
+    if (tls == null) {
+      connection.write(TOO_MANY);
     }
   }
 
-  private void serveOne(Connection connection) throws IOException {
+  private void serve(Connection connection) throws IOException {
+    statistics.totalConnections.increment();
     // One that is closed, or reset, does not tell it any more.
     var client = connection.peerAddress();
     tellConnection("conn_new", client, "");
@@ -222,6 +240,11 @@ public final class MemcachedServer implements AutoCloseable {
     }
   }
 
+  /** Says what clients do, for those who asked for that by {@code -vv}. */
+  void tell(String what) {
+    LOG.log(System.Logger.Level.INFO, () -> what);
+  }
+
   /** Whether somebody wants to know of single requests. */
   boolean isObserved() {
     return details.enabled() || watchers.count() > 0;
@@ -250,36 +273,35 @@ public final class MemcachedServer implements AutoCloseable {
   /** Whatever goes wrong, the clock must go on: all expiry depends on it. */
   private void maintainOnce() {
     try {
-      tick = Math.max(1, tick + 1);
       if (clock.tick() && live != null) {
         live.sweep();
       }
-      hangUpOnStuckReaders();
+      hangUpOnSlowClients();
       store.maintain();
     } catch (RuntimeException e) {
       LOG.log(System.Logger.Level.ERROR, "maintenance failed; it is tried again", e);
     }
   }
 
-  /** The number of a tenth of a second, from 1. */
-  int tick() {
-    return tick;
+  /**
+   * Whoever keeps the server waiting with a message half sent or half taken has a time that grows
+   * with its bytes. The buffers of those that do not take their replies may have a tenth of the
+   * memory; beyond that the slowest go earlier.
+   */
+  private void hangUpOnSlowClients() {
+    valueHolders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
+    blockedWriters.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
+    long most = Math.max(1, store.stats().limit() / 10 / (2 * Buffers.SIZE));
+    long over = blockedWriters.count() - most;
+    if (over > 0) {
+      blockedWriters.hangUp(
+          (int) over, settings.grace.multipliedBy(GRACES_OF_WRITERS), settings.leastRate);
+    }
   }
 
-  /**
-   * Connections that answer have buffers. Those that clients do not read from may have a tenth of
-   * the memory together; beyond that the ones go that have been at it for longest.
-   */
-  private void hangUpOnStuckReaders() {
-    long most = Math.max(1, store.stats().limit() / 10 / (2 * Buffers.SIZE));
-    long over = answering.get() - most;
-    if (over > 0) {
-      sessions.stream()
-          .filter(session -> session.isAnsweringSince(tick - STUCK_TICKS))
-          .sorted(Comparator.comparingInt(Session::answeringSince))
-          .limit(over)
-          .forEach(session -> session.connection.close());
-    }
+  /** Somebody needs what clients hold of the store: the slowest pays, if it is not a new one. */
+  void hangUpOnSlowestHolder() {
+    valueHolders.hangUp(1, settings.grace, Long.MAX_VALUE);
   }
 
   /** Where it listens, with the ports that were chosen. */
@@ -310,24 +332,31 @@ public final class MemcachedServer implements AutoCloseable {
     }
     end();
     closing.countDown();
+    // While it is open no other file can have its key.
+    deleteSocket();
     fibers.close();
     try {
       maintainer.join();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    deleteSocket();
     if (live != null) {
       live.close();
     }
     store.close();
   }
 
+  /** Unless another server has put its own there since. */
   private void deleteSocket() {
     @Nullable Path path = settings.unixSocket;
-    if (path != null && !listeners.isEmpty()) {
+    if (path != null && ownSocket != null) {
       try {
-        Files.deleteIfExists(path);
+        if (Objects.equals(ownSocket, fileKey(path))) {
+          Files.delete(path);
+        }
+      } catch (NoSuchFileException e) {
+        // Somebody else has deleted it.
+        return;
       } catch (IOException e) {
         LOG.log(
             System.Logger.Level.WARNING, "the socket file {0} stays: {1}", path, e.getMessage());

@@ -28,6 +28,7 @@ public final class MemcachedSettings {
   long memory = 64L << 20;
   int itemLimit = 1 << 20;
   boolean evicts = true;
+  boolean cas = true;
   int connections = 1024;
   int processors = Math.min(4, Runtime.getRuntime().availableProcessors());
   int requestsPerTurn = 1000;
@@ -39,7 +40,9 @@ public final class MemcachedSettings {
   @Nullable MemcachedTls tls;
   Duration idleTimeout = Duration.ZERO;
   Duration writeTimeout = Duration.ofSeconds(30);
-  int verbosity;
+  long leastRate = 16 << 10;
+  Duration grace = Duration.ofSeconds(1);
+  volatile int verbosity;
   char prefixDelimiter = ':';
   boolean details;
   Fibers.@Nullable Mode mode;
@@ -61,6 +64,7 @@ public final class MemcachedSettings {
     copy.memory = memory;
     copy.itemLimit = itemLimit;
     copy.evicts = evicts;
+    copy.cas = cas;
     copy.connections = connections;
     copy.processors = processors;
     copy.requestsPerTurn = requestsPerTurn;
@@ -72,6 +76,8 @@ public final class MemcachedSettings {
     copy.tls = tls;
     copy.idleTimeout = idleTimeout;
     copy.writeTimeout = writeTimeout;
+    copy.leastRate = leastRate;
+    copy.grace = grace;
     copy.verbosity = verbosity;
     copy.prefixDelimiter = prefixDelimiter;
     copy.details = details;
@@ -119,6 +125,12 @@ public final class MemcachedSettings {
   /** Whether old items make room for new ones, which are refused otherwise. */
   public MemcachedSettings evicts(boolean evicts) {
     this.evicts = evicts;
+    return this;
+  }
+
+  /** Whether items have CAS numbers; without, all are 0, and none is ever equal. */
+  public MemcachedSettings cas(boolean numbers) {
+    cas = numbers;
     return this;
   }
 
@@ -185,13 +197,28 @@ public final class MemcachedSettings {
     return this;
   }
 
-  /** After what time in which a client takes nothing of a reply it is closed. */
+  /**
+   * After what time a client is closed that takes nothing of a reply, or has made the server wait
+   * for so long and longer than its bytes take at the {@link #leastRate}.
+   */
   public MemcachedSettings writeTimeout(Duration timeout) {
     writeTimeout = timeout;
     return this;
   }
 
-  /** How much is told on the error output, 0 to 2. */
+  /** The bytes per second at which a client sends a large value, or takes a reply, at least. */
+  public MemcachedSettings leastRate(long bytesPerSecond) {
+    leastRate = bytesPerSecond;
+    return this;
+  }
+
+  /** For how long the slowest client is safe when others need what is kept for it. */
+  public MemcachedSettings grace(Duration time) {
+    grace = time;
+    return this;
+  }
+
+  /** How much is logged: from 2 on, what clients say and are answered. Off is 0. */
   public MemcachedSettings verbosity(int level) {
     verbosity = level;
     return this;

@@ -11,10 +11,10 @@ import java.util.Locale;
 
 /** Tells of the requests of one connection, if somebody wants to know. */
 final class Observer {
-  private final TextProtocol protocol;
+  private final Protocol protocol;
   private final MemcachedServer server;
 
-  Observer(TextProtocol protocol) {
+  Observer(Protocol protocol) {
     this.protocol = protocol;
     server = protocol.server;
   }
@@ -59,7 +59,7 @@ final class Observer {
               .formatted(
                   encodedKey(),
                   outcome.name().toLowerCase(Locale.ROOT),
-                  protocol.line.text(0),
+                  protocol.commandName(),
                   expiry == 0 ? 0 : expiry - server.clock.second(),
                   protocol.session().number,
                   stored ? protocol.item.valueLength() : 0));

@@ -5,6 +5,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.SlowPeers;
+import dev.evergreen.fibers.SlowPeers.Direction;
 import dev.evergreen.memcached.store.Item;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -26,13 +28,15 @@ final class Output {
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
 
   private final Statistics statistics;
+  private final SlowPeers valueHolders;
   private @Nullable Connection connection;
   private @Nullable ByteBuffer buffer;
   private MemorySegment memory = MemorySegment.NULL;
   private int at;
 
-  Output(Statistics statistics) {
+  Output(Statistics statistics, SlowPeers valueHolders) {
     this.statistics = statistics;
+    this.valueHolders = valueHolders;
   }
 
   /** From now on replies go to this connection. */
@@ -44,15 +48,19 @@ final class Output {
   // Which buffer it is matters, not what is in it.
   @SuppressWarnings("ReferenceEquality")
   void begin(int bytes) throws IOException {
-    if (connection == null) {
-      throw new IllegalStateException("there is no connection to write to");
-    }
-    var into = connection.reserve(bytes);
+    var into = connection().reserve(bytes);
     if (into != buffer) {
       buffer = into;
       memory = whole(into);
     }
     at = into.position();
+  }
+
+  private Connection connection() {
+    if (connection == null) {
+      throw new IllegalStateException("there is no connection to write to");
+    }
+    return connection;
   }
 
   /**
@@ -173,7 +181,12 @@ final class Output {
   boolean valueOf(Item item, byte[] behind) throws IOException {
     if (item.isHeld()) {
       end();
-      heldValue(item, behind);
+      try (var _ = valueHolders.hold(connection(), Direction.SENDING)) {
+        heldValue(item);
+      }
+      begin(behind.length);
+      put(behind);
+      end();
       return true;
     }
     if (!item.copyValue(memory, at)) {
@@ -185,7 +198,7 @@ final class Output {
     return true;
   }
 
-  private void heldValue(Item item, byte[] behind) throws IOException {
+  private void heldValue(Item item) throws IOException {
     for (int done = 0; done < item.valueLength(); ) {
       begin(1);
       int piece = Math.min(item.valueLength() - done, Buffers.SIZE - at);
@@ -195,8 +208,5 @@ final class Output {
       done += piece;
     }
     item.release();
-    begin(behind.length);
-    put(behind);
-    end();
   }
 }

@@ -1,6 +1,7 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.SlowPeers.Direction;
 import dev.evergreen.memcached.store.Change;
 import dev.evergreen.memcached.store.Fetch;
 import dev.evergreen.memcached.store.Item;
@@ -29,15 +30,20 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   final Item item = new Item();
   final Change change = new Change();
   final Fetch fetch = new Fetch();
+  final Observer observer;
   private @Nullable Session session;
   private boolean turnOver;
+
+  /** How many requests were answered whose replies may not have left. */
+  int answeredBefore;
 
   Protocol(MemcachedServer server) {
     this.server = server;
     store = server.store;
     statistics = server.statistics;
-    out = new Output(statistics);
+    out = new Output(statistics, server.valueHolders);
     lookup = new Lookup(this);
+    observer = new Observer(this);
   }
 
   /** What became of a request. */
@@ -85,6 +91,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
    */
   final boolean answer(boolean waiting) throws IOException {
     turnOver = false;
+    answeredBefore = 0;
     var step = Step.DONE;
     for (int i = 0; step == Step.DONE && hasInput(); i++) {
       if (i == server.settings.requestsPerTurn) {
@@ -92,6 +99,7 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
         return true;
       }
       step = answerNext(waiting);
+      answeredBefore++;
     }
     return step != Step.CLOSE;
   }
@@ -102,12 +110,12 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   }
 
   /**
-   * Reserves memory for a value of the key. If others hold too much, it waits for up to a second
-   * until they let go of some.
+   * Reserves memory for a value of the key. If others hold too much, it waits for a few seconds
+   * until they let go of some, or the slowest of them is hung up on.
    *
    * @return null if there is none
    */
-  final @Nullable Reservation reserve(int length) throws IOException {
+  final @Nullable Reception receive(int length) throws IOException {
     Reservation reservation = null;
     boolean heldUp = true;
     for (int i = 0; heldUp && (i == 0 || session().awaitRoom(i)); i++) {
@@ -116,7 +124,10 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
       // Others may have let go since; somebody else's refusal costs a moment.
       heldUp = reservation == null && (store.isHeldUp() || store.refusals() != refusals);
     }
-    return reservation;
+    return reservation == null
+        ? null
+        : new Reception(
+            reservation, server.valueHolders.hold(session().connection, Direction.RECEIVING));
   }
 
   /** Whether complete requests may be left, as it is others' turn. */
@@ -129,6 +140,9 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
 
   /** Answers the next request, if all of it is there. */
   abstract Step answerNext(boolean waiting) throws IOException;
+
+  /** The name of the command that is being answered, as watchers are told. */
+  abstract String commandName();
 
   /** Forgets what points into the input. */
   abstract void forgetInput();

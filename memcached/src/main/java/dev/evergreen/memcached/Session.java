@@ -11,7 +11,6 @@ import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,16 +18,14 @@ import org.jspecify.annotations.Nullable;
  * waits for more it keeps no buffer, only what is left of an incomplete command.
  */
 final class Session {
-  private static final AtomicInteger LAST_NUMBER = new AtomicInteger();
-
   /** A time that does not come. */
   static final Duration FOR_EVER = Duration.ofSeconds(Long.MAX_VALUE);
 
-  private static final int MOST_WAITS = 500;
+  private static final int MOST_WAITS = 1500;
   private static final Duration WAIT = Duration.ofMillis(2);
 
   /** Tells it from others, in lists for people. */
-  final int number = LAST_NUMBER.incrementAndGet();
+  final int number;
 
   final Connection connection;
   private final MemcachedServer server;
@@ -40,9 +37,7 @@ final class Session {
   private boolean begun;
   private Workers workers;
   private int lastActive;
-
-  /** The server's tick in which it began to answer; 0 while it does not, or waits for others. */
-  private volatile int answeringSince;
+  private boolean answering;
 
   /** Who is amid a request of this connection. */
   private @Nullable Protocol pending;
@@ -52,6 +47,7 @@ final class Session {
   Session(MemcachedServer server, Connection connection) {
     this.server = server;
     this.connection = connection;
+    number = server.lastNumber.incrementAndGet();
     workers = server.textWorkers;
     authenticated = !server.authentication.isRequired();
   }
@@ -59,6 +55,20 @@ final class Session {
   /** The second in which the last request came. */
   int lastActive() {
     return lastActive;
+  }
+
+  /** What it is doing, by memcached's names; a moment ago is good enough. */
+  String state() {
+    if (watched != null) {
+      return "conn_watch";
+    }
+    if (server.blockedWriters.keepFor(connection)) {
+      return "conn_mwrite";
+    }
+    if (server.valueHolders.keepFor(connection)) {
+      return "conn_nread";
+    }
+    return answering ? "conn_parse_cmd" : "conn_read";
   }
 
   /** From now on the connection only watches. */
@@ -69,20 +79,31 @@ final class Session {
   /** Serves the client until it or the protocol ends. */
   void serve() throws IOException {
     connection.writeTimeout(server.settings.writeTimeout);
+    connection.whileWriterWaits(server.blockedWriters);
     server.sessions.add(this);
+    tell("new client connection");
     try {
       do {
+        answering = false;
         awaitInput();
         lastActive = server.clock.second();
+        answering = true;
       } while (answerAll());
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
     } finally {
       server.sessions.remove(this);
+      tell("connection closed.");
       if (pending != null) {
         pending.close();
       }
+    }
+  }
+
+  private void tell(String what) {
+    if (server.settings.verbosity > 1) {
+      server.tell("<" + number + " " + what);
     }
   }
 
@@ -108,26 +129,6 @@ final class Session {
     return idle.isZero() ? FOR_EVER : idle;
   }
 
-  /** Whether it has been answering, or trying to, since a tick or longer. */
-  boolean isAnsweringSince(int tick) {
-    int since = answeringSince;
-    return since != 0 && since - tick <= 0;
-  }
-
-  int answeringSince() {
-    return answeringSince;
-  }
-
-  private void beginAnswering() {
-    answeringSince = server.tick();
-    server.answering.incrementAndGet();
-  }
-
-  private void endAnswering() {
-    answeringSince = 0;
-    server.answering.decrementAndGet();
-  }
-
   /**
    * Waits a moment for others to let go of what they hold, after all that was answered has left.
    *
@@ -139,13 +140,11 @@ final class Session {
       return false;
     }
     connection.flush();
-    endAnswering();
+    server.hangUpOnSlowestHolder();
     try {
       Thread.sleep(WAIT);
     } catch (InterruptedException e) {
       throw closing(e);
-    } finally {
-      beginAnswering();
     }
     return true;
   }
@@ -153,13 +152,10 @@ final class Session {
   /** Waits for a live item's first result, after all that was answered has left. */
   void awaitFirst(LiveItem item) throws IOException, LiveItemException {
     connection.flush();
-    endAnswering();
     try {
       item.await();
     } catch (InterruptedException e) {
       throw closing(e);
-    } finally {
-      beginAnswering();
     }
   }
 
@@ -168,18 +164,8 @@ final class Session {
     return (IOException) new InterruptedIOException("the server is closing").initCause(e);
   }
 
-  /** Answers what is there; false if the connection is to be closed. */
-  private boolean answerAll() throws IOException {
-    beginAnswering();
-    try {
-      return answerTurns();
-    } finally {
-      endAnswering();
-    }
-  }
-
   /** Answers what is there, letting others go first now and then; false if that was the last. */
-  private boolean answerTurns() throws IOException {
+  private boolean answerAll() throws IOException {
     while (true) {
       var lender = workers;
       var protocol = pending != null ? pending : lender.borrow();

@@ -3,14 +3,12 @@ package dev.evergreen.memcached;
 import dev.evergreen.memcached.store.Outcome;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 
 /** What the server counts; the store counts the rest. */
 final class Statistics {
   private final List<LongAdder> resettable = new ArrayList<>();
 
-  final AtomicInteger connections = new AtomicInteger();
   final LongAdder totalConnections = counter();
   final LongAdder rejectedConnections = counter();
   final LongAdder idleKicks = counter();

@@ -1,5 +1,6 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.memcached.MemcachedTls.Version;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -13,10 +14,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The replies to {@code stats}, by the names that exporters and clients read. What has no meaning
- * here is left out, or 0 where readers insist on it. All items are of one class, 1.
+ * here is 0, as readers insist on it: of slabs, of cold items, of what never fails here. All items
+ * are of one class, 1.
  */
 final class StatsReport {
   private static final int CLOCK_TICKS = 100;
+
+  /** An epoll, an eventfd and an io_uring. */
+  private static final int DESCRIPTORS_OF_PROCESSOR = 3;
 
   private final MemcachedServer server;
   private final StringBuilder text = new StringBuilder();
@@ -88,10 +93,18 @@ final class StatsReport {
   private void connections() {
     var counts = server.statistics;
     stat("max_connections", server.settings.connections)
-        .stat("curr_connections", counts.connections)
+        .stat("curr_connections", server.limit.served())
         .stat("total_connections", counts.totalConnections)
         .stat("rejected_connections", counts.rejectedConnections)
         .stat("connection_structures", server.sessions.size())
+        .stat("response_obj_oom", server.blockedWriters.hungUp())
+        .stat("response_obj_count", server.blockedWriters.count())
+        .stat("response_obj_bytes", (long) server.blockedWriters.count() * Buffers.SIZE)
+        .stat("read_buf_count", server.valueHolders.count())
+        .stat("read_buf_bytes", server.store.stats().heldBytes())
+        .stat("read_buf_bytes_free", 0)
+        .stat("read_buf_oom", server.valueHolders.hungUp())
+        .stat("reserved_fds", DESCRIPTORS_OF_PROCESSOR * server.settings.processors)
         .stat("idle_kicks", counts.idleKicks);
   }
 
@@ -131,29 +144,52 @@ final class StatsReport {
 
   private void memory() {
     var store = server.store.stats();
+    var upkeep = server.store.upkeep();
     stat("limit_maxbytes", store.limit())
         .stat("accepting_conns", 1)
         .stat("listen_disabled_num", 0)
         .stat("time_in_listen_disabled_us", 0)
         .stat("threads", server.settings.processors)
         .stat("conn_yields", server.statistics.yields)
+        .stat("hash_power_level", Long.SIZE - 1 - Long.numberOfLeadingZeros(server.store.buckets()))
         .stat("hash_bytes", store.indexBytes())
         .stat("hash_is_expanding", 0)
+        .stat("slab_reassign_rescues", upkeep.compactedItems())
+        .stat("slab_reassign_chunk_rescues", 0)
+        .stat("slab_reassign_evictions_nomem", 0)
+        .stat("slab_reassign_inline_reclaim", 0)
+        .stat("slab_reassign_busy_items", 0)
+        .stat("slab_reassign_busy_deletes", 0)
         .stat("slab_reassign_running", 0)
-        .stat("slabs_moved", 0)
+        .stat("slabs_moved", upkeep.compactions())
         .stat("lru_crawler_running", 0)
+        .stat("lru_crawler_starts", upkeep.sweeps())
+        .stat("lru_maintainer_juggles", upkeep.rounds())
         .stat("malloc_fails", 0)
-        .stat("log_watchers", server.watchers.count())
+        .stat("log_worker_dropped", 0)
+        .stat("log_worker_written", server.watchers.told())
         .stat("log_watcher_skipped", server.watchers.skipped())
+        .stat("log_watcher_sent", server.watchers.sent())
+        .stat("log_watchers", server.watchers.count())
+        .stat("unexpected_napi_ids", 0)
+        .stat("round_robin_fallback", 0)
         .stat("bytes", store.bytes())
         .stat("curr_items", store.items())
         .stat("total_items", store.totalItems())
         .stat("slab_global_page_pool", 0)
         .stat("expired_unfetched", store.expiredUnfetched())
         .stat("evicted_unfetched", store.evictedUnfetched())
-        .stat("evicted_active", 0)
+        .stat("evicted_active", upkeep.evictedActive())
         .stat("evictions", store.evictions())
         .stat("reclaimed", store.reclaimed())
+        .stat("crawler_reclaimed", upkeep.sweptReclaimed())
+        .stat("crawler_items_checked", upkeep.sweptItems())
+        .stat("lrutail_reflocked", 0)
+        .stat("moves_to_cold", 0)
+        .stat("moves_to_warm", upkeep.proven())
+        .stat("moves_within_lru", upkeep.provenAgain())
+        .stat("direct_reclaims", upkeep.directReclaims())
+        .stat("lru_bumps_dropped", 0)
         .stat("memory_in_use", store.memory())
         .stat("memory_held", store.heldBytes())
         .stat("memory_moved", store.movedBytes())
@@ -178,7 +214,7 @@ final class StatsReport {
         .stat("stat_key_prefix", settings.prefixDelimiter)
         .stat("detail_enabled", yesNo(server.details.enabled()))
         .stat("reqs_per_event", settings.requestsPerTurn)
-        .stat("cas_enabled", "yes")
+        .stat("cas_enabled", yesNo(settings.cas))
         .stat("tcp_backlog", settings.backlog)
         .stat("binding_protocol", server.authentication.isRequired() ? "ascii" : "auto-negotiate")
         .stat("auth_enabled_sasl", "no")
@@ -261,12 +297,21 @@ final class StatsReport {
 
   private String connectionList() {
     int now = server.clock.second();
+    int listener = 0;
+    for (var address : server.addresses()) {
+      var prefix = ++listener + ":";
+      stat(prefix + "addr", show(address))
+          .stat(prefix + "state", "conn_listening")
+          .stat(prefix + "secs_since_last_cmd", server.clock.uptime());
+    }
     for (var session : server.sessions) {
       var prefix = session.number + ":";
       try {
-        stat(prefix + "addr", show(session.connection.peerAddress()))
-            .stat(prefix + "listen_addr", show(session.connection.localAddress()))
-            .stat(prefix + "state", "conn_read")
+        var address = session.connection.peerAddress();
+        var local = session.connection.localAddress();
+        stat(prefix + "addr", show(address))
+            .stat(prefix + "listen_addr", show(local))
+            .stat(prefix + "state", session.state())
             .stat(prefix + "secs_since_last_cmd", now - session.lastActive());
       } catch (IOException ignored) {
         // It was closed meanwhile; the others are still worth telling.

@@ -55,7 +55,6 @@ final class TextProtocol extends Protocol {
   final ValueReceiver value;
   private final MetaCommands meta;
   private final AdminCommands admin;
-  final Observer observer;
 
   /** Whether a line of keys is being answered whose end has not come. */
   private boolean inKeys;
@@ -67,7 +66,6 @@ final class TextProtocol extends Protocol {
   TextProtocol(MemcachedServer server) {
     super(server);
     value = new ValueReceiver(this);
-    observer = new Observer(this);
     meta = new MetaCommands(this);
     admin = new AdminCommands(this);
   }
@@ -79,6 +77,11 @@ final class TextProtocol extends Protocol {
   @Override
   void forgetInput() {
     line.clear();
+  }
+
+  @Override
+  String commandName() {
+    return line.text(0);
   }
 
   @Override
@@ -104,11 +107,22 @@ final class TextProtocol extends Protocol {
     return newline < in.end ? command(newline, waiting) : unfinished(waiting);
   }
 
+  /**
+   * Whether replies of the same turn are before this command's, but for those that memcached sends
+   * by themselves: then it refuses to list keys and to watch.
+   */
+  boolean isBehindOthers() {
+    return answeredBefore > 0;
+  }
+
   private Step command(int newline, boolean waiting) throws IOException {
     int next = newline + 1;
     boolean trims = newline - in.at > 1 && in.byteAt(newline - 1) == '\r';
     line.split(in.memory, in.at, trims ? newline - 1 : newline);
     noreply = false;
+    if (server.settings.verbosity > 1 && line.count() > 0) {
+      server.tell("<" + session().number + " " + line);
+    }
     if (!session().authenticated) {
       return authenticate(next);
     }
@@ -124,6 +138,8 @@ final class TextProtocol extends Protocol {
     long word = line.packed(0);
     if (word == GET) {
       return get(next, false, false);
+    } else if (next - in.at > LONGEST_LINE) {
+      return rareCommand(next, waiting);
     } else if (word == SET) {
       return store(next, Mode.SET, false, waiting);
     } else if (word == MG) {
@@ -173,6 +189,16 @@ final class TextProtocol extends Protocol {
       case "gat" -> get(next, false, true);
       case "gats" -> get(next, true, true);
       case "bget" -> get(next, false, false);
+      default -> boundedCommand(name, next, waiting);
+    };
+  }
+
+  /** One whose line has a longest length; it depends on nothing else whether that holds. */
+  private Step boundedCommand(String name, int next, boolean waiting) throws IOException {
+    if (next - in.at > LONGEST_LINE) {
+      return Step.CLOSE;
+    }
+    return switch (name) {
       case "add" -> store(next, Mode.ADD, false, waiting);
       case "replace" -> store(next, Mode.REPLACE, false, waiting);
       case "append" -> store(next, Mode.APPEND, false, waiting);
@@ -189,7 +215,10 @@ final class TextProtocol extends Protocol {
     return switch (name) {
       case "md" -> meta.delete();
       case "ma" -> meta.arithmetic();
-      case "mn" -> reply(MetaCommands.MN);
+      case "mn" -> {
+        beginAnew();
+        yield reply(MetaCommands.MN);
+      }
       case "me" -> meta.debug();
       case "delete" -> delete();
       case "incr" -> arithmetic(true);
@@ -276,7 +305,13 @@ final class TextProtocol extends Protocol {
 
   private Step endKeys() throws IOException {
     out.line(END);
+    beginAnew();
     return Step.DONE;
+  }
+
+  /** What comes next is the first of its turn, as memcached sends at once what was answered. */
+  private void beginAnew() {
+    answeredBefore = -1;
   }
 
   /** Answers the keys of the line from a word on; false if an error ended that. */
@@ -518,6 +553,10 @@ final class TextProtocol extends Protocol {
 
   /** Answers, unless the client said that it wants no answer. */
   Step reply(byte[] text) throws IOException {
+    if (server.settings.verbosity > 1) {
+      var way = noreply ? " NOREPLY " : " ";
+      server.tell(">" + session().number + way + new String(text, US_ASCII));
+    }
     if (!noreply) {
       out.line(text);
     }

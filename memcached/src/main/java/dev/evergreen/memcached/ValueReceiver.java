@@ -4,7 +4,6 @@ import static dev.evergreen.memcached.TextProtocol.bytes;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.memcached.store.Outcome;
-import dev.evergreen.memcached.store.Reservation;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
@@ -38,7 +37,7 @@ final class ValueReceiver {
 
   private final TextProtocol protocol;
   private final Input in;
-  private @Nullable Reservation reservation;
+  private @Nullable Reception reception;
   private long toSwallow;
   private Outcome outcome = Outcome.STORED;
   private byte[] refusal = BAD_END;
@@ -60,14 +59,14 @@ final class ValueReceiver {
   }
 
   boolean isPending() {
-    return reservation != null || toSwallow > 0;
+    return reception != null || toSwallow > 0;
   }
 
   void close() {
     toSwallow = 0;
-    if (reservation != null) {
-      reservation.close();
-      reservation = null;
+    if (reception != null) {
+      reception.close();
+      reception = null;
     }
   }
 
@@ -88,8 +87,8 @@ final class ValueReceiver {
    * @param waiting whether nothing more is there
    */
   Arrival receive(int next, int length, boolean replaces, boolean waiting) throws IOException {
-    if (reservation != null) {
-      return receiveInto(reservation, next);
+    if (reception != null) {
+      return goOn(reception, next);
     }
     if (next - in.at > TextProtocol.LONGEST_LINE) {
       return Arrival.TOO_LONG;
@@ -105,12 +104,12 @@ final class ValueReceiver {
     if (whole <= LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
       return Arrival.MORE;
     }
-    reservation = protocol.reserve(length);
-    if (reservation == null) {
+    reception = protocol.receive(length);
+    if (reception == null) {
       protocol.statistics.noMemory.increment();
       return refuse(next, length, replaces, OUT_OF_MEMORY);
     }
-    return receiveInto(reservation, next);
+    return goOn(reception, next);
   }
 
   private Arrival store(int next, int length, boolean replaces) {
@@ -124,21 +123,18 @@ final class ValueReceiver {
     return settle(replaces);
   }
 
-  private Arrival receiveInto(Reservation reservation, int next) {
-    int n = Math.min(reservation.missing(), in.end - next);
-    reservation.fill(in.memory, next, n);
-    in.remove(next, n);
-    if (reservation.missing() > 0 || in.end - next < TERMINATOR) {
+  private Arrival goOn(Reception reception, int next) {
+    if (!reception.take(in, next) || in.end - next < TERMINATOR) {
       return Arrival.MORE;
     }
     in.at = next + TERMINATOR;
-    this.reservation = null;
-    try (reservation) {
+    this.reception = null;
+    try (reception) {
       if (!isTerminator(next)) {
         refusal = BAD_END;
         return Arrival.REFUSED;
       }
-      outcome = reservation.commit(protocol.change, protocol.item);
+      outcome = reception.commit(protocol.change, protocol.item);
       return settle(false);
     }
   }

@@ -37,6 +37,7 @@ final class Watchers {
   private final List<Watcher> all = new CopyOnWriteArrayList<>();
   private final AtomicLong lastNumber = new AtomicLong();
   private final AtomicLong skipped = new AtomicLong();
+  private final AtomicLong sent = new AtomicLong();
   private volatile Set<Topic> wanted = EnumSet.noneOf(Topic.class);
 
   Watchers(Store store) {
@@ -47,6 +48,16 @@ final class Watchers {
 
   int count() {
     return all.size();
+  }
+
+  /** How many events were told. */
+  long told() {
+    return lastNumber.get();
+  }
+
+  /** How many lines were sent. */
+  long sent() {
+    return sent.get();
   }
 
   long skipped() {
@@ -111,13 +122,13 @@ final class Watchers {
   private void send(Watcher watcher, Connection connection) {
     try {
       while (true) {
-        connection.write(watcher.lines.take().getBytes(ISO_8859_1));
-        for (var line = watcher.lines.poll(); line != null; line = watcher.lines.poll()) {
+        for (var line = watcher.lines.take(); line != null; line = watcher.lines.poll()) {
           connection.write(line.getBytes(ISO_8859_1));
+          sent.incrementAndGet();
         }
         long missed = watcher.missed.getAndSet(0);
         if (missed > 0) {
-          connection.write(("[skipped: " + missed + "]\n").getBytes(ISO_8859_1));
+          connection.write(("skipped=" + missed + "\n").getBytes(ISO_8859_1));
         }
         connection.flush();
       }

@@ -7,18 +7,28 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.SocketException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What operators ask and set. */
 @Timeout(120)
@@ -69,6 +79,150 @@ class AdminCommandsTest {
       assertEquals("disabled", stats(client, " sizes").get("sizes_status"));
       assertTrue(stats(client, " conns").toString().contains(":addr=tcp:127.0.0.1:"));
       assertEquals("ERROR", client.ask("stats nothing"));
+    }
+  }
+
+  /** Its statistics have what exporters of memcached's read, by its names. */
+  @Test
+  void statisticsHaveAllOfMemcachedsNames() throws Exception {
+    try (var reference = Reference.startIfInstalled();
+        var server = TestServer.start(Mode.PROCESSORS);
+        var theirs = reference.connect();
+        var ours = server.connect()) {
+      var missing = new TreeSet<>(stats(theirs, "").keySet());
+      missing.removeAll(stats(ours, "").keySet());
+      assertEquals(Set.of(), missing);
+    }
+  }
+
+  private static String lines(List<String> lines) {
+    return String.join("\r\n", lines) + "\r\n";
+  }
+
+  private static Set<Map.Entry<String, String>> zeros(List<String> names) {
+    return names.stream().map(name -> Map.entry(name, "0")).collect(Collectors.toSet());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void statisticsOfUpkeepCount(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).memory(2 << 20));
+        var watcher = server.connect();
+        var client = server.connect()) {
+      assertEquals("OK", watcher.ask("watch mutations"));
+      for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 2000; i++) {
+          var key = "key" + round + "-" + i;
+          client.send("set " + key + " 0 " + (i % 2) + " 1000 noreply\r\n" + "x".repeat(1000));
+          client.send("\r\nget " + key + "\r\n");
+        }
+        client.exchange("");
+        server.server().store.maintain();
+      }
+      var names =
+          List.of(
+              "lru_maintainer_juggles",
+              "lru_crawler_starts",
+              "crawler_items_checked",
+              "moves_to_warm",
+              "direct_reclaims",
+              "log_worker_written",
+              "log_watcher_sent",
+              "hash_power_level");
+      // The clock goes on until something has expired, and the watcher is told.
+      while (!Collections.disjoint(stats(client, "").entrySet(), zeros(names))) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void withoutCasNumbersNoneIsShownAndNoneIsEqual(Mode mode) throws IOException {
+    try (var server = TestServer.start(TestServer.settings(mode).cas(false));
+        var client = server.connect()) {
+      assertEquals("no", stats(client, " settings").get("cas_enabled"));
+      var replies = List.of("STORED", "VALUE a 0 1 0", "x", "END", "EXISTS", "EXISTS", "VA 1 c0");
+      var commands =
+          List.of(
+              "set a 0 0 1", "x", "gets a", "cas a 0 0 1 0", "y", "cas a 0 0 1 5", "y", "mg a c v");
+      assertEquals(lines(replies) + "x\r\n", client.exchange(lines(commands)));
+      assertEquals(
+          lines(List.of("HD c0", "EX", "HD c0", "EX")),
+          client.exchange(lines(List.of("ms a 1 c", "1", "ms a 1 C5", "z", "ma a c", "md a C9"))));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void connectionsAreListedWithWhatTheyDo(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect();
+        var watcher = server.connect();
+        var sender = server.connect();
+        var deaf = server.connectWithSmallBuffer()) {
+      assertEquals("OK", watcher.ask("watch"));
+      client.exchange("set k 0 0 1000000\r\n" + "x".repeat(1_000_000) + "\r\n");
+      sender.send("set half 0 0 100000\r\n" + "x".repeat(5_000));
+      deaf.send("get k\r\n".repeat(20));
+      var wanted =
+          Set.of("conn_listening", "conn_parse_cmd", "conn_watch", "conn_nread", "conn_mwrite");
+      Map<String, String> conns;
+      do {
+        conns = stats(client, " conns");
+      } while (!Set.copyOf(conns.values()).containsAll(wanted));
+      assertEquals("conn_listening", conns.get("1:state"));
+      assertEquals("tcp:127.0.0.1:" + server.port(), conns.get("1:addr"));
+    }
+  }
+
+  /** As memcached does, which sends what it has answered only after a get of keys and after mn. */
+  @ParameterizedTest
+  @CsvSource({
+    "PROCESSORS, mg a, EN, false",
+    "PROCESSORS, get a, END, true",
+    "PROCESSORS, mn, MN, true",
+    "PROCESSORS, touch a 0, NOT_FOUND, false",
+    "PROCESSORS, delete a noreply, '', false",
+    "JDK, mg a, EN, false",
+    "JDK, get a, END, true"
+  })
+  void keysAreNotListedBehindOtherCommands(Mode mode, String first, String reply, boolean allowed)
+      throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      var before = reply.isEmpty() ? "" : reply + "\r\n";
+      for (var last : List.of("lru_crawler metadump", "lru_crawler mgdump", "watch")) {
+        var refusal = "ERROR cannot pipeline other commands before " + last.replaceAll(".* ", "");
+        boolean lists = !last.equals("watch");
+        if (!allowed || lists) {
+          var end = last.endsWith("mgdump") ? "EN\r\n" : "END\r\n";
+          assertEquals(
+              before + (allowed ? end : refusal + "\r\n"),
+              client.exchange(first + "\r\n" + last + (lists ? " all" : "") + "\r\n"));
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aWatcherThatMissesLinesIsToldAsByMemcached(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var watcher = server.connect();
+        var client = server.connect()) {
+      assertEquals("OK", watcher.ask("watch fetchers"));
+      while (server.server().watchers.skipped() == 0) {
+        client.exchange("get a\r\n".repeat(5000));
+      }
+      var lines =
+          new BufferedReader(
+              new InputStreamReader(watcher.socket.getInputStream(), StandardCharsets.US_ASCII));
+      var line = lines.readLine();
+      while (line != null && line.startsWith("ts=")) {
+        line = lines.readLine();
+      }
+      assertTrue(String.valueOf(line).matches("skipped=[0-9]+"), line);
     }
   }
 
@@ -213,6 +367,94 @@ class AdminCommandsTest {
       assertTrue(count > 1500, "stored " + count);
       assertEquals("VALUE k0 0 1000", client.ask("get k0"));
     }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aMemoryLimitThatIsRefusedChangesNothing(Mode mode) throws IOException {
+    var settings = TestServer.settings(mode).memory(32 << 20).evicts(false);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      var item = " 0 0 10000 noreply\r\n" + "x".repeat(10_000) + "\r\n";
+      for (int i = 0; i < 2000; i++) {
+        client.send("set k" + i + item);
+      }
+      client.exchange("");
+      var before = stats(client, "");
+      assertTrue(client.ask("cache_memlimit 8").startsWith("MEMLIMIT_ADJUST_FAILED"));
+      var after = stats(client, "");
+      assertEquals("33554432", after.get("limit_maxbytes"));
+      assertEquals(before.get("curr_items"), after.get("curr_items"));
+      for (int i = 0; i < 500; i++) {
+        assertEquals("STORED", client.ask("set new" + i + " 0 0 10000\r\n" + "x".repeat(10_000)));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aLongLineIsHungUpOnUnlessItIsAGet(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode)) {
+      for (var line :
+          List.of(
+              "lru_crawler crawl 1" + ",1".repeat(30_000),
+              "lru_crawler metadump 1" + ",1".repeat(1_100),
+              "stats " + "x".repeat(3_000),
+              "x".repeat(3_000),
+              "mg k" + " t".repeat(1_100))) {
+        try (var client = server.connect()) {
+          client.send(line + "\r\n");
+          assertEquals("", client.rest());
+        } catch (SocketException e) {
+          // It was hung up on while it still sent.
+          assertTrue(line.length() > 2_048);
+        }
+      }
+      try (var client = server.connect()) {
+        assertEquals("OK", client.ask("lru_crawler crawl 1" + ",63".repeat(600)));
+        assertEquals("BADCLASS invalid class id", client.ask("lru_crawler crawl 1,64"));
+        assertEquals("END", client.ask("get" + " key".repeat(15_000)));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "GET / HTTP/1.1",
+        "POST /x HTTP/1.0",
+        "PRI * HTTP/2.0",
+        "HTTP/1.1",
+        "foo HTTP/1.0 bar",
+        "get / HTTP/1.1",
+        "version HTTP/1.1"
+      })
+  void aRequestOfHttpEndsTheConnectionAsInMemcached(String line) throws Exception {
+    var request = line + "\r\nHost: x\r\n\r\nset injected 0 0 1\r\nx\r\nquit\r\n";
+    try (var reference = Reference.startIfInstalled();
+        var server = TestServer.start(Mode.PROCESSORS);
+        var theirs = reference.connect();
+        var ours = server.connect()) {
+      theirs.send(request);
+      ours.send(request);
+      assertEquals(
+          theirs.rest().replaceAll("VERSION .*", "VERSION"),
+          ours.rest().replaceAll("VERSION .*", "VERSION"));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void theSocketOfALaterServerStaysWhenTheFormerOneEnds(Mode mode) throws IOException {
+    var path = folder.resolve("socket");
+    var settings = TestServer.settings(mode).unixSocket(path, 0700);
+    var former = MemcachedServer.start(settings);
+    try (var later = MemcachedServer.start(settings)) {
+      former.close();
+      assertTrue(Files.exists(path));
+      assertEquals(1, later.addresses().size());
+    }
+    assertFalse(Files.exists(path));
   }
 
   @ParameterizedTest

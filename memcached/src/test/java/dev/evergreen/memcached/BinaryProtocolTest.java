@@ -104,6 +104,49 @@ class BinaryProtocolTest {
   }
 
   @Test
+  void detailsAreCountedAndShown() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      var fixed =
+          List.of(
+              request(0x10, "", "detail on", ""),
+              request(0x01, stored(5, 0), "a:1", "abc"),
+              request(0x00, "", "a:1", ""),
+              request(0x04, "", "a:1", ""),
+              request(0x10, "", "detail dump", ""));
+      var last = List.<String>of();
+      for (var request : fixed) {
+        last = exchange(client, request);
+      }
+      var dump = new String(HexFormat.of().parseHex(last.getFirst()), ISO_8859_1);
+      assertTrue(dump.endsWith("detailedPREFIX a get 1 hit 1 set 1 del 1\r\nEND\r\n"), dump);
+      assertEquals(2, last.size());
+      for (var name : List.of("settings", "items", "slabs", "conns", "detail off")) {
+        for (var response : exchange(client, request(0x10, "", name, ""))) {
+          assertEquals("0000", response.substring(12, 16), name);
+        }
+      }
+      var refused = exchange(client, request(0x10, "", "detail", "")).getFirst();
+      assertEquals("0001", refused.substring(12, 16));
+    }
+  }
+
+  @Test
+  void watchersSeeItsRequests() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect();
+        var watcher = server.connect()) {
+      assertEquals("OK", watcher.ask("watch fetchers mutations deletions"));
+      exchange(client, request(0x00, "", "k", "") + request(0x02, stored(5, 0), "k", "abc"));
+      exchange(client, request(0x0d, "", "k", "") + request(0x04, "", "k", ""));
+      assertTrue(watcher.line().contains("type=item_get key=k status=not_found"));
+      assertTrue(watcher.line().contains("type=item_store key=k status=stored cmd=add ttl=0"));
+      assertTrue(watcher.line().contains("type=item_get key=k status=found"));
+      assertTrue(watcher.line().contains("type=deleted key=k cmd=delete"));
+    }
+  }
+
+  @Test
   void repliesAreMemcachedsOwn() throws Exception {
     var fixed =
         List.of(

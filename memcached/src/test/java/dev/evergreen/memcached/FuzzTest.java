@@ -134,8 +134,7 @@ class FuzzTest {
       var found = other.exchange("get another's\r\n");
       assertEquals("VALUE another's 5 5\r\nvalue\r\nEND\r\n", found, name);
       long until = System.nanoTime() + PATIENCE.toNanos();
-      while (server.server().statistics.connections.get() > 1
-          || server.server().store.stats().heldBytes() > 0) {
+      while (server.server().limit.served() > 1 || server.server().store.stats().heldBytes() > 0) {
         assertTrue(System.nanoTime() < until, () -> name + " left something behind");
         Thread.sleep(1);
       }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.SocketOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -16,6 +17,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** How replies come to lie in a connection's output. */
 @Timeout(60)
 class OutputTest {
+
+  private static Output newWorker() {
+    return new Output(new Statistics(), new SlowPeers());
+  }
 
   private static void writeAs(Output worker, Connection connection, String text)
       throws IOException {
@@ -31,14 +36,14 @@ class OutputTest {
     try (var fibers = Fibers.builder().mode(mode).start()) {
       var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
       var listener = fibers.listen(address, SocketOptions.DEFAULT);
-      var worker = new Output(new Statistics());
+      var worker = newWorker();
       fibers.spawn(
           () ->
               listener.serve(
                   connection -> {
                     writeAs(worker, connection, "one");
                     writeAs(worker, connection, "two");
-                    writeAs(new Output(new Statistics()), connection, "three");
+                    writeAs(newWorker(), connection, "three");
                   }));
       try (var client = new Client(listener.address())) {
         assertEquals("one\r\ntwo\r\nthree\r\n", client.rest());

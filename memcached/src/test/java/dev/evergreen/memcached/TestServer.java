@@ -4,6 +4,7 @@ import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.util.List;
 
 /** A server at a free port, for one test. */
@@ -30,6 +31,14 @@ record TestServer(MemcachedServer server) implements AutoCloseable {
 
   Client connect() throws IOException {
     return new Client(port());
+  }
+
+  /** One whose system takes little that it does not read. */
+  Client connectWithSmallBuffer() throws IOException {
+    var socket = new Socket();
+    socket.setReceiveBufferSize(2048);
+    socket.connect(server.addresses().getFirst());
+    return new Client(socket);
   }
 
   @Override

@@ -174,7 +174,7 @@ class TlsTest {
       // A line K has OpenSSL's client ask for new keys, a line R for a new handshake.
       assertTrue(commanded(server, "K", "KEYUPDATE", "-tls1_3").endsWith("\nEND"));
       assertFalse(commanded(server, "R", "RENEGOTIATING", "-tls1_2").endsWith("\nEND"));
-      await(() -> server.server().statistics.connections.get() == 0);
+      await(() -> server.server().limit.served() == 0);
     }
   }
 
@@ -194,7 +194,7 @@ class TlsTest {
       for (var client : clients) {
         client.close();
       }
-      await(() -> server.server().statistics.connections.get() == 0);
+      await(() -> server.server().limit.served() == 0);
     }
   }
 
@@ -221,7 +221,7 @@ class TlsTest {
       try (var client = connect(server)) {
         assertEquals("END\r\n", client.exchange("get k\r\n"));
       }
-      await(() -> server.server().statistics.connections.get() == 0);
+      await(() -> server.server().limit.served() == 0);
       assertEquals(50, server.server().statistics.handshakeErrors.sum());
     }
   }

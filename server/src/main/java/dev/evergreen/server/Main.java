@@ -6,12 +6,13 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The command {@code evergreen}, whose subcommands are the servers. */
+/** The command {@code evergreen}, whose subcommands are the servers, and one to operate nodes. */
 @Command(
     name = "evergreen",
-    description = "The servers of Evergreen.",
+    description = "The servers of Evergreen, and what operators need.",
+    version = MemcachedCommand.VERSION,
     mixinStandardHelpOptions = true,
-    subcommands = MemcachedCommand.class)
+    subcommands = {MemcachedCommand.class, OperatorCommand.class})
 public final class Main implements Runnable {
   @Spec private CommandSpec spec = CommandSpec.create();
 
@@ -20,7 +21,7 @@ public final class Main implements Runnable {
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "say which server, such as memcached");
+    throw new ParameterException(spec.commandLine(), "say what, such as memcached");
   }
 
   /** Runs a server until it is ended; the exit code is 0 if that was by a signal or a client. */

@@ -35,10 +35,13 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "memcached",
     description = "A server of memcached's protocol, in the foreground. SIGINT and SIGTERM end it.",
-    version = "memcached " + MemcachedServer.PROTOCOL_VERSION + " (Evergreen)",
+    version = MemcachedCommand.VERSION,
     mixinStandardHelpOptions = true,
     sortOptions = false)
 public final class MemcachedCommand implements Callable<Integer> {
+  /** What all that asks for a version is told, here and by the protocols. */
+  static final String VERSION = "memcached " + MemcachedServer.PROTOCOL_VERSION;
+
   private static final int MIB = 1 << 20;
   private static final int LEAST_ITEM = 1024;
 
@@ -110,9 +113,8 @@ public final class MemcachedCommand implements Callable<Integer> {
   @Option(
       names = {"-t", "--threads"},
       paramLabel = "N",
-      defaultValue = "0",
       description = "Processors for fibers. Default: the cores, at most 4.")
-  private int threads;
+  private @Nullable Integer threads;
 
   @Option(
       names = {"-R", "--max-reqs-per-event"},
@@ -167,7 +169,9 @@ public final class MemcachedCommand implements Callable<Integer> {
       description = "Writes the process id to this file.")
   private @Nullable Path pidFile;
 
-  @Option(names = "-v", description = "More to read in the statistics; -vv and -vvv as well.")
+  @Option(
+      names = "-v",
+      description = "-vv logs connections, commands and replies; without effect alone.")
   private boolean[] verbosity = {};
 
   @Option(
@@ -226,16 +230,25 @@ public final class MemcachedCommand implements Callable<Integer> {
 
   @Option(
       names = {"-d", "--daemon", "-r", "--enable-coredumps", "-k", "--lock-memory", "-L"},
-      description = "-d, -r, -k, -L, -C, -u, -f, -n: accepted, without effect.")
+      description = "-d, -r, -k, -L, -f, -n: accepted, without effect.")
   private boolean[] ignoredSwitches = {};
 
   @Option(
-      names = {"-C", "--disable-cas", "--enable-largepages"},
-      hidden = true)
+      names = {"-C", "--disable-cas"},
+      description = "Items have no CAS numbers: all are 0, and none is ever equal.")
+  private boolean noCas;
+
+  @Option(
+      names = {"-u", "--user"},
+      paramLabel = "NAME",
+      description = "Started by root, goes on as this user once it listens.")
+  private @Nullable String user;
+
+  @Option(names = "--enable-largepages", hidden = true)
   private boolean[] moreIgnoredSwitches = {};
 
   @Option(
-      names = {"-u", "--user", "-f", "--slab-growth-factor", "-n", "--slab-min-size"},
+      names = {"-f", "--slab-growth-factor", "-n", "--slab-min-size"},
       paramLabel = "VALUE",
       hidden = true)
   private List<String> ignoredValues = List.of();
@@ -261,6 +274,9 @@ public final class MemcachedCommand implements Callable<Integer> {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }
       closeAtSignals(server);
+      if (user != null && Account.isRoot()) {
+        becomeUser(user);
+      }
       spec.commandLine().getOut().println("memcached listens at " + show(server.addresses()));
       if (metrics != null) {
         spec.commandLine().getOut().println("metrics at " + metrics.url());
@@ -272,6 +288,17 @@ public final class MemcachedCommand implements Callable<Integer> {
       spec.commandLine().getErr().println("memcached: " + e.getMessage());
       return ExitCode.SOFTWARE;
     }
+  }
+
+  /** What root has opened stays open; the UNIX socket is to be the user's. */
+  private void becomeUser(String name) throws IOException {
+    var account = Account.of(name);
+    for (var file : new @Nullable Path[] {unixSocket, pidFile}) {
+      if (file != null) {
+        account.own(file);
+      }
+    }
+    account.become();
   }
 
   /** A signal begins the end of the JVM, whose exit code would tell of the signal. */
@@ -318,7 +345,7 @@ public final class MemcachedCommand implements Callable<Integer> {
     check(connections > 0, "-c must be positive");
     check(requests > 0, "-R must be positive");
     check(backlog > 0, "-b must be positive");
-    check(threads >= 0, "-t must be positive");
+    check(threads == null || threads > 0, "-t must be positive");
     check(
         metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
         "--metrics must be a port");
@@ -327,6 +354,7 @@ public final class MemcachedCommand implements Callable<Integer> {
             .memory((long) memory * MIB)
             .itemLimit(itemLimit())
             .evicts(!noEvictions)
+            .cas(!noCas)
             .connections(connections)
             .requestsPerTurn(requests)
             .backlog(backlog)
@@ -336,7 +364,7 @@ public final class MemcachedCommand implements Callable<Integer> {
             .shutsDown(shutdown)
             .verbosity(verbosity.length);
     settings.protocols(!protocol.equals("binary"), !protocol.equals("ascii")).helping(!noHelping);
-    if (threads > 0) {
+    if (threads != null) {
       settings.processors(threads);
     }
     if (fibers != null) {
@@ -411,7 +439,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       settings.tls(tls(secure));
     }
     if (ignoredSwitches.length + moreIgnoredSwitches.length + ignoredValues.size() > 0) {
-      ignored.add("-d, -r, -k, -L, -C, -u, -f, -n");
+      ignored.add("-d, -r, -k, -L, -f, -n");
     }
     if (!ignored.isEmpty()) {
       var names = String.join("; ", ignored);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.tls.PemFiles;
@@ -162,21 +163,80 @@ class MemcachedCommandTest {
   }
 
   @Test
+  void startedByRootItGoesOnAsTheUser() throws Exception {
+    assumeTrue(Account.isRoot(), "only root can become somebody else");
+    var process = start("-p", "0", "-t", "1", "-u", "nobody");
+    try (var output = reader(process.getInputStream())) {
+      port(output.readLine());
+      var nobody = "" + Account.of("nobody").user();
+      try (var threads = Files.list(Path.of("/proc", "" + process.pid(), "task"))) {
+        for (var thread : threads.toList()) {
+          var status = Files.readString(thread.resolve("status"));
+          assertTrue(status.contains("Uid:" + ("\t" + nobody).repeat(4)), status);
+        }
+      }
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void aUserWhoIsNotThereIsNamed() throws Exception {
+    assumeTrue(Account.isRoot(), "only root can become somebody else");
+    var errors = new StringWriter();
+    int code =
+        MemcachedCommand.commandLine()
+            .setErr(new PrintWriter(errors))
+            .execute("-p", "0", "-t", "1", "-u", "no-such-user");
+    assertEquals(1, code);
+    assertTrue(errors.toString().contains("can't find the user no-such-user"), errors::toString);
+  }
+
+  @Test
+  void withoutCasNumbersTheSettingsSaySo() throws Exception {
+    var process = start("-p", "0", "-t", "1", "-C", "-vv");
+    try (var output = reader(process.getInputStream())) {
+      int port = port(output.readLine());
+      try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+        socket
+            .getOutputStream()
+            .write("stats settings\r\nquit\r\n".getBytes(StandardCharsets.US_ASCII));
+        var settings = reader(socket.getInputStream()).lines().toList();
+        assertTrue(settings.contains("STAT cas_enabled no"), settings::toString);
+        assertTrue(settings.contains("STAT verbosity 2"), settings::toString);
+      }
+      var logged = new ArrayList<String>();
+      var line = output.readLine();
+      while (!line.contains("connection closed")) {
+        logged.add(line);
+        line = output.readLine();
+      }
+      assertTrue(logged.stream().anyMatch(said -> said.endsWith("<2 stats settings")));
+      assertTrue(logged.stream().anyMatch(said -> said.endsWith("<2 new client connection")));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void allSayOneVersion() throws Exception {
+    var process = start("-p", "0", "-t", "1");
+    try (var output = reader(process.getInputStream())) {
+      var version = ask(port(output.readLine()), "version").replace("VERSION", "memcached");
+      for (var command : List.of(MemcachedCommand.commandLine(), new CommandLine(new Main()))) {
+        var said = new StringWriter();
+        assertEquals(0, command.setOut(new PrintWriter(said)).execute("--version"));
+        assertEquals(List.of(version), said.toString().lines().toList());
+      }
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
   void memcachedsOtherFlagsAreNamedOnce() throws Exception {
     var process =
-        start(
-            "-p",
-            "0",
-            "-U",
-            "0",
-            "-u",
-            "nobody",
-            "-f",
-            "1.1",
-            "-L",
-            "-vv",
-            "-o",
-            "modern,idle_timeout=9");
+        start("-p", "0", "-U", "0", "-f", "1.1", "-L", "-vv", "-o", "modern,idle_timeout=9");
     try (var output = reader(process.getInputStream())) {
       assertTrue(output.readLine().startsWith("memcached: without effect here: -o modern"));
       port(output.readLine());
@@ -196,6 +256,7 @@ class MemcachedCommandTest {
         "-I 100",
         "-I 2000m",
         "-m 0",
+        "-t 0",
         "-c 0",
         "-a 9",
         "-p x",

@@ -17,12 +17,15 @@ import java.security.cert.CertificateFactory;
 import java.security.spec.InvalidKeySpecException;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.regex.Pattern;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.X509TrustManager;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,6 +65,19 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     own.setKeyEntry("own", privateKey, NO_PASSWORD, chain.toArray(Certificate[]::new));
     var keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
     keys.init(own, NO_PASSWORD);
+    var made = SSLContext.getInstance("TLS");
+    made.init(keys.getKeyManagers(), new TrustManager[] {trust()}, null);
+    return made;
+  }
+
+  /**
+   * Reads whom to trust: what judges the certificates of others by those of the authority, as the
+   * contexts of {@link #load} do.
+   *
+   * @throws IOException if the file cannot be read; the message says so
+   * @throws GeneralSecurityException if it holds something else; the message says so
+   */
+  public X509TrustManager trust() throws IOException, GeneralSecurityException {
     var trusted = emptyStore();
     if (authority != null) {
       for (var certificate : certificates(authority)) {
@@ -70,9 +86,11 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     }
     var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
     trust.init(trusted);
-    var made = SSLContext.getInstance("TLS");
-    made.init(keys.getKeyManagers(), trust.getTrustManagers(), null);
-    return made;
+    return Arrays.stream(trust.getTrustManagers())
+        .filter(X509TrustManager.class::isInstance)
+        .map(X509TrustManager.class::cast)
+        .findFirst()
+        .orElseThrow();
   }
 
   private static KeyStore emptyStore() throws IOException, GeneralSecurityException {

@@ -1,12 +1,13 @@
 package dev.evergreen.web;
 
-import dev.evergreen.web.Peers.Peer;
+import com.fasterxml.jackson.databind.JsonNode;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
 import org.eclipse.jetty.http.HttpException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
@@ -21,8 +22,14 @@ import org.jspecify.annotations.Nullable;
 /** What the server answers, path by path; what it does not know is left to the static files. */
 final class Edge extends Handler.Abstract {
 
+  /** Whose question a route answers: that of those who look after the process is none of work. */
+  enum Kind {
+    APPLICATION,
+    HEALTH
+  }
+
   /** A method and path with what answers it. */
-  record Route(String method, String path, RouteHandler handler) {
+  record Route(Kind kind, String method, String path, RouteHandler handler) {
 
     @Nullable String rest(String actual) {
       if (!path.endsWith("/*")) {
@@ -45,6 +52,7 @@ final class Edge extends Handler.Abstract {
   private final Guard guard;
   private final WebSettings settings;
   private final Authenticator authenticator;
+  private final Standings standings;
   private final List<Route> routes;
   private final Hub hub;
   private final Peers peers;
@@ -53,13 +61,14 @@ final class Edge extends Handler.Abstract {
   private final Replies replies;
   private final WebSocketComponents components;
   private final Handshaker handshaker = Handshaker.newInstance();
-  private final Semaphore requests;
+  private final Places places;
   final Set<LiveConnection> live = ConcurrentHashMap.newKeySet();
 
   Edge(
       Guard guard,
       WebSettings settings,
       Authenticator authenticator,
+      Standings standings,
       List<Route> routes,
       Hub hub,
       Peers peers,
@@ -70,6 +79,7 @@ final class Edge extends Handler.Abstract {
     this.guard = guard;
     this.settings = settings;
     this.authenticator = authenticator;
+    this.standings = standings;
     this.routes = routes;
     this.hub = hub;
     this.peers = peers;
@@ -77,7 +87,7 @@ final class Edge extends Handler.Abstract {
     this.counters = counters;
     this.replies = replies;
     this.components = components;
-    this.requests = new Semaphore(settings.maxRequests());
+    this.places = new Places(settings.maxRequests());
   }
 
   @Override
@@ -87,11 +97,12 @@ final class Edge extends Handler.Abstract {
     // That nothing is read or written while a request is worked on, or a stream has no news, is no
     // fault of the connection's; a read or write that is stuck ends nevertheless.
     request.addIdleTimeoutListener(timeout -> false);
-    var peer = peers.of(request.getConnectionMetaData().getConnection().getEndPoint());
-    if (peer != null) {
-      peer.begin();
-      Request.addCompletionListener(request, failure -> peer.end());
-    }
+    var peer = Peer.of(request.getConnectionMetaData().getConnection().getEndPoint());
+    peer.begin();
+    peers
+        .identify(peer, request.getHeaders())
+        .ifPresent(client -> request.setAttribute(Exchange.CLIENT, client.getHostAddress()));
+    Request.addCompletionListener(request, failure -> peer.end());
     try {
       return admit(request, response, callback, peer);
     } catch (Exception e) {
@@ -110,34 +121,42 @@ final class Edge extends Handler.Abstract {
   /** What the application calls what was asked for: never the words of who asks. */
   private String declared(Request request) {
     var path = Request.getPathInContext(request);
-    for (var route : routes) {
-      if (route.rest(path) != null && answers(route, request)) {
+    for (var kind : Kind.values()) {
+      var route = find(kind, request, path);
+      if (route != null) {
         return route.toString();
       }
     }
     return path.startsWith(LIVE) ? "A request for a view" : "A request";
   }
 
-  private boolean admit(Request request, Response response, Callback callback, @Nullable Peer peer)
+  private boolean admit(Request request, Response response, Callback callback, Peer peer)
       throws Exception {
+    var path = Request.getPathInContext(request);
+    var health = find(Kind.HEALTH, request, path);
+    if (health != null) {
+      var asked = new Exchange(request, settings, path, "", Caller.ANONYMOUS);
+      replies.send(request, response, callback, health.handler().handle(asked));
+      return true;
+    }
     if (overLimit(request, response, callback, peer)) {
       return true;
     }
     guard.checkHost(request);
-    if (!requests.tryAcquire()) {
-      throw new WebException(503, "too-many-requests", "The server is busy; try again.");
-    }
-    try {
-      guard.allowForeignReader(request, response.getHeaders());
-      return dispatch(request, response, callback, peer == null ? "unknown" : peer.address);
-    } finally {
-      // The answer may still be on its way: who takes it slowly holds a connection, not a place.
-      requests.release();
-    }
+    guard.allowForeignReader(request, response.getHeaders());
+    return dispatch(request, response, callback, path, peer.address);
   }
 
-  private boolean overLimit(
-      Request request, Response response, Callback callback, @Nullable Peer peer) {
+  private @Nullable Route find(Kind kind, Request request, String path) {
+    for (var route : routes) {
+      if (route.kind() == kind && route.rest(path) != null && answers(route, request)) {
+        return route;
+      }
+    }
+    return null;
+  }
+
+  private boolean overLimit(Request request, Response response, Callback callback, Peer peer) {
     try {
       peers.admit(peer);
       return false;
@@ -148,20 +167,24 @@ final class Edge extends Handler.Abstract {
     }
   }
 
-  private boolean dispatch(Request request, Response response, Callback callback, Object address)
+  private boolean dispatch(
+      Request request, Response response, Callback callback, String path, Object address)
       throws Exception {
-    var path = Request.getPathInContext(request);
     if (HttpMethod.OPTIONS.is(request.getMethod())
         && guard.preflight(request, response.getHeaders())) {
       replies.send(request, response, callback, Reply.noContent());
       return true;
     }
-    if (path.equals(LIVE)) {
-      openSocket(request, response, callback, address);
-      return true;
-    }
-    if (path.startsWith(LIVE + "/")) {
-      look(request, response, callback, path.substring(LIVE.length() + 1), address);
+    if (path.equals(LIVE) || path.startsWith(LIVE + "/")) {
+      try (var place = places.take()) {
+        if (path.equals(LIVE) && HttpMethod.POST.is(request.getMethod())) {
+          streamMany(request, response, callback, address, place);
+        } else if (path.equals(LIVE)) {
+          openSocket(request, response, callback, address);
+        } else {
+          look(request, response, callback, path.substring(LIVE.length() + 1), address);
+        }
+      }
       return true;
     }
     return route(request, response, callback, path);
@@ -174,7 +197,7 @@ final class Edge extends Handler.Abstract {
         handshaker.isWebSocketUpgradeRequest(request)
             && handshaker.upgradeRequest(
                 (upgrade, answer, done) ->
-                    new LiveSocket(caller, address, settings, counters, hub, live),
+                    new LiveSocket(caller, address, settings, counters, hub, standings, live),
                 request,
                 response,
                 callback,
@@ -232,44 +255,94 @@ final class Edge extends Handler.Abstract {
 
   private void stream(
       Request request, Response response, Callback callback, Caller caller, LiveResult<?> result) {
+    var stream = stream(request, response, callback, caller);
+    stream.start();
+    stream.watch(null, result, request.getHeaders().get("Last-Event-ID"));
+  }
+
+  private EventStream stream(Request request, Response response, Callback callback, Caller caller) {
     response.setStatus(200);
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
     response.getHeaders().put("X-Accel-Buffering", "no");
-    new EventStream(request, response, callback, caller, settings, counters, hub, live)
-        .start(result, request.getHeaders().get("Last-Event-ID"));
+    return new EventStream(
+        request, response, callback, caller, settings, counters, hub, standings, live);
+  }
+
+  /** What the body of a stream of many views says: the messages of a WebSocket that subscribe. */
+  record Watch(List<Wish> subscribe) {}
+
+  /** One view of many. */
+  record Wish(long id, String view, Optional<JsonNode> params, Optional<String> have) {}
+
+  /**
+   * Many views over one response, where no WebSocket gets through: browsers have few connections.
+   */
+  private void streamMany(
+      Request request, Response response, Callback callback, Object address, Places.Place place) {
+    guard.checkOrigin(request);
+    var caller = caller(request, LIVE);
+    var exchange = new Exchange(request, settings, LIVE, "", caller, place);
+    var wishes = exchange.body(Watch.class).subscribe();
+    if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
+      throw Json.badParams("Two views have the same id.");
+    }
+    var stream = stream(request, response, callback, caller);
+    stream.start();
+    for (var wish : wishes) {
+      try {
+        hub.checkRoom(stream.subscriptions().size());
+        var params = wish.params().filter(JsonNode::isObject).orElseGet(Json::emptyObject);
+        var result = hub.acquire(hub.view(wish.view()), caller, address, params);
+        stream.watch(wish.id(), result, wish.have().orElse(null));
+      } catch (WebException e) {
+        stream.refuse(wish.id(), e);
+      }
+    }
   }
 
   private boolean route(Request request, Response response, Callback callback, String path)
       throws Exception {
-    var otherMethods = new TreeSet<String>();
-    for (var route : routes) {
-      var rest = route.rest(path);
-      if (rest == null) {
-        continue;
-      }
-      if (!answers(route, request)) {
-        otherMethods.add(route.method());
-        if (route.method().equals("GET")) {
-          otherMethods.add("HEAD");
-        }
-        continue;
-      }
-      if (!isRead(request)) {
-        guard.checkOrigin(request);
-      }
-      var caller = caller(request, path);
-      var reply = route.handler().handle(new Exchange(request, settings, path, rest, caller));
-      replies.send(request, response, callback, reply);
+    var route = find(Kind.APPLICATION, request, path);
+    if (route != null) {
+      run(route, request, response, callback, path);
       return true;
     }
-    if (!otherMethods.isEmpty()) {
-      throw notAllowed(response, otherMethods);
+    var methods = methods(path);
+    if (!methods.isEmpty()) {
+      throw notAllowed(response, methods);
     }
     if (!isRead(request)) {
       throw notFoundOrNotAllowed(path, response);
     }
     return false;
+  }
+
+  private void run(Route route, Request request, Response response, Callback callback, String path)
+      throws Exception {
+    if (!isRead(request)) {
+      guard.checkOrigin(request);
+    }
+    try (var place = places.take()) {
+      var caller = caller(request, path);
+      var rest = Objects.requireNonNull(route.rest(path));
+      var exchange = new Exchange(request, settings, path, rest, caller, place);
+      replies.send(request, response, callback, route.handler().handle(exchange));
+    }
+  }
+
+  /** By which the routes of this path are asked for. */
+  private Set<String> methods(String path) {
+    var methods = new TreeSet<String>();
+    for (var route : routes) {
+      if (route.rest(path) != null) {
+        methods.add(route.method());
+        if (route.method().equals("GET")) {
+          methods.add("HEAD");
+        }
+      }
+    }
+    return methods;
   }
 
   private static WebException notFoundOrNotAllowed(String path, Response response) {
@@ -295,7 +368,7 @@ final class Edge extends Handler.Abstract {
 
   /** Whether a request is being worked on. */
   boolean isBusy() {
-    return requests.availablePermits() < settings.maxRequests();
+    return places.areTaken();
   }
 
   int subscriptions() {

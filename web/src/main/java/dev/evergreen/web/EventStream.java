@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.server.Request;
@@ -14,7 +15,7 @@ import org.eclipse.jetty.util.BufferUtil;
 import org.eclipse.jetty.util.Callback;
 import org.jspecify.annotations.Nullable;
 
-/** One view watched as server-sent events: a response without end. */
+/** Views watched as server-sent events: a response without end. */
 final class EventStream extends LiveConnection {
 
   private final Request request;
@@ -22,7 +23,7 @@ final class EventStream extends LiveConnection {
   private final Callback callback;
   private final Set<LiveConnection> registry;
   private final AtomicBoolean done = new AtomicBoolean();
-  private volatile @Nullable Subscription subscription;
+  private final List<Subscription> subscriptions = new CopyOnWriteArrayList<>();
 
   EventStream(
       Request request,
@@ -32,26 +33,43 @@ final class EventStream extends LiveConnection {
       WebSettings settings,
       Counters counters,
       Hub hub,
+      Standings standings,
       Set<LiveConnection> registry) {
-    super(caller, settings, counters, hub);
+    super(caller, settings, counters, hub, standings);
     this.request = request;
     this.response = response;
     this.callback = callback;
     this.registry = registry;
   }
 
-  /** Starts the response and delivers what comes. Takes over the use of {@code live}. */
-  void start(LiveResult<?> live, @Nullable String have) {
+  /** Starts the response; then {@link #watch} what is to be delivered. */
+  void start() {
     registry.add(this);
     request.addFailureListener(this::fail);
+    begin();
     awaitEnd();
-    var only = new Subscription(null, live, have);
-    subscription = only;
     say(Messages.hello(settings));
-    live.subscribe(only);
+  }
+
+  /**
+   * Delivers what comes. Takes over the use of {@code live}.
+   *
+   * @param id for the messages; null if it is the stream's only view
+   * @param have the tag of what the client has
+   */
+  void watch(@Nullable Long id, LiveResult<?> live, @Nullable String have) {
+    var subscription = new Subscription(id, live, have);
+    subscriptions.add(subscription);
+    live.subscribe(subscription);
     if (isOver()) {
-      drop(only);
+      drop(subscription);
     }
+  }
+
+  /** Tells that a view was refused. */
+  void refuse(long id, WebException why) {
+    counters.refused(why.type());
+    say(Messages.end(id, why));
   }
 
   /**
@@ -150,13 +168,15 @@ final class EventStream extends LiveConnection {
 
   @Override
   void forget(Subscription ended) {
-    // The stream has one view only, so it ends with it.
-    bye(Messages.bye("ended", WebServer.RETRY_AFTER), 0, "ended");
+    subscriptions.remove(ended);
+    if (ended.id == null) {
+      // It was the stream's only view.
+      bye(Messages.bye("ended", WebServer.RETRY_AFTER), 0, "ended");
+    }
   }
 
   @Override
   List<Subscription> subscriptions() {
-    var only = subscription;
-    return only == null ? List.of() : List.of(only);
+    return List.copyOf(subscriptions);
   }
 }

@@ -14,24 +14,40 @@ import org.jspecify.annotations.Nullable;
 /** A request of the server below as applications see it. */
 final class Exchange implements Request {
 
+  /** The attribute of a request that a proxy sent: for whom. */
+  static final String CLIENT = Exchange.class.getName() + ".client";
+
   private final org.eclipse.jetty.server.Request request;
   private final WebSettings settings;
   private final String path;
   private final String pathRest;
   private final Caller caller;
+  private final Places.@Nullable Place place;
   private @Nullable Fields query;
 
+  /** One that has no place among what is worked on. */
   Exchange(
       org.eclipse.jetty.server.Request request,
       WebSettings settings,
       String path,
       String pathRest,
       Caller caller) {
+    this(request, settings, path, pathRest, caller, null);
+  }
+
+  Exchange(
+      org.eclipse.jetty.server.Request request,
+      WebSettings settings,
+      String path,
+      String pathRest,
+      Caller caller,
+      Places.@Nullable Place place) {
     this.request = request;
     this.settings = settings;
     this.path = path;
     this.pathRest = pathRest;
     this.caller = caller;
+    this.place = place;
   }
 
   @Override
@@ -80,7 +96,9 @@ final class Exchange implements Request {
 
   @Override
   public String remoteAddress() {
-    return org.eclipse.jetty.server.Request.getRemoteAddr(request);
+    return request.getAttribute(CLIENT) instanceof String client
+        ? client
+        : org.eclipse.jetty.server.Request.getRemoteAddr(request);
   }
 
   @Override
@@ -135,12 +153,20 @@ final class Exchange implements Request {
     var arrived = new CountDownLatch(1);
     request.demand(arrived::countDown);
     try {
-      if (!arrived.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
-        throw new WebException(408, "slow-request", "The request's body did not arrive in time.");
+      if (place == null) {
+        await(arrived, limit);
+      } else {
+        place.leaveFor(() -> await(arrived, limit));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failures.stopped();
+    }
+  }
+
+  private static void await(CountDownLatch arrived, Duration limit) throws InterruptedException {
+    if (!arrived.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+      throw new WebException(408, "slow-request", "The request's body did not arrive in time.");
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import java.util.List;
+import java.util.stream.Stream;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
 import org.eclipse.jetty.http.HttpURI;
@@ -17,6 +18,9 @@ import org.eclipse.jetty.util.resource.ResourceFactory;
 final class Files extends Handler.Wrapper {
 
   private static final String HASHED = "assets/";
+
+  /** RFC 8615 */
+  private static final String WELL_KNOWN = ".well-known";
 
   private final String prefix;
   private final Resource base;
@@ -41,7 +45,7 @@ final class Files extends Handler.Wrapper {
       return false;
     }
     var below = path.substring(prefix.length());
-    if (leadsElsewhere(below)) {
+    if (isHidden(below) || leadsElsewhere(below)) {
       return false;
     }
     response
@@ -56,6 +60,12 @@ final class Files extends Handler.Wrapper {
     return singlePage
         && isPage(request, below)
         && super.handle(at(request, "/index.html"), response, callback);
+  }
+
+  /** What a folder holds beside what it is for, such as {@code .env} and {@code .git}. */
+  private static boolean isHidden(String below) {
+    return Stream.of(below.split("/", -1))
+        .anyMatch(part -> part.startsWith(".") && !part.equals(WELL_KNOWN));
   }
 
   /** A symbolic link, or another spelling of a name than the file system's own. */

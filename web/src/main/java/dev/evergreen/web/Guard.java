@@ -3,6 +3,7 @@ package dev.evergreen.web;
 import java.net.InetAddress;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Request;
@@ -13,6 +14,8 @@ final class Guard {
 
   private static final Set<String> LOOPBACK_NAMES =
       Set.of("localhost", "127.0.0.1", "[::1]", "::1");
+
+  private static final Pattern IPV4 = Pattern.compile("[0-9]{1,3}([.][0-9]{1,3}){3}");
 
   private final boolean loopback;
   private final Set<String> hosts;
@@ -48,11 +51,16 @@ final class Guard {
     boolean known =
         hosts.contains(name)
             || (loopback && LOOPBACK_NAMES.contains(name))
-            || (!loopback && hosts.isEmpty());
+            || (!loopback && hosts.isEmpty() && isAddress(name));
     if (!known) {
       throw new WebException(
           421, "unknown-host", "This server is not known by that name; see allowedHosts.");
     }
+  }
+
+  /** Nobody can have an address point elsewhere, as one can a name. */
+  private static boolean isAddress(String name) {
+    return name.startsWith("[") || IPV4.matcher(name).matches();
   }
 
   /**

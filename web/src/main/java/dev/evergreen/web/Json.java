@@ -1,20 +1,35 @@
 package dev.evergreen.web;
 
+import com.fasterxml.jackson.annotation.JsonSetter;
+import com.fasterxml.jackson.annotation.Nulls;
 import com.fasterxml.jackson.core.JacksonException;
 import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.core.exc.InputCoercionException;
+import com.fasterxml.jackson.databind.BeanDescription;
+import com.fasterxml.jackson.databind.DeserializationConfig;
+import com.fasterxml.jackson.databind.DeserializationContext;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonDeserializer;
 import com.fasterxml.jackson.databind.JsonMappingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MapperFeature;
 import com.fasterxml.jackson.databind.cfg.CoercionAction;
 import com.fasterxml.jackson.databind.cfg.CoercionInputShape;
+import com.fasterxml.jackson.databind.deser.BeanDeserializerModifier;
+import com.fasterxml.jackson.databind.deser.std.DelegatingDeserializer;
+import com.fasterxml.jackson.databind.exc.InvalidNullException;
 import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import com.fasterxml.jackson.databind.exc.UnrecognizedPropertyException;
+import com.fasterxml.jackson.databind.introspect.Annotated;
+import com.fasterxml.jackson.databind.introspect.AnnotatedMember;
+import com.fasterxml.jackson.databind.introspect.JacksonAnnotationIntrospector;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.module.SimpleModule;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.type.LogicalType;
 import dev.evergreen.json.ResultJson;
@@ -54,7 +69,9 @@ final class Json {
           .disable(MapperFeature.ALLOW_COERCION_OF_SCALARS)
           .disable(DeserializationFeature.ACCEPT_FLOAT_AS_INT)
           .enable(DeserializationFeature.FAIL_ON_NULL_FOR_PRIMITIVES)
-          .enable(DeserializationFeature.FAIL_ON_NULL_CREATOR_PROPERTIES)
+          .annotationIntrospector(new AllRequired())
+          .defaultSetterInfo(JsonSetter.Value.construct(Nulls.FAIL, Nulls.FAIL))
+          .addModule(new SimpleModule().setDeserializerModifier(new TimeIsText()))
           .enable(DeserializationFeature.FAIL_ON_NUMBERS_FOR_ENUMS)
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
           .withCoercionConfig(
@@ -69,6 +86,60 @@ final class Json {
           .build();
 
   private Json() {}
+
+  /** Every component of a record is required, at any depth, but optionals. */
+  private static final class AllRequired extends JacksonAnnotationIntrospector {
+    @Override
+    public Boolean hasRequiredMarker(AnnotatedMember member) {
+      return member.getRawType() != Optional.class;
+    }
+
+    /** An optional may be null, too. */
+    @Override
+    public JsonSetter.Value findSetterInfo(Annotated annotated) {
+      return annotated.getRawType() == Optional.class
+          ? JsonSetter.Value.forValueNulls(Nulls.SET)
+          : super.findSetterInfo(annotated);
+    }
+  }
+
+  /** Jackson would also take numbers for these: seconds of whatever origin. */
+  private static final class TimeIsText extends BeanDeserializerModifier {
+    @Override
+    public JsonDeserializer<?> modifyDeserializer(
+        DeserializationConfig config, BeanDescription described, JsonDeserializer<?> deserializer) {
+      return isTime(described.getBeanClass())
+          ? new TextOnly(deserializer, described.getBeanClass())
+          : deserializer;
+    }
+  }
+
+  private static final class TextOnly extends DelegatingDeserializer {
+    private final Class<?> type;
+
+    TextOnly(JsonDeserializer<?> delegate, Class<?> type) {
+      super(delegate);
+      this.type = type;
+    }
+
+    @Override
+    protected JsonDeserializer<?> newDelegatingInstance(JsonDeserializer<?> delegate) {
+      return new TextOnly(delegate, type);
+    }
+
+    @Override
+    public Object deserialize(JsonParser parser, DeserializationContext context)
+        throws IOException {
+      if (!parser.hasToken(JsonToken.VALUE_STRING) || isNumber(parser.getText())) {
+        return context.handleUnexpectedToken(type, parser);
+      }
+      return super.deserialize(parser, context);
+    }
+
+    private static boolean isNumber(String text) {
+      return text.matches("[+-]?[0-9.]*");
+    }
+  }
 
   /** Our own small messages, which can always be written, as JSON. */
   static String text(@Nullable Object value) {
@@ -115,8 +186,9 @@ final class Json {
    * @throws WebException 400 {@code bad-params} with a message that names the field
    */
   static <T> T decode(JsonNode node, Class<T> type) {
-    if (type.isRecord()) {
-      requireFields(node, type);
+    if (type.isRecord() && !node.isObject()) {
+      throw badParams(
+          "Expected an object with the fields " + names(type) + ", got " + kind(node) + ".");
     }
     try {
       return MAPPER.treeToValue(node, type);
@@ -133,33 +205,14 @@ final class Json {
     return new WebException(400, "bad-params", message);
   }
 
-  private static void requireFields(JsonNode node, Class<?> type) {
-    if (!node.isObject()) {
-      throw badParams(
-          "Expected an object with the fields " + names(type) + ", got " + kind(node) + ".");
-    }
-    for (var component : type.getRecordComponents()) {
-      var value = node.get(component.getName());
-      if (isTime(plainType(component)) && value != null && !value.isNull() && !isTimeText(value)) {
-        throw badParams(
-            "Field '" + component.getName() + "' must be " + expected(plainType(component)) + ".");
-      }
-      if ((value == null || value.isNull()) && component.getType() != Optional.class) {
-        throw badParams(
-            "Field '"
-                + component.getName()
-                + "' is missing; expected "
-                + expected(component.getType())
-                + ".");
-      }
-    }
-  }
-
   private static String explain(JsonMappingException e) {
     var field = path(e);
     return switch (e) {
       case UnrecognizedPropertyException unknown ->
           "Field '" + field + "' is unknown; expected are: " + known(unknown) + ".";
+      case MismatchedInputException missing
+          when missing.getTargetType() != null && isMissing(missing) ->
+          "Field '" + field + "' is missing; expected " + expected(missing.getTargetType()) + ".";
       case MismatchedInputException mismatch
           when mismatch.getTargetType() != null && !field.isEmpty() ->
           "Field '" + field + "' must be " + expected(mismatch.getTargetType()) + ".";
@@ -193,6 +246,12 @@ final class Json {
       }
     }
     return text.toString();
+  }
+
+  /** Whether there is nothing where there must be something; null counts as nothing. */
+  private static boolean isMissing(MismatchedInputException e) {
+    return e instanceof InvalidNullException
+        || String.valueOf(e.getMessage()).startsWith("Missing required");
   }
 
   private static String names(Class<?> type) {
@@ -253,14 +312,9 @@ final class Json {
         || ZoneId.class.isAssignableFrom(type);
   }
 
-  /** Jackson would also take numbers for these: seconds of whatever origin. */
   private static boolean isTime(Class<?> type) {
     return isText(type)
         && (type.getName().startsWith("java.time.") && !type.isEnum() && type != Year.class);
-  }
-
-  private static boolean isTimeText(JsonNode value) {
-    return value.isTextual() && !value.textValue().matches("[+-]?[0-9.]*");
   }
 
   /**

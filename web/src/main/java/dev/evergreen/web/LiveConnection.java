@@ -1,7 +1,10 @@
 package dev.evergreen.web;
 
+import dev.evergreen.web.Standings.Standing;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
@@ -14,13 +17,15 @@ import org.jspecify.annotations.Nullable;
  * <p>A change puts the subscription into a queue, unless it is there already; a virtual thread that
  * lives only while there is something to write takes it out, reads the <em>latest</em> result and
  * writes it, blocking itself alone. So a slow reader skips results and a reader that never reads
- * costs one parked thread until {@link Watchdog} cuts it. The bytes of a result are shared by all
+ * costs one parked thread until {@link Peers} cuts it. The bytes of a result are shared by all
  * connections.
  */
 abstract class LiveConnection {
 
   /** Beyond this many unwritten control messages nothing more is read from the client. */
   private static final int CONTROL_BACKLOG = 16;
+
+  private static final int BURST_SECONDS = 10;
 
   private sealed interface Work {
 
@@ -35,6 +40,7 @@ abstract class LiveConnection {
   final WebSettings settings;
   final Counters counters;
   private final Hub hub;
+  private final Standings standings;
 
   /** Guarded by this object's lock, as is all that is not volatile. */
   private final Deque<Work> control = new ArrayDeque<>(4);
@@ -44,25 +50,62 @@ abstract class LiveConnection {
   private boolean readingPaused;
   private boolean over;
   private long overSinceNanos;
+  private boolean gone;
 
-  /** How many writes have begun; only the writing thread counts. */
-  private volatile long writes;
+  private volatile @Nullable Standing standing;
+
+  /** What may be sent, and when it may; touched by the writing thread only. */
+  private final Allowance sending;
+
+  private long paidAtNanos = System.nanoTime();
 
   private volatile boolean suspect;
-  private volatile @Nullable ByteBuffer inFlight;
   private volatile long lastWriteNanos = System.nanoTime();
 
-  /** For the watchdog alone: which write it saw last, what was left of it, and since when. */
-  private long watched;
-
-  private int watchedRemaining;
-  private long watchedSinceNanos;
-
-  LiveConnection(Caller caller, WebSettings settings, Counters counters, Hub hub) {
+  LiveConnection(
+      Caller caller, WebSettings settings, Counters counters, Hub hub, Standings standings) {
     this.caller = caller;
     this.settings = settings;
     this.counters = counters;
     this.hub = hub;
+    this.standings = standings;
+    this.sending = new Allowance(settings.maxBytesPerSecond(), BURST_SECONDS, System.nanoTime());
+  }
+
+  /** It is open: from now on it ends when its caller is no longer who it was. */
+  final void begin() {
+    var entered = standings.enter(caller);
+    entered.watch(this);
+    boolean late;
+    synchronized (this) {
+      late = over;
+      standing = entered;
+    }
+    if (late) {
+      entered.leave(this);
+    }
+  }
+
+  /** Whether the caller is no longer who it was; then the connection is about to end. */
+  final boolean callerIsOver() {
+    var entered = standing;
+    if (entered == null || !entered.isOver()) {
+      return false;
+    }
+    callerIsGone();
+    return true;
+  }
+
+  /** Has the client come back and be authenticated anew; once. */
+  final void callerIsGone() {
+    synchronized (this) {
+      if (gone || over) {
+        return;
+      }
+      gone = true;
+    }
+    counters.cut("disconnected");
+    bye(Messages.bye("disconnected", Duration.ZERO), 1012, "disconnected");
   }
 
   /** One view watched over this connection. */
@@ -255,10 +298,8 @@ abstract class LiveConnection {
     switch (work) {
       case Work.Control(var message) -> send(whole(message), null);
       case Work.Pong(var payload) -> {
-        var buffer = ByteBuffer.wrap(payload);
-        writing(buffer);
-        writePong(buffer);
-        written();
+        writePong(ByteBuffer.wrap(payload));
+        lastWriteNanos = System.nanoTime();
       }
       case Work.Bye(var message, var code, var reason) -> {
         send(whole(message), null);
@@ -271,6 +312,9 @@ abstract class LiveConnection {
   }
 
   private void deliver(Subscription subscription) throws IOException {
+    if (callerIsOver()) {
+      return;
+    }
     var present = subscription.live.present();
     WebException why;
     synchronized (this) {
@@ -292,6 +336,7 @@ abstract class LiveConnection {
 
   private void deliver(Subscription subscription, Present present) throws IOException {
     if (!present.tag().equals(subscription.tag)) {
+      awaitAllowance(present);
       counters.sent.increment();
       send(headOf(Messages.resultHead(subscription.id, present), present.tag()), tailOf(present));
     } else if (subscription.unconfirmed) {
@@ -305,6 +350,22 @@ abstract class LiveConnection {
     subscription.unconfirmed = false;
   }
 
+  /**
+   * Who is sent much is sent it later, and so maybe less: what is replaced meanwhile is skipped.
+   */
+  private void awaitAllowance(Present present) throws IOException {
+    long due = paidAtNanos - System.nanoTime();
+    try {
+      if (due > 0) {
+        Thread.sleep(Duration.ofNanos(due));
+      }
+    } catch (InterruptedException e) {
+      throw new InterruptedIOException();
+    }
+    long now = System.nanoTime();
+    paidAtNanos = now + sending.borrow(present.bytes().length, now);
+  }
+
   private void endOne(Subscription subscription, WebException why) throws IOException {
     drop(subscription);
     forget(subscription);
@@ -312,40 +373,12 @@ abstract class LiveConnection {
   }
 
   private void send(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
-    writing(tail == null ? head : tail);
     write(head, tail);
-    written();
-  }
-
-  @SuppressWarnings("NonAtomicVolatileUpdate") // There is one writing thread at a time.
-  private void writing(ByteBuffer buffer) {
-    writes++;
-    inFlight = buffer;
-  }
-
-  private void written() {
-    inFlight = null;
     lastWriteNanos = System.nanoTime();
   }
 
   final long lastWriteNanos() {
     return lastWriteNanos;
-  }
-
-  /** Since when the client has taken nothing of what is being written; for the watchdog alone. */
-  final long stalledForNanos(long now) {
-    var buffer = inFlight;
-    if (buffer == null) {
-      return 0;
-    }
-    long started = writes;
-    int remaining = buffer.remaining();
-    if (started != watched || remaining != watchedRemaining) {
-      watched = started;
-      watchedRemaining = remaining;
-      watchedSinceNanos = now;
-    }
-    return now - watchedSinceNanos;
   }
 
   /** Ends one subscription from either side; idempotent. */
@@ -377,6 +410,10 @@ abstract class LiveConnection {
     subscriptions().forEach(this::drop);
     synchronized (this) {
       changed.clear();
+    }
+    var entered = standing;
+    if (entered != null) {
+      entered.leave(this);
     }
   }
 

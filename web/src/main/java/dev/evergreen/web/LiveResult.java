@@ -10,6 +10,7 @@ import dev.evergreen.core.ResultTracker;
 import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -44,11 +45,14 @@ final class LiveResult<P extends Record> {
 
   final LiveView<P> view;
 
-  /** Of the peer that had it made. */
-  final Object address;
+  final ViewKey key;
+
+  /** The address that had it made, and the caller if there is one. */
+  final List<Object> payers;
 
   private final Caller caller;
   private final P params;
+  private final Hub hub;
   private final Node node;
   private final Failures failures;
   private final Counters counters;
@@ -64,22 +68,27 @@ final class LiveResult<P extends Record> {
   /** Guarded by the hub's lock. */
   int users;
 
+  /** What the hub counts for it; guarded by the hub's lock. */
+  @Nullable Present held;
+
   /** When to close it if it still has no users; guarded by the hub's lock. */
   long closeAtNanos;
 
   LiveResult(
       LiveView<P> view,
-      Caller caller,
-      Object address,
-      P params,
+      ViewKey key,
+      List<Object> payers,
+      Hub hub,
       Node node,
       Failures failures,
       Counters counters,
       int maxResultBytes) {
     this.view = view;
-    this.caller = caller;
-    this.address = address;
-    this.params = params;
+    this.key = key;
+    this.caller = key.seenCaller();
+    this.payers = payers;
+    this.params = key.params(view);
+    this.hub = hub;
     this.node = node;
     this.failures = failures;
     this.counters = counters;
@@ -247,10 +256,15 @@ final class LiveResult<P extends Record> {
     }
   }
 
+  /**
+   * Makes this the latest result.
+   *
+   * @throws WebException if it is more than whoever had it made may have held
+   */
   private synchronized void publish(Present next) {
     var last = present;
     if (last == null || !last.tag().equals(next.tag())) {
-      present = next;
+      present = hub.hold(this, next);
       first.countDown();
       tell(true);
     } else if (last.freshness() != next.freshness()) {

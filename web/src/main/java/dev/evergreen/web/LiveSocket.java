@@ -44,8 +44,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   /** Touched by the reading thread only: the message so far, when it came in pieces. */
   private @Nullable ByteArrayOutputStream partial;
 
-  private double allowance;
-  private long allowanceNanos = System.nanoTime();
+  private final Allowance messages;
 
   LiveSocket(
       Caller caller,
@@ -53,12 +52,14 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       WebSettings settings,
       Counters counters,
       Hub hub,
+      Standings standings,
       Set<LiveConnection> registry) {
-    super(caller, settings, counters, hub);
+    super(caller, settings, counters, hub, standings);
     this.address = address;
     this.hub = hub;
     this.registry = registry;
-    this.allowance = settings.maxMessagesPerSecond() * (double) BURST_SECONDS;
+    this.messages =
+        new Allowance(settings.maxMessagesPerSecond(), BURST_SECONDS, System.nanoTime());
   }
 
   @Override
@@ -66,6 +67,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     session = coreSession;
     registry.add(this);
     callback.succeeded();
+    begin();
     say(Messages.hello(settings));
     coreSession.demand();
   }
@@ -87,18 +89,13 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
   }
 
-  /** A token bucket, so that a client cannot keep a processor busy. */
+  /** So that a client cannot keep a processor busy. */
   private boolean withinRate() {
-    long now = System.nanoTime();
-    double rate = settings.maxMessagesPerSecond();
-    allowance = Math.min(rate * BURST_SECONDS, allowance + (now - allowanceNanos) * rate / 1e9);
-    allowanceNanos = now;
-    if (allowance < 1) {
-      cut("flood", POLICY_VIOLATION, "Too many messages.");
-      return false;
+    if (messages.use(1, System.nanoTime())) {
+      return true;
     }
-    allowance--;
-    return true;
+    cut("flood", POLICY_VIOLATION, "Too many messages.");
+    return false;
   }
 
   private void take(Frame frame) {
@@ -137,7 +134,12 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   private void takeMessage(byte[] bytes) {
     try {
       StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
-      takeMessage(Json.tree(bytes));
+      var message = Json.tree(bytes);
+      if (message.isArray()) {
+        takeAll(message);
+      } else {
+        takeMessage(message);
+      }
     } catch (CharacterCodingException e) {
       malformed(INVALID_UTF8, "Messages are UTF-8.");
     } catch (WebException e) {
@@ -145,9 +147,21 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
   }
 
+  private void takeAll(JsonNode messages) {
+    for (var message : messages) {
+      if (!isOver()) {
+        takeMessage(message);
+      }
+    }
+  }
+
   private void takeMessage(JsonNode message) {
     var type = message.path("type").asText("");
     if (type.equals("heartbeat")) {
+      return;
+    }
+    if (type.equals("ping")) {
+      say(Messages.heartbeat());
       return;
     }
     var id = message.path("id");
@@ -158,7 +172,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     switch (type) {
       case "subscribe" -> subscribe(id.longValue(), message);
       case "unsubscribe" -> unsubscribe(id.longValue());
-      default -> malformed(POLICY_VIOLATION, "Types are subscribe, unsubscribe and heartbeat.");
+      default ->
+          malformed(POLICY_VIOLATION, "Types are subscribe, unsubscribe, ping and heartbeat.");
     }
   }
 
@@ -171,6 +186,9 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       malformed(POLICY_VIOLATION, "Id " + id + " is in use.");
       return;
     }
+    if (callerIsOver()) {
+      return;
+    }
     try {
       add(id, message);
     } catch (WebException e) {
@@ -181,12 +199,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private void add(long id, JsonNode message) {
     synchronized (subscriptions) {
-      if (subscriptions.size() >= settings.maxSubscriptions()) {
-        throw new WebException(
-            429,
-            "too-many-subscriptions",
-            "One connection watches at most " + settings.maxSubscriptions() + " views.");
-      }
+      hub.checkRoom(subscriptions.size());
     }
     var params = message.path("params");
     var have = message.path("have");

@@ -1,5 +1,6 @@
 package dev.evergreen.web;
 
+import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.Computation;
 import java.time.Duration;
 import java.util.function.BiFunction;
@@ -12,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * makes it. One computation runs for each view and parameters, however many look; it is closed a
  * while after the last one has left.
  *
- * <p>Parameters are a record, decoded strictly: unknown fields, wrong types, {@code null} and
- * missing fields are refused with status 400 and a message that names the field. A component of
+ * <p>Parameters are a record of values, decoded strictly: unknown fields, wrong types, {@code null}
+ * and missing fields are refused with status 400 and a message that names the field. A component of
  * type {@link java.util.Optional} may be missing. Results are written as JSON by Jackson: records,
  * lists, maps, optionals, {@code java.time} as ISO 8601 strings; Jackson's annotations are
  * honoured.
@@ -29,6 +30,7 @@ public final class LiveView<P extends Record> {
 
   private final String name;
   private final Class<P> paramsType;
+  private final ValueType valueType;
   private final Authorisation<? super P> authorisation;
   private final boolean perCaller;
   private final BiFunction<Caller, P, ? extends Computation<?>> computation;
@@ -43,6 +45,7 @@ public final class LiveView<P extends Record> {
       @Nullable Duration every) {
     this.name = checkName(name);
     this.paramsType = paramsType;
+    this.valueType = ViewKey.type(paramsType);
     this.authorisation = authorisation;
     this.perCaller = perCaller;
     this.computation = computation;
@@ -53,10 +56,11 @@ public final class LiveView<P extends Record> {
    * A view whose result is the same for all who may see it.
    *
    * @param name lower-case letters, digits, '-' and '.'; a part of the URL
-   * @param paramsType a record
+   * @param paramsType a record of values, as arguments of grains are
    * @param authorisation asked at subscription and before each delivery
    * @param computation called once for each distinct parameters; what it returns runs as a reactive
    *     computation
+   * @throws IllegalArgumentException if the parameters hold what is no value
    */
   public static <P extends Record> LiveView<P> of(
       String name,
@@ -73,8 +77,9 @@ public final class LiveView<P extends Record> {
   }
 
   /**
-   * A view whose result depends on who looks: one computation for each caller's name and
-   * parameters.
+   * A view whose result depends on who looks: one computation for each caller's name and roles, and
+   * parameters. That is all it is given: the caller's session is left out, as all sessions of a
+   * caller share the computation.
    */
   public static <P extends Record> LiveView<P> perCaller(
       String name,
@@ -113,6 +118,10 @@ public final class LiveView<P extends Record> {
 
   Class<P> paramsType() {
     return paramsType;
+  }
+
+  ValueType valueType() {
+    return valueType;
   }
 
   /** After how long the result is asked for again; null if the runtime keeps it true. */

@@ -25,6 +25,8 @@ final class Messages {
         + settings.heartbeatEvery().toMillis()
         + ",\"maxSubscriptions\":"
         + settings.maxSubscriptions()
+        + ",\"maxMessageBytes\":"
+        + settings.maxMessageBytes()
         + "}";
   }
 

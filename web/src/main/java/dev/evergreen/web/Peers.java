@@ -3,14 +3,15 @@ package dev.evergreen.web;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.io.Connection;
-import org.eclipse.jetty.io.EndPoint;
-import org.eclipse.jetty.websocket.core.WebSocketConnection;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Every open connection, counted in all and by address.
@@ -20,67 +21,68 @@ import org.jspecify.annotations.Nullable;
  */
 final class Peers implements Connection.Listener {
 
-  /** One open connection as far as time limits on requests go. */
-  static final class Peer {
-
-    final Object address;
-    private volatile int working;
-    private volatile long idleSinceNanos = System.nanoTime();
-    private volatile boolean heardOf;
-
-    Peer(Object address) {
-      this.address = address;
-    }
-
-    void begin() {
-      working = 1;
-      heardOf = true;
-    }
-
-    void end() {
-      idleSinceNanos = System.nanoTime();
-      working = 0;
-    }
-  }
-
   private final WebSettings settings;
   private final Counters counters;
-  private final Map<EndPoint, Peer> peers = new ConcurrentHashMap<>();
+  private final Proxies proxies;
+  private final Set<Peer> peers = ConcurrentHashMap.newKeySet();
   private final Map<Object, AtomicInteger> byAddress = new ConcurrentHashMap<>();
 
-  Peers(WebSettings settings, Counters counters) {
+  Peers(WebSettings settings, Proxies proxies, Counters counters) {
     this.settings = settings;
+    this.proxies = proxies;
     this.counters = counters;
+  }
+
+  void opened(Peer peer) {
+    peers.add(peer);
+    count(peer.address, 1);
+  }
+
+  void closed(Peer peer) {
+    synchronized (peer) {
+      if (peers.remove(peer)) {
+        count(peer.address, -1);
+      }
+    }
   }
 
   @Override
   public void onOpened(Connection connection) {
-    if (connection instanceof WebSocketConnection) {
-      return;
-    }
     var endPoint = connection.getEndPoint();
-    var peer = new Peer(address(endPoint));
-    if (peers.putIfAbsent(endPoint, peer) != null) {
-      return;
+    var peer = Peer.of(endPoint);
+    if (proxies.speakProxyProtocol()) {
+      if (!proxies.has(peer.getRemoteSocketAddress())) {
+        counters.refused("no-proxy");
+        peer.close();
+        return;
+      }
+      count(peer, address(endPoint.getRemoteSocketAddress()));
     }
-    int ofAddress = count(peer.address, 1);
     if (peers.size() > beyond(settings.maxConnections())
-        || ofAddress > beyond(settings.maxConnectionsPerAddress())) {
+        || of(peer.address) > beyond(settings.maxConnectionsPerAddress())) {
       counters.refused("too-many-connections");
-      endPoint.close();
+      peer.close();
     }
   }
 
-  @Override
-  public void onClosed(Connection connection) {
-    var endPoint = connection.getEndPoint();
-    // An upgrade replaces the connection of an end point that stays open.
-    if (endPoint.isOpen() && !(connection instanceof WebSocketConnection)) {
-      return;
-    }
-    var peer = peers.remove(endPoint);
-    if (peer != null) {
-      count(peer.address, -1);
+  /**
+   * Counts a proxy's connection for the client that it asks for now, and until it asks for another.
+   *
+   * @return the client, if a proxy says who that is
+   */
+  Optional<InetAddress> identify(Peer peer, HttpFields headers) {
+    var client = proxies.client(peer.getRemoteSocketAddress(), headers);
+    client.ifPresent(known -> count(peer, network(known)));
+    return client;
+  }
+
+  private void count(Peer peer, Object address) {
+    synchronized (peer) {
+      if (peers.contains(peer) && !peer.address.equals(address)) {
+        count(peer.address, -1);
+        peer.address = address;
+        count(address, 1);
+      }
     }
   }
 
@@ -88,19 +90,18 @@ final class Peers implements Connection.Listener {
     return limit + limit / 4 + 8;
   }
 
-  private int count(Object address, int change) {
-    var left =
-        byAddress.compute(
-            address,
-            (key, count) -> {
-              var counter = count == null ? new AtomicInteger() : count;
-              return counter.addAndGet(change) == 0 ? null : counter;
-            });
-    return left == null ? 0 : left.get();
+  private void count(Object address, int change) {
+    byAddress.compute(
+        address,
+        (key, count) -> {
+          var counter = count == null ? new AtomicInteger() : count;
+          return counter.addAndGet(change) == 0 ? null : counter;
+        });
   }
 
-  @Nullable Peer of(EndPoint endPoint) {
-    return peers.get(endPoint);
+  private int of(Object address) {
+    var count = byAddress.get(address);
+    return count == null ? 0 : count.get();
   }
 
   int size() {
@@ -112,46 +113,34 @@ final class Peers implements Connection.Listener {
    *
    * @throws WebException 503 otherwise
    */
-  void admit(@Nullable Peer peer) {
+  void admit(Peer peer) {
     if (peers.size() > settings.maxConnections()) {
       throw new WebException(503, "too-many-connections", "The server is full; try again later.");
     }
-    if (peer != null) {
-      var ofAddress = byAddress.get(peer.address);
-      if (ofAddress != null && ofAddress.get() > settings.maxConnectionsPerAddress()) {
-        throw new WebException(
-            503, "too-many-from-address", "Too many connections from your address.");
-      }
+    if (of(peer.address) > settings.maxConnectionsPerAddress()) {
+      throw new WebException(
+          503, "too-many-from-address", "Too many connections from your address.");
     }
   }
 
   /**
-   * Closes connections that take too long to send a request, or between two. Jetty's own idle time
-   * is not enough: a byte now and then resets it.
+   * Closes connections that take too long to send a request, or between two, or to take an answer.
+   * Jetty's own idle time is not enough: a byte now and then resets it.
    */
   void cutSlow(long now) {
-    peers.forEach(
-        (endPoint, peer) -> {
-          if (!endPoint.isOpen()) {
-            if (peers.remove(endPoint, peer)) {
-              count(peer.address, -1);
-            }
-          } else if (peer.working == 0
-              && !(endPoint.getConnection() instanceof WebSocketConnection)) {
-            long limit = settings.requestWithin().toNanos() * (peer.heardOf ? 6 : 1);
-            if (now - peer.idleSinceNanos > limit) {
-              counters.cut(peer.heardOf ? "idle" : "slow-request");
-              endPoint.close();
-            }
-          }
-        });
+    for (var peer : peers) {
+      var fault = peer.fault(now, settings);
+      if (fault != null) {
+        counters.cut(fault);
+        peer.close();
+      }
+    }
   }
 
   /** An IPv4 address, or the /64 network that one IPv6 customer has. */
-  private static Object address(EndPoint endPoint) {
-    return endPoint.getRemoteSocketAddress() instanceof InetSocketAddress remote
-            && remote.getAddress() != null
-        ? network(remote.getAddress())
+  static Object address(SocketAddress remote) {
+    return remote instanceof InetSocketAddress inet && inet.getAddress() != null
+        ? network(inet.getAddress())
         : "unknown";
   }
 

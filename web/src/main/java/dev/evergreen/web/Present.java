@@ -34,6 +34,11 @@ record Present(String tag, byte[] bytes, @Nullable WebException error, Freshness
     return new Present(hash("e", json), withTail(json), error, freshness);
   }
 
+  /** The same in the bytes of another that is equal. */
+  Present inBytesOf(Present same) {
+    return new Present(tag, same.bytes, error, freshness);
+  }
+
   Present with(Freshness other) {
     return new Present(tag, bytes, error, other);
   }

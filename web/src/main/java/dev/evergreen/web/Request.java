@@ -23,7 +23,7 @@ public interface Request {
   /** The value of a cookie. */
   Optional<String> cookie(String name);
 
-  /** The address of the peer: of the proxy, where one stands between. */
+  /** The address of the client; of the proxy, where one stands between that is not known. */
   String remoteAddress();
 
   /** Who asks. In an {@link Authenticator}: {@link Caller#ANONYMOUS}. */

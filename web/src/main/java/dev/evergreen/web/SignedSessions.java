@@ -1,5 +1,8 @@
 package dev.evergreen.web;
 
+import dev.evergreen.core.Computation;
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.Grains;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -17,10 +20,13 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * Sign-in by a cookie that carries the caller's name, roles and an expiry, signed with
- * HMAC-SHA-256. Nothing is kept in the server, so that every process with the same key accepts it.
- * It is {@code HttpOnly} and {@code SameSite=Strict}. Checking a password, if there is one, is the
- * caller's job.
+ * Sign-in by a cookie that carries the caller's name, roles, and when the session began and will be
+ * over, signed with HMAC-SHA-256; every process with the same key accepts it. It is {@code
+ * HttpOnly} and {@code SameSite=Strict}. Checking a password, if there is one, is the caller's job.
+ *
+ * <p>A session that is ended before its time is over everywhere: its cookie is refused, and its
+ * live connections end on all nodes. {@linkplain #grains() Grains} remember that, so the node must
+ * host them: {@code EmbeddedNode.builder().grains(SignedSessions.grains())}.
  */
 public final class SignedSessions implements Authenticator {
 
@@ -28,41 +34,59 @@ public final class SignedSessions implements Authenticator {
   public static final String COOKIE = "evergreen-session";
 
   private static final int KEY_BYTES = 32;
+  private static final int ID_BYTES = 16;
   private static final int MAX_COOKIE = 2048;
 
+  /**
+   * Signed with each, so that what had another form, or is for something else, is none of these.
+   */
+  private static final byte[] PURPOSE = "evergreen-session 2\n".getBytes(StandardCharsets.US_ASCII);
+
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private final Grains grains;
   private final SecretKeySpec key;
   private final Duration validFor;
   private final boolean secure;
 
-  private SignedSessions(SecretKeySpec key, Duration validFor, boolean secure) {
+  private SignedSessions(Grains grains, SecretKeySpec key, Duration validFor, boolean secure) {
+    this.grains = grains;
     this.key = key;
     this.validFor = validFor;
     this.secure = secure;
   }
 
-  /** Sessions that end when the process does, because nobody else knows the key. */
-  public static SignedSessions withRandomKey(Duration validFor) {
-    var key = new byte[KEY_BYTES];
-    new SecureRandom().nextBytes(key);
-    return withKey(key, validFor);
+  /** The grain type that remembers which sessions were ended, for the nodes that host it. */
+  public static GrainTypes grains() {
+    return GrainTypes.create().add(SessionEnds.class, SessionEnds.Ends::new);
+  }
+
+  /**
+   * Sessions that end when the process does, because nobody else knows the key.
+   *
+   * @param grains of a node, where {@link #grains()} are hosted
+   */
+  public static SignedSessions withRandomKey(Grains grains, Duration validFor) {
+    return withKey(grains, random(KEY_BYTES), validFor);
   }
 
   /**
    * Sessions that all processes with this key accept.
    *
+   * @param grains of a node, where {@link #grains()} are hosted
    * @param key at least 32 bytes, secret
    */
-  public static SignedSessions withKey(byte[] key, Duration validFor) {
+  public static SignedSessions withKey(Grains grains, byte[] key, Duration validFor) {
     if (key.length < KEY_BYTES) {
       throw new IllegalArgumentException(
           "The key must have at least " + KEY_BYTES + " bytes, not " + key.length + ".");
     }
-    return new SignedSessions(new SecretKeySpec(key, "HmacSHA256"), validFor, false);
+    return new SignedSessions(grains, new SecretKeySpec(key, "HmacSHA256"), validFor, false);
   }
 
   /** The same, with cookies that browsers send over HTTPS only. */
   public SignedSessions secure() {
-    return new SignedSessions(key, validFor, true);
+    return new SignedSessions(grains, key, validFor, true);
   }
 
   /** An answer that signs in; status 200 with {@code {"name": …}}. */
@@ -76,8 +100,11 @@ public final class SignedSessions implements Authenticator {
    * @throws WebException 400 if the name is empty, too long or has control characters
    */
   public Reply signIn(Caller caller) {
+    var now = Instant.now();
     var fields = new ArrayList<String>();
-    fields.add(Long.toString(Instant.now().plus(validFor).getEpochSecond()));
+    fields.add(Long.toString(now.toEpochMilli()));
+    fields.add(Long.toString(now.plus(validFor).toEpochMilli()));
+    fields.add(encode(random(ID_BYTES)));
     fields.add(caller.name());
     fields.addAll(new TreeSet<>(caller.roles()));
     var bad = fields.stream().anyMatch(field -> field.chars().anyMatch(Character::isISOControl));
@@ -90,15 +117,48 @@ public final class SignedSessions implements Authenticator {
     return Reply.json(Map.of("name", caller.name())).withCookie(COOKIE, cookie, validFor, secure);
   }
 
-  /** An answer that signs out; status 204. */
+  /** Ends the request's session everywhere; an answer of status 204 that deletes the cookie. */
   public Reply signOut(Request request) {
+    read(request).ifPresent(this::end);
     return Reply.noContent().withCookie(COOKIE, "", Duration.ZERO, secure);
   }
 
-  /** The caller of a valid cookie; anonymous without one, or when it has expired or is forged. */
+  private void end(Caller caller) {
+    var session = caller.session().orElseThrow();
+    ends(caller).end(session.id(), session.until());
+  }
+
+  /** Ends all sessions that anybody has by this name until now, everywhere. */
+  public void endAll(String name) {
+    grains.get(SessionEnds.class, name).endAll();
+  }
+
+  /**
+   * The caller of a valid cookie; anonymous without one, or when its session is over or it is
+   * forged.
+   */
   @Override
   public Caller authenticate(Request request) {
-    return request.cookie(COOKIE).flatMap(this::read).orElse(Caller.ANONYMOUS);
+    return read(request).map(this::now).orElse(Caller.ANONYMOUS);
+  }
+
+  @Override
+  public Optional<Computation<Caller>> standing(Caller caller) {
+    return caller.session().map(session -> () -> now(caller));
+  }
+
+  private Caller now(Caller caller) {
+    var session = caller.session().orElseThrow();
+    return ends(caller).ended(session.id(), session.since()) ? Caller.ANONYMOUS : caller;
+  }
+
+  private SessionEnds ends(Caller caller) {
+    return grains.get(SessionEnds.class, caller.name());
+  }
+
+  /** The caller of a cookie that was signed here and whose time is not over. */
+  private Optional<Caller> read(Request request) {
+    return request.cookie(COOKIE).flatMap(this::read);
   }
 
   private Optional<Caller> read(String cookie) {
@@ -117,16 +177,29 @@ public final class SignedSessions implements Authenticator {
         List.of(
             new String(Base64.getUrlDecoder().decode(payload), StandardCharsets.UTF_8)
                 .split("\n", -1));
-    var expires = Instant.ofEpochSecond(Long.parseLong(fields.get(0)));
-    return Instant.now().isBefore(expires)
-        ? Optional.of(new Caller(fields.get(1), Set.copyOf(fields.subList(2, fields.size()))))
+    var session = new Caller.Session(fields.get(2), time(fields.get(0)), time(fields.get(1)));
+    return Instant.now().isBefore(session.until())
+        ? Optional.of(
+            new Caller(
+                fields.get(3), Set.copyOf(fields.subList(4, fields.size())), Optional.of(session)))
         : Optional.empty();
+  }
+
+  private static Instant time(String millis) {
+    return Instant.ofEpochMilli(Long.parseLong(millis));
+  }
+
+  private static byte[] random(int bytes) {
+    var random = new byte[bytes];
+    RANDOM.nextBytes(random);
+    return random;
   }
 
   private byte[] sign(String payload) {
     try {
       var mac = Mac.getInstance("HmacSHA256");
       mac.init(key);
+      mac.update(PURPOSE);
       return mac.doFinal(payload.getBytes(StandardCharsets.US_ASCII));
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException("Every JDK has HmacSHA256", e);

@@ -5,8 +5,9 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * Looks at every connection several times in each time limit: writes heartbeats, cuts who has gone
- * silent, takes nothing, or is slow to send a request, and closes views that nobody needs.
+ * Looks at every connection several times in each time limit: writes heartbeats, ends those whose
+ * caller's session is over, cuts who has gone silent, takes nothing, or is slow to send a request,
+ * and closes views that nobody needs.
  */
 final class Watchdog {
 
@@ -86,22 +87,16 @@ final class Watchdog {
   private void look(LiveConnection connection, long now) {
     if (connection.overForNanos(now) > FAREWELL_NANOS) {
       connection.abort();
-    } else if (connection.isOver()) {
+    } else if (connection.isOver() || connection.callerIsOver()) {
       return;
-    } else if (connection.stalledForNanos(now) > settings.stallAfter().toNanos()) {
-      cut(connection, "stalled");
     } else if (connection instanceof LiveSocket socket
         && now - socket.lastHeardNanos() > settings.silenceAfter().toNanos()) {
-      cut(connection, "silent");
+      counters.cut("silent");
+      connection.close();
+      connection.abort();
     } else if (connection.isSuspect()
         || now - connection.lastWriteNanos() > settings.heartbeatEvery().toNanos()) {
       connection.heartbeat();
     }
-  }
-
-  private void cut(LiveConnection connection, String reason) {
-    counters.cut(reason);
-    connection.close();
-    connection.abort();
   }
 }

@@ -9,6 +9,7 @@ import java.util.Map;
  * @param liveConnections WebSocket and event-stream connections among them
  * @param subscriptions views being watched, counted for each connection that does
  * @param views distinct live computations
+ * @param heldBytes of their results, equal ones once
  * @param requests requests answered or refused
  * @param resultsSerialised results turned into JSON; one for each change, however many watch
  * @param resultsSent results delivered to connections
@@ -28,6 +29,7 @@ public record WebCounts(
     int liveConnections,
     int subscriptions,
     int views,
+    long heldBytes,
     long requests,
     long resultsSerialised,
     long resultsSent,

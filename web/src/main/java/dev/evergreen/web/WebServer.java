@@ -7,6 +7,8 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.URI;
 import java.net.UnknownHostException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -28,9 +30,13 @@ import java.util.stream.Collectors;
 import org.eclipse.jetty.http.UriCompliance;
 import org.eclipse.jetty.io.ArrayByteBufferPool;
 import org.eclipse.jetty.io.ByteBufferPool;
+import org.eclipse.jetty.io.ManagedSelector;
+import org.eclipse.jetty.io.SocketChannelEndPoint;
+import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.ProxyConnectionFactory;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.resource.Resource;
@@ -71,11 +77,11 @@ public final class WebServer implements AutoCloseable {
     counters = new Counters();
     var failures = new Failures(builder.errorMapping);
     hub = new Hub(builder.node, Map.copyOf(builder.views), settings, failures, counters);
-    peers = new Peers(settings, counters);
+    peers = new Peers(settings, builder.proxies, counters);
     server = new Server(threads());
     var buffers = new ArrayByteBufferPool(0, 1024, 65536, 256, POOLED_BYTES, POOLED_BYTES);
     server.addBean(buffers);
-    connector = connector(server, buffers, builder);
+    connector = connector(server, buffers, builder, peers);
     connector.addBean(peers);
     var guard =
         new Guard(
@@ -86,6 +92,7 @@ public final class WebServer implements AutoCloseable {
             guard,
             settings,
             builder.authenticator,
+            new Standings(builder.node, builder.authenticator),
             List.copyOf(builder.routes),
             hub,
             peers,
@@ -111,16 +118,34 @@ public final class WebServer implements AutoCloseable {
     return threads;
   }
 
-  private static ServerConnector connector(Server server, ByteBufferPool buffers, Builder builder) {
+  private static ServerConnector connector(
+      Server server, ByteBufferPool buffers, Builder builder, Peers peers) {
     var settings = builder.settings;
     var http = new HttpConfiguration();
     http.setSendServerVersion(false);
     http.setRequestHeaderSize(settings.maxHeaderBytes());
     http.setUriCompliance(UriCompliance.DEFAULT);
+    var factories = new ArrayList<ConnectionFactory>();
+    if (builder.proxies.speakProxyProtocol()) {
+      factories.add(new ProxyConnectionFactory());
+    }
+    factories.add(new HttpConnectionFactory(http));
     int selectors = Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, 4);
     var connector =
         new ServerConnector(
-            server, null, null, buffers, 0, selectors, new HttpConnectionFactory(http));
+            server,
+            null,
+            null,
+            buffers,
+            0,
+            selectors,
+            factories.toArray(ConnectionFactory[]::new)) {
+          @Override
+          protected SocketChannelEndPoint newEndPoint(
+              SocketChannel channel, ManagedSelector selector, SelectionKey key) {
+            return new Peer(peers, channel, selector, key, getScheduler());
+          }
+        };
     connector.setHost(builder.address().getHostAddress());
     connector.setPort(builder.port);
     connector.setIdleTimeout(settings.requestWithin().multipliedBy(3).toMillis());
@@ -184,6 +209,7 @@ public final class WebServer implements AutoCloseable {
         edge.live.size(),
         edge.subscriptions(),
         hub.size(),
+        hub.heldBytes(),
         counters.requests.sum(),
         counters.serialised.sum(),
         counters.sent.sum(),
@@ -195,8 +221,9 @@ public final class WebServer implements AutoCloseable {
   }
 
   /**
-   * Cuts the live connections of these callers; they reconnect and are authenticated anew. For
-   * sign-out and withdrawn rights.
+   * Cuts the live connections that these callers have to this server; they reconnect and are
+   * authenticated anew. For rights that were withdrawn where {@link Authenticator#standing} does
+   * not know of it.
    *
    * @return how many were cut
    */
@@ -204,8 +231,7 @@ public final class WebServer implements AutoCloseable {
     int cut = 0;
     for (var connection : edge.live) {
       if (!connection.isOver() && who.test(connection.caller)) {
-        counters.cut("disconnected");
-        connection.bye(Messages.bye("disconnected", Duration.ZERO), 1012, "disconnected");
+        connection.callerIsGone();
         cut++;
       }
     }
@@ -270,6 +296,7 @@ public final class WebServer implements AutoCloseable {
     private int port = 8080;
     private boolean singlePage;
     private WebSettings settings = WebSettings.DEFAULT;
+    private Proxies proxies = Proxies.NONE;
     private Authenticator authenticator = request -> Caller.ANONYMOUS;
     private Function<Exception, Optional<WebException>> errorMapping = failure -> Optional.empty();
     private final Set<String> peers = new LinkedHashSet<>();
@@ -286,8 +313,9 @@ public final class WebServer implements AutoCloseable {
     }
 
     /**
-     * The address to listen on; {@code 127.0.0.1} by default. On a loopback address only requests
-     * whose {@code Host} is a loopback name, or one of {@link #allowedHosts}, are answered.
+     * The address to listen on; {@code 127.0.0.1} by default. Only requests whose {@code Host} is
+     * one of {@link #allowedHosts} are answered; on a loopback address also those for a loopback
+     * name, on others, while no host is named, those for an address.
      */
     public Builder bind(String address) {
       bind = address;
@@ -323,6 +351,12 @@ public final class WebServer implements AutoCloseable {
       }
       peers.addAll(List.of(values));
       return allowedOrigins(values);
+    }
+
+    /** The reverse proxies that stand before this server; none by default. */
+    public Builder behind(Proxies value) {
+      proxies = value;
+      return this;
     }
 
     /** The limits; {@link WebSettings#DEFAULT} by default. */
@@ -396,6 +430,7 @@ public final class WebServer implements AutoCloseable {
           "POST",
           COMMANDS + LiveView.checkName(name),
           request -> {
+            Refusals.require(authorisation.mayAsk(request.caller()), request.caller());
             var command = request.body(type);
             Refusals.require(authorisation.allows(request.caller(), command), request.caller());
             var result = handler.handle(request.caller(), command);
@@ -410,6 +445,10 @@ public final class WebServer implements AutoCloseable {
      * @param path exact, or with {@code /*} at its end for all below
      */
     public Builder route(String method, String path, RouteHandler handler) {
+      return route(Edge.Kind.APPLICATION, method, path, handler);
+    }
+
+    private Builder route(Edge.Kind kind, String method, String path, RouteHandler handler) {
       if (!path.startsWith("/")) {
         throw new IllegalArgumentException(
             "A route's path begins with '/', not as '" + path + "'.");
@@ -420,7 +459,7 @@ public final class WebServer implements AutoCloseable {
           throw new IllegalArgumentException("There are two routes " + upper + " " + path + ".");
         }
       }
-      routes.add(new Edge.Route(upper, path, handler));
+      routes.add(new Edge.Route(kind, upper, path, handler));
       return this;
     }
 
@@ -450,13 +489,15 @@ public final class WebServer implements AutoCloseable {
 
     /**
      * Answers whether this process is well: status 200, or 503 with the trouble as text. Anybody
-     * who reaches the server may ask, as those who look after processes do not sign in.
+     * who reaches the server may ask, by whatever name, as those who look after processes do not
+     * sign in; and is answered also when the server has too much to do for others.
      *
      * @param path such as {@code "/health/ready"}
      * @param trouble asked at each request; one line, or empty if there is none
      */
     public Builder health(String path, Supplier<Optional<String>> trouble) {
       return route(
+          Edge.Kind.HEALTH,
           "GET",
           path,
           request ->
@@ -490,8 +531,9 @@ public final class WebServer implements AutoCloseable {
     }
 
     /**
-     * Serves the files of a directory, with ETags. What lies in {@code assets/} is taken to have a
-     * hash in its name and is cached for a year.
+     * Serves the files of a directory, with ETags, but none whose path has a part that begins with
+     * a dot, {@code .well-known} apart. What lies in {@code assets/} is taken to have a hash in its
+     * name and is cached for a year.
      *
      * @param path where the directory appears, such as {@code "/"}
      */

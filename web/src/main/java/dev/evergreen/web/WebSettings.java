@@ -6,17 +6,27 @@ import java.time.Duration;
  * Every limit of a web server. Start from {@link #builder} and change what you must.
  *
  * @param maxConnections open connections; more are answered 503 and closed
- * @param maxConnectionsPerAddress open connections of one address; raise it where a reverse proxy
- *     stands before the server, which then is the one address
+ * @param maxConnectionsPerAddress open connections of one address; name the reverse proxies that
+ *     stand before the server ({@link WebServer.Builder#behind}), or each is one address
  * @param maxRequests requests that are worked on at a time; more are answered 503
  * @param maxSubscriptions views that one WebSocket may watch
  * @param maxViews distinct live computations
- * @param maxViewsPerAddress those that were made for one address; raise it as the limit of
- *     connections of one address
+ * @param maxViewsPerAddress those that were made for one address, or for one who has signed in;
+ *     raise it as the limit of connections of one address
+ * @param maxNewViewsPerSecond how many may be made for one address, or for one who has signed in,
+ *     on average over a minute; raise it as the limit of connections of one address
  * @param maxMessageBytes the most bytes of a message or body from a client
  * @param maxMessagesPerSecond how fast one WebSocket may send, on average over ten seconds
  * @param maxHeaderBytes the most bytes of a request's line and headers
  * @param maxResultBytes the most bytes of one result as JSON; a larger one is an error
+ * @param maxHeldBytes of all results together, equal ones once; 256 MiB by default, or a quarter of
+ *     the heap if that is less
+ * @param maxHeldBytesPerAddress of results that were made for one address, or for one who has
+ *     signed in; raise it as the limit of connections of one address
+ * @param minBytesPerSecond a connection that takes less of what is written to it than this, on
+ *     average since it last had taken all, is cut; {@code stallAfter} is its respite
+ * @param maxBytesPerSecond how much of results one live connection is sent, on average over ten
+ *     seconds; it skips those that are replaced meanwhile
  * @param heartbeatEvery how often a live connection is written to when there is nothing to say
  * @param silenceAfter a WebSocket that sends nothing for so long is cut
  * @param stallAfter a connection that takes nothing of what is written to it for so long is cut
@@ -31,10 +41,15 @@ public record WebSettings(
     int maxSubscriptions,
     int maxViews,
     int maxViewsPerAddress,
+    int maxNewViewsPerSecond,
     int maxMessageBytes,
     int maxMessagesPerSecond,
     int maxHeaderBytes,
     int maxResultBytes,
+    int maxHeldBytes,
+    int maxHeldBytesPerAddress,
+    int minBytesPerSecond,
+    int maxBytesPerSecond,
     Duration heartbeatEvery,
     Duration silenceAfter,
     Duration stallAfter,
@@ -51,10 +66,15 @@ public record WebSettings(
           100,
           10_000,
           2_500,
+          50,
           16 << 10,
           20,
           8 << 10,
           4 << 20,
+          (int) Math.min(256 << 20, Runtime.getRuntime().maxMemory() / 4),
+          32 << 20,
+          4 << 10,
+          2 << 20,
           Duration.ofSeconds(15),
           Duration.ofSeconds(45),
           Duration.ofSeconds(10),
@@ -69,10 +89,15 @@ public record WebSettings(
     positive("maxSubscriptions", maxSubscriptions);
     positive("maxViews", maxViews);
     positive("maxViewsPerAddress", maxViewsPerAddress);
+    positive("maxNewViewsPerSecond", maxNewViewsPerSecond);
     positive("maxMessageBytes", maxMessageBytes);
     positive("maxMessagesPerSecond", maxMessagesPerSecond);
     positive("maxHeaderBytes", maxHeaderBytes);
     positive("maxResultBytes", maxResultBytes);
+    positive("maxHeldBytes", maxHeldBytes);
+    positive("maxHeldBytesPerAddress", maxHeldBytesPerAddress);
+    positive("minBytesPerSecond", minBytesPerSecond);
+    positive("maxBytesPerSecond", maxBytesPerSecond);
     positive("heartbeatEvery", heartbeatEvery.toNanos());
     positive("silenceAfter", silenceAfter.toNanos());
     positive("stallAfter", stallAfter.toNanos());
@@ -102,10 +127,15 @@ public record WebSettings(
     private int maxSubscriptions;
     private int maxViews;
     private int maxViewsPerAddress;
+    private int maxNewViewsPerSecond;
     private int maxMessageBytes;
     private int maxMessagesPerSecond;
     private int maxHeaderBytes;
     private int maxResultBytes;
+    private int maxHeldBytes;
+    private int maxHeldBytesPerAddress;
+    private int minBytesPerSecond;
+    private int maxBytesPerSecond;
     private Duration heartbeatEvery;
     private Duration silenceAfter;
     private Duration stallAfter;
@@ -120,10 +150,15 @@ public record WebSettings(
       maxSubscriptions = from.maxSubscriptions;
       maxViews = from.maxViews;
       maxViewsPerAddress = from.maxViewsPerAddress;
+      maxNewViewsPerSecond = from.maxNewViewsPerSecond;
       maxMessageBytes = from.maxMessageBytes;
       maxMessagesPerSecond = from.maxMessagesPerSecond;
       maxHeaderBytes = from.maxHeaderBytes;
       maxResultBytes = from.maxResultBytes;
+      maxHeldBytes = from.maxHeldBytes;
+      maxHeldBytesPerAddress = from.maxHeldBytesPerAddress;
+      minBytesPerSecond = from.minBytesPerSecond;
+      maxBytesPerSecond = from.maxBytesPerSecond;
       heartbeatEvery = from.heartbeatEvery;
       silenceAfter = from.silenceAfter;
       stallAfter = from.stallAfter;
@@ -168,6 +203,12 @@ public record WebSettings(
       return this;
     }
 
+    /** Sets {@link WebSettings#maxNewViewsPerSecond}. */
+    public Builder maxNewViewsPerSecond(int value) {
+      maxNewViewsPerSecond = value;
+      return this;
+    }
+
     /** Sets {@link WebSettings#maxMessageBytes}. */
     public Builder maxMessageBytes(int value) {
       maxMessageBytes = value;
@@ -189,6 +230,30 @@ public record WebSettings(
     /** Sets {@link WebSettings#maxResultBytes}. */
     public Builder maxResultBytes(int value) {
       maxResultBytes = value;
+      return this;
+    }
+
+    /** Sets {@link WebSettings#maxHeldBytes}. */
+    public Builder maxHeldBytes(int value) {
+      maxHeldBytes = value;
+      return this;
+    }
+
+    /** Sets {@link WebSettings#maxHeldBytesPerAddress}. */
+    public Builder maxHeldBytesPerAddress(int value) {
+      maxHeldBytesPerAddress = value;
+      return this;
+    }
+
+    /** Sets {@link WebSettings#minBytesPerSecond}. */
+    public Builder minBytesPerSecond(int value) {
+      minBytesPerSecond = value;
+      return this;
+    }
+
+    /** Sets {@link WebSettings#maxBytesPerSecond}. */
+    public Builder maxBytesPerSecond(int value) {
+      maxBytesPerSecond = value;
       return this;
     }
 
@@ -241,10 +306,15 @@ public record WebSettings(
           maxSubscriptions,
           maxViews,
           maxViewsPerAddress,
+          maxNewViewsPerSecond,
           maxMessageBytes,
           maxMessagesPerSecond,
           maxHeaderBytes,
           maxResultBytes,
+          maxHeldBytes,
+          maxHeldBytesPerAddress,
+          minBytesPerSecond,
+          maxBytesPerSecond,
           heartbeatEvery,
           silenceAfter,
           stallAfter,

@@ -14,7 +14,7 @@
  * record SignIn(String name) {}
  *
  * var users = node.grains();
- * var sessions = SignedSessions.withRandomKey(Duration.ofDays(7));
+ * var sessions = SignedSessions.withRandomKey(users, Duration.ofDays(7));
  *
  * var server =
  *     WebServer.builder(node)
@@ -57,7 +57,8 @@
  * thread that lives while there is something to write takes them out one by one, reads the latest
  * result and writes the shared bytes. So what a connection can hold is bounded by its
  * subscriptions, a slow reader skips results, and an idle one holds neither a thread nor a buffer.
- * A {@code Watchdog} cuts what has stalled, gone silent, or drips.
+ * A {@code Watchdog} cuts what has stalled, gone silent, or drips. Who can starve or fool whom, and
+ * why not, is in {@code docs/architecture.md}.
  *
  * <p><b>Why Jetty.</b> Jetty 12.1 and Helidon 4.3 both run handlers on virtual threads and are well
  * kept. In Helidon a connection is a blocked thread with a read buffer of 8 KB, its WebSocket sends

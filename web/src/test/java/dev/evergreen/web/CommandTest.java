@@ -4,10 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Node;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDate;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -25,9 +30,11 @@ final class CommandTest {
   record SignIn(String name) {}
 
   private final List<String> posts = new CopyOnWriteArrayList<>();
-  private final SignedSessions sessions = SignedSessions.withRandomKey(Duration.ofHours(1));
+  private final Node node = EmbeddedNode.builder().grains(SignedSessions.grains()).start();
+  private final SignedSessions sessions =
+      SignedSessions.withRandomKey(node.grains(), Duration.ofHours(1));
   private final WebServer server =
-      WebServer.builder(new HandNode())
+      WebServer.builder(node)
           .port(0)
           .settings(WebSettings.builder().maxMessageBytes(500).build())
           .authenticator(sessions)
@@ -41,6 +48,7 @@ final class CommandTest {
               SignIn.class,
               Authorisation.everyone(),
               (caller, signIn) -> sessions.signIn(signIn.name()))
+          .command("deep", Deep.class, Authorisation.everyone(), (caller, c) -> {})
           .commandWithResult(
               "count", SignIn.class, Authorisation.everyone(), (caller, c) -> Map.of("n", 3))
           .command(
@@ -61,9 +69,48 @@ final class CommandTest {
     assertEquals("GET, HEAD", Http.header(response, "Allow"));
   }
 
+  /** Somewhere deep in a command. */
+  record Deep(Map<String, List<Inner>> inner) {}
+
+  record Inner(Instant at, Optional<LocalDate> day, List<Instant> times, int n) {}
+
+  @Test
+  void readsAsStrictlyInsideAsOutside() {
+    record Case(String inner, String detail) {}
+    var path = "Field 'inner.a[0]";
+    var noText = "must be a string of type Instant.";
+    var at = "\"at\":\"2026-01-02T03:04:05Z\"";
+    for (var one :
+        List.of(
+            new Case("{\"at\":1700000000,\"times\":[],\"n\":1}", path + ".at' " + noText),
+            new Case("{\"at\":\"1700000000\",\"times\":[],\"n\":1}", path + ".at' " + noText),
+            new Case("{" + at + ",\"times\":[1],\"n\":1}", path + ".times[0]' " + noText),
+            new Case(
+                "{" + at + ",\"times\":[],\"n\":1,\"day\":20000}",
+                path + ".day' must be a string of type LocalDate."),
+            new Case("{" + at + ",\"times\":[null],\"n\":1}", path + ".times"),
+            new Case("{" + at + ",\"times\":null,\"n\":1}", path + ".times' is missing"),
+            new Case("{" + at + ",\"times\":[]}", path + ".n' is missing"),
+            new Case("{" + at + ",\"times\":[],\"n\":null}", path + ".n"),
+            new Case("{\"times\":[],\"n\":1}", path + ".at' is missing"),
+            new Case("null", "Field 'inner.a"))) {
+      var answer = Http.post(server, "/commands/deep", "{\"inner\":{\"a\":[" + one.inner() + "]}}");
+      assertEquals(400, answer.statusCode(), one.inner());
+      var detail = Http.json(answer).path("detail").asText();
+      assertTrue(detail.startsWith(one.detail()), one.inner() + " -> " + detail);
+    }
+    var good = "{" + at + ",\"times\":[\"2026-01-02T03:04:05Z\"],\"n\":1%s}";
+    for (var day : List.of("", ",\"day\":null", ",\"day\":\"2026-01-02\"")) {
+      var answer =
+          Http.post(server, "/commands/deep", "{\"inner\":{\"a\":[" + good.formatted(day) + "]}}");
+      assertEquals(204, answer.statusCode(), answer.body());
+    }
+  }
+
   @AfterEach
   void close() {
     server.close();
+    node.close();
   }
 
   private String signIn(String name) {

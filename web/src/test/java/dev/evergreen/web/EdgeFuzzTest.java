@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Node;
 import java.io.IOException;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
@@ -70,6 +72,7 @@ final class EdgeFuzzTest {
           "{\"type\":\"heartbeat\"}");
 
   private final HandNode node = new HandNode();
+  private final Node sessionNode = EmbeddedNode.builder().grains(SignedSessions.grains()).start();
   private final AtomicLong connections = new AtomicLong();
   private final AtomicLong versions = new AtomicLong();
 
@@ -120,7 +123,7 @@ final class EdgeFuzzTest {
                 .maxHeaderBytes(2000)
                 .maxMessageBytes(2000)
                 .build())
-        .authenticator(SignedSessions.withRandomKey(Duration.ofHours(1)))
+        .authenticator(SignedSessions.withRandomKey(sessionNode.grains(), Duration.ofHours(1)))
         .view(
             LiveView.of(
                 "value",

@@ -8,10 +8,14 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.net.http.HttpClient;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -66,6 +70,45 @@ final class EventStreamTest {
 
   private static BufferedReader reader(HttpResponse<InputStream> response) {
     return new BufferedReader(new InputStreamReader(response.body(), StandardCharsets.UTF_8));
+  }
+
+  @Test
+  void streamsManyViewsThatAreAskedForInABody() throws Exception {
+    var body =
+        """
+        {"subscribe": [
+          {"id": 7, "view": "value", "params": {}},
+          {"id": 8, "view": "value", "have": "old"},
+          {"id": 9, "view": "nothing"}]}""";
+    var request =
+        Http.request(server, "/live", "Content-Type", "application/json")
+            .POST(BodyPublishers.ofString(body));
+    var response = HttpClient.newHttpClient().send(request.build(), BodyHandlers.ofInputStream());
+    assertEquals(200, response.statusCode());
+    try (var reader = reader(response)) {
+      var events = new TreeSet<String>();
+      for (int i = 0; i < 3; i++) {
+        events.add(MessageId.of(event(reader)));
+      }
+      assertEquals(Set.of("end 9", "result 7", "result 8"), events);
+      value = "next";
+      node.changed();
+      events.clear();
+      events.add(MessageId.of(event(reader)));
+      events.add(MessageId.of(event(reader)));
+      assertEquals(Set.of("result 7", "result 8"), events);
+    }
+    Await.until("given back", () -> server.counts().subscriptions() == 0);
+  }
+
+  /** Type and id of an event. */
+  private static final class MessageId {
+    private static final Pattern PARTS = Pattern.compile("\\{\"type\":\"(\\w+)\",\"id\":(\\d+)");
+
+    static String of(@Nullable String event) {
+      var matcher = PARTS.matcher(String.valueOf(event));
+      return matcher.find() ? matcher.group(1) + " " + matcher.group(2) : String.valueOf(event);
+    }
   }
 
   @Test

@@ -139,4 +139,31 @@ final class GuardTest {
       assertEquals(400, raw.status());
     }
   }
+
+  @Test
+  void onAnAddressOfTheNetworkNoNameIsKnownThatIsNotSaid() throws Exception {
+    try (var open =
+        WebServer.builder(new HandNode())
+            .port(0)
+            .bind("0.0.0.0")
+            .command("do", Nothing.class, Authorisation.everyone(), (caller, command) -> {})
+            .view(
+                LiveView.of(
+                    "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1))
+            .start()) {
+      record Case(String host, int status) {}
+      for (var one :
+          List.of(
+              new Case("10.0.0.7:8080", 200),
+              new Case("[fd00::7]:8080", 200),
+              new Case("evil.example", 421),
+              new Case("localhost", 421),
+              new Case("1.2.3.4.evil.example", 421))) {
+        try (var raw = new RawClient(open)) {
+          raw.send("GET /live/value HTTP/1.1\r\nHost: " + one.host() + "\r\n\r\n");
+          assertEquals(one.status(), raw.status(), one.host());
+        }
+      }
+    }
+  }
 }

@@ -1,14 +1,17 @@
 package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.net.SocketException;
+import java.net.SocketTimeoutException;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -97,7 +100,7 @@ final class LimitsTest {
   @Test
   void anAddressHasItsShareOfTheComputationsAndNoMore() {
     var settings =
-        WebSettings.builder().maxViewsPerAddress(2).keepViewFor(Duration.ofMillis(300)).build();
+        WebSettings.builder().maxViewsPerAddress(2).keepViewFor(Duration.ofHours(1)).build();
     try (var shared =
         WebServer.builder(new HandNode())
             .port(0)
@@ -108,16 +111,58 @@ final class LimitsTest {
       browser.subscribe(1, "number", "{\"n\":1}", null);
       assertEquals("result", browser.next().path("type").asText());
       assertEquals(200, Http.get(shared, "/live/number?n=2").statusCode());
-      // What is computed already costs nothing more.
+      // What is computed already costs nothing more, and what nobody looks at makes room.
       assertEquals(200, Http.get(shared, "/live/number?n=1").statusCode());
       browser.subscribe(3, "number", "{\"n\":3}", null);
+      assertEquals("result", browser.next().path("type").asText());
+      browser.subscribe(4, "number", "{\"n\":4}", null);
       var refused = browser.next();
       assertEquals("end", refused.path("type").asText());
       assertEquals("too-many-from-address", refused.path("error").path("type").asText());
-      Await.until(
-          "room when one that nobody looks at has ended",
-          () -> Http.get(shared, "/live/number?n=4").statusCode() == 200);
+      browser.send("{\"type\":\"unsubscribe\",\"id\":3}");
+      Await.until("room", () -> Http.get(shared, "/live/number?n=4").statusCode() == 200);
       browser.close();
+    }
+  }
+
+  private static WebServer numbers(HandNode node, WebSettings.Builder settings) {
+    return WebServer.builder(node)
+        .port(0)
+        .settings(settings.keepViewFor(Duration.ofHours(1)).build())
+        .view(LiveView.of("number", Which.class, Authorisation.everyone(), params -> params::n))
+        .start();
+  }
+
+  @Test
+  void whatStrangersHaveMadeAndLeftKeepsNobodyFromNewViews() {
+    var node = new HandNode();
+    try (var server = numbers(node, WebSettings.builder().maxViews(20).maxViewsPerAddress(20));
+        var browser = Browser.open(server)) {
+      browser.subscribe(1, "number", "{\"n\":-1}", null);
+      assertEquals("result", browser.next().path("type").asText());
+      for (int n = 0; n < 100; n++) {
+        assertEquals(200, Http.get(server, "/live/number?n=" + n).statusCode());
+      }
+      assertEquals(20, server.counts().views());
+      assertEquals(1, server.counts().subscriptions());
+      Await.until("the others closed", () -> node.running() == 20);
+    }
+  }
+
+  @Test
+  void anAddressMayHaveOnlySoManyComputationsMadeInAWhile() {
+    var node = new HandNode();
+    try (var server = numbers(node, WebSettings.builder().maxNewViewsPerSecond(1))) {
+      int n = 0;
+      while (Http.get(server, "/live/number?n=" + n).statusCode() == 200) {
+        n++;
+      }
+      assertTrue(n >= 60, n + " were made");
+      var refused = Http.get(server, "/live/number?n=" + (n + 1));
+      assertEquals(429, refused.statusCode());
+      assertEquals("too-many-new-views", Http.json(refused).path("type").asText());
+      assertEquals("1", Http.header(refused, "Retry-After"));
+      assertEquals(200, Http.get(server, "/live/number?n=0").statusCode());
     }
   }
 
@@ -185,6 +230,80 @@ final class LimitsTest {
     hold.countDown();
     Await.until("served again", () -> Http.get(server, "/live/value").statusCode() == 200);
     assertTrue(first.getName().isEmpty());
+  }
+
+  /** Of which nothing more is ever sent. */
+  private static final String HALF =
+      RawClient.lines(
+          "POST /commands/%s HTTP/1.1",
+          "Content-Type: application/json", "Content-Length: 100", "", "{");
+
+  @Test
+  void bodiesThatAreWaitedForTakeNobodysPlace() throws Exception {
+    try (var server = atATime(2);
+        var first = new RawClient(server);
+        var second = new RawClient(server)) {
+      for (var half : List.of(first, second)) {
+        half.send(HALF.formatted("anybody"));
+      }
+      Await.until("both heard", () -> server.counts().requests() == 2);
+      Await.until("served", () -> Http.get(server, "/live/value").statusCode() == 200);
+      Await.until("done", () -> Http.post(server, "/commands/anybody", "{}").statusCode() == 204);
+      first.impatient(Duration.ofMillis(1));
+      assertThrows(SocketTimeoutException.class, first::status);
+    }
+  }
+
+  @Test
+  void nothingIsReadForThoseWhoMayNotInAnyCase() throws Exception {
+    try (var server = atATime(1);
+        var stranger = new RawClient(server)) {
+      stranger.send(HALF.formatted("somebody"));
+      assertEquals(401, stranger.status());
+      stranger.rest();
+    }
+  }
+
+  @Test
+  void healthIsToldWhenEveryPlaceIsTakenAndByAnyName() throws Exception {
+    try (var server = atATime(1)) {
+      var held =
+          Thread.ofVirtual().name("held").start(() -> Http.post(server, "/commands/hold", "{}"));
+      assertTrue(begun.await(20, TimeUnit.SECONDS));
+      assertEquals(503, Http.get(server, "/live/value").statusCode());
+      try (var probe = new RawClient(server)) {
+        probe.send("GET /health HTTP/1.1\r\nHost: 10.0.0.7:8080\r\n\r\n");
+        assertEquals(200, probe.status());
+      }
+      assertEquals(404, Http.get(server, "/no-file").statusCode());
+      hold.countDown();
+      assertTrue(held.join(Duration.ofSeconds(20)));
+    }
+  }
+
+  private WebServer atATime(int requests) {
+    return WebServer.builder(new HandNode())
+        .port(0)
+        .settings(
+            WebSettings.builder()
+                .maxRequests(requests)
+                .requestWithin(Duration.ofMinutes(1))
+                .build())
+        .view(
+            LiveView.of(
+                "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1))
+        .command("anybody", Wait.class, Authorisation.everyone(), (caller, c) -> {})
+        .command("somebody", Wait.class, Authorisation.signedIn(), (caller, c) -> {})
+        .command(
+            "hold",
+            Wait.class,
+            Authorisation.everyone(),
+            (caller, c) -> {
+              begun.countDown();
+              hold.await();
+            })
+        .health("/health", Optional::empty)
+        .start();
   }
 
   @Test

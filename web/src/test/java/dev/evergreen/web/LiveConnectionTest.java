@@ -43,9 +43,9 @@ class LiveConnectionTest {
   private final LiveResult<LiveView.NoParams> live =
       new LiveResult<>(
           view,
-          Caller.ANONYMOUS,
-          "an address",
-          new LiveView.NoParams(),
+          ViewKey.of(view, Caller.ANONYMOUS, new LiveView.NoParams()),
+          List.of("an address"),
+          hub,
           node,
           failures,
           counters,
@@ -58,7 +58,12 @@ class LiveConnectionTest {
     final List<Subscription> subscriptions = new ArrayList<>();
 
     Written() {
-      super(Caller.ANONYMOUS, WebSettings.DEFAULT, LiveConnectionTest.this.counters, hub);
+      super(
+          Caller.ANONYMOUS,
+          WebSettings.DEFAULT,
+          LiveConnectionTest.this.counters,
+          hub,
+          new Standings(node, request -> Caller.ANONYMOUS));
     }
 
     Subscription subscribe() {

@@ -21,9 +21,18 @@ final class LiveSocketEndTest {
     var settings = WebSettings.DEFAULT;
     var counters = new Counters();
     var failures = new Failures(failure -> Optional.empty());
-    var hub = new Hub(new HandNode(), Map.of(), settings, failures, counters);
+    var node = new HandNode();
+    var hub = new Hub(node, Map.of(), settings, failures, counters);
     Set<LiveConnection> registry = ConcurrentHashMap.newKeySet();
-    var socket = new LiveSocket(Caller.ANONYMOUS, "peer", settings, counters, hub, registry);
+    var socket =
+        new LiveSocket(
+            Caller.ANONYMOUS,
+            "peer",
+            settings,
+            counters,
+            hub,
+            new Standings(node, request -> Caller.ANONYMOUS),
+            registry);
     socket.onOpen(new CoreSession.Empty(), Callback.NOOP);
     socket.close();
     socket.abort();

@@ -11,7 +11,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -84,6 +88,23 @@ final class LiveSocketTest {
       node.changed();
       change("a", "three");
       assertResult(browser.next(), 1, "three");
+    }
+  }
+
+  @Test
+  void takesSeveralMessagesInOneAndAnswersAPingAtOnce() {
+    try (var browser = Browser.open(start(settings().maxMessagesPerSecond(1).build()))) {
+      var subscribe =
+          "{\"type\":\"subscribe\",\"id\":%d,\"view\":\"value\",\"params\":{\"name\":\"a\"}}";
+      var all =
+          IntStream.range(0, 50).mapToObj(subscribe::formatted).collect(Collectors.joining(","));
+      browser.send("[" + all + ",{\"type\":\"ping\"}]");
+      var types = new TreeMap<String, Integer>();
+      for (int i = 0; i < 51; i++) {
+        var message = Objects.requireNonNull(browser.poll(Browser.PATIENCE));
+        types.merge(message.path("type").asText(), 1, Integer::sum);
+      }
+      assertEquals(Map.of("result", 50, "heartbeat", 1), types);
     }
   }
 

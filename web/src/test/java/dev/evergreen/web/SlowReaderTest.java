@@ -3,11 +3,13 @@ package dev.evergreen.web;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
@@ -109,6 +111,41 @@ final class SlowReaderTest {
         assertTrue(seen.get(i) > seen.get(i - 1), seen.toString());
       }
       assertTrue(seen.size() < 100, seen.toString());
+    }
+  }
+
+  @Test
+  void whoTakesAnAnswerABitAtATimeIsCut() throws Exception {
+    var large = "x".repeat(8 << 20);
+    try (var patient =
+            WebServer.builder(node)
+                .port(0)
+                .settings(
+                    WebSettings.builder()
+                        .stallAfter(Duration.ofMillis(1500))
+                        .minBytesPerSecond(1 << 30)
+                        .build())
+                .route("GET", "/large", request -> Reply.text(large))
+                .start();
+        var drop = new RawClient(patient, 4096)) {
+      drop.send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      var cut = new AtomicBoolean();
+      var sipping = Thread.ofVirtual().start(() -> sip(drop, cut));
+      Await.until("it is cut", () -> patient.counts().cut().containsKey("stalled"));
+      cut.set(true);
+      sipping.join();
+    }
+  }
+
+  /** Takes something more often than a respite is long. */
+  private static void sip(RawClient client, AtomicBoolean enough) {
+    try {
+      while (!enough.get()) {
+        client.some();
+        Thread.sleep(10);
+      }
+    } catch (IOException | InterruptedException e) {
+      // Cut, as it should be.
     }
   }
 

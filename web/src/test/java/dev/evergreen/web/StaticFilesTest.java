@@ -87,6 +87,22 @@ final class StaticFilesTest {
   }
 
   @Test
+  void servesNothingThatIsHidden(@TempDir Path directory) throws Exception {
+    try (var server = start(directory)) {
+      var site = directory.resolve("site");
+      for (var file :
+          List.of(".env", ".git/config", "assets/.htpasswd", ".well-known/security.txt")) {
+        Files.createDirectories(site.resolve(file).getParent());
+        Files.writeString(site.resolve(file), "hidden");
+      }
+      for (var path : List.of("/.env", "/.git/config", "/%2egit/config", "/assets/.htpasswd")) {
+        assertEquals(404, Http.get(server, path).statusCode(), path);
+      }
+      assertEquals("hidden", Http.get(server, "/.well-known/security.txt").body());
+    }
+  }
+
+  @Test
   void saysSoWhenThereIsNoSuchDirectory(@TempDir Path directory) {
     var builder = WebServer.builder(new HandNode());
     assertThrows(

@@ -37,7 +37,9 @@ final class Handshake {
     /** The one who dials is not a member yet, as far as is known here. */
     NOT_YET,
     /** The other of the two is to dial, or the former connection has not ended: try again. */
-    NOT_NOW
+    NOT_NOW,
+    /** The certificate of the one who dials is not for its host. */
+    NOT_CERTIFIED
   }
 
   /** In the order of their numbers on the wire. */
@@ -49,7 +51,8 @@ final class Handshake {
           Verdict.NOT_ADDRESSED,
           Verdict.REMOVED,
           Verdict.NOT_YET,
-          Verdict.NOT_NOW);
+          Verdict.NOT_NOW,
+          Verdict.NOT_CERTIFIED);
 
   /** What the node that dials says. */
   record Hello(int lowest, int highest, String cluster, NodeId from, NodeId to) {}

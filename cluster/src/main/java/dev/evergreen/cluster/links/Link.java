@@ -361,7 +361,7 @@ final class Link implements Connection.Receiver {
         yield Attempt.FAILED;
       }
       case NOT_YET, NOT_NOW -> Attempt.TRY_SOON;
-      case WELCOME, OTHER_VERSION, OTHER_CLUSTER -> Attempt.FAILED;
+      case WELCOME, OTHER_VERSION, OTHER_CLUSTER, NOT_CERTIFIED -> Attempt.FAILED;
     };
   }
 

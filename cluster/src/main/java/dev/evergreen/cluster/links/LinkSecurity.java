@@ -8,20 +8,38 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.security.GeneralSecurityException;
+import java.security.cert.CertificateException;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLHandshakeException;
 import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLPeerUnverifiedException;
+import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
+import javax.net.ssl.X509TrustManager;
 
 /**
  * How nodes prove to each other who they are: TLS 1.3, in which both sides must show a certificate
  * of an authority that both trust. Made from PEM files, which are looked at again from time to
  * time: new connections use what is there by then, and as long as new files cannot be used, or do
- * not fit each other yet, the former ones. {@code scripts/certificates} makes files for tests and
- * small clusters. Thread-safe.
+ * not fit each other yet, the former ones. Connections of nodes whose certificates a new authority
+ * does not know are ended. {@code scripts/certificates} makes files for tests and small clusters.
+ *
+ * <p><b>Use an authority for the cluster alone.</b> Whoever has a certificate of it is a node: it
+ * may join, and say on the port for membership that others are gone. Only a node whose certificate
+ * has the host of another one in its names can take that one's place for calls and results, unless
+ * {@link #withoutHostNames} is used; several nodes of a host are not told apart.
+ *
+ * <p>Thread-safe.
  */
 public final class LinkSecurity {
 
@@ -38,6 +56,9 @@ public final class LinkSecurity {
 
   private List<Stamp> stamps; // guarded by this
   private SSLContext context; // guarded by this
+  private X509TrustManager trust; // guarded by this
+  private final Map<SSLSocket, Socket> sockets = new WeakHashMap<>(); // guarded by this
+  private final Map<SSLEngine, Boolean> engines = new WeakHashMap<>(); // guarded by this
   private long lookedAt = System.nanoTime(); // guarded by this
 
   private LinkSecurity(PemFiles files, boolean hostNames, Duration lookEvery)
@@ -47,6 +68,7 @@ public final class LinkSecurity {
     this.lookEvery = lookEvery;
     this.stamps = stamps();
     this.context = files.load();
+    this.trust = files.trust();
   }
 
   /**
@@ -66,7 +88,8 @@ public final class LinkSecurity {
 
   /**
    * The same without a look at the names in certificates: any node of the authority may be at any
-   * address.
+   * address, and may take the place of any other. For nodes whose addresses are not known when
+   * their certificates are made.
    */
   public LinkSecurity withoutHostNames() throws IOException, GeneralSecurityException {
     return new LinkSecurity(files, false, lookEvery);
@@ -77,25 +100,92 @@ public final class LinkSecurity {
     return new LinkSecurity(files, hostNames, value);
   }
 
-  /** A context of the files as they are now, or were a moment ago. Reads them where needed. */
-  public synchronized SSLContext context() {
-    long now = System.nanoTime();
-    if (now - lookedAt >= lookEvery.toNanos()) {
-      lookedAt = now;
-      try {
-        var found = stamps();
-        if (!found.equals(stamps)) {
-          context = files.load();
-          stamps = found;
-        }
-      } catch (IOException | GeneralSecurityException | RuntimeException e) {
-        log.warn(
-            LinkLog.Kind.CERTIFICATES,
-            () ->
-                "the new certificate files cannot be used yet, the former are: " + e.getMessage());
+  /**
+   * A context of the files as they are now, or were a moment ago. Reads them where needed, and ends
+   * connections of nodes that are trusted no more.
+   */
+  public SSLContext context() {
+    var ended = new ArrayList<Runnable>();
+    try {
+      synchronized (this) {
+        look(ended);
+        return context;
       }
+    } finally {
+      ended.forEach(Runnable::run);
     }
-    return context;
+  }
+
+  /** Holds the lock, as do those that it calls. */
+  private void look(List<Runnable> ended) {
+    long now = System.nanoTime();
+    if (now - lookedAt < lookEvery.toNanos()) {
+      return;
+    }
+    lookedAt = now;
+    try {
+      var found = stamps();
+      if (!found.equals(stamps)) {
+        var loaded = files.load();
+        var before = Set.of(trust.getAcceptedIssuers());
+        trust = files.trust();
+        context = loaded;
+        stamps = found; // only now: what cannot be used yet is tried again
+        if (!before.equals(Set.of(trust.getAcceptedIssuers()))) {
+          review(ended);
+        }
+      }
+    } catch (IOException | GeneralSecurityException | RuntimeException e) {
+      log.warn(
+          LinkLog.Kind.CERTIFICATES,
+          () -> "the new certificate files cannot be used yet, the former are: " + e.getMessage());
+    }
+  }
+
+  /** Finds the connections that would not come about any more. */
+  private void review(List<Runnable> ended) {
+    sockets.forEach(
+        (socket, raw) -> {
+          if (!isTrusted(socket.getSession())) {
+            ended.add(() -> Link.close(raw));
+          }
+        });
+    engines
+        .keySet()
+        .forEach(
+            engine -> {
+              if (!isTrusted(engine.getSession())) {
+                ended.add(() -> end(engine));
+              }
+            });
+    if (!ended.isEmpty()) {
+      log.warn(
+          LinkLog.Kind.CERTIFICATES,
+          () -> ended.size() + " connections end, as their certificates are trusted no more");
+    }
+  }
+
+  /** An engine that is amid its handshake is not: that is judged by the former authority. */
+  private boolean isTrusted(SSLSession session) {
+    try {
+      var chain = session.getPeerCertificates();
+      trust.checkClientTrusted(
+          Arrays.copyOf(chain, chain.length, X509Certificate[].class),
+          chain[0].getPublicKey().getAlgorithm());
+      return true;
+    } catch (SSLPeerUnverifiedException | CertificateException e) {
+      return false;
+    }
+  }
+
+  private static void end(SSLEngine engine) {
+    engine.closeOutbound();
+    try {
+      engine.closeInbound();
+    } catch (SSLException e) {
+      // The other side has not said that it ends; that is so.
+      return;
+    }
   }
 
   /**
@@ -108,6 +198,9 @@ public final class LinkSecurity {
     var engine = context().createSSLEngine(host, port);
     engine.setUseClientMode(client);
     engine.setSSLParameters(parameters(engine.getSSLParameters(), client));
+    synchronized (this) {
+      engines.put(engine, true);
+    }
     return engine;
   }
 
@@ -123,22 +216,40 @@ public final class LinkSecurity {
 
   /** Puts TLS over a connection that another node has made. */
   Socket accept(Socket raw) throws IOException {
-    var socket =
-        (SSLSocket) context().getSocketFactory().createSocket(raw, (InputStream) null, true);
-    return shakeHands(socket, false);
+    return shakeHands(
+        (SSLSocket) context().getSocketFactory().createSocket(raw, (InputStream) null, true),
+        raw,
+        false);
   }
 
   /** Puts TLS over a connection to another node. */
   Socket dial(Socket raw, String host, int port) throws IOException {
     return shakeHands(
-        (SSLSocket) context().getSocketFactory().createSocket(raw, host, port, true), true);
+        (SSLSocket) context().getSocketFactory().createSocket(raw, host, port, true), raw, true);
   }
 
-  private Socket shakeHands(SSLSocket socket, boolean client) throws IOException {
+  private Socket shakeHands(SSLSocket socket, Socket raw, boolean client) throws IOException {
     socket.setUseClientMode(client);
     socket.setSSLParameters(parameters(socket.getSSLParameters(), client));
     socket.startHandshake();
+    synchronized (this) {
+      sockets.put(socket, raw);
+      if (!isTrusted(socket.getSession())) {
+        throw new SSLHandshakeException("its certificate is trusted no more, since a moment ago");
+      }
+    }
     return socket;
+  }
+
+  /**
+   * Whether the certificate of the other side is for a host, as far as names matter.
+   *
+   * @param socket one that was accepted
+   */
+  boolean isFor(String host, Socket socket) throws IOException {
+    return !hostNames
+        || CertificateNames.of(((SSLSocket) socket).getSession().getPeerCertificates()[0])
+            .match(host);
   }
 
   // The files

@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import dev.evergreen.core.GrainFailureException;
 import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
@@ -33,9 +34,6 @@ final class MessageCodec {
   private static final int FLAG_TRACED = 4;
 
   /** In the order of their numbers on the wire. */
-  private static final List<Message.Relation> RELATIONS =
-      List.of(Message.Relation.READS, Message.Relation.WAITS_FOR, Message.Relation.READ_BY);
-
   private MessageCodec() {}
 
   // Writing
@@ -48,10 +46,11 @@ final class MessageCodec {
     }
     switch (message) {
       case Message.Call call -> call(out, call);
-      case Message.Reply(var id, var answer) -> {
+      case Message.Reply(var id, var answer, var time) -> {
         type(out, 2);
         out.varint(id);
         answer(out, answer);
+        out.varint(time);
       }
       case Message.Subscribe(var request, var subscriptions, var waits) -> {
         type(out, 3);
@@ -82,16 +81,15 @@ final class MessageCodec {
         type(out, 8);
         list(out, keys, MessageCodec::key);
       }
-      case Message.Probe(var id, var relation, var keys) -> {
-        type(out, 9);
+      case Message.Probe(var id, var keys) -> {
+        type(out, 14);
         out.varint(id);
-        out.u8(RELATIONS.indexOf(relation));
         list(out, keys, MessageCodec::key);
       }
-      case Message.ProbeAnswer(var id, var neighbours) -> {
-        type(out, 10);
+      case Message.ProbeAnswer(var id, var readers) -> {
+        type(out, 15);
         out.varint(id);
-        list(out, neighbours, MessageCodec::neighbours);
+        list(out, readers, MessageCodec::readers);
       }
       case Message.Inspect(var id) -> {
         type(out, 11);
@@ -101,6 +99,15 @@ final class MessageCodec {
         type(out, 12);
         out.varint(id);
         out.blob(report);
+      }
+      case Message.Hasten(var id, var began) -> {
+        type(out, 13);
+        out.varint(id);
+        out.varint(began);
+      }
+      case Message.Unreachable(var keys) -> {
+        type(out, 16);
+        list(out, keys, MessageCodec::key);
       }
     }
     return out;
@@ -163,6 +170,7 @@ final class MessageCodec {
     out.blob(call.arguments());
     list(out, call.chain(), MessageCodec::hop);
     trace(out, call.trace());
+    out.varint(call.began());
   }
 
   private static int traced(@Nullable TraceContext trace) {
@@ -183,6 +191,8 @@ final class MessageCodec {
     grain(out, hop.grain());
     out.text(hop.operation());
     out.blob(hop.call());
+    out.fixed8(hop.epoch());
+    out.varint(hop.leftBy());
     out.end(struct);
   }
 
@@ -290,10 +300,10 @@ final class MessageCodec {
     }
   }
 
-  private static void neighbours(ByteWriter out, Message.Neighbours neighbours) {
-    int struct = out.begin(neighbours.summaries().isEmpty() ? 0 : Integer.MAX_VALUE);
-    out.u8((neighbours.root() ? FLAG_1 : 0) | (neighbours.settled() ? FLAG_2 : 0));
-    list(out, neighbours.summaries(), MessageCodec::located);
+  private static void readers(ByteWriter out, Message.Readers readers) {
+    int struct = out.begin(readers.summaries().isEmpty() ? 0 : Integer.MAX_VALUE);
+    out.u8(readers.root() ? FLAG_1 : 0);
+    list(out, readers.summaries(), MessageCodec::located);
     out.end(struct);
   }
 
@@ -301,7 +311,6 @@ final class MessageCodec {
     int struct = out.begin(64L + located.key().arguments().length);
     node(out, located.node());
     key(out, located.key());
-    out.zigzag(located.depth());
     out.end(struct);
   }
 
@@ -323,17 +332,19 @@ final class MessageCodec {
       items = 0;
       return switch (in.u8()) {
         case 1 -> call();
-        case 2 -> new Message.Reply(in.varint(), answer());
+        case 2 -> new Message.Reply(in.varint(), answer(), later());
         case 3 -> subscribe();
         case 4 -> subscribeAnswer();
         case 5 -> new Message.Unsubscribe(list(this::subscription));
         case 6 -> new Message.Push(in.varint(), list(this::update));
         case 7 -> new Message.PushAck(in.varint());
         case 8 -> new Message.Moved(list(this::key));
-        case 9 -> new Message.Probe(in.varint(), relation(), list(this::key));
-        case 10 -> new Message.ProbeAnswer(in.varint(), list(this::neighbours));
         case 11 -> new Message.Inspect(in.varint());
         case 12 -> new Message.Inspected(in.varint(), in.blob());
+        case 13 -> new Message.Hasten(in.varint(), in.varint());
+        case 14 -> new Message.Probe(in.varint(), list(this::key));
+        case 15 -> new Message.ProbeAnswer(in.varint(), list(this::readers));
+        case 16 -> new Message.Unreachable(list(this::key));
         case 0 -> throw ByteReader.malformed("there is no message of type 0");
         default -> null;
       };
@@ -368,8 +379,14 @@ final class MessageCodec {
       var operation = in.name();
       var arguments = in.blob();
       List<Message.Hop> chain = list(this::hop);
+      var trace = trace(flags);
       return new Message.Call(
-          id, oldest, target, operation, arguments, (flags & FLAG_1) != 0, chain, trace(flags));
+          id, oldest, target, operation, arguments, (flags & FLAG_1) != 0, chain, later(), trace);
+    }
+
+    /** A number that was added at the end of what older versions write. */
+    private long later() throws MalformedMessageException {
+      return in.remaining() > 0 ? in.varint() : 0;
     }
 
     private Message.Subscribe subscribe() throws MalformedMessageException {
@@ -393,7 +410,11 @@ final class MessageCodec {
     private Message.Hop hop() throws MalformedMessageException {
       int outer = in.begin();
       int flags = in.u8();
-      var hop = new Message.Hop(grain(), in.name(), in.blob(), (flags & FLAG_1) != 0);
+      var grain = grain();
+      var operation = in.name();
+      var call = in.blob();
+      long epoch = in.remaining() > 0 ? in.fixed8() : 0;
+      var hop = new Message.Hop(grain, operation, call, (flags & FLAG_1) != 0, epoch, later());
       in.end(outer);
       return hop;
     }
@@ -408,14 +429,6 @@ final class MessageCodec {
 
     private Message.Version version() throws MalformedMessageException {
       return new Message.Version(in.fixed8(), in.varint());
-    }
-
-    private Message.Relation relation() throws MalformedMessageException {
-      int number = in.u8();
-      if (number >= RELATIONS.size()) {
-        throw ByteReader.malformed("there is no relation " + number);
-      }
-      return RELATIONS.get(number);
     }
 
     private Message.Subscription subscription() throws MalformedMessageException {
@@ -459,10 +472,22 @@ final class MessageCodec {
               int flags = in.u8();
               yield new Answer.NotStarted(in.text(), (flags & FLAG_1) != 0);
             }
-            default -> throw ByteReader.malformed("there is no answer of kind " + kind);
+            case 0 -> throw ByteReader.malformed("there is no answer of kind 0");
+            default -> new Answer.Threw(laterKind(kind));
           };
       in.end(outer);
       return answer;
+    }
+
+    /** Whoever waits for this answer learns why there is none; others of a message are read. */
+    private static Failure laterKind(int kind) {
+      return new Failure(
+          GrainFailureException.class.getName(),
+          "the answer is of kind "
+              + kind
+              + ", which only later versions of Evergreen know; upgrade this node",
+          null,
+          List.of());
     }
 
     private Failure failures() throws MalformedMessageException {
@@ -496,17 +521,17 @@ final class MessageCodec {
       return (in.u8() & FLAG_1) != 0 ? in.text() : null;
     }
 
-    private Message.Neighbours neighbours() throws MalformedMessageException {
+    private Message.Readers readers() throws MalformedMessageException {
       int outer = in.begin();
       int flags = in.u8();
       List<Message.Located> summaries = list(this::located);
       in.end(outer);
-      return new Message.Neighbours(summaries, (flags & FLAG_1) != 0, (flags & FLAG_2) != 0);
+      return new Message.Readers(summaries, (flags & FLAG_1) != 0);
     }
 
     private Message.Located located() throws MalformedMessageException {
       int outer = in.begin();
-      var located = new Message.Located(node(in), key(), in.zigzag());
+      var located = new Message.Located(node(in), key());
       in.end(outer);
       return located;
     }

@@ -105,6 +105,10 @@ public final class NodeLinks implements Links, AutoCloseable {
         settings.deadAfter().toNanos() / 3,
         () -> {
           links.values().forEach(link -> link.ping(Link.BEAT));
+          if (security != null) {
+            // Who is trusted no more is noticed also while nobody connects.
+            Thread.ofVirtual().name("link-security").start(security::context);
+          }
           if (!closed) {
             beatLater();
           }
@@ -307,7 +311,8 @@ public final class NodeLinks implements Links, AutoCloseable {
       throws IOException, InterruptedException {
     var self = started().self();
     var link = links.get(hello.from());
-    var verdict = verdict(hello, link);
+    var verdict =
+        isWhoItSays(socket, hello) ? verdict(hello, link) : Handshake.Verdict.NOT_CERTIFIED;
     Connection claimed = null;
     if (verdict == Handshake.Verdict.WELCOME && link != null) {
       claimed = link.claim(raw, socket, in);
@@ -328,6 +333,14 @@ public final class NodeLinks implements Links, AutoCloseable {
       return null;
     }
     return new Accepted(link, claimed);
+  }
+
+  /** Whoever else may have a certificate shall not cut the connection of the one it is not. */
+  private boolean isWhoItSays(Socket socket, Handshake.Hello hello) throws IOException {
+    var address = hello.from().address();
+    int colon = address.lastIndexOf(':');
+    var host = colon < 0 ? address : address.substring(0, colon);
+    return security == null || security.isFor(host, socket);
   }
 
   private Handshake.Verdict verdict(Handshake.Hello hello, @Nullable Link link) {

@@ -18,14 +18,19 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.cluster.links.TestNode.Broken;
 import dev.evergreen.core.spi.Message;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
+import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -53,8 +58,8 @@ class LinkSecurityTest {
 
   @BeforeAll
   static void makeCertificates() throws Exception {
-    assertEquals(0, certificates(shared.resolve("ours"), "a", "b", "c"));
-    assertEquals(0, certificates(shared.resolve("theirs"), "a"));
+    assertEquals(0, certificates(shared.resolve("ours"), "a", "a2", "b", "c"));
+    assertEquals(0, certificates(shared.resolve("theirs"), "a", "x"));
   }
 
   @AfterEach
@@ -214,37 +219,137 @@ class LinkSecurityTest {
     b.admit(strict);
     await("refusals", () -> b.links.counts().refused() >= 2);
     assertEquals(0, b.links.counts().connections());
-    var lenient = node("a2", ours("a").withoutHostNames());
+    var lenient = node("a2", ours("a2").withoutHostNames());
     lenient.links.admit(b.id, elsewhere.address());
     b.admit(lenient);
     awaitConnected(lenient, b);
   }
 
+  /** What the node of a certificate is told when it says that it is another one. */
+  private static Handshake.Verdict toldWhoSaysThatItIs(TestNode other, String name, TestNode asked)
+      throws Exception {
+    try (var raw = new Socket(asked.address().getAddress(), asked.address().getPort())) {
+      raw.setSoTimeout(30_000);
+      var socket = ours(name).dial(raw, "localhost", asked.address().getPort());
+      Handshake.write(
+          socket.getOutputStream(), new Handshake.Hello(1, 1, "test", other.id, asked.id));
+      return Handshake.readAnswer(new FrameInput(socket.getInputStream(), 1)).verdict();
+    }
+  }
+
   @Test
-  void newConnectionsUseTheFilesThatAreThereByThen() throws Exception {
+  void noNodeTakesThePlaceOfAnotherUnlessNamesDoNotMatter() throws Exception {
+    var a = node("a", ours("a"));
+    var b = node("b", ours("b"));
+    connect(a, b);
+    assertEquals(Handshake.Verdict.NOT_CERTIFIED, toldWhoSaysThatItIs(a, "c", b));
+    a.send(b, numbered(1));
+    assertEquals(numbered(1), b.nextMessage());
+    assertEquals(1, b.links.counts().connections());
+    assertEquals(0, a.breaks.get() + b.breaks.get());
+    var lenient = node("b", ours("b").withoutHostNames());
+    assertEquals(Handshake.Verdict.NOT_YET, toldWhoSaysThatItIs(a, "c", lenient));
+  }
+
+  @Test
+  void certificatesNameHostsByNamesPatternsAndAddresses() throws Exception {
+    var names =
+        new CertificateNames(
+            List.of("shop-1", "*.nodes.local"),
+            List.of(InetAddress.ofLiteral("10.0.0.7"), InetAddress.ofLiteral("fd00::7")));
+    for (var host : List.of("shop-1", "SHOP-1", "a.nodes.local", "10.0.0.7", "fd00:0:0::7")) {
+      assertTrue(names.match(host), host);
+    }
+    for (var host : List.of("shop-2", "nodes.local", "a.b.nodes.local", "10.0.0.8", "", "*")) {
+      assertFalse(names.match(host), host);
+    }
+    var made =
+        CertificateFactory.getInstance("X.509")
+            .generateCertificate(Files.newInputStream(shared.resolve("ours/a.pem")));
+    for (var host : List.of("a", "localhost", "127.0.0.1", "::1")) {
+      assertTrue(CertificateNames.of(made).match(host), host);
+    }
+    assertFalse(CertificateNames.of(made).match("b"));
+  }
+
+  @Test
+  void aNewAuthorityEndsTheConnectionsOfTheFormerAndNewOnesUseIt() throws Exception {
     assertEquals(0, certificates(dir, "a", "b"));
     var a = node("a", security(dir, "a"));
     var b = node("b", security(dir, "b"));
-    var relay = new Relay(b.address());
-    closed.add(relay);
-    a.links.admit(b.id, relay.address());
-    b.admit(a);
-    awaitConnected(a, b);
-    // Both get an authority that the old certificates are not of.
+    connect(a, b);
     var fresh = dir.resolve("fresh");
-    assertEquals(0, certificates(fresh, "a", "b"));
+    assertEquals(0, certificates(fresh, "a", "b", "aaa"));
     for (var name : List.of("a.key", "b.key", "a.pem", "b.pem", "authority.pem")) {
       Files.move(fresh.resolve(name), dir.resolve(name), StandardCopyOption.REPLACE_EXISTING);
     }
-    a.send(b, numbered(1));
-    assertEquals(numbered(1), b.nextMessage(), "over the connection that there was");
-    relay.cut();
     a.next(Broken.class);
     b.next(Broken.class);
     awaitConnected(a, b);
-    var late = node("late", security(dir, "a"));
-    connect(late, b);
-    assertNoConnection(node("aa", ours("a")), b);
+    Files.copy(dir.resolve("authority.pem"), fresh.resolve("authority.pem"));
+    connect(node("aaa", security(fresh, "aaa")), b);
+    assertNoConnection(node("a2", ours("a2")), b);
+  }
+
+  /** The files of a node of one authority, which trusts another one. */
+  private LinkSecurity mixed(String node, String authorities) throws Exception {
+    var name = Path.of(node).getFileName().toString();
+    Files.copy(shared.resolve(node + ".key"), dir.resolve(name + ".key"));
+    Files.copy(shared.resolve(node + ".pem"), dir.resolve(name + ".pem"));
+    var authority = dir.resolve(name + "-trusts.pem");
+    Files.writeString(authority, authorities);
+    return LinkSecurity.of(dir.resolve(name + ".key"), dir.resolve(name + ".pem"), authority)
+        .lookingEvery(Duration.ZERO);
+  }
+
+  @Test
+  void whoIsTrustedNoMoreIsCutOffAndTheOthersStay() throws Exception {
+    var ours = Files.readString(shared.resolve("ours/authority.pem"));
+    var theirs = Files.readString(shared.resolve("theirs/authority.pem"));
+    var a = node("a", ours("a"));
+    var b = node("b", mixed("ours/b", theirs + ours));
+    var x = node("x", mixed("theirs/x", ours));
+    connect(a, b);
+    connect(b, x);
+    Files.writeString(dir.resolve("b-trusts.pem"), ours);
+    assertEquals(x.id, b.next(Broken.class).node());
+    a.send(b, numbered(1));
+    assertEquals(numbered(1), b.nextMessage());
+    assertEquals(1, b.breaks.get());
+    assertFalse(b.links.isConnected(x.id));
+  }
+
+  @Test
+  void enginesForOtherProtocolsEndWhenTheirPeersAreTrustedNoMore() throws Exception {
+    var ours = Files.readString(shared.resolve("ours/authority.pem"));
+    var theirs = Files.readString(shared.resolve("theirs/authority.pem"));
+    var b = mixed("ours/b", ours + theirs);
+    var x = mixed("theirs/x", ours);
+    var toOurs = b.engine(false, "x", 1);
+    var toTheirs = b.engine(false, "x", 1);
+    assertTrue(agree(ours("a").engine(true, "localhost", 1), toOurs));
+    assertTrue(agree(x.engine(true, "localhost", 1), toTheirs));
+    Files.writeString(dir.resolve("b-trusts.pem"), ours);
+    assertNotSame(null, b.context());
+    assertTrue(toTheirs.isInboundDone());
+    assertFalse(toOurs.isInboundDone());
+  }
+
+  /** As by a disk that fails for a moment. */
+  @Test
+  void filesWhoseFirstReadingFailedAreReadAgainThoughTheyLookTheSame() throws Exception {
+    assertEquals(0, certificates(dir, "a"));
+    var security = security(dir, "a");
+    var before = security.context();
+    var file = dir.resolve("authority.pem");
+    var whole = Files.readString(file);
+    var later = FileTime.from(Instant.now().plusSeconds(60));
+    Files.writeString(file, whole.replace("BEGIN", "BEGUN"));
+    Files.setLastModifiedTime(file, later);
+    assertSame(before, security.context());
+    Files.writeString(file, whole);
+    Files.setLastModifiedTime(file, later);
+    assertNotSame(before, security.context());
   }
 
   @Test

@@ -1,6 +1,7 @@
 package dev.evergreen.cluster.links;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -157,17 +158,18 @@ class MessageCodecTest {
             new byte[2],
             true,
             List.of(
-                new Message.Hop(grain, "a()", new byte[1], true),
-                new Message.Hop(grain, "b()", new byte[1], false)),
+                new Message.Hop(grain, "a()", new byte[1], true, 7, 8),
+                new Message.Hop(grain, "b()", new byte[1], false, 7, 8)),
+            9,
             null);
     var bytes = bytes(call);
-    // The first hop is a struct of 14 bytes, which begins after the count of hops.
-    int hop = bytes.length - 2 * 15;
-    assertEquals(14, bytes[hop]);
+    // The first hop is a struct of 23 bytes, which begins after the count of hops; the age is last.
+    int hop = bytes.length - 1 - 2 * 24;
+    assertEquals(23, bytes[hop]);
     var longer = new byte[bytes.length + 3];
-    System.arraycopy(bytes, 0, longer, 0, hop + 15);
-    System.arraycopy(bytes, hop + 15, longer, hop + 18, 15);
-    longer[hop] = 14 + 3;
+    System.arraycopy(bytes, 0, longer, 0, hop + 24);
+    System.arraycopy(bytes, hop + 24, longer, hop + 27, 25);
+    longer[hop] = 23 + 3;
     var back = read(longer);
     assertNotNull(back);
     assertTrue(Messages.same(call, back));
@@ -179,6 +181,33 @@ class MessageCodecTest {
     assertNull(read(new byte[] {(byte) 0xFF}));
     assertMalformed(new byte[] {0});
     assertMalformed(new byte[0]);
+  }
+
+  @Test
+  void anAnswerOfALaterKindIsAFailureAmongTheOthers() throws Exception {
+    var key = new SummaryKey(new GrainId("Cell", "c"), "text()", new byte[0]);
+    var version = new Message.Version(1, 2);
+    var returned = new Message.Answer.Returned(new byte[] {77});
+    var update = new Message.Update(key, 3, version, returned, 4, true, false, null);
+    var bytes = bytes(new Message.Push(5, List.of(update, update, update)));
+    int all = 0;
+    for (int i = 0; i + 3 < bytes.length; i++) {
+      // Kind, length of the struct, length of the value, value; of the second one.
+      if (Arrays.equals(bytes, i, i + 4, new byte[] {1, 2, 1, 77}, 0, 4) && ++all == 2) {
+        bytes[i] = 9;
+      }
+    }
+    assertEquals(3, all);
+    var push = assertInstanceOf(Message.Push.class, read(bytes));
+    var later = assertInstanceOf(Message.Answer.Threw.class, push.updates().get(1).outcome());
+    assertTrue(String.valueOf(later.failure().message()).contains("kind 9"));
+    for (var each : push.updates()) {
+      assertEquals(4, each.depth());
+      assertTrue(each.inDoubt());
+    }
+    for (int other : new int[] {0, 2}) {
+      assertInstanceOf(Message.Answer.Returned.class, push.updates().get(other).outcome());
+    }
   }
 
   // Bad input
@@ -202,25 +231,46 @@ class MessageCodecTest {
   /** How many bytes of a message the first nodes of this protocol did not write. */
   private static int appended(Message message) {
     return switch (message) {
+      case Message.Call call -> lengthOf(message, withoutAge(call));
+      case Message.Reply(var id, var answer, var time) ->
+          lengthOf(message, new Message.Reply(id, answer, 0));
       case Message.Subscribe subscribe -> 1;
       case Message.SubscribeAnswer(var request, var notHere, var results) ->
-          bytes(message).length
-              - bytes(new Message.SubscribeAnswer(request, notHere, List.of())).length
-              + 1;
+          lengthOf(message, new Message.SubscribeAnswer(request, notHere, List.of()));
       default -> 0;
     };
+  }
+
+  private static Message.Call withoutAge(Message.Call call) {
+    return new Message.Call(
+        call.id(),
+        call.oldest(),
+        call.target(),
+        call.operation(),
+        call.arguments(),
+        call.readOnly(),
+        call.chain(),
+        0,
+        call.trace());
+  }
+
+  /** Of a last field, of which a message without it has one byte. */
+  private static int lengthOf(Message message, Message without) {
+    return bytes(message).length - bytes(without).length + 1;
   }
 
   @Test
   void whatOlderNodesDoNotSayHasADefault() throws Exception {
     var messages = new Messages(random("older nodes"));
     for (int i = 0; i < 200; i++) {
-      var message = messages.ofType(2 + i % 2);
+      var message = messages.ofType(i % 4);
       var bytes = bytes(message);
       var older = read(Arrays.copyOf(bytes, bytes.length - appended(message)));
       assertNotNull(older);
       var expected =
           switch (message) {
+            case Message.Call call -> withoutAge(call);
+            case Message.Reply(var id, var answer, var time) -> new Message.Reply(id, answer, 0);
             case Message.Subscribe(var request, var subscriptions, var waits) ->
                 new Message.Subscribe(request, subscriptions, false);
             case Message.SubscribeAnswer(var request, var notHere, var results) ->
@@ -311,8 +361,9 @@ class MessageCodecTest {
     for (int i = 0; i < 100_000; i++) {
       failure = new Failure("later", "m", failure, List.of());
     }
-    var reply = new Message.Reply(1, new Message.Answer.Threw(failure));
-    if (read(bytes(reply)) instanceof Message.Reply(var id, Message.Answer.Threw(Failure back))) {
+    var reply = new Message.Reply(1, new Message.Answer.Threw(failure), 2);
+    if (read(bytes(reply))
+        instanceof Message.Reply(var id, Message.Answer.Threw(Failure back), var time)) {
       int causes = 0;
       for (var f = back; f != null; f = f.cause()) {
         causes++;
@@ -328,7 +379,7 @@ class MessageCodecTest {
     var call =
         bytes(
             new Message.Call(
-                1, 1, new GrainId("Cell", "c"), "text()", new byte[0], true, List.of(), null));
+                1, 1, new GrainId("Cell", "c"), "text()", new byte[0], true, List.of(), 0, null));
     var first = (Message.Call) read(call);
     var second = (Message.Call) read(call);
     assertNotNull(first);

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** Random messages of every type, with the values that are hard to get right. */
 final class Messages {
 
-  static final int TYPES = 12;
+  static final int TYPES = 14;
 
   private static final List<String> TEXTS =
       List.of(
@@ -54,17 +54,27 @@ final class Messages {
     return switch (type) {
       case 0 ->
           new Message.Call(
-              number(), number(), grain(), text(), bytes(), flag(), some(4, this::hop), trace());
-      case 1 -> new Message.Reply(number(), answer());
+              number(),
+              number(),
+              grain(),
+              text(),
+              bytes(),
+              flag(),
+              some(4, this::hop),
+              number(),
+              trace());
+      case 1 -> new Message.Reply(number(), answer(), number());
       case 2 -> new Message.Subscribe(number(), some(5, this::subscription), flag());
       case 3 -> new Message.SubscribeAnswer(number(), some(5, this::key), some(5, this::update));
       case 4 -> new Message.Unsubscribe(some(5, this::subscription));
       case 5 -> new Message.Push(number(), some(5, this::update));
       case 6 -> new Message.PushAck(number());
       case 7 -> new Message.Moved(some(5, this::key));
-      case 8 -> new Message.Probe(number(), any(Message.Relation.values()), some(5, this::key));
-      case 9 -> new Message.ProbeAnswer(number(), some(4, this::neighbours));
+      case 8 -> new Message.Probe(number(), some(5, this::key));
+      case 9 -> new Message.ProbeAnswer(number(), some(4, this::readers));
       case 10 -> new Message.Inspect(number());
+      case 11 -> new Message.Hasten(number(), number());
+      case 12 -> new Message.Unreachable(some(5, this::key));
       default -> new Message.Inspected(number(), bytes());
     };
   }
@@ -75,10 +85,6 @@ final class Messages {
 
   private <T> List<T> some(int most, Supplier<T> one) {
     return Stream.generate(one).limit(random.nextInt(most)).toList();
-  }
-
-  private <T> T any(T[] items) {
-    return items[random.nextInt(items.length)];
   }
 
   private boolean flag() {
@@ -124,7 +130,7 @@ final class Messages {
   }
 
   private Message.Hop hop() {
-    return new Message.Hop(grain(), text(), bytes(), flag());
+    return new Message.Hop(grain(), text(), bytes(), flag(), number(), number());
   }
 
   private Message.Version version() {
@@ -160,12 +166,12 @@ final class Messages {
     return new Failure.Frame(text(), text(), flag() ? text() : null, small());
   }
 
-  private Message.Neighbours neighbours() {
-    return new Message.Neighbours(some(4, this::located), flag(), flag());
+  private Message.Readers readers() {
+    return new Message.Readers(some(4, this::located), flag());
   }
 
   private Message.Located located() {
-    return new Message.Located(new NodeId(text(), number()), key(), small());
+    return new Message.Located(new NodeId(text(), number()), key());
   }
 
   /** Whether both say the same: the records' own equality takes no look into arrays. */

@@ -187,7 +187,7 @@ final class TestNode implements AutoCloseable {
   /** A message of a size. */
   static Message sized(long number, int bytes) {
     return new Message.Call(
-        number, 0, new GrainId("Cell", "c"), "text()", new byte[bytes], true, List.of(), null);
+        number, 0, new GrainId("Cell", "c"), "text()", new byte[bytes], true, List.of(), 0, null);
   }
 
   static long number(Message message) {

@@ -17,8 +17,6 @@ public record Failure(
   /** One line of a stack trace. */
   public record Frame(String type, String method, @Nullable String file, int line) {}
 
-  private static final String CYCLE = "dev.evergreen.core.CycleException";
-
   /** About how many characters it has in all. */
   public long size() {
     long size = 0;
@@ -31,22 +29,12 @@ public record Failure(
     return size;
   }
 
-  /**
-   * Whether both are the same result: the same type, message and causes. Cycles are the same
-   * whatever path they name: otherwise members of two cycles would tell each other their paths
-   * forever.
-   */
+  /** Whether both are the same result: the same type, message and causes. */
   public boolean same(Failure other) {
     Failure a = this;
     Failure b = other;
     while (a != null && b != null) {
-      if (!a.type.equals(b.type)) {
-        return false;
-      }
-      if (a.type.equals(CYCLE)) {
-        return true;
-      }
-      if (!Objects.equals(a.message, b.message)) {
+      if (!a.type.equals(b.type) || !Objects.equals(a.message, b.message)) {
         return false;
       }
       a = a.cause;

@@ -16,6 +16,8 @@ public sealed interface Message {
    * @param oldest the lowest id that the sender still waits for; lower ones need not be remembered
    * @param operation its name and parameter types
    * @param chain the turns that led to this call, innermost first
+   * @param began when the chain began, or one that waits for it, by the nodes' logical time; 0 if
+   *     it begins here
    * @param trace where in a trace it was made; null if it is not traced
    */
   record Call(
@@ -26,6 +28,7 @@ public sealed interface Message {
       byte[] arguments,
       boolean readOnly,
       List<Hop> chain,
+      long began,
       @Nullable TraceContext trace)
       implements Message {}
 
@@ -33,11 +36,27 @@ public sealed interface Message {
    * One turn of a call chain.
    *
    * @param call a digest of operation and arguments
+   * @param epoch the life of the activation
+   * @param leftBy the id of the call by which the chain has left the turn's node
    */
-  record Hop(GrainId grain, String operation, byte[] call, boolean readOnly) {}
+  record Hop(
+      GrainId grain, String operation, byte[] call, boolean readOnly, long epoch, long leftBy) {}
 
-  /** Answers a {@link Call}. */
-  record Reply(long id, Answer answer) implements Message {}
+  /**
+   * Answers a {@link Call}.
+   *
+   * @param time the sending node's logical time; 0 if it is not known
+   */
+  record Reply(long id, Answer answer, long time) implements Message {}
+
+  /**
+   * An older chain waits for a {@link Call} of the sender that is under way. Sent again while that
+   * is so.
+   *
+   * @param id of the call
+   * @param began when that chain began, by the nodes' logical time
+   */
+  record Hasten(long id, long began) implements Message {}
 
   /** What came of an operation. */
   sealed interface Answer {
@@ -132,30 +151,22 @@ public sealed interface Message {
    */
   record Inspected(long id, byte[] report) implements Message {}
 
-  /** How summaries are neighbours of a summary. */
-  enum Relation {
-    /** Its last result was computed from them. */
-    READS,
-    /** Its present run waits for their first result. */
-    WAITS_FOR,
-    /** Their results are computed from its. */
-    READ_BY
-  }
-
-  /** Asks for the neighbours of summaries, in search of a cycle. */
-  record Probe(long id, Relation relation, List<SummaryKey> keys) implements Message {}
+  /** Asks who reads summaries, in search of computations that need them. */
+  record Probe(long id, List<SummaryKey> keys) implements Message {}
 
   /** Answers a {@link Probe}: one entry for each of its keys. */
-  record ProbeAnswer(long id, List<Neighbours> neighbours) implements Message {}
+  record ProbeAnswer(long id, List<Readers> readers) implements Message {}
 
   /**
-   * The neighbours of one summary.
+   * Who reads one summary.
    *
    * @param root whether a reactive computation is among them
-   * @param settled whether its last result is neither outdated nor being computed again
    */
-  record Neighbours(List<Located> summaries, boolean root, boolean settled) {}
+  record Readers(List<Located> summaries, boolean root) {}
 
-  /** A summary, the node that is believed to hold it, and its depth as far as is known. */
-  record Located(NodeId node, SummaryKey key, int depth) {}
+  /** A summary, and a node that holds it or a cache of it. */
+  record Located(NodeId node, SummaryKey key) {}
+
+  /** No computation reaches these summaries: caches that only they read are to be closed. */
+  record Unreachable(List<SummaryKey> keys) implements Message {}
 }

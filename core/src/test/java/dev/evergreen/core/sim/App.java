@@ -34,13 +34,18 @@ final class App {
   private long actions;
   private long executed;
 
-  App(Scheduler scheduler, SimStorage storage, Scenario scenario, SplittableRandom random) {
+  App(
+      Scheduler scheduler,
+      SimStorage storage,
+      Scenario scenario,
+      Wiring wiring,
+      SplittableRandom random) {
     this.scheduler = scheduler;
     this.storage = storage;
     this.scenario = scenario;
     this.random = random;
     this.writes = new WriteLog(this::violation);
-    this.wiring = new Wiring(scenario, random.split());
+    this.wiring = wiring;
   }
 
   /** The grain types of this application, for one node. */
@@ -49,6 +54,7 @@ final class App {
         .<String, Cell>add(Cell.class, context -> new CellGrain(context, this))
         .<Long, Formula>add(Formula.class, context -> new FormulaGrain(context, this))
         .<Courier.Key, Courier>add(Courier.class, context -> new CourierGrain(context, this))
+        .<String, Ring>add(Ring.class, context -> new RingGrain(context, this))
         .<String, Meter>add(Meter.class, context -> new MeterGrain(context, this));
   }
 
@@ -101,9 +107,7 @@ final class App {
 
   /** A place in the application's code where others may run. */
   void noise() {
-    if (random.nextInt(4) == 0) {
-      scheduler.interleave();
-    }
+    scheduler.preemptOneIn(4);
   }
 
   /** Checks what an audited operation of a grain has returned, and returns it. */
@@ -136,6 +140,9 @@ final class App {
       if (isRefusal(e)) {
         writes.refused(action);
       }
+      if (e instanceof NotStartedException) {
+        writes.notStarted(action);
+      }
       trace("app", "action " + action + " on " + grain + ": " + Seen.failure(e));
       throw e;
     }
@@ -149,6 +156,13 @@ final class App {
         || e instanceof InvalidGrainException
         || e instanceof ActivationException
         || e instanceof Refused;
+  }
+
+  /** Notes what the computation of a courier shows of its state. */
+  void shown(Courier.Key key, long ticks) {
+    if (ticks < 0) {
+      violation("2: a computation of " + key + " shows what is never saved: " + ticks);
+    }
   }
 
   /** Notes what an action does to a cell's value. */

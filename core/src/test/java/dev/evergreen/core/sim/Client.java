@@ -52,7 +52,7 @@ final class Client {
     } else if (choice < 65) {
       rewire(app.wiring().formula());
     } else if (choice < 70) {
-      store(app.wiring().formula());
+      store(app.wiring().formula(), app.wiring().cell());
     } else if (choice < 82) {
       courier();
     } else if (choice < 90) {
@@ -80,6 +80,12 @@ final class Client {
         () -> adds ? cell(key).add(action, number) : cell(key).set(action, number));
   }
 
+  /** Sets a cell. */
+  void set(String key, long value) {
+    long action = app.nextAction();
+    app.write("Cell/" + key, action, () -> cell(key).set(action, value));
+  }
+
   private void failOnCell(String key) {
     long action = app.nextAction();
     app.trace(node.toString(), "action " + action + ": fail on " + key);
@@ -94,17 +100,24 @@ final class Client {
 
   /** Changes a formula. */
   void rewire(long key) {
+    rewire(key, app.wiring().program(key));
+  }
+
+  void rewire(long key, List<Step> program) {
     long action = app.nextAction();
-    var program = app.wiring().program(key);
     app.trace(node.toString(), "action " + action + ": rewire " + key + " to " + program);
     app.write("Formula/" + key, action, () -> formula(key).rewire(action, program));
   }
 
-  private void store(long key) {
+  /** Lets a formula read, and set a cell. */
+  void store(long key, String cell) {
     long action = app.nextAction();
-    var cell = app.wiring().cell();
     app.trace(node.toString(), "action " + action + ": store " + key + " in " + cell);
     app.write("Formula/" + key, action, () -> formula(key).store(action, cell));
+  }
+
+  private static String nameOf(Courier.Key key) {
+    return "Courier/" + key.name() + key.number();
   }
 
   private void courier() {
@@ -121,17 +134,20 @@ final class Client {
       case 1 -> courier.watch(app.wiring().read());
       case 2 -> courier.watched();
       case 3 -> relay(key, courier);
-      default -> move(key, courier);
+      default -> move(key);
     }
   }
 
-  private void move(Courier.Key key, Courier courier) {
+  private void move(Courier.Key key) {
+    move(key, app.wiring().cell(), app.wiring().cell());
+  }
+
+  /** Lets a courier move an amount from one cell to another. */
+  void move(Courier.Key key, String from, String to) {
     long action = app.nextAction();
-    var from = app.wiring().cell();
-    var to = app.wiring().cell();
+    var courier = grains.get(Courier.class, key);
     app.trace(node.toString(), "action " + action + ": move from " + from + " to " + to);
-    app.write(
-        "Courier/" + key.name() + key.number(), action, () -> courier.move(action, from, to, 1));
+    app.write(nameOf(key), action, () -> courier.move(action, from, to, 1));
   }
 
   /** A chain of calls that comes back to where it was. */
@@ -172,6 +188,25 @@ final class Client {
       readVersion(app.wiring().cell());
     } else {
       new LiveReader(app, withSomeTimeout(), false).read(app.wiring().read());
+    }
+  }
+
+  void draft(Courier.Key key) {
+    grains.get(Courier.class, key).draft();
+  }
+
+  Ring ring(String key) {
+    return grains.get(Ring.class, key);
+  }
+
+  /** Runs a query by plain calls. */
+  void read(Query query) {
+    try {
+      Queries.run(query, new LiveReader(app, grains, false));
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
     }
   }
 

@@ -15,7 +15,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SplittableRandom;
-import java.util.function.Supplier;
+import java.util.function.Function;
+import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,7 +38,7 @@ final class Cluster {
   private final SimNetwork network;
   private final SimStorage storage;
   private final Optional<Fence> fence;
-  private final Supplier<GrainTypes> types;
+  private final Function<String, GrainTypes> types;
   private final List<SimNode> nodes = new ArrayList<>();
   private final Map<NodeId, SimNode> byId = new HashMap<>();
   private final List<NodeId> removed = new ArrayList<>();
@@ -52,7 +53,7 @@ final class Cluster {
       Scenario scenario,
       SimNetwork network,
       SimStorage storage,
-      Supplier<GrainTypes> types) {
+      Function<String, GrainTypes> types) {
     this.scheduler = scheduler;
     this.random = random;
     this.scenario = scenario;
@@ -93,7 +94,7 @@ final class Cluster {
             node.placement(),
             fence.map(present -> present.storageOf(id)).orElse(storage),
             random.split());
-    node.started(EngineNode.start(engine, types.get(), scenario.settings()));
+    node.started(EngineNode.start(engine, types.apply(address), scenario.settings()));
     return node;
   }
 
@@ -103,11 +104,16 @@ final class Cluster {
 
   /** Starts the first nodes, with all partitions spread over them. */
   void startAll(int count) {
+    startAll(count, partition -> random.nextInt(count));
+  }
+
+  /** Starts the first nodes; {@code first} says which of them, from 0 on, has which partition. */
+  void startAll(int count, IntUnaryOperator first) {
     for (int i = 1; i <= count; i++) {
       start("n" + i);
     }
     for (int i = 0; i < owners.length; i++) {
-      give(i, nodes.get(random.nextInt(count)));
+      give(i, nodes.get(first.applyAsInt(i)));
     }
     for (var node : nodes) {
       for (int i = 0; i < owners.length; i++) {
@@ -410,6 +416,11 @@ final class Cluster {
   private @Nullable SimNode anyCandidate() {
     var candidates = nodes.stream().filter(SimNode::candidate).toList();
     return candidates.isEmpty() ? null : candidates.get(random.nextInt(candidates.size()));
+  }
+
+  /** Lets others run now and then, where a node asks for a place. */
+  void preempt() {
+    scheduler.preempt();
   }
 
   /** Tells a node sooner or later where a partition is. */

@@ -32,6 +32,9 @@ interface Courier extends KeyedGrain<Courier.Key> {
    */
   void relay(List<Key> path);
 
+  /** Sets what must never be shown, has a computation look at it, and fails. */
+  void draft() throws Refused;
+
   /** Starts a timer that runs so often. */
   void tick(int times, Duration period);
 

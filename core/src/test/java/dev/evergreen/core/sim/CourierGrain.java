@@ -9,6 +9,7 @@ import dev.evergreen.core.State;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 final class CourierGrain implements Courier {
@@ -58,6 +59,41 @@ final class CourierGrain implements Courier {
     if (!path.isEmpty()) {
       context.grains().get(Courier.class, path.getFirst()).relay(path.subList(1, path.size()));
     }
+  }
+
+  @Override
+  public void draft() {
+    state.set(new Contents(-1, 0, List.of()));
+    var computation = context.reactive(() -> state.get().ticks());
+    computation.publisher().subscribe(new Showing());
+    try {
+      computation.tracker().next();
+      context.sleep(Duration.ofMillis(200));
+    } finally {
+      computation.close();
+    }
+    throw new Refused("a draft");
+  }
+
+  /** Takes all that is published. */
+  private final class Showing implements Flow.Subscriber<Result<Long>> {
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(Result<Long> item) {
+      if (item instanceof Result.Value<Long>(var ticks)) {
+        app.shown(context.key(), ticks);
+      }
+    }
+
+    @Override
+    public void onError(Throwable throwable) {}
+
+    @Override
+    public void onComplete() {}
   }
 
   @Override

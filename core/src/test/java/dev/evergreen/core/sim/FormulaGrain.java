@@ -69,7 +69,7 @@ final class FormulaGrain implements Formula {
   }
 
   private long run(int argument) {
-    var reader = new LiveReader(app, context.grains(), true);
+    var reader = new LiveReader(app, context.grains(), true, context::sleep);
     return Program.run(state.get().program(), context.key(), argument, reader);
   }
 

@@ -3,15 +3,36 @@ package dev.evergreen.core.sim;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.spi.GrainId;
+import java.time.Duration;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * Reads grains.
  *
  * @param parallel whether to read several at the same time; only inside of grains and computations,
  *     elsewhere that takes threads which the simulation does not know
+ * @param sleeping how a grain waits
  */
-record LiveReader(App app, Grains grains, boolean parallel) implements Reader {
+record LiveReader(App app, Grains grains, boolean parallel, Consumer<Duration> sleeping)
+    implements Reader {
+
+  LiveReader(App app, Grains grains, boolean parallel) {
+    this(app, grains, parallel, any -> {});
+  }
+
+  @Override
+  public long readWithin(Ref ref, long nanos) {
+    // The checks' calls are patient, so that they see what there is at last.
+    return parallel
+        ? new LiveReader(app, grains.withTimeout(Duration.ofNanos(nanos)), true).read(ref)
+        : read(ref);
+  }
+
+  @Override
+  public void sleep(long nanos) {
+    sleeping.accept(Duration.ofNanos(nanos));
+  }
 
   @Override
   public long read(Ref ref) {

@@ -1,29 +1,41 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.CycleException;
 import dev.evergreen.core.Grains;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /** What every read must yield, from the states of all grains, without any runtime. */
 final class Model implements Reader {
 
-  /** A read that leads back to itself: the model does not say what comes of it. */
-  static final class Cycle extends Error {
-    Cycle() {
-      super("a cycle of reads", null, false, false);
+  /** A read that leads back to itself. */
+  private static final class Circle extends Error {
+    final Set<Ref> members;
+
+    Circle(Set<Ref> members) {
+      super("a circle of reads", null, false, false);
+      this.members = members;
     }
   }
+
+  /** With more members of circles than this, all that may come of them is too much. */
+  private static final int MOST_MEMBERS = 12;
 
   private final App app;
   private final Map<String, Cell.Contents> cells = new HashMap<>();
   private final Map<Long, Formula.Contents> formulas = new HashMap<>();
   private final Map<Courier.Key, Courier.Contents> couriers = new HashMap<>();
-  private final Set<Ref> reading = new HashSet<>();
+  private final Set<Ref> reading = new LinkedHashSet<>();
+  private Set<Ref> failing = Set.of();
+  private boolean asCalled;
 
   private Model(App app) {
     this.app = app;
@@ -100,6 +112,15 @@ final class Model implements Reader {
     };
   }
 
+  /** What is there at last: the computation runs again when it is. */
+  @Override
+  public long readWithin(Ref ref, long nanos) {
+    return read(ref);
+  }
+
+  @Override
+  public void sleep(long nanos) {}
+
   long version(String cell) {
     return state(cells, cell).version();
   }
@@ -118,8 +139,14 @@ final class Model implements Reader {
   }
 
   private long readFormula(Ref ref, long key, int argument, Ref.Aspect aspect) {
+    if (failing.contains(ref)) {
+      throw new CycleException("reads go in a circle");
+    }
     if (!reading.add(ref)) {
-      throw new Cycle();
+      if (asCalled) {
+        throw new CycleException("reads go in a circle");
+      }
+      throw new Circle(circle(ref));
     }
     try {
       long value = Program.run(state(formulas, key).program(), key, argument, this);
@@ -127,6 +154,47 @@ final class Model implements Reader {
     } finally {
       reading.remove(ref);
     }
+  }
+
+  private Set<Ref> circle(Ref back) {
+    return reading.stream().dropWhile(ref -> !ref.equals(back)).collect(Collectors.toSet());
+  }
+
+  /**
+   * What a read may yield: what a chain of calls yields, of which the one that comes back fails;
+   * and a result for each set of members of circles that, when they fail, leave no circle.
+   */
+  Set<Seen> outcomes(Callable<Long> read) {
+    var members = new ArrayList<Ref>();
+    var outcomes = new HashSet<Seen>();
+    asCalled = true;
+    outcomes.add(Seen.of(read));
+    asCalled = false;
+    for (int chosen = 0; chosen < 1 << members.size() || chosen == 0; chosen++) {
+      failing = subset(members, chosen);
+      reading.clear();
+      try {
+        outcomes.add(Seen.of(read));
+      } catch (Circle circle) {
+        // A member that is new doubles the choices that are still to come.
+        circle.members.stream().filter(ref -> !members.contains(ref)).forEach(members::add);
+        if (members.size() > MOST_MEMBERS) {
+          throw new SimulationFailure("a scenario has too many reads in circles: " + members);
+        }
+      }
+    }
+    failing = Set.of();
+    return outcomes;
+  }
+
+  private static Set<Ref> subset(List<Ref> members, int chosen) {
+    var subset = new HashSet<Ref>();
+    for (int i = 0; i < members.size(); i++) {
+      if ((chosen & 1 << i) != 0) {
+        subset.add(members.get(i));
+      }
+    }
+    return subset;
   }
 
   @Override

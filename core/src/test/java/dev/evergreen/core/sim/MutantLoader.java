@@ -2,30 +2,26 @@ package dev.evergreen.core.sim;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.function.LongFunction;
-import org.jspecify.annotations.Nullable;
+import java.util.Map;
 
-/** Loads core and simulation once more, with a mutant in place of the class that it changes. */
+/** Loads core and simulation once more, with a mutant in place of the classes that it changes. */
 final class MutantLoader extends ClassLoader {
 
   private static final String OURS = "dev.evergreen.core.";
 
-  private final Mutant mutant;
+  private final Map<String, byte[]> changed;
 
-  private MutantLoader(Mutant mutant) {
+  private MutantLoader(Mutant mutant) throws ClassNotFoundException {
     super(MutantLoader.class.getClassLoader());
-    this.mutant = mutant;
+    // At once, so that a mutant that finds nothing to change is an error of the test.
+    this.changed = mutant.apply(bytes(OURS + mutant.type()));
   }
 
-  /** What runs a seed with the mutant: gives the failure, or null if there is none. */
-  @SuppressWarnings("unchecked") // MutantRun is one
-  static LongFunction<@Nullable String> load(Mutant mutant) {
+  /** What runs the simulation with the mutant. */
+  static Trials load(Mutant mutant) {
     try {
-      var loader = new MutantLoader(mutant);
-      // At once, so that a mutant that finds nothing to change is an error of the test.
-      loader.loadClass(OURS + mutant.type());
-      var run = loader.loadClass(MutantRun.class.getName());
-      return (LongFunction<@Nullable String>) run.getDeclaredConstructor().newInstance();
+      var run = new MutantLoader(mutant).loadClass(MutantRun.class.getName());
+      return (Trials) run.getDeclaredConstructor().newInstance();
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException("the mutant cannot be loaded: " + mutant, e);
     }
@@ -33,7 +29,7 @@ final class MutantLoader extends ClassLoader {
 
   @Override
   protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-    if (!name.startsWith(OURS)) {
+    if (!name.startsWith(OURS) || name.equals(Trials.class.getName())) {
       return super.loadClass(name, resolve);
     }
     synchronized (getClassLoadingLock(name)) {
@@ -43,13 +39,17 @@ final class MutantLoader extends ClassLoader {
   }
 
   private Class<?> define(String name) throws ClassNotFoundException {
+    var mutated = changed.get(name.substring(OURS.length()));
+    var code = mutated != null ? mutated : bytes(name);
+    return defineClass(name, code, 0, code.length);
+  }
+
+  private byte[] bytes(String name) throws ClassNotFoundException {
     try (var in = getParent().getResourceAsStream(name.replace('.', '/') + ".class")) {
       if (in == null) {
         throw new ClassNotFoundException(name);
       }
-      var bytes = in.readAllBytes();
-      var code = name.equals(OURS + mutant.type()) ? mutant.apply(bytes) : bytes;
-      return defineClass(name, code, 0, code.length);
+      return in.readAllBytes();
     } catch (IOException e) {
       throw new UncheckedIOException("cannot read the class " + name, e);
     }

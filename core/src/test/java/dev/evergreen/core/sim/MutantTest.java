@@ -1,6 +1,7 @@
 package dev.evergreen.core.sim;
 
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.List;
@@ -13,6 +14,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class MutantTest {
 
   private static final long SEEDS = 300;
+  private static final long SCHEDULES = 1_500;
 
   static Stream<Mutant> mutants() {
     return Stream.of(
@@ -24,7 +26,7 @@ final class MutantTest {
         // No renewal, so that what is lost at a node's death stays lost.
         new Mutant.LeavesOut("Subscriptions", "renew", "sendInBatches"),
         // Unvalidated executions: writes go on in the middle of runs.
-        new Mutant.LeavesOut("Activation", "beginNow", "discardRunsNow"),
+        new Mutant.LeavesOut("Activation", "begin", "discardRunsNow"),
         // Lost pushes: one that is not acknowledged is not sent again.
         new Mutant.LeavesOut("Outboxes$Outbox", "sendAgainIfLate", "addAll"),
         // Every result counts as another one.
@@ -46,12 +48,101 @@ final class MutantTest {
         new Mutant.SaysYes("Calls$Seen", "add"));
   }
 
+  /**
+   * A fault that was there once, put back.
+   *
+   * @param scope where it must be found
+   */
+  record Fault(Mutant mutant, String scope) {}
+
+  static Stream<Fault> faults() {
+    return Stream.of(
+        // A publisher named a cache in bytes of its own version.
+        new Fault(
+            new Mutant.Says(
+                "Publication",
+                "name, generation, version, encoded, depth",
+                "key.wire(), generation, version, encoded, depth"),
+            "two versions of a program read each other's grains"),
+        // A result that cannot be encoded held up all others for its node.
+        new Fault(
+            new Mutant.Says(
+                "NodeRuntime",
+                """
+                        } catch (RuntimeException | Error e) {
+                          yield new Message.Answer.Threw(
+                """,
+                """
+                        } catch (ArrayStoreException e) {
+                          yield new Message.Answer.Threw(
+                """),
+            "a result that cannot be encoded, beside others"),
+        // A closed cache took the place of the live one in the table of remote ones.
+        new Fault(
+            new Mutant.Says(
+                "Cache",
+                "    if (!closed()) {\n      wasRemote",
+                "    if (true) {\n      wasRemote"),
+            "a cell is read again inside the grace, while its link breaks"),
+        // A chain whose caller gave up entered a grain beside an unrelated write.
+        new Fault(
+            new Mutant.SaysYes("Turn", "isWaitedForBy"), "a chain whose caller gave up comes back"),
+        // Readers passed writers that waited.
+        new Fault(
+            new Mutant.Says(
+                "Admission",
+                "rank = entrant.began();",
+                "rank = entrant.readOnly() ? Long.MIN_VALUE : entrant.began();"),
+            "readers on another node, again and again, and one write"),
+        // One reader's time limit was everybody's.
+        new Fault(
+            new Mutant.Says(
+                "Cache",
+                "edge.giveUp(instead);",
+                "edge.giveUp(instead); if (instead != null) { content = new Content.Failed(instead); }"),
+            "one reader is impatient, the other is not"),
+        // What a reader went on with after a time-out counted as current.
+        new Fault(
+            new Mutant.Says(
+                "Edge", "gaveUp || (outcome != null && cache.inDoubt())", "cache.unheard()"),
+            "an impatient reader shows something else"),
+        // The members of a circle kept each other in doubt.
+        new Fault(
+            new Mutant.Says(
+                "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
+            "the link between two members of a cycle breaks"),
+        // An equal failure ran the dependents again.
+        new Fault(
+            new Mutant.Says(
+                "Cache",
+                "      edge.take(now);\n    }\n    return same;",
+                "    }\n    return false;"),
+            "what an impatient reader reads fails again and again"),
+        // A call that had begun was told not to have.
+        new Fault(
+            new Mutant.Says(
+                "Activation",
+                "t instanceof NotStartedException e ? startedAllTheSame(turn, e) : t",
+                "t"),
+            "a courier finds no room at its second cell"),
+        // A computation showed what a write then took back.
+        new Fault(
+            new Mutant.Says("RootComputation", "insideWrite ? turn : null", "null"),
+            "a write computes what it then takes back"));
+  }
+
+  @ParameterizedTest
+  @MethodSource("faults")
+  void aFaultThatWasMendedIsFoundIfItComesBack(Fault fault) throws InterruptedException {
+    assertNotNull(MutantLoader.load(fault.mutant()).scope(fault.scope(), SCHEDULES));
+  }
+
   @ParameterizedTest
   @MethodSource("mutants")
   void aBrokenAlgorithmIsCaught(Mutant mutant) throws InterruptedException {
     var run = MutantLoader.load(mutant);
     assertFalse(
-        Seeds.<String>failures(1, SEEDS, 1, run).isEmpty(),
+        Seeds.<String>failures(1, SEEDS, 1, run::seed).isEmpty(),
         () -> mutant + ", and " + SEEDS + " seeds do not notice");
   }
 
@@ -59,6 +150,7 @@ final class MutantTest {
   void aMutantThatChangesNothingIsRefused() {
     for (var mutant :
         List.of(
+            new Mutant.Says("Edges", "no such line", ""),
             new Mutant.LeavesOut("Edges", "release", "noSuchMethod"),
             new Mutant.DoesNothing("Edges", "noSuchMethod"))) {
       assertThrows(IllegalStateException.class, () -> MutantLoader.load(mutant));

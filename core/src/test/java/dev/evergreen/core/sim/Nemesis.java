@@ -20,21 +20,14 @@ final class Nemesis {
   private boolean stopped;
   private int started;
 
-  Nemesis(
-      Scheduler scheduler,
-      SplittableRandom random,
-      Scenario scenario,
-      Cluster cluster,
-      SimNetwork network,
-      SimStorage storage,
-      Population population) {
-    this.scheduler = scheduler;
+  Nemesis(World world, SplittableRandom random) {
+    this.scheduler = world.scheduler;
     this.random = random;
-    this.scenario = scenario;
-    this.cluster = cluster;
-    this.network = network;
-    this.storage = storage;
-    this.population = population;
+    this.scenario = world.scenario;
+    this.cluster = world.cluster;
+    this.network = world.network;
+    this.storage = world.storage;
+    this.population = world.population;
     this.started = scenario.nodes();
   }
 

@@ -33,7 +33,8 @@ final class Population {
     }
   }
 
-  private void add(SimNode node, String name, boolean interruptible, Runnable task) {
+  /** Starts a thread of a node. */
+  void add(SimNode node, String name, boolean interruptible, Runnable task) {
     var thread = app.scheduler().start(node.life(), name, task);
     clients.add(new Inhabitant(node, thread, interruptible));
   }
@@ -80,7 +81,12 @@ final class Population {
   }
 
   private Watch open(SimNode node) {
-    var watch = new Watch(app, node, app.wiring().query(), "w" + (watches.size() + 1));
+    return open(node, app.wiring().query(), "w" + (watches.size() + 1));
+  }
+
+  /** Opens a computation. */
+  Watch open(SimNode node, Query query, String name) {
+    var watch = new Watch(app, node, query, name);
     watches.add(watch);
     return watch;
   }

@@ -1,5 +1,6 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.GrainTimeoutException;
 import java.util.List;
 
 /** Runs a formula's program. */
@@ -33,6 +34,10 @@ final class Program {
             throw new Refused(message + " " + sum);
           }
         }
+        case Step.AddWithin(var ref, long nanos, long otherwise) ->
+            sum += readWithin(ref, nanos, otherwise, reader);
+        case Step.Wait(long nanos) -> reader.sleep(nanos);
+        case Step.OnlyFor(int only, int steps) -> i += argument == only ? 0 : steps;
         case Step.Times(long factor) -> sum *= factor;
       }
       sum = Math.floorMod(sum, LIMIT);
@@ -44,6 +49,14 @@ final class Program {
     try {
       return reader.read(ref);
     } catch (RuntimeException e) {
+      return otherwise;
+    }
+  }
+
+  private static long readWithin(Ref ref, long nanos, long otherwise, Reader reader) {
+    try {
+      return reader.readWithin(ref, nanos);
+    } catch (GrainTimeoutException e) {
       return otherwise;
     }
   }

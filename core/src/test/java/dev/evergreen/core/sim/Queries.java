@@ -33,6 +33,8 @@ final class Queries {
         yield 0;
       }
       case Query.RoughOf(var cell) -> reader.grains().get(Cell.class, cell).rough();
+      case Query.TwinsOf(var ring) -> reader.grains().get(Ring.class, ring).twins().size();
+      case Query.Asks(var program, var what) -> Long.parseLong(program.ask(reader.grains(), what));
       case Query.ParityOf(var ref) -> reader.read(ref);
     };
   }

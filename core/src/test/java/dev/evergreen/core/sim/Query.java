@@ -1,5 +1,6 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.version.Program;
 import java.util.List;
 
 /** A computation at the root. */
@@ -19,6 +20,17 @@ sealed interface Query {
 
   /** A cell's value, pushed only when it differs by the operation's own comparer. */
   record RoughOf(String cell) implements Query {}
+
+  /** How many twins a ring has, which from two on cannot be told. */
+  record TwinsOf(String ring) implements Query {}
+
+  /** What a program of the watching node's version makes of this; a number. */
+  record Asks(Program program, String what) implements Query {
+    @Override
+    public String toString() {
+      return "Asks[" + what + "]";
+    }
+  }
 
   /** An attempt to write, which a computation may not. */
   record Writing(String cell) implements Query {}

@@ -7,6 +7,11 @@ interface Reader {
 
   long read(Ref ref);
 
+  /** As {@link #read}; may fail if that takes longer. */
+  long readWithin(Ref ref, long nanos);
+
+  void sleep(long nanos);
+
   /** What {@code refs} yield, in order; throws what the first that failed threw. */
   List<Long> readAll(List<Ref> refs);
 }

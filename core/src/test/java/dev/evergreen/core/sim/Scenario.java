@@ -27,7 +27,7 @@ import java.util.SplittableRandom;
 record Scenario(
     long seed,
     Profile profile,
-    Scheduler.Pace pace,
+    RandomPolicy.Pace pace,
     NodeSettings settings,
     int nodes,
     int partitions,
@@ -81,12 +81,66 @@ record Scenario(
         random.nextBoolean());
   }
 
+  /** What the world of a scope is like: small, and without any trouble but its schedule's. */
+  static Scenario of(Scope scope, int partitions) {
+    return new Scenario(
+        0,
+        Profile.CALM,
+        new RandomPolicy.Pace(0, 0, 0, 0, false, 0, MAX_STEPS),
+        scope.settings,
+        scope.nodes,
+        partitions,
+        false,
+        scope.cells,
+        scope.formulas.size(),
+        scope.couriers,
+        0,
+        false,
+        false,
+        0,
+        0,
+        0,
+        0,
+        1_000,
+        0,
+        0,
+        0,
+        false);
+  }
+
+  /** The same with other settings. */
+  Scenario with(NodeSettings other) {
+    return new Scenario(
+        seed,
+        profile,
+        pace,
+        other,
+        nodes,
+        partitions,
+        skewedClocks,
+        cells,
+        formulas,
+        couriers,
+        meters,
+        cyclic,
+        failing,
+        clients,
+        actions,
+        thinkNanos,
+        watchers,
+        storageNanos,
+        storageFailures,
+        troubles,
+        troubleNanos,
+        fenced);
+  }
+
   private static int nodes(Profile profile, SplittableRandom random) {
     return profile == Profile.CALM ? random.nextInt(1, 5) : random.nextInt(2, 5);
   }
 
-  private static Scheduler.Pace pace(SplittableRandom random) {
-    return new Scheduler.Pace(
+  private static RandomPolicy.Pace pace(SplittableRandom random) {
+    return new RandomPolicy.Pace(
         random.nextInt(4) == 0 ? 0 : random.nextLong(1, 50_000),
         random.nextBoolean() ? 0 : random.nextInt(20, 500),
         random.nextLong(100 * MILLI),
@@ -113,7 +167,8 @@ record Scenario(
         random.nextBoolean() ? usual.maxBatchBytes() : random.nextInt(1, 200),
         random.nextBoolean() ? usual.maxBacklog() : random.nextInt(1, 4),
         usual.writeDelay(),
-        usual.cycleSuspicion());
+        usual.cycleSuspicion(),
+        usual.overwriteNewer());
   }
 
   /** How long it takes until others notice that a node is gone. */

@@ -7,13 +7,12 @@ import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.PriorityQueue;
-import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides every step of a simulated world, by its random numbers alone.
+ * Takes every step of a simulated world, as its {@link Policy} decides.
  *
  * <p>The threads of the world are real virtual threads, of which exactly one runs: the one that
  * holds the <em>baton</em>. A thread gives the baton away where it parks, yields or ends, and
@@ -22,41 +21,17 @@ import org.jspecify.annotations.Nullable;
  * arriving messages) run on a thread of their own, the driver. So a step costs one hand-over
  * between virtual threads, no lock, and nothing that depends on real time.
  *
- * <p>Virtual time stands still while a thread runs, moves by a random cost after each of its steps,
- * so that events come due while threads still want to run, and jumps to the next event when no
- * thread can run.
+ * <p>Virtual time stands still while a thread runs, moves by a cost after each of its steps, so
+ * that events come due while threads still want to run, and jumps to the next event when no thread
+ * can run.
  *
  * <p>Every field belongs to the holder of the baton.
  */
 final class Scheduler {
 
-  /**
-   * How a run is scheduled.
-   *
-   * @param stepNanos the most virtual time that a step of a thread takes
-   * @param hiccupOneIn one step in so many takes up to {@code hiccupNanos}; 0 for none
-   * @param hiccupNanos the most virtual time of a slow step
-   * @param spuriousOneIn one park in so many returns without a reason; 0 for none
-   * @param priorities whether threads run by random priorities that change now and then, which
-   *     starves some for long, instead of all with the same chance
-   * @param preemptOneIn one in so many calls of the core into the simulation lets others run; 0 for
-   *     none
-   * @param maxSteps a run with more steps has run away
-   */
-  record Pace(
-      long stepNanos,
-      int hiccupOneIn,
-      long hiccupNanos,
-      int spuriousOneIn,
-      boolean priorities,
-      int preemptOneIn,
-      long maxSteps) {}
-
   private static final Duration WATCH = Duration.ofSeconds(20);
-  private static final int NEW_PRIORITY_ONE_IN = 20;
 
-  private final SplittableRandom random;
-  private final Pace pace;
+  private final Policy policy;
   private final Trace trace;
   private final PriorityQueue<Event> events = new PriorityQueue<>();
   private final List<SimThread> runnable = new ArrayList<>();
@@ -72,12 +47,12 @@ final class Scheduler {
   private boolean over;
   private long now;
   private long eventCount;
+  private long readyCount;
   private int threadCount;
   private int abandoned;
 
-  Scheduler(SplittableRandom random, Pace pace, Trace trace) {
-    this.random = random;
-    this.pace = pace;
+  Scheduler(Policy policy, Trace trace) {
+    this.policy = policy;
     this.trace = trace;
   }
 
@@ -136,7 +111,7 @@ final class Scheduler {
       return thread;
     }
     threads.put(thread.thread, thread);
-    thread.priority = random.nextInt();
+    policy.started(thread);
     makeRunnable(thread);
     return thread;
   }
@@ -144,7 +119,7 @@ final class Scheduler {
   /** As {@link dev.evergreen.core.spi.Threads#park}. */
   void park() {
     var me = parking();
-    boolean spurious = pace.spuriousOneIn > 0 && random.nextInt(pace.spuriousOneIn) == 0;
+    boolean spurious = policy.wakesWithoutReason();
     if (me.permit || me.interruptPending || Thread.currentThread().isInterrupted() || spurious) {
       me.permit = false;
       makeRunnable(me);
@@ -199,7 +174,14 @@ final class Scheduler {
 
   /** Lets others run now and then, at calls that the core makes without holding a monitor. */
   void preempt() {
-    if (current != driver && pace.preemptOneIn > 0 && random.nextInt(pace.preemptOneIn) == 0) {
+    if (current != driver && policy.preempts()) {
+      interleave();
+    }
+  }
+
+  /** Lets others run at one in so many places in the application's code. */
+  void preemptOneIn(int places) {
+    if (policy.preemptsOneIn(places)) {
       interleave();
     }
   }
@@ -285,6 +267,7 @@ final class Scheduler {
 
   private void makeRunnable(SimThread thread) {
     thread.status = SimThread.Status.RUNNABLE;
+    thread.ready = ++readyCount;
     runnable.add(thread);
   }
 
@@ -330,41 +313,39 @@ final class Scheduler {
 
   /** The next thread to run; the driver if it is an event's turn, or the end. */
   private SimThread decide() {
-    if (steps.get() >= pace.maxSteps) {
-      fail(new SimulationFailure("no end after " + pace.maxSteps + " steps"));
+    if (steps.get() >= policy.maxSteps()) {
+      fail(new SimulationFailure("no end after " + policy.maxSteps() + " steps"));
     }
     if (over) {
       return driver;
     }
     steps.lazySet(steps.get() + 1);
-    takeTime();
+    now += policy.stepNanos();
     while (true) {
       var event = firstEvent();
-      int threadChoices =
-          event != null && event.time <= now ? runnable.size() + 1 : runnable.size();
-      if (threadChoices == 0) {
+      boolean due = event != null && event.time <= now + policy.horizonNanos();
+      if (runnable.isEmpty() && !due) {
         return decideToWait(event);
       }
-      int choice = random.nextInt(threadChoices);
-      if (choice == runnable.size()) {
-        return choose(events.remove());
+      switch (policy.next(runnable, due)) {
+        case Policy.Happen happen -> {
+          return decideToWait(event);
+        }
+        case Policy.Resume(int index) -> {
+          var thread = take(index);
+          if (thread.life.condition == Life.Condition.RUNNING) {
+            trace.mix(thread.number);
+            return thread;
+          }
+          if (thread.life.condition == Life.Condition.PAUSED) {
+            thread.life.frozenThreads.add(thread);
+          }
+        }
+        case Policy.Hold(int index, long nanos) -> {
+          var thread = take(index);
+          at(now + nanos, thread.life, () -> makeRunnable(thread));
+        }
       }
-      var thread = take(pace.priorities ? highest() : choice);
-      if (thread.life.condition == Life.Condition.RUNNING) {
-        trace.mix(thread.number);
-        return thread;
-      }
-      if (thread.life.condition == Life.Condition.PAUSED) {
-        thread.life.frozenThreads.add(thread);
-      }
-    }
-  }
-
-  private void takeTime() {
-    if (pace.hiccupOneIn > 0 && random.nextInt(pace.hiccupOneIn) == 0) {
-      now += random.nextLong(pace.hiccupNanos + 1);
-    } else {
-      now += random.nextLong(pace.stepNanos + 1);
     }
   }
 
@@ -391,19 +372,6 @@ final class Scheduler {
       }
       events.remove();
     }
-  }
-
-  private int highest() {
-    int best = 0;
-    for (int i = 1; i < runnable.size(); i++) {
-      if (runnable.get(i).priority > runnable.get(best).priority) {
-        best = i;
-      }
-    }
-    if (random.nextInt(NEW_PRIORITY_ONE_IN) == 0) {
-      runnable.get(best).priority = random.nextInt();
-    }
-    return best;
   }
 
   private SimThread take(int index) {

@@ -14,13 +14,13 @@ import org.junit.jupiter.api.Test;
 
 final class SchedulerTest {
 
-  private static final Scheduler.Pace PACE =
-      new Scheduler.Pace(1_000, 50, 100_000, 20, false, 0, 100_000);
+  private static final RandomPolicy.Pace PACE =
+      new RandomPolicy.Pace(1_000, 50, 100_000, 20, false, 0, 100_000);
 
   private final Trace trace = new Trace(true);
 
   private Scheduler scheduler(long seed) {
-    return new Scheduler(new SplittableRandom(seed), PACE, trace);
+    return new Scheduler(new RandomPolicy(new SplittableRandom(seed), PACE), trace);
   }
 
   @Test
@@ -33,7 +33,7 @@ final class SchedulerTest {
   /** Threads that pass a token around, with timers between. */
   private static String toy(long seed) {
     var trace = new Trace(true);
-    var scheduler = new Scheduler(new SplittableRandom(seed), PACE, trace);
+    var scheduler = new Scheduler(new RandomPolicy(new SplittableRandom(seed), PACE), trace);
     var order = new StringBuilder();
     scheduler.run(
         () -> {

@@ -1,6 +1,7 @@
 package dev.evergreen.core.sim;
 
 import dev.evergreen.core.ComputationFailedException;
+import dev.evergreen.core.CycleException;
 import dev.evergreen.core.Result;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,10 @@ record Seen(boolean failed, String text) {
   static Seen failure(Throwable thrown) {
     if (thrown instanceof ComputationFailedException && thrown.getCause() != null) {
       return failure(thrown.getCause());
+    }
+    if (thrown instanceof CycleException) {
+      // Its path depends on where the circle was entered.
+      return new Seen(true, CycleException.class.getSimpleName());
     }
     return new Seen(true, thrown.getClass().getSimpleName() + ": " + thrown.getMessage());
   }

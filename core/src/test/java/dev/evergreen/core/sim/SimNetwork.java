@@ -2,11 +2,14 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.function.Supplier;
 
 /**
  * The messages between simulated nodes: late, lost, repeated and out of order as the weather has
@@ -16,6 +19,14 @@ final class SimNetwork {
 
   private record Pair(NodeId from, NodeId to) {}
 
+  /**
+   * A message on its way.
+   *
+   * @param nanos how long it travels
+   * @param inOrder whether it stays behind those before it
+   */
+  record Copy(long nanos, boolean inOrder) {}
+
   private final Scheduler scheduler;
   private final SplittableRandom random;
   private final Map<NodeId, SimNode> nodes = new HashMap<>();
@@ -23,6 +34,7 @@ final class SimNetwork {
   private final Map<Pair, Integer> connections = new HashMap<>();
   private final Set<Pair> cuts = new HashSet<>();
   private Weather weather = Weather.FINE;
+  private Supplier<List<Copy>> post = this::byWeather;
   private long sent;
 
   SimNetwork(Scheduler scheduler, SplittableRandom random) {
@@ -36,6 +48,11 @@ final class SimNetwork {
 
   void weather(Weather now) {
     weather = now;
+  }
+
+  /** What becomes of each message from now on, instead of what the weather has. */
+  void post(Supplier<List<Copy>> now) {
+    post = now;
   }
 
   /** How many messages nodes have sent. */
@@ -86,26 +103,21 @@ final class SimNetwork {
       return false;
     }
     sent++;
-    boolean lost = random.nextDouble() < weather.loss();
-    traceMessage(from, lost ? "x> " : "-> ", to, message);
-    if (!lost) {
-      transmit(from, to, message);
-    }
-    if (random.nextDouble() < weather.duplication()) {
-      transmit(from, to, message);
-    }
+    var copies = post.get();
+    traceMessage(from, copies.isEmpty() ? "x> " : "-> ", to, message);
+    copies.forEach(copy -> transmit(from, to, message, copy));
     scheduler.preempt();
     return true;
   }
 
-  private void transmit(NodeId from, NodeId to, Message message) {
+  private void transmit(NodeId from, NodeId to, Message message, Copy copy) {
     var receiver = nodes.get(to);
     if (receiver == null) {
       return;
     }
     var pair = new Pair(from, to);
-    long arrival = scheduler.now() + travelNanos();
-    if (random.nextDouble() >= weather.reordering()) {
+    long arrival = scheduler.now() + copy.nanos();
+    if (copy.inOrder()) {
       arrival = Math.max(arrival, lastArrivals.getOrDefault(pair, 0L));
       lastArrivals.put(pair, arrival);
     }
@@ -125,6 +137,21 @@ final class SimNetwork {
             receiver.engine().receive(from, message);
           }
         });
+  }
+
+  private List<Copy> byWeather() {
+    var copies = new ArrayList<Copy>(1);
+    if (random.nextDouble() >= weather.loss()) {
+      copies.add(copyByWeather());
+    }
+    if (random.nextDouble() < weather.duplication()) {
+      copies.add(copyByWeather());
+    }
+    return copies;
+  }
+
+  private Copy copyByWeather() {
+    return new Copy(travelNanos(), random.nextDouble() >= weather.reordering());
   }
 
   private long travelNanos() {

@@ -23,8 +23,8 @@ final class SimNetworkTest {
 
   private final Scheduler scheduler =
       new Scheduler(
-          new SplittableRandom(1),
-          new Scheduler.Pace(1_000, 0, 0, 0, false, 0, 100_000),
+          new RandomPolicy(
+              new SplittableRandom(1), new RandomPolicy.Pace(1_000, 0, 0, 0, false, 0, 100_000)),
           new Trace(true));
   private final SimNetwork network = new SimNetwork(scheduler, new SplittableRandom(2));
   private final List<Object> arrived = new ArrayList<>();
@@ -42,7 +42,7 @@ final class SimNetworkTest {
             Scenario.of(1),
             network,
             new SimStorage(scheduler, new SplittableRandom(4), 0),
-            GrainTypes::create);
+            address -> GrainTypes.create());
     var node = new SimNode(id, life, clock, new SimPlacement(id, cluster, 1));
     node.started(
         (EngineNode)

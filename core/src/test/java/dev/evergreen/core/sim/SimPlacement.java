@@ -29,6 +29,7 @@ final class SimPlacement implements Placement {
 
   @Override
   public NodeId locate(GrainId grain) {
+    cluster.preempt();
     int partition = partition(grain);
     if (mine[partition]) {
       return self;

@@ -28,6 +28,7 @@ final class SimStorage implements Storage {
   private final Map<GrainId, Stored> states = new HashMap<>();
   private final Map<GrainId, Integer> saves = new HashMap<>();
   private final Set<NodeId> alive = new TreeSet<>();
+  private final Map<GrainId, Long> unreadable = new HashMap<>();
   private double failures;
 
   /**
@@ -44,6 +45,15 @@ final class SimStorage implements Storage {
     failures = part;
   }
 
+  /** A grain's state cannot be loaded: that fails after so long. */
+  void unreadable(GrainId grain, long nanos) {
+    unreadable.put(grain, nanos);
+  }
+
+  void readable(GrainId grain) {
+    unreadable.remove(grain);
+  }
+
   /** How many saves of a grain have taken effect. */
   int saves(GrainId grain) {
     return saves.getOrDefault(grain, 0);
@@ -51,7 +61,8 @@ final class SimStorage implements Storage {
 
   @Override
   public Optional<Stored> load(GrainId grain) {
-    boolean fails = random.nextDouble() < failures;
+    scheduler.sleep(unreadable.getOrDefault(grain, 0L));
+    boolean fails = unreadable.containsKey(grain) || random.nextDouble() < failures;
     delay();
     var stored = Optional.ofNullable(states.get(grain));
     delay();

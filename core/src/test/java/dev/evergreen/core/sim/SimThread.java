@@ -27,6 +27,10 @@ final class SimThread {
   boolean interruptPending;
   boolean unwinding;
   int priority;
+
+  /** When it became runnable, in the order in which threads did. */
+  long ready;
+
   Scheduler.@Nullable Event wakeUp;
 
   private int unwound;

@@ -26,7 +26,7 @@ final class SimulationTest {
       return;
     }
     long first = Long.getLong("evergreen.sim.first", 1);
-    long count = Long.getLong("evergreen.sim.seeds", 1_000);
+    long count = Long.getLong("evergreen.sim.seeds", 600);
     var failures = Seeds.failures(first, count, ENOUGH, seed -> Verdict.of(seed, false).orNull());
     if (!failures.isEmpty()) {
       fail(failures.stream().map(Verdict::report).collect(Collectors.joining("\n")));

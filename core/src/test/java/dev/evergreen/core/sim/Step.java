@@ -23,6 +23,15 @@ sealed interface Step {
   /** Fails if the sum is odd. */
   record FailIfOdd(String message) implements Step {}
 
+  /** Adds what it reads, or something else if that takes longer than {@code nanos}. */
+  record AddWithin(Ref ref, long nanos, long otherwise) implements Step {}
+
+  /** Waits. */
+  record Wait(long nanos) implements Step {}
+
+  /** Leaves out the next steps unless the argument is this one. */
+  record OnlyFor(int argument, int steps) implements Step {}
+
   /** Multiplies the sum. */
   record Times(long factor) implements Step {}
 }

@@ -10,6 +10,7 @@ final class TrackerLog {
   private final String name;
   private @Nullable Seen last;
   private int count;
+  private boolean timedOut;
 
   TrackerLog(App app, Watch watch, String name) {
     this.app = app;
@@ -19,6 +20,11 @@ final class TrackerLog {
 
   @Nullable Seen last() {
     return last;
+  }
+
+  /** Whether a time-out was among the results. */
+  boolean timedOut() {
+    return timedOut;
   }
 
   int count() {
@@ -33,6 +39,7 @@ final class TrackerLog {
       checkOrder(before, next);
     }
     last = next;
+    timedOut |= next.text().startsWith("GrainTimeoutException");
     count++;
   }
 

@@ -1,14 +1,11 @@
 package dev.evergreen.core.sim;
 
-import dev.evergreen.core.EngineNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -22,22 +19,12 @@ record Verdict(
 
   private static final int HISTORY_LINES = 40;
 
-  // Failures are what runs are full of; a weak reference to the logger would forget the level.
-  private static final Logger LOG = Logger.getLogger(EngineNode.class.getName());
-
-  private static final Logger LIFE = Logger.getLogger("dev.evergreen.life");
-
-  static {
-    LOG.setLevel(Level.OFF);
-    LIFE.setLevel(Level.OFF);
-  }
-
   /** Runs a seed. Blocks until its end. */
   static Verdict of(long seed, boolean detailed) {
     var scenario = Scenario.of(seed);
     var trace = new Trace(detailed);
     try {
-      return new Verdict(scenario, trace, Run.of(scenario, trace).summary(), null);
+      return new Verdict(scenario, trace, Run.of(scenario, trace), null);
     } catch (SimulationFailure e) {
       return new Verdict(scenario, trace, e.toString(), e);
     }
@@ -97,7 +84,7 @@ record Verdict(
     return written(file, lines);
   }
 
-  private static Path written(Path file, List<String> lines) {
+  static Path written(Path file, List<String> lines) {
     try {
       Files.createDirectories(file.toAbsolutePath().getParent());
       return Files.write(file, lines);

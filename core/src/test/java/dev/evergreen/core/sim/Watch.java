@@ -34,9 +34,14 @@ final class Watch {
     var reader = new LiveReader(app, node.engine().grains(), true);
     this.computation =
         query instanceof Query.ParityOf
-            ? node.engine().reactive(() -> Queries.run(query, reader), (a, b) -> ((a ^ b) & 1) == 0)
-            : node.engine().reactive(() -> Queries.run(query, reader));
+            ? node.engine().reactive(() -> run(reader), (a, b) -> ((a ^ b) & 1) == 0)
+            : node.engine().reactive(() -> run(reader));
     app.trace(node.toString(), name + " watches " + query);
+  }
+
+  private long run(LiveReader reader) throws Exception {
+    app.executed("computation " + name);
+    return Queries.run(query, reader);
   }
 
   SimNode node() {
@@ -56,16 +61,30 @@ final class Watch {
     return consumers.stream().filter(consumer -> !consumer.done).toList();
   }
 
+  /** Whether a tracker has shown a time-out. */
+  boolean timedOut() {
+    return consumers.stream().anyMatch(consumer -> consumer.log.timedOut());
+  }
+
   /** How many results the trackers have delivered. */
   int deliveries() {
     return consumers.stream().mapToInt(consumer -> consumer.log.count()).sum();
   }
 
-  /** Starts another tracker. */
+  /** Starts a tracker that takes every result as soon as it can. */
+  void follow() {
+    var consumer = new Puller(name + "." + (consumers.size() + 1), 0, 0);
+    consumers.add(consumer);
+    consumer.start();
+  }
+
+  /** Starts another tracker, of any kind and at any pace. */
   void consume() {
     var consumerName = name + "." + (consumers.size() + 1);
     int way = app.random().nextInt(5);
-    var consumer = way == 4 ? new Subscriber(consumerName) : new Puller(consumerName, way);
+    long pause = app.random().nextInt(3) == 0 ? app.random().nextLong(3 * SECOND) : 0;
+    var consumer =
+        way == 4 ? new Subscriber(consumerName, pause) : new Puller(consumerName, way, pause);
     consumers.add(consumer);
     consumer.start();
   }
@@ -93,11 +112,12 @@ final class Watch {
   abstract class Consumer {
     final TrackerLog log;
     final String consumerName;
-    final long pauseNanos = app.random().nextInt(3) == 0 ? app.random().nextLong(3 * SECOND) : 0;
+    final long pauseNanos;
     boolean done;
 
-    Consumer(String consumerName) {
+    Consumer(String consumerName, long pauseNanos) {
       this.consumerName = consumerName;
+      this.pauseNanos = pauseNanos;
       this.log = new TrackerLog(app, Watch.this, consumerName);
     }
 
@@ -138,8 +158,8 @@ final class Watch {
     private final int way;
     private final ResultTracker<Long> tracker;
 
-    Puller(String name, int way) {
-      super(name);
+    Puller(String name, int way, long pauseNanos) {
+      super(name, pauseNanos);
       this.way = way;
       this.tracker = computation.tracker();
     }
@@ -204,8 +224,8 @@ final class Watch {
   private final class Subscriber extends Consumer implements Flow.Subscriber<Result<Long>> {
     private Flow.@Nullable Subscription subscription;
 
-    Subscriber(String name) {
-      super(name);
+    Subscriber(String name, long pauseNanos) {
+      super(name, pauseNanos);
     }
 
     @Override

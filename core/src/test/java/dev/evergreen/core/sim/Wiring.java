@@ -23,6 +23,13 @@ final class Wiring {
     }
   }
 
+  /** With these programs at the beginning. */
+  Wiring(Scenario scenario, SplittableRandom random, Map<Long, List<Step>> initial) {
+    this.scenario = scenario;
+    this.random = random;
+    this.initial.putAll(initial);
+  }
+
   /** What a formula does until it is first rewired. */
   List<Step> initialProgram(long key) {
     return initial.getOrDefault(key, List.of());

@@ -70,6 +70,17 @@ final class WriteLog {
     entry(action).status = Status.REFUSED;
   }
 
+  /** The caller was told that the action has not even begun. */
+  void notStarted(long action) {
+    for (long inside = action + 1; inside <= action + 2; inside++) {
+      var entry = entries.get(inside);
+      if (action % 10 == 0 && entry != null && entry.status == Status.ACKNOWLEDGED) {
+        violation.accept(
+            "3: action " + action + " counts as not started, but has done action " + inside);
+      }
+    }
+  }
+
   /** Judges a grain's final state by the actions that it says it consists of. */
   void judge(String grain, long version, List<Long> applied) {
     var distinct = new HashSet<>(applied);

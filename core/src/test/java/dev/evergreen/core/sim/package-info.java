@@ -6,8 +6,9 @@
  * dev.evergreen.core.sim.SimClock clocks}, {@link dev.evergreen.core.sim.SimNetwork links}, {@link
  * dev.evergreen.core.sim.SimPlacement placement} and {@link dev.evergreen.core.sim.SimStorage
  * storage}. A {@link dev.evergreen.core.sim.Scheduler} runs one thread at a time and decides every
- * step by random numbers that follow from a seed; time is virtual. So a seed stands for one run, in
- * every process, and hours of a cluster's life take a tenth of a second.
+ * step as its {@link dev.evergreen.core.sim.Policy} says: by random numbers that follow from a
+ * seed, or by a schedule; time is virtual. So a seed stands for one run, in every process, and
+ * hours of a cluster's life take a tenth of a second.
  *
  * <p>The seed also fixes a {@link dev.evergreen.core.sim.Scenario}: how many nodes and grains there
  * are, the settings, the weather of the network, and what the {@link
@@ -18,6 +19,19 @@
  * meters} of the outside world. {@link dev.evergreen.core.sim.Watch Computations} over them are
  * tracked in every way that the interface offers. {@link dev.evergreen.core.sim.Run} says what is
  * checked and when; a {@link dev.evergreen.core.sim.Model} without any runtime says what is right.
+ *
+ * <p><b>Two ways through the orders of events.</b> Random seeds go far: large worlds, long runs,
+ * every kind of trouble. The {@link dev.evergreen.core.sim.Explorer} goes everywhere in small ones:
+ * it performs each {@link dev.evergreen.core.sim.Scope} (a few grains, a handful of operations) in
+ * every order of steps, with messages late, repeated or lost and threads without a processor, up to
+ * a number of deviations from the ordinary {@link dev.evergreen.core.sim.Schedule}. What it finds
+ * is a short list of decisions, which a command replays. Equal states are not cut off: what a
+ * thread has on its stack is part of a state and cannot be compared. To add a scope, write a few
+ * lines in {@link dev.evergreen.core.sim.Scopes}.
+ *
+ * <p><b>What is right where reads go in a circle</b> is checked as strictly as elsewhere: some of
+ * its members fail, and what the others yield must follow from that ({@link
+ * dev.evergreen.core.sim.Expectation}).
  *
  * <p><b>What it cannot see.</b> Threads are interleaved where they park, where the core starts a
  * thread or sends a message, and where the application lets others run; not between any two

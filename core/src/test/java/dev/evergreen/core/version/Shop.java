@@ -28,6 +28,8 @@ public final class Shop {
 
         public record Item(String name, int count/*, List<String> colours*/) {}
 
+        public record Level(int count, String next) {}
+
         public record Stock(Item first, List<Item> more, Map<String, Item> byName) {}
 
         public interface Shop extends Grain {
@@ -37,10 +39,30 @@ public final class Shop {
           @ReadOnly boolean sells(Kind kind);
           @ReadOnly Offer offer();
           @ReadOnly int way(Filter filter);
-          @ReadOnly Stock stock();
           void put(int count);
           void pointTo(String next);
           /*@ReadOnly int added();*/
+        }
+
+        public interface Shelf extends Grain {
+          @ReadOnly Stock stock();
+          void fill(String where);
+        }
+
+        public static final class ShelfGrain implements Shelf {
+          private static final Item FIG = make("fig", 2);
+          private final State<Stock> state;
+          public ShelfGrain(GrainContext<String> context) {
+            state = context.state(Stock.class, new Stock(null, List.of(), Map.of()));
+          }
+          public Stock stock() { return state.get(); }
+          public void fill(String where) {
+            state.set(
+                new Stock(
+                    where.equals("first") ? FIG : null,
+                    where.equals("more") ? List.of(FIG, FIG) : List.of(),
+                    where.equals("byName") ? Map.of("fig", FIG) : Map.of()));
+          }
         }
 
         /*public interface Till extends Grain { @ReadOnly int sum(); }
@@ -48,30 +70,30 @@ public final class Shop {
           public int sum() { return 1; }
         }*/
 
-        /** What it holds but the count is what its version has most of. */
         public static final class ShopGrain implements Shop {
           private final GrainContext<String> context;
-          private int count;
-          private String next = "";
-          public ShopGrain(GrainContext<String> context) { this.context = context; }
-          public int count(Filter filter) { return filter.from() + count; }
-          public Item item(Filter filter) { return make("apple", filter.from() + count); }
-          public Kind kind() { return Kind.values()[count % Kind.values().length]; }
+          private final State<Level> level;
+          public ShopGrain(GrainContext<String> context) {
+            this.context = context;
+            this.level = context.state(Level.class, new Level(0, ""));
+          }
+          private int count() { return level.get().count(); }
+          public int count(Filter filter) { return filter.from() + count(); }
+          public Item item(Filter filter) { return make("apple", filter.from() + count()); }
+          public Kind kind() { return Kind.values()[count() % Kind.values().length]; }
           public boolean sells(Kind kind) { return true; }
           public Offer offer() {
-            /*if (count % 2 == 1) { return new Sale(count, 10); }*/
-            return new Plain(count);
+            /*if (count() % 2 == 1) { return new Sale(count(), 10); }*/
+            return new Plain(count());
           }
           public int way(Filter filter) {
-            return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(filter);
+            var next = level.get().next();
+            var other = new Filter(Integer.reverse(filter.from())/*, filter.tag()*/);
+            return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(other);
           }
-          public Stock stock() {
-            var item = make("apple", count);
-            return new Stock(item, List.of(item), Map.of("apple", item));
-          }
-          public void put(int count) { this.count = count; }
-          public void pointTo(String next) { this.next = next; }
-          /*public int added() { return count; }*/
+          public void put(int count) { level.set(new Level(count, level.get().next())); }
+          public void pointTo(String next) { level.set(new Level(count(), next)); }
+          /*public int added() { return count(); }*/
         }
 
         static Item make(String name, int count) {
@@ -80,12 +102,13 @@ public final class Shop {
 
         public GrainTypes types() {
           return GrainTypes.create()/*.add(Till.class, context -> new TillGrain())*/
-              .add(Shop.class, ShopGrain::new);
+              .add(Shop.class, ShopGrain::new).add(Shelf.class, ShelfGrain::new);
         }
 
         public String ask(Grains grains, String what) {
           var words = what.split(" ");
           var shop = grains.get(Shop.class, words[1]);
+          var shelf = grains.get(Shelf.class, words[1]);
           var number = words.length > 2 ? words[2] : "";
           var filter = new Filter(7/*, number.isEmpty() ? null : number*/);
           return switch (words[0]) {
@@ -95,7 +118,9 @@ public final class Shop {
             case "sells" -> "" + shop.sells(Kind.valueOf(number));
             case "offer" -> shop.offer().toString();
             case "way" -> "" + shop.way(filter);
-            case "stock" -> shop.stock().toString();
+            case "far" -> "" + shop.way(new Filter(Integer.parseInt(number)/*, null*/));
+            case "stock" -> shelf.stock().toString();
+            case "fill" -> { shelf.fill(number); yield ""; }
             case "put" -> { shop.put(Integer.parseInt(number)); yield ""; }
             case "point" -> { shop.pointTo(number); yield ""; }
             /*case "added" -> "" + shop.added();
@@ -107,11 +132,7 @@ public final class Shop {
       """;
 
   /** What is between comment marks is new. */
-  private static final String NEW =
-      OLD.replace("/** What", "// What")
-          .replace("of. */", "of.")
-          .replace("/*", "")
-          .replace("*/", "");
+  private static final String NEW = OLD.replace("/*", "").replace("*/", "");
 
   private Shop() {}
 

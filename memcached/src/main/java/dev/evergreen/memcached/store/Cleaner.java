@@ -59,6 +59,7 @@ final class Cleaner {
 
   /** Makes at least one segment free for records; false if that is not possible. */
   synchronized boolean makeRoom() {
+    items.counters.directReclaims.increment();
     return makeFree(Segments.RESERVE + 1);
   }
 
@@ -127,6 +128,7 @@ final class Cleaner {
       }
     }
     if (best >= 0) {
+      items.counters.compactions.increment();
       empty(best, Purpose.COMPACT);
     }
     return best >= 0;
@@ -201,10 +203,20 @@ final class Cleaner {
     } else if (evicted) {
       items.evict(slot, hash);
     } else {
+      countMove(purpose, segments.queueOf(place));
       move(place, size, slot, fragment, output);
     }
     index.unlockChanged(bucket);
     return true;
+  }
+
+  private void countMove(Purpose purpose, int queue) {
+    var counters = items.counters;
+    if (purpose == Purpose.COMPACT) {
+      counters.compactedItems.increment();
+    } else {
+      (queue == Segments.NEW ? counters.proven : counters.provenAgain).increment();
+    }
   }
 
   private long hashAt(long place, boolean fragment) {
@@ -261,12 +273,14 @@ final class Cleaner {
   }
 
   private void sweep(int segment, int now) {
+    items.counters.sweeps.increment();
     segments.expiry(segment, Segments.NEVER);
     long end = segments.begin(segment) + segments.usedBytes(segment);
     int next = Segments.NEVER;
     long place = segments.begin(segment) + Segments.FIRST;
     for (; place < end; place += records.size(place)) {
       if (!records.isFragment(place)) {
+        items.counters.sweptItems.increment();
         if (!items.isAlive(place, now)) {
           reclaim(place, now);
         } else if (records.expiry(place) != 0) {
@@ -286,6 +300,7 @@ final class Cleaner {
     long slot = index.findPlace(bucket, hash, place);
     if (slot != 0 && !items.isAlive(place, now)) {
       items.reclaim(slot);
+      items.counters.sweptReclaimed.increment();
       index.unlockChanged(bucket);
     } else {
       index.unlock(bucket);
@@ -294,6 +309,7 @@ final class Cleaner {
 
   /** Takes back expired memory, and makes some segments free before writers need them. */
   synchronized void maintain(long bytes, int ready) {
+    items.counters.rounds.increment();
     int now = now();
     for (long done = 0; done < bytes && sweepOne(now); done += segments.size) {}
     if (segments.free() < Segments.RESERVE + ready) {
@@ -316,11 +332,21 @@ final class Cleaner {
     }
   }
 
-  /** Lowers or raises the limit, in segments; false if too much is held to lower it so far. */
+  /**
+   * Lowers or raises the limit, in segments; leaves it as it was and answers false if too much is
+   * held, or may not be evicted, to lower it so far.
+   */
   synchronized boolean resize(int allowed) {
+    if (!evicts && segments.liveBytes() > (long) allowed * segments.size) {
+      return false;
+    }
+    int before = segments.allowed();
     segments.allowed(allowed);
     futileLiveBytes = Long.MAX_VALUE;
     boolean done = makeFree(Segments.RESERVE);
+    if (!done) {
+      segments.allowed(before);
+    }
     segments.giveBackFree(records.memory);
     return done;
   }

@@ -41,7 +41,7 @@ final class Index {
   private static final int TAG = 48;
   private static final long PLACE = (1L << TAG) - 1;
 
-  private static final int ITEMS_PER_BUCKET = 5;
+  static final int ITEMS_PER_BUCKET = 5;
   private static final int LONGEST_CHAIN = 10_000;
   private static final int SPINS = 64;
 

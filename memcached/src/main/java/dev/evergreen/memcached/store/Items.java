@@ -122,6 +122,9 @@ final class Items {
     if (!fetched) {
       counters.evictedUnfetched.increment();
     }
+    if ((records.bits(place) & Records.FREQUENCY) != 0) {
+      counters.evictedActive.increment();
+    }
     ghosts.add(hash);
     var listener = this.listener;
     if (listener != null) {

@@ -15,6 +15,7 @@ final class Life {
   private static final int EPOCHS_BETWEEN_PURGES = 1 << 14;
 
   private final IntSupplier clock;
+  private final boolean numbers;
   private final AtomicLong cas = new AtomicLong();
   private volatile int epoch;
   private volatile int flushAt = NEVER;
@@ -22,8 +23,9 @@ final class Life {
   // Guarded by this: the epoch of the last purge.
   private int purged;
 
-  Life(IntSupplier clock) {
+  Life(IntSupplier clock, boolean numbers) {
     this.clock = clock;
+    this.numbers = numbers;
   }
 
   /** The second; a flush that is due by now has happened. */
@@ -74,11 +76,19 @@ final class Life {
     return expiry != 0 && expiry <= now;
   }
 
+  /** The CAS number that a client chose, if items have any. */
+  long chosenCas(long chosen) {
+    return numbers ? chosen : 0;
+  }
+
   /**
    * A CAS number that no item got before, unless a client chose it; then at least not the former
    * one of this item.
    */
   long nextCas(long former) {
+    if (!numbers) {
+      return 0;
+    }
     long next = cas.incrementAndGet();
     return next == former ? cas.incrementAndGet() : next;
   }

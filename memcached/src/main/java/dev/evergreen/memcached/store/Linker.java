@@ -26,7 +26,7 @@ final class Linker {
 
   /** The CAS number of an item that had another one, 0 if it is new. */
   long newCas(Change change, long former) {
-    return change.setsCas ? change.newCas : items.life.nextCas(former);
+    return change.setsCas ? items.life.chosenCas(change.newCas) : items.life.nextCas(former);
   }
 
   int frequency(long old) {

@@ -132,7 +132,7 @@ final class Reader {
       allocator.abandon(place);
       return outcome;
     }
-    long cas = fetch.setsCas ? fetch.vivifiedCas : items.life.nextCas(0);
+    long cas = fetch.setsCas ? items.life.chosenCas(fetch.vivifiedCas) : items.life.nextCas(0);
     int bits = fetch.binaryKey ? Records.BINARY : 0;
     items.stamp(place, 0, fetch.vivifiedExpiry, bits, cas, now);
     items.link(bucket, slot, key.hash, place);

@@ -29,7 +29,7 @@ public final class Store implements AutoCloseable {
   private Store(StoreOptions options, IntSupplier clock) {
     this.options = options;
     limit = options.limit();
-    life = new Life(clock);
+    life = new Life(clock, options.numbers());
     items = new Items(options, life, arena);
     cleaner = new Cleaner(items, options.evicts());
     allocator = new Allocator(items, cleaner);
@@ -215,16 +215,18 @@ public final class Store implements AutoCloseable {
    * system.
    *
    * @return false if the limit is out of range (from 1 MiB to four times the first one), or too
-   *     much is held to lower it so far
+   *     much is held, or may not be evicted, to lower it so far; then it stays as it was
    */
-  public boolean limit(long bytes) {
+  public synchronized boolean limit(long bytes) {
     long segmentsWanted = bytes / items.segments.size;
-    if (bytes < StoreOptions.LEAST_LIMIT || segmentsWanted > items.segments.count()) {
+    if (bytes < StoreOptions.LEAST_LIMIT
+        || segmentsWanted > items.segments.count()
+        || !cleaner.resize((int) segmentsWanted)) {
       return false;
     }
     limit = bytes;
     items.holds.limit(bytes);
-    return cleaner.resize((int) segmentsWanted);
+    return true;
   }
 
   /** Sets who hears of evictions; null for nobody. */
@@ -250,6 +252,32 @@ public final class Store implements AutoCloseable {
         counters.missesExpired.sum(),
         counters.missesFlushed.sum(),
         counters.movedBytes.sum());
+  }
+
+  /** What the store has done to keep its memory in order. */
+  public StoreUpkeep upkeep() {
+    var counters = items.counters;
+    return new StoreUpkeep(
+        counters.rounds.sum(),
+        counters.sweeps.sum(),
+        counters.sweptItems.sum(),
+        counters.sweptReclaimed.sum(),
+        counters.compactions.sum(),
+        counters.compactedItems.sum(),
+        counters.proven.sum(),
+        counters.provenAgain.sum(),
+        counters.directReclaims.sum(),
+        counters.evictedActive.sum());
+  }
+
+  /** How many buckets the index has. */
+  public long buckets() {
+    return items.index.buckets();
+  }
+
+  /** Where the items are found; for tests. */
+  Index index() {
+    return items.index;
   }
 
   /** The pins of all segments; for tests. */

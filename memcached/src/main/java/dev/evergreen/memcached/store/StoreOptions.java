@@ -8,8 +8,9 @@ package dev.evergreen.memcached.store;
  * @param itemLimit the bytes of the largest item, counted as memcached does: key, value and 59
  *     more, 63 with client flags; at most half of the limit and 1 GiB
  * @param evicts whether old items make room for new ones; otherwise a store that is full refuses
+ * @param numbers whether items have CAS numbers; otherwise all have 0, which none can ask for
  */
-public record StoreOptions(long limit, int itemLimit, boolean evicts) {
+public record StoreOptions(long limit, int itemLimit, boolean evicts, boolean numbers) {
   static final int LEAST_LIMIT = 1 << 20;
 
   /** The largest possible {@link #itemLimit}. */
@@ -32,6 +33,11 @@ public record StoreOptions(long limit, int itemLimit, boolean evicts) {
           "the item limit is %d bytes; give at most %d, half of the memory limit"
               .formatted(itemLimit, Math.min(limit / 2, MOST_ITEM_LIMIT)));
     }
+  }
+
+  /** A store whose items have CAS numbers. */
+  public StoreOptions(long limit, int itemLimit, boolean evicts) {
+    this(limit, itemLimit, evicts, true);
   }
 
   /** A store that evicts, with items of up to 1 MiB, or half of the limit if that is less. */

@@ -12,11 +12,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Random;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -354,5 +356,84 @@ class ConcurrencyTest {
     // What has expired in segments that are still open stays until somebody asks for it.
     assertTrue(sums[0] <= stats.items() && sums[1] <= stats.bytes());
     assertTrue(stats.items() - sums[0] < 10_000, () -> stats.items() + " items, " + sums[0]);
+  }
+
+  /**
+   * A reader that knows its item's bucket and waits for its lock must look again when the bucket
+   * was split before it got to read it. Who is first after the lock is chance, so there are many
+   * rounds.
+   */
+  @Test
+  void anItemIsFoundWhileItsBucketIsSplit() throws Exception {
+    var random = new Random(1);
+    var client = new Client();
+    try (var store = Store.open(StoreOptions.of(64 << 20), clock::get);
+        var threads = Executors.newFixedThreadPool(2)) {
+      var index = store.index();
+      long stored = 0;
+      for (int round = 0; round < 100; round++) {
+        long buckets = index.buckets();
+        while (index.items() < buckets * Index.ITEMS_PER_BUCKET) {
+          set(store, client, random, stored++, 32);
+        }
+        long moved = movedNumber(store, client, stored, buckets);
+        if (moved < 0) {
+          // The split moves nothing; that there is one is all that the next round needs.
+          set(store, client, random, stored++, 32);
+          continue;
+        }
+        long splitBucket = (buckets - Long.highestOneBit(buckets)) * Index.BUCKET;
+        long other =
+            numberOf(store, client, stored, key -> index.bucketOf(key.hash) != splitBucket);
+        index.lockBucket(splitBucket);
+        var begun = new CountDownLatch(1);
+        var read =
+            threads.submit(
+                () -> {
+                  var reader = new Client();
+                  var key = reader.key(moved);
+                  begun.countDown();
+                  return store.get(key, reader.item);
+                });
+        var split =
+            threads.submit(
+                () -> {
+                  set(store, new Client(), new Random(2), other, 32);
+                  return null;
+                });
+        begun.await();
+        while (index.items() <= buckets * Index.ITEMS_PER_BUCKET) {
+          Thread.onSpinWait();
+        }
+        index.unlock(splitBucket);
+        split.get();
+        assertEquals(Outcome.FOUND, read.get(), "round " + round);
+        assertEquals(buckets + 1, index.buckets());
+        stored = other + 1;
+      }
+    }
+  }
+
+  /** The number of an item that the next split moves, or -1 if it moves none. */
+  private static long movedNumber(Store store, Client client, long stored, long buckets) {
+    for (long number = 0; number < stored; number++) {
+      var key = client.key(number);
+      boolean found = store.peek(key, client.item) == Outcome.FOUND;
+      if (found && (key.hash & (2 * Long.highestOneBit(buckets) - 1)) == buckets) {
+        return number;
+      }
+    }
+    return -1;
+  }
+
+  /** The first number from one on whose key, with its hash, is as wanted. */
+  private static long numberOf(Store store, Client client, long from, Predicate<Key> wanted) {
+    for (long number = from; ; number++) {
+      var key = client.key(number);
+      var unused = store.peek(key, client.item);
+      if (wanted.test(key)) {
+        return number;
+      }
+    }
   }
 }

@@ -40,6 +40,9 @@ public final class Chirper implements Callable<Integer> {
   /** What the line begins with that says where the page is. */
   static final String ANNOUNCEMENT = "Chirper is at ";
 
+  /** What the line begins with that says where the dashboard is. */
+  static final String OPERATIONS = "What it does is shown at ";
+
   private static final int MAX_PORT = 0xFFFF;
   private static final int MOST_NODES = 16;
 
@@ -83,6 +86,14 @@ public final class Chirper implements Callable<Integer> {
           "Also serves timeline:NAME, posts:NAME and profile:NAME to clients of memcached at this"
               + " port of 127.0.0.1; with --nodes it is the first one's, the others' follow.")
   private @Nullable Integer memcached;
+
+  @Option(
+      names = "--operations",
+      paramLabel = "PORT",
+      description =
+          "Also serves /dashboard, /metrics, /health/live and /health/ready at this port of"
+              + " 127.0.0.1; with --nodes it is the first one's, the others' follow.")
+  private @Nullable Integer operations;
 
   @Option(names = "--restart", description = "Starts a process of --nodes again that has died.")
   private boolean restart;
@@ -136,6 +147,9 @@ public final class Chirper implements Callable<Integer> {
     if (memcached != null) {
       checkPort("--memcached", memcached);
     }
+    if (operations != null) {
+      checkPort("--operations", operations);
+    }
     if (nodes != null && (nodes < 1 || nodes > MOST_NODES)) {
       throw new IllegalArgumentException(
           "--nodes %d is not between 1 and %d.".formatted(nodes, MOST_NODES));
@@ -168,11 +182,15 @@ public final class Chirper implements Callable<Integer> {
       announceMemcached(serveMemcached(server, memcached));
     }
     int actual = serve(server);
+    var shown = operations == null ? null : serveOperations(server, operations);
 
     var ended = new CountDownLatch(1);
     Signals.on("INT", ended::countDown);
     Signals.on("TERM", ended::countDown);
     announce(actual);
+    if (shown != null) {
+      announceOperations(shown);
+    }
     ended.await();
     return ExitCode.OK;
   }
@@ -181,7 +199,8 @@ public final class Chirper implements Callable<Integer> {
   private int together(DataDirectory directory, int count)
       throws IOException, InterruptedException {
     var launcher =
-        new Launcher(new Launcher.Plan(count, port, data, jdbc, memcached, restart), ERR);
+        new Launcher(
+            new Launcher.Plan(count, port, data, jdbc, memcached, operations, restart), ERR);
     if (files != null) {
       try (var server = start(directory)) {
         load(server, files);
@@ -204,6 +223,20 @@ public final class Chirper implements Callable<Integer> {
     } catch (UncheckedIOException e) {
       throw new IOException(e.getMessage() + " --port chooses it, 0 is any free one.", e);
     }
+  }
+
+  /** Serves what an operator wants to see, too. */
+  static int serveOperations(ChirperServer server, int port) throws IOException {
+    try {
+      return server.serveOperations(port);
+    } catch (UncheckedIOException e) {
+      throw new IOException(e.getMessage() + " --operations chooses it, 0 is any free one.", e);
+    }
+  }
+
+  /** Says where the dashboard is, for people. */
+  static void announceOperations(int port) {
+    System.out.printf(Locale.ROOT, "%shttp://127.0.0.1:%d/dashboard%n", OPERATIONS, port);
   }
 
   /** Serves items, too. */

@@ -2,6 +2,7 @@ package dev.evergreen.chirper;
 
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTypes;
+import dev.evergreen.web.SignedSessions;
 import java.util.function.Function;
 
 /** The grain types that make Chirper, for a node of any kind. */
@@ -19,6 +20,7 @@ public final class ChirperGrains {
     return GrainTypes.create()
         .add(User.class, user)
         .add(Archive.class, ArchiveGrain::new)
-        .add(NameIndex.class, NameIndexGrain::new);
+        .add(NameIndex.class, NameIndexGrain::new)
+        .addAll(SignedSessions.grains());
   }
 }

@@ -38,6 +38,9 @@ final class ChirperNode implements Callable<Integer> {
   @Option(names = "--memcached", description = "The port of its items.")
   private @Nullable Integer memcached;
 
+  @Option(names = "--operations", description = "The port of its dashboard.")
+  private @Nullable Integer operations;
+
   @Option(names = "--cluster-port", required = true, description = "Its port for other nodes.")
   private int clusterPort;
 
@@ -68,6 +71,9 @@ final class ChirperNode implements Callable<Integer> {
       Runtime.getRuntime().addShutdownHook(new Thread(server::close, "chirper-end"));
       if (memcached != null) {
         Chirper.serveMemcached(server, memcached);
+      }
+      if (operations != null) {
+        Chirper.serveOperations(server, operations);
       }
       Chirper.announce(server.serve(port, pages));
       told.await();

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ChirperServer implements AutoCloseable {
 
+  private static final int MANY_NEW_VIEWS = 500;
   private static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
 
   /** On the loopback address all browsers are one address. */
@@ -34,6 +35,8 @@ final class ChirperServer implements AutoCloseable {
       WebSettings.builder()
           .maxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
           .maxViewsPerAddress(WebSettings.DEFAULT.maxViews())
+          .maxNewViewsPerSecond(MANY_NEW_VIEWS)
+          .maxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes())
           .build();
 
   private final SignedSessions sessions;
@@ -41,11 +44,12 @@ final class ChirperServer implements AutoCloseable {
   private final Node node;
   private final Watching watching;
   private @Nullable WebServer web;
+  private @Nullable WebServer operations;
   private @Nullable MemcachedServer memcached;
 
   private ChirperServer(DataDirectory data, @Nullable String jdbc, Function<Storage, Node> start)
       throws IOException {
-    sessions = SignedSessions.withKey(data.sessionKey(), SIGNED_IN_FOR);
+    var key = data.sessionKey();
     storage = jdbc == null ? SqliteStorage.open(data.database()) : PostgresStorage.open(jdbc);
     try {
       node = start.apply(storage);
@@ -53,6 +57,7 @@ final class ChirperServer implements AutoCloseable {
       storage.close();
       throw e;
     }
+    sessions = SignedSessions.withKey(node.grains(), key, SIGNED_IN_FOR);
     watching = new Watching(node);
   }
 
@@ -114,9 +119,23 @@ final class ChirperServer implements AutoCloseable {
     var others = pages.stream().filter(other -> other != port);
     builder.peers(others.flatMap(ChirperServer::origins).toArray(String[]::new));
     new Pages(node.grains(), sessions, pages).addTo(builder);
-    watching.addTo(builder);
+    watching.addHealthTo(builder);
     var started = builder.staticResources("/", Chirper.class, "/page").singlePage().start();
     web = started;
+    return started.port();
+  }
+
+  /**
+   * Serves what an operator wants to see on 127.0.0.1, once.
+   *
+   * @param port 0 for any free one
+   * @return the actual port
+   */
+  synchronized int serveOperations(int port) {
+    var builder = WebServer.builder(node).port(port);
+    watching.addAllTo(builder);
+    var started = builder.start();
+    operations = started;
     return started.port();
   }
 
@@ -160,6 +179,9 @@ final class ChirperServer implements AutoCloseable {
     }
     if (web != null) {
       web.close();
+    }
+    if (operations != null) {
+      operations.close();
     }
     watching.close();
     node.close();

@@ -53,6 +53,7 @@ final class Launcher {
    * @param data the directory that they share
    * @param jdbc the database that they share; null for a file in the directory
    * @param memcached the port of the first one's items, the others' follow; null for none
+   * @param operations the port of the first one's dashboard, the others' follow; null for none
    * @param restart whether one that ends without having been told to is started again
    */
   record Plan(
@@ -61,6 +62,7 @@ final class Launcher {
       Path data,
       @Nullable String jdbc,
       @Nullable Integer memcached,
+      @Nullable Integer operations,
       boolean restart) {}
 
   /** What the launcher hears of. */
@@ -205,14 +207,20 @@ final class Launcher {
       options.add("--jdbc=" + plan.jdbc());
     }
     if (plan.memcached() != null) {
-      int first = plan.memcached();
-      options.add("--memcached=" + (first == 0 ? 0 : first + number - 1));
+      options.add("--memcached=" + port(plan.memcached(), number));
+    }
+    if (plan.operations() != null) {
+      options.add("--operations=" + port(plan.operations(), number));
     }
     var flags =
         List.of(
             String.format(Locale.ROOT, "-XX:MaxRAMPercentage=%.2f", MEMORY_PERCENT / plan.nodes()),
             "-Djava.util.logging.SimpleFormatter.format=" + LOG_FORMAT);
     running.put(number, NodeProcess.start(number, log(number), flags, options, events::add));
+  }
+
+  private static int port(int first, int number) {
+    return first == 0 ? 0 : first + number - 1;
   }
 
   private static String list(List<Integer> ports, String prefix) {

@@ -10,7 +10,10 @@ import dev.evergreen.web.WebServer;
 import java.util.List;
 import java.util.Optional;
 
-/** How Chirper shows what it does. It is reached from its own machine only, so everyone may see. */
+/**
+ * How Chirper shows what it does. Whether it is well anybody may ask; the rest tells of people, and
+ * is served at a port of its own, for those who reach that.
+ */
 final class Watching implements AutoCloseable {
 
   private final Node node;
@@ -21,12 +24,16 @@ final class Watching implements AutoCloseable {
     prometheus = Prometheus.of(node);
   }
 
-  void addTo(WebServer.Builder server) {
+  /** What the operator's own port serves. */
+  void addAllTo(WebServer.Builder server) {
     server
         .dashboard("/dashboard", Authorisation.everyone(), this::reports)
-        .metrics("/metrics", Authorisation.everyone(), prometheus::scrape)
-        .health("/health/live", Optional::empty)
-        .health("/health/ready", health()::trouble);
+        .metrics("/metrics", Authorisation.everyone(), prometheus::scrape);
+    addHealthTo(server);
+  }
+
+  void addHealthTo(WebServer.Builder server) {
+    server.health("/health/live", Optional::empty).health("/health/ready", health()::trouble);
   }
 
   private Health health() {

@@ -158,6 +158,24 @@ final class BrowserTest {
     assertEquals(List.of(), faults);
   }
 
+  /** A browser has six connections to a server, for all tabs together. */
+  @Test
+  void manyTabsAreLiveAlsoWhereThereAreNoWebSockets() throws Exception {
+    start(0);
+    var context = browser.newContext();
+    context.addInitScript("delete globalThis.WebSocket");
+    var tabs = new ArrayList<>(List.of(signedIn(context, "fay")));
+    for (int i = 0; i < 4; i++) {
+      tabs.add(open(context.newPage(), "/"));
+    }
+    write(tabs.getFirst(), "To all tabs");
+    for (var tab : tabs) {
+      assertPosts(tab, "To all tabs");
+      assertThat(live(tab)).hasText("Live");
+    }
+    assertEquals(List.of(), faults);
+  }
+
   @Test
   void pagesStayLiveAndRightWhileNodesAreKilled() throws Exception {
     var chirper = start(0, "--nodes=3");

@@ -47,6 +47,19 @@ final class ChirperCommandTest {
   }
 
   @Test
+  void whatTheNodeDoesIsShownAtAPortOfItsOwnAndNotAtThePages() throws Exception {
+    try (var chirper = ChirperProcess.start(0, directory.resolve("data"), "--operations", "0")) {
+      var dashboard = chirper.await(Chirper.OPERATIONS).substring(Chirper.OPERATIONS.length());
+      assertTrue(get(dashboard).contains("<title>Evergreen dashboard</title>"));
+      assertTrue(get(dashboard.replace("dashboard", "metrics")).contains("evergreen_grains"));
+      for (var path : List.of("/metrics", "/dashboard", "/live/evergreen.dashboard")) {
+        assertTrue(get(chirper, path).contains("\"status\":404"), path);
+      }
+      assertEquals("ok", get(chirper, "/health/ready").strip());
+    }
+  }
+
+  @Test
   void aPortThatIsTakenIsNamed() throws Exception {
     try (var first = ChirperProcess.start(0, directory.resolve("first"))) {
       var second =
@@ -116,8 +129,12 @@ final class ChirperCommandTest {
 
   private static String get(ChirperProcess chirper, String path)
       throws IOException, InterruptedException {
+    return get(chirper.address() + path);
+  }
+
+  private static String get(String address) throws IOException, InterruptedException {
     try (var http = HttpClient.newHttpClient()) {
-      var request = HttpRequest.newBuilder(URI.create(chirper.address() + path)).build();
+      var request = HttpRequest.newBuilder(URI.create(address)).build();
       return http.send(request, BodyHandlers.ofString()).body();
     }
   }

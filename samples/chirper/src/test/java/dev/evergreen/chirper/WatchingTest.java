@@ -22,7 +22,7 @@ final class WatchingTest {
       var builder = WebServer.builder(node).port(0);
       // Only now, as metrics may be a second old.
       var watching = new Watching(node);
-      watching.addTo(builder);
+      watching.addAllTo(builder);
       try (watching;
           var server = builder.start()) {
         var parts =

@@ -1,0 +1,54 @@
+package dev.evergreen.cluster.links;
+
+import java.net.InetAddress;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateParsingException;
+import java.security.cert.X509Certificate;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * The hosts that a certificate is for: its subject's alternative names.
+ *
+ * @param names host names, in lower case, perhaps with {@code *} as the first label
+ * @param addresses IP addresses
+ */
+record CertificateNames(List<String> names, List<InetAddress> addresses) {
+
+  // The numbers of RFC 5280, section 4.2.1.6
+  private static final int DNS = 2;
+  private static final int IP = 7;
+
+  /** Those of a certificate; none if it has none that can be read. */
+  static CertificateNames of(Certificate certificate) {
+    var names = new ArrayList<String>();
+    var addresses = new ArrayList<InetAddress>();
+    try {
+      var all = ((X509Certificate) certificate).getSubjectAlternativeNames();
+      for (var name : all == null ? List.<List<?>>of() : all) {
+        if (name.getFirst().equals(DNS)) {
+          names.add(String.valueOf(name.getLast()).toLowerCase(Locale.ROOT));
+        } else if (name.getFirst().equals(IP)) {
+          addresses.add(InetAddress.ofLiteral(String.valueOf(name.getLast())));
+        }
+      }
+    } catch (CertificateParsingException e) {
+      return new CertificateNames(List.of(), List.of());
+    }
+    return new CertificateNames(names, addresses);
+  }
+
+  /** Whether a host, by its name or its address, is one of them. Asks no DNS. */
+  boolean match(String host) {
+    InetAddress address;
+    try {
+      address = InetAddress.ofLiteral(host);
+    } catch (IllegalArgumentException e) {
+      var asked = host.toLowerCase(Locale.ROOT);
+      int dot = asked.indexOf('.');
+      return names.contains(asked) || (dot > 0 && names.contains("*" + asked.substring(dot)));
+    }
+    return addresses.contains(address);
+  }
+}

@@ -1,0 +1,128 @@
+package dev.evergreen.cluster;
+
+import static dev.evergreen.cluster.Await.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.storage.SqliteStorage;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What an operator sees and does. */
+@Timeout(120)
+final class OperatorTest {
+
+  private final List<ClusterNode> nodes = new ArrayList<>();
+  private final Queue<String> fenced = new ConcurrentLinkedQueue<>();
+  private final SqliteStorage storage;
+
+  OperatorTest(@TempDir Path directory) {
+    this.storage = SqliteStorage.open(directory.resolve("states.db"));
+  }
+
+  @AfterEach
+  void stop() {
+    nodes.reversed().forEach(ClusterNode::close);
+    storage.close();
+  }
+
+  private ClusterNode start(String... seeds) {
+    var builder =
+        ClusterNode.builder()
+            .name("test")
+            .listen("127.0.0.1", 0)
+            .operator(0)
+            .grain(Ledger.class, Ledger.InState::new)
+            .storage(storage)
+            .whenFenced(fenced::add);
+    var node = (seeds.length == 0 ? builder : builder.seeds(seeds)).start();
+    nodes.add(node);
+    return node;
+  }
+
+  /** Sends a request as it stands, and returns the whole answer. */
+  private static String ask(ClusterNode node, String request, String... more) throws IOException {
+    int port = node.operatorPort().orElseThrow();
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      var body = more.length == 0 ? "" : more[0];
+      var text =
+          "%s HTTP/1.1\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n%s"
+              .formatted(
+                  request,
+                  body.length(),
+                  more.length < 2 ? "Host: 127.0.0.1:" + port + "\r\n" : more[1],
+                  body);
+      socket.getOutputStream().write(text.getBytes(StandardCharsets.UTF_8));
+      return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    }
+  }
+
+  @Test
+  void membersAreListedOneIsGivenUpAndOneLeaves() throws Exception {
+    var first = start();
+    var second = start(first.self().address());
+    var third = start(first.self().address());
+    await("each other", () -> nodes.stream().allMatch(node -> node.members().size() == 3));
+    await("being ready", () -> nodes.stream().allMatch(ClusterNode::ready));
+    var listed = ask(first, "GET /members");
+    assertTrue(listed.contains(first.self() + " is ready and owns "), listed);
+    for (var node : nodes) {
+      assertTrue(listed.contains(node.self() + " up reachable hosts"), listed);
+    }
+
+    assertTrue(ask(first, "POST /down", "10.0.0.9:1").contains("'10.0.0.9:1' is no member"));
+    assertTrue(ask(first, "POST /down", first.self().address()).contains("is this node"));
+    assertTrue(ask(first, "POST /down", third.self().address()).contains("is given up"));
+    await("its end", () -> !third.live() && !fenced.isEmpty());
+    await("its being gone", () -> first.members().size() == 2 && second.members().size() == 2);
+    second.grains().get(Ledger.class, "l").put("second", 1);
+
+    assertTrue(ask(second, "POST /drain").contains(second.self() + " has left"));
+    assertFalse(second.live());
+    assertThrows(ConnectException.class, () -> ask(second, "GET /members"));
+    await("being alone", () -> first.members().size() == 1 && first.ownedPartitions() == 128);
+    assertEquals(1L, first.grains().get(Ledger.class, "l").entries().get("second"));
+    assertEquals(1, fenced.size());
+  }
+
+  @Test
+  void nobodyElseIsServed() throws Exception {
+    var node = start();
+    int port = node.operatorPort().orElseThrow();
+    for (var headers :
+        List.of(
+            "Host: evil.example:" + port + "\r\n",
+            "Host: 127.0.0.1:" + port + "\r\nOrigin: http://127.0.0.1:" + port + "\r\n",
+            "Host: localhost\r\nSec-Fetch-Site: none\r\n")) {
+      assertTrue(ask(node, "POST /drain", "", headers).startsWith("HTTP/1.1 403"), headers);
+    }
+    assertTrue(ask(node, "GET /drain").startsWith("HTTP/1.1 404"));
+    assertTrue(node.live() && node.ready());
+    for (var network : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+      for (var address : Collections.list(network.getInetAddresses())) {
+        if (!address.isLoopbackAddress()) {
+          assertThrows(IOException.class, () -> new Socket(address, port).close());
+        }
+      }
+    }
+    var silent = ClusterNode.builder().listen("127.0.0.1", 0).memoryOfEachProcess().start();
+    nodes.add(silent);
+    assertTrue(silent.operatorPort().isEmpty());
+  }
+}

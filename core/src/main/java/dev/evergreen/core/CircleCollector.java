@@ -1,0 +1,167 @@
+package dev.evergreen.core;
+
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reclaims circles that no reactive computation reaches. What reads each other keeps each other, so
+ * counting readers would keep such a circle for ever: its members ask from time to time who reads
+ * them, directly or through others, on all nodes.
+ *
+ * <p>If no computation does, the caches between all who were found are closed on every node, and
+ * their summaries go with their last subscription as ever. Nothing rests on that answer being still
+ * true: a cache that has got another reader meanwhile stays, and a summary that has lost a cache
+ * and is still there a grace later runs again.
+ */
+final class CircleCollector {
+
+  /** A summary, as one of the nodes names it where it is or has a cache of it. */
+  private record Place(NodeId node, SummaryKey key) {}
+
+  private static final class Question {
+    volatile @Nullable List<Message.Readers> answer;
+    final Thread waiter = Thread.currentThread();
+  }
+
+  private final NodeRuntime node;
+  private final AtomicLong probes = new AtomicLong();
+  private final Map<Long, Question> open = new ConcurrentHashMap<>();
+
+  CircleCollector(NodeRuntime node) {
+    this.node = node;
+  }
+
+  /** Closes what reads a member of a circle, unless a computation does. Blocks. */
+  void collect(CallKey member, Tasks next) {
+    var found = readersOf(new Place(node.self(), member.wire()));
+    if (found == null) {
+      return;
+    }
+    var byNode = new TreeMap<NodeId, List<SummaryKey>>();
+    for (var place : found) {
+      byNode.computeIfAbsent(place.node(), n -> new ArrayList<>()).add(place.key());
+    }
+    byNode.forEach(
+        (at, keys) -> {
+          if (at.equals(node.self())) {
+            close(keys);
+          } else {
+            node.sendParts(at, keys, Message.Unreachable::new);
+          }
+        });
+  }
+
+  /** Closes the caches of summaries here that only such summaries read. */
+  void close(List<SummaryKey> unreachable) {
+    var calls = new LinkedHashSet<CallKey>();
+    for (var key : unreachable) {
+      var call = node.knownCallKey(key);
+      if (call != null) {
+        calls.add(call);
+      }
+    }
+    node.caches().closeIfReadOnlyBy(calls);
+  }
+
+  /** All that read a summary, and itself; null if a computation is among them or may be. */
+  private @Nullable Set<Place> readersOf(Place first) {
+    var visited = new LinkedHashSet<Place>();
+    Set<Place> frontier = Set.of(first);
+    while (!frontier.isEmpty()) {
+      visited.addAll(frontier);
+      var readers = expand(frontier);
+      if (readers == null) {
+        return null;
+      }
+      readers.removeAll(visited);
+      frontier = readers;
+    }
+    return visited;
+  }
+
+  private @Nullable Set<Place> expand(Set<Place> places) {
+    var byNode = new TreeMap<NodeId, List<SummaryKey>>();
+    for (var place : places) {
+      byNode.computeIfAbsent(place.node(), n -> new ArrayList<>()).add(place.key());
+    }
+    var reached = new LinkedHashSet<Place>();
+    for (var there : byNode.entrySet()) {
+      var answer =
+          there.getKey().equals(node.self())
+              ? readers(there.getValue())
+              : ask(there.getKey(), there.getValue());
+      if (answer == null || answer.stream().anyMatch(Message.Readers::root)) {
+        return null;
+      }
+      for (var readers : answer) {
+        readers.summaries().forEach(at -> reached.add(new Place(at.node(), at.key())));
+      }
+    }
+    return reached;
+  }
+
+  private @Nullable List<Message.Readers> ask(NodeId to, List<SummaryKey> keys) {
+    long id = probes.incrementAndGet();
+    var question = new Question();
+    open.put(id, question);
+    try {
+      node.send(to, new Message.Probe(id, keys));
+      long deadline = node.clock().nanos() + node.settings().pushRetryAfter().toNanos();
+      Scope.awaitOutside(node, () -> question.answer != null, deadline);
+      return question.answer;
+    } catch (IllegalArgumentException e) {
+      return null; // more keys than a link takes at a time
+    } finally {
+      open.remove(id);
+    }
+  }
+
+  void answered(Message.ProbeAnswer answer) {
+    var question = open.get(answer.id());
+    if (question != null) {
+      question.answer = answer.readers();
+      node.threads().unpark(question.waiter);
+    }
+  }
+
+  /** Who reads these summaries, as far as this node knows. */
+  List<Message.Readers> readers(List<SummaryKey> keys) {
+    return keys.stream().map(this::readers).toList();
+  }
+
+  /**
+   * On a summary's own node the caches of others that are kept true; where there is a cache of it,
+   * the summaries that depend on that.
+   */
+  private Message.Readers readers(SummaryKey key) {
+    var readers = new LinkedHashSet<Message.Located>();
+    boolean root = false;
+    var call = node.knownCallKey(key);
+    var summary = call == null ? null : node.activations().summary(call);
+    if (summary != null) {
+      readers.addAll(summary.results().cachesElsewhere());
+    }
+    var cache = call == null ? null : node.caches().get(call);
+    if (cache != null) {
+      for (var dependent : cache.dependents()) {
+        var reader = dependent.key();
+        if (reader == null) {
+          root = true;
+        } else {
+          readers.add(new Message.Located(node.self(), reader.wire()));
+        }
+      }
+    }
+    return new Message.Readers(List.copyOf(readers), root);
+  }
+}

@@ -1,0 +1,72 @@
+package dev.evergreen.core;
+
+import dev.evergreen.codec.Codec;
+import dev.evergreen.core.spi.SummaryKey;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The graph of dependencies as something that can be read: what a summary reads is a result like
+ * any other, with caches that are kept true. So what is concluded from edges is marked when one of
+ * them changes.
+ */
+interface Graph extends Grain {
+
+  /**
+   * One read of a summary.
+   *
+   * @param depth of what is read, as far as the reader knows; 0 if it has no result yet
+   */
+  record Read(SummaryKey summary, int depth) {}
+
+  /** What a summary of this grain reads, but for what reads nothing itself. */
+  @ReadOnly
+  List<Read> $reads(String operation, byte[] arguments);
+
+  /** Names the lists of reads, as calls of their own. For the caches and publishers of a node. */
+  final class Names {
+    private final GrainModel model;
+    private final Operation reads;
+
+    Names(Codec codec) {
+      this.model = new GrainModel(Graph.class, codec);
+      var operation = model.operation("$reads(java.lang.String,byte[])");
+      if (operation == null) {
+        throw new IllegalStateException("this interface declares it");
+      }
+      this.reads = operation;
+    }
+
+    /** What a summary reads. */
+    CallKey readsOf(SummaryKey summary) {
+      return new CallKey(
+          model, summary.grain(), reads, new Object[] {summary.operation(), summary.arguments()});
+    }
+
+    /** Whether a call asks for what a summary reads. */
+    boolean isReads(CallKey key) {
+      return key.operation().equals(reads);
+    }
+
+    /** The call of that name; null if it is an ordinary one. */
+    @Nullable CallKey find(SummaryKey key) {
+      return key.operation().equals(reads.signature())
+          ? new CallKey(model, key.grain(), reads, reads.decode(key.arguments()))
+          : null;
+    }
+
+    /** The summary whose reads a call asks for. */
+    SummaryKey summaryOf(CallKey reads) {
+      var arguments = reads.arguments();
+      return new SummaryKey(reads.grain(), (String) arguments[0], (byte[]) arguments[1]);
+    }
+
+    /** The list in a cache of {@link #readsOf}; empty if there is none to be had. */
+    @SuppressWarnings("unchecked") // the operation's result
+    static List<Read> list(@Nullable Outcome outcome) {
+      return outcome instanceof Outcome.Returned(var value) && value != null
+          ? (List<Read>) value
+          : List.of();
+    }
+  }
+}

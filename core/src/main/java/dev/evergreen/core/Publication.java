@@ -1,0 +1,331 @@
+package dev.evergreen.core;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.Message.Version;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.spi.TraceContext;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A result with the caches that it keeps true (004 §4.2): each gets the latest version, and may
+ * skip earlier ones. Guarded by its activation, whose monitor every method takes that needs it.
+ */
+final class Publication {
+
+  /**
+   * One cache that is kept true. A node usually has one of this result. One of a newer version may
+   * have several, whose arguments differ in what this version does not know.
+   */
+  final class Subscriber {
+    private final NodeId node;
+
+    /**
+     * What the node asked for, in bytes of its own version: it knows its cache by them. Null for
+     * this node.
+     */
+    private final @Nullable SummaryKey name;
+
+    private long generation;
+
+    /** What the present result answers; 0 if it is to be pushed. */
+    private long request;
+
+    private long heard;
+
+    /** Whether the present result is still to be sent. */
+    private boolean owed = true;
+
+    Subscriber(NodeId node, @Nullable SummaryKey name) {
+      this.node = node;
+      this.name = name;
+    }
+
+    boolean is(NodeId other, @Nullable SummaryKey called) {
+      return node.equals(other) && Objects.equals(name, called);
+    }
+
+    boolean isHere() {
+      return name == null;
+    }
+
+    NodeId node() {
+      return node;
+    }
+
+    /** The present result for another node; null if its subscription is gone. */
+    Message.@Nullable Update update() {
+      synchronized (activation) {
+        var result = outcome;
+        if (ended || name == null || result == null || !subscribers.contains(this)) {
+          return null;
+        }
+        if (encoded == null) {
+          encoded = Publication.this.node.encode(result, key.operation());
+        }
+        return new Message.Update(
+            name, generation, version, encoded, depth, inDoubt, false, written);
+      }
+    }
+  }
+
+  /** What is to be sent: to this node's own cache, and to others. */
+  record Owed(Cache.@Nullable Update local, List<Remote> remote) {
+    private static final Owed NOTHING = new Owed(null, List.of());
+
+    /** A cache of another node, and what the result answers; 0 if it is to be pushed. */
+    record Remote(Subscriber subscriber, long request) {}
+  }
+
+  private final NodeRuntime node;
+  private final Activation activation;
+  private final CallKey key;
+
+  @GuardedBy("activation")
+  private final List<Subscriber> subscribers = new ArrayList<>(1);
+
+  @GuardedBy("activation")
+  private boolean ended;
+
+  private volatile @Nullable Outcome outcome; // written with the monitor held
+
+  @GuardedBy("activation")
+  private Message.@Nullable Answer encoded;
+
+  @GuardedBy("activation")
+  private Version version;
+
+  /** Where in a trace the write was that led to the present result, if that is traced. */
+  @GuardedBy("activation")
+  private @Nullable TraceContext written;
+
+  private volatile int depth; // written with the monitor held
+
+  @GuardedBy("activation")
+  private boolean inDoubt;
+
+  Publication(Activation activation, CallKey key) {
+    this.node = activation.node();
+    this.activation = activation;
+    this.key = key;
+    this.version = new Version(activation.epoch(), 0);
+  }
+
+  CallKey key() {
+    return key;
+  }
+
+  /** The present result; null before the first. */
+  @Nullable Outcome outcome() {
+    return outcome;
+  }
+
+  /** How deep the present result is in the graph of dependencies. */
+  int depth() {
+    return depth;
+  }
+
+  /**
+   * Has a new result, or the same object that stands otherwise; {@link #owed} tells whom to send
+   * it.
+   *
+   * @param write where in a trace the write was that led to it, if that is traced
+   */
+  void publish(Outcome result, int depthNow, boolean doubt, @Nullable TraceContext write) {
+    synchronized (activation) {
+      if (result == outcome && depthNow == depth && doubt == inDoubt) {
+        return;
+      }
+      outcome = result;
+      depth = depthNow;
+      inDoubt = doubt;
+      written = write;
+      encoded = null;
+      version = new Version(activation.epoch(), activation.nextSequenceNow());
+      for (var subscriber : subscribers) {
+        subscriber.owed = true;
+      }
+    }
+  }
+
+  // Subscribers
+
+  /**
+   * Registers a cache, or renews that.
+   *
+   * @param name what its node calls it; null if it is of this node
+   * @param have what the cache holds
+   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
+   */
+  void subscribe(
+      NodeId from,
+      @Nullable SummaryKey name,
+      long generation,
+      @Nullable Version have,
+      long request) {
+    synchronized (activation) {
+      var subscriber = subscriber(from, name);
+      if (subscriber == null) {
+        // Of the same version it has the same name for it, which need not be kept twice.
+        boolean usual = name != null && name.equals(key.wire());
+        subscriber = new Subscriber(from, usual ? key.wire() : name);
+        subscribers.add(subscriber);
+      }
+      subscriber.heard = node.clock().nanos();
+      if (generation < subscriber.generation) {
+        return;
+      }
+      subscriber.generation = generation;
+      subscriber.owed = !version.equals(have);
+      subscriber.request = subscriber.owed ? request : 0;
+    }
+  }
+
+  /** Returns whether nobody subscribes any more. */
+  boolean unsubscribe(NodeId from, @Nullable SummaryKey name, long generation) {
+    synchronized (activation) {
+      var subscriber = subscriber(from, name);
+      if (subscriber != null && subscriber.generation <= generation) {
+        subscribers.remove(subscriber);
+      }
+      return subscribers.isEmpty();
+    }
+  }
+
+  /** One cache among few, as every process subscribes once. */
+  @GuardedBy("activation")
+  private @Nullable Subscriber subscriber(NodeId node, @Nullable SummaryKey name) {
+    for (var subscriber : subscribers) {
+      if (subscriber.is(node, name)) {
+        return subscriber;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Drops a node that is gone, or else those not heard of since then; returns whether nobody
+   * subscribes any more.
+   */
+  boolean expire(long heardSince, @Nullable NodeId gone) {
+    synchronized (activation) {
+      subscribers.removeIf(
+          s -> gone != null ? s.node.equals(gone) : !s.isHere() && s.heard - heardSince < 0);
+      return subscribers.isEmpty();
+    }
+  }
+
+  int subscribers() {
+    synchronized (activation) {
+      return subscribers.size();
+    }
+  }
+
+  /** The caches of other nodes that are kept true, as those nodes know them. */
+  List<Message.Located> cachesElsewhere() {
+    var caches = new ArrayList<Message.Located>();
+    synchronized (activation) {
+      for (var subscriber : subscribers) {
+        if (subscriber.name != null) {
+          caches.add(new Message.Located(subscriber.node, subscriber.name));
+        }
+      }
+    }
+    return caches;
+  }
+
+  // Sending
+
+  /** Sends the present result to whom it is owed. */
+  void pushOwed(Tasks next) {
+    push(owed(), next);
+  }
+
+  /** The caches that have not got the present result; it counts as sent to them. */
+  Owed owed() {
+    synchronized (activation) {
+      var result = outcome;
+      if (result == null || ended) {
+        return Owed.NOTHING;
+      }
+      Cache.Update local = null;
+      var remote = List.<Owed.Remote>of();
+      for (var subscriber : subscribers) {
+        if (!subscriber.owed) {
+          continue;
+        }
+        subscriber.owed = false;
+        if (subscriber.isHere()) {
+          local =
+              new Cache.Update(
+                  subscriber.generation, version, result, depth, inDoubt, false, written);
+        } else {
+          remote = remote.isEmpty() ? new ArrayList<>() : remote;
+          remote.add(new Owed.Remote(subscriber, subscriber.request));
+          subscriber.request = 0;
+        }
+      }
+      return new Owed(local, remote);
+    }
+  }
+
+  /** Sends what {@link #owed} has given; called without the monitor. */
+  void push(Owed owed, Tasks next) {
+    if (owed.local != null) {
+      node.caches().install(key, owed.local, next);
+    }
+    for (var to : owed.remote) {
+      if (to.request == 0) {
+        node.outboxes().add(to.subscriber);
+      } else {
+        node.outboxes().answer(to.subscriber, to.request);
+      }
+    }
+  }
+
+  // Ending
+
+  /** Nothing is sent any more. */
+  void end() {
+    synchronized (activation) {
+      ended = true;
+    }
+  }
+
+  /** Nothing is published any more: caches must look for the grain elsewhere. */
+  void move() {
+    for (var subscriber : endAll()) {
+      if (subscriber.name != null) {
+        node.outboxes().moved(subscriber.node, subscriber.name);
+      } else {
+        node.caches().moved(key);
+      }
+    }
+  }
+
+  /** Nothing was published, and this is why. */
+  void fail(Outcome.Threw why, Tasks next) {
+    for (var subscriber : endAll()) {
+      if (subscriber.name != null) {
+        node.outboxes()
+            .provisional(subscriber.node, subscriber.name, subscriber.generation, why.failure());
+      } else {
+        var update = Cache.Update.provisional(subscriber.generation, why);
+        node.caches().install(key, update, next);
+      }
+    }
+  }
+
+  private List<Subscriber> endAll() {
+    synchronized (activation) {
+      var all = List.copyOf(subscribers);
+      subscribers.clear();
+      ended = true;
+      return all;
+    }
+  }
+}

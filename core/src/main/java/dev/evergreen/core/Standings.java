@@ -1,0 +1,43 @@
+package dev.evergreen.core;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import java.util.ArrayDeque;
+import java.util.Collection;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tells summaries that what they have read stands otherwise: has become doubtful or certain, or
+ * deeper, but not different. Done by one thread at a time from a queue, so that a long chain is no
+ * deep recursion.
+ */
+final class Standings {
+
+  @GuardedBy("this")
+  private final ArrayDeque<Summary> queue = new ArrayDeque<>();
+
+  @GuardedBy("this")
+  private boolean underWay;
+
+  /** Tells these, on this thread or on the one that does so already. Called without monitors. */
+  void tell(Collection<Summary> summaries) {
+    if (summaries.isEmpty()) {
+      return;
+    }
+    synchronized (this) {
+      queue.addAll(summaries);
+      if (underWay) {
+        return;
+      }
+      underWay = true;
+    }
+    for (var next = next(); next != null; next = next()) {
+      next.standingChanged();
+    }
+  }
+
+  private synchronized @Nullable Summary next() {
+    var next = queue.poll();
+    underWay = next != null;
+    return next;
+  }
+}

@@ -1,0 +1,135 @@
+package dev.evergreen.core;
+
+import static dev.evergreen.core.TestGrains.SOON;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a grain's own computations show while an operation of the grain is under way. */
+@Timeout(60)
+class OwnComputationsTest {
+
+  record Amount(long value) {}
+
+  interface Account extends Grain {
+    /** Sets the amount, asks its computation, and throws if {@code fails}; waits at the gate. */
+    long setAndAsk(long amount, boolean subscribesFirst, boolean fails);
+
+    void set(long amount);
+  }
+
+  /** What a subscriber from outside has seen. */
+  private static final List<Long> SEEN = new CopyOnWriteArrayList<>();
+
+  private static final class AccountGrain implements Account {
+    private final GrainContext<String> context;
+    private final State<Amount> state;
+
+    AccountGrain(GrainContext<String> context) {
+      this.context = context;
+      state = context.state(Amount.class, new Amount(0));
+    }
+
+    @Override
+    public long setAndAsk(long amount, boolean subscribesFirst, boolean fails) {
+      state.set(new Amount(amount));
+      var computation = context.reactive(() -> state.get().value());
+      var tracker = computation.tracker();
+      if (subscribesFirst) {
+        follow(computation);
+      }
+      long asked = tracker.next();
+      if (!subscribesFirst) {
+        follow(computation);
+      }
+      context.grains().get(TestGrains.Gate.class, "g").readWhenOpen();
+      if (fails) {
+        throw new IllegalStateException("rolled back");
+      }
+      return asked;
+    }
+
+    private static void follow(ReactiveComputation<Long> computation) {
+      computation.publisher().subscribe(new Follower());
+    }
+
+    @Override
+    public void set(long amount) {
+      state.set(new Amount(amount));
+    }
+  }
+
+  private static final class Follower implements Flow.Subscriber<Result<Long>> {
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+      subscription.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(Result<Long> result) {
+      SEEN.add(result.get());
+    }
+
+    @Override
+    public void onError(Throwable thrown) {
+      SEEN.add(Long.MIN_VALUE);
+    }
+
+    @Override
+    public void onComplete() {}
+  }
+
+  private final Node node = TestGrains.node().grain(Account.class, AccountGrain::new).start();
+  private final Account account = node.grains().withTimeout(SOON).get(Account.class, "a");
+
+  OwnComputationsTest() {
+    SEEN.clear();
+    TestGrains.GateGrain.shut();
+  }
+
+  @AfterEach
+  void stop() {
+    node.close();
+  }
+
+  private CompletableFuture<Long> setAndAsk(long amount, boolean subscribesFirst, boolean fails) {
+    return CompletableFuture.supplyAsync(
+        () -> account.setAndAsk(amount, subscribesFirst, fails), Thread::startVirtualThread);
+  }
+
+  @Test
+  void whatIsRolledBackIsSeenByNobody() throws Exception {
+    for (boolean subscribesFirst : List.of(false, true)) {
+      SEEN.clear();
+      TestGrains.GateGrain.shut();
+      var failing = setAndAsk(99, subscribesFirst, true);
+      TestGrains.GateGrain.entered.await();
+      TestGrains.GateGrain.open.countDown();
+      assertThrows(ExecutionException.class, () -> failing.get(20, TimeUnit.SECONDS));
+      WiredNodes.await("a result", () -> !SEEN.isEmpty());
+      assertEquals(List.of(0L), SEEN);
+    }
+  }
+
+  @Test
+  void theOperationSeesWhatItHasDoneAndOthersSeeItWhenItHasEnded() throws Exception {
+    var setting = setAndAsk(7, true, false);
+    TestGrains.GateGrain.entered.await();
+    assertFalse(SEEN.contains(7L));
+    TestGrains.GateGrain.open.countDown();
+    assertEquals(7, setting.get(20, TimeUnit.SECONDS));
+    WiredNodes.await("a result", () -> SEEN.equals(List.of(7L)));
+    account.set(8);
+    WiredNodes.await("a result", () -> SEEN.equals(List.of(7L, 8L)));
+  }
+}

@@ -1,0 +1,263 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.NodeCounts;
+import dev.evergreen.core.StateNotSavedException;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** What must hold (design §4) of a world in which nothing goes wrong any more. */
+final class Checks {
+
+  /**
+   * How long the checks wait, in virtual nanoseconds.
+   *
+   * @param settling how long after the last change everything must be right
+   * @param calls after which time the checks' own calls cause nothing any more
+   * @param quiet how long nothing may happen when nothing changes
+   * @param reclaiming how long after the last use everything must be given back
+   */
+  record Patience(long settling, long calls, long quiet, long reclaiming) {}
+
+  private static final long SECOND = 1_000_000_000;
+  private static final long MESSAGES_PER_SWEEP = 100;
+
+  private final World world;
+  private final Scenario scenario;
+  private final Scheduler scheduler;
+  private final SimNetwork network;
+  private final Cluster cluster;
+  private final App app;
+  private final Population population;
+  private final Patience patience;
+
+  Checks(World world, Patience patience) {
+    this.world = world;
+    this.scenario = world.scenario;
+    this.scheduler = world.scheduler;
+    this.network = world.network;
+    this.cluster = world.cluster;
+    this.app = world.app;
+    this.population = world.population;
+    this.patience = patience;
+  }
+
+  // Property 1
+
+  void settle(String when) {
+    world.phase(when);
+    scheduler.sleep(patience.settling());
+    var expectation = new Expectation(app, world.anyNode().engine().grains());
+    for (var watch : population.open()) {
+      for (var consumer : watch.consumers()) {
+        checkResult(watch, consumer, expectation.by(watch.node()), when);
+      }
+    }
+    checkCouriers(expectation, when);
+  }
+
+  /** What is shown as current is right, now. */
+  void checkCurrent() {
+    var any = new Expectation(app, world.anyNode().engine().grains());
+    for (var watch : population.open()) {
+      var expectation = any.by(watch.node());
+      for (var consumer : watch.consumers()) {
+        var got = consumer.log.last();
+        if (got != null
+            && consumer.freshness() == Freshness.CURRENT
+            && !expectation.accepts(watch.query(), got)) {
+          app.violation(
+              "1: tracker "
+                  + consumer
+                  + " of "
+                  + watch
+                  + " shows "
+                  + got
+                  + " as current, but it is "
+                  + expectation.describe(watch.query()));
+        }
+      }
+    }
+  }
+
+  private void checkResult(
+      Watch watch, Watch.Consumer consumer, Expectation expectation, String when) {
+    var got = consumer.log.last();
+    if (got == null) {
+      throw app.violation(
+          "1: after " + when + " tracker " + consumer + " of " + watch + " has no result");
+    }
+    if (!expectation.accepts(watch.query(), got)) {
+      app.violation(
+          "1: after "
+              + when
+              + " tracker "
+              + consumer
+              + " of "
+              + watch
+              + " has "
+              + got
+              + ", "
+              + consumer.freshness()
+              + ", but it is "
+              + expectation.describe(watch.query()));
+    }
+    if (consumer.freshness() == Freshness.IN_DOUBT && !scenario.cyclic()) {
+      app.violation("1: after " + when + " tracker " + consumer + " of " + watch + " is in doubt");
+    }
+  }
+
+  private void checkCouriers(Expectation expectation, String when) {
+    for (var key : app.wiring().couriers()) {
+      var courier = world.anyNode().engine().grains().get(Courier.class, key);
+      // The first to ask for a result starts the computation.
+      courier.watched();
+      scheduler.sleep(SECOND);
+      for (var watched : courier.watched()) {
+        if (!expectation.accepts(watched.ref(), watched.seen())) {
+          app.violation(
+              "1: after "
+                  + when
+                  + " the computation inside of "
+                  + key
+                  + " over "
+                  + watched.ref()
+                  + " has "
+                  + watched.seen()
+                  + ", but it is "
+                  + expectation.describe(watched.ref()));
+        }
+      }
+    }
+  }
+
+  void writeAll() {
+    world.phase("every grain is written");
+    var client = new Client(app, world.anyNode());
+    app.wiring().cells().forEach(key -> insist(() -> client.writeCell(key)));
+    for (long key = 1; key <= scenario.formulas(); key++) {
+      long formula = key;
+      insist(() -> client.rewire(formula));
+    }
+    app.wiring().meters().forEach(key -> app.changeMeter(key, app.meter(key) + 1));
+  }
+
+  /**
+   * Writes, which must succeed; but an activation whose grain was written elsewhere while two nodes
+   * hosted it learns of that by its next write.
+   */
+  private void insist(Runnable write) {
+    try {
+      write.run();
+    } catch (StateNotSavedException e) {
+      if (!scenario.profile().split()) {
+        throw e;
+      }
+      write.run();
+    }
+  }
+
+  // Property 4
+
+  void checkQuiet() {
+    // The checks' own calls may still cause something.
+    scheduler.sleep(patience.calls());
+    world.phase("quiet");
+    long executions = app.executions();
+    var before = app.executionsByGrain();
+    long sent = network.sent();
+    scheduler.sleep(patience.quiet());
+    if (app.executions() != executions) {
+      app.violation(
+          "4: nothing changes, but operations are executed: "
+              + difference(before, app.executionsByGrain()));
+    }
+    long messages = network.sent() - sent;
+    // Members of a cycle keep each other alive, so they ask now and then whether they are read.
+    long sweeps = patience.quiet() * 3 / scenario.settings().idleAfter().toNanos() + 1;
+    long allowed = scenario.cyclic() ? sweeps * MESSAGES_PER_SWEEP : 0;
+    boolean renews = scenario.settings().renewEvery().toNanos() <= patience.quiet();
+    if (!renews && messages > allowed) {
+      app.violation(
+          "4: nothing changes and renewal is off, but there were " + messages + " messages");
+    }
+  }
+
+  static Map<String, Integer> difference(Map<String, Integer> before, Map<String, Integer> after) {
+    var difference = new TreeMap<String, Integer>();
+    after.forEach(
+        (grain, count) -> {
+          int more = count - before.getOrDefault(grain, 0);
+          if (more != 0) {
+            difference.put(grain, more);
+          }
+        });
+    return difference;
+  }
+
+  /** A write that changes nothing executes the operations of its grain, and no others. */
+  void checkTouches() {
+    for (var key : app.wiring().cells()) {
+      scheduler.sleep(patience.calls());
+      var before = app.executionsByGrain();
+      world.anyNode().engine().grains().get(Cell.class, key).touch();
+      scheduler.sleep(patience.calls());
+      var executed = difference(before, app.executionsByGrain());
+      executed.remove("Cell/" + key);
+      if (!executed.isEmpty()) {
+        app.violation(
+            "4: a write that left cell " + key + " as it was led to executions of " + executed);
+      }
+    }
+  }
+
+  void closeAll() {
+    world.phase("all computations are closed");
+    population.open().forEach(Watch::close);
+    for (var key : app.wiring().couriers()) {
+      world.anyNode().engine().grains().get(Courier.class, key).unwatch();
+    }
+  }
+
+  void checkNothingLeft() {
+    scheduler.sleep(patience.reclaiming());
+    for (var node : cluster.serving()) {
+      var counts = node.engine().counts();
+      if (!counts.equals(least(counts))) {
+        app.violation("4: nothing is used any more, but " + node + " holds " + counts);
+      }
+    }
+  }
+
+  private NodeCounts least(NodeCounts counts) {
+    return scenario.profile().reclaims()
+        ? new NodeCounts(0, 0, 0, 0, 0, 0)
+        : new NodeCounts(
+            counts.activations(),
+            0,
+            counts.summaries(),
+            counts.caches(),
+            counts.subscriptions(),
+            0);
+  }
+
+  // Property 3
+
+  void checkStates() {
+    world.phase("all nodes are replaced");
+    var before = Model.of(app, world.anyNode().engine().grains());
+    var old = cluster.serving();
+    var fresh = cluster.start("fresh");
+    old.forEach(cluster::leave);
+    world.await("the old nodes have left", cluster::settled);
+    var after = Model.of(app, fresh.engine().grains());
+    after.judge();
+    if (!scenario.profile().split() && !after.sameStates(before)) {
+      app.violation(
+          "3: the states before the nodes were replaced were "
+              + before.states()
+              + ", now they are "
+              + after.states());
+    }
+  }
+}

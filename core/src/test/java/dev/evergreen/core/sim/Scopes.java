@@ -1,0 +1,203 @@
+package dev.evergreen.core.sim;
+
+import static dev.evergreen.core.sim.Scope.add;
+import static dev.evergreen.core.sim.Scope.addOr;
+import static dev.evergreen.core.sim.Scope.ask;
+import static dev.evergreen.core.sim.Scope.breakLink;
+import static dev.evergreen.core.sim.Scope.close;
+import static dev.evergreen.core.sim.Scope.draft;
+import static dev.evergreen.core.sim.Scope.look;
+import static dev.evergreen.core.sim.Scope.move;
+import static dev.evergreen.core.sim.Scope.open;
+import static dev.evergreen.core.sim.Scope.pause;
+import static dev.evergreen.core.sim.Scope.quiet;
+import static dev.evergreen.core.sim.Scope.read;
+import static dev.evergreen.core.sim.Scope.readOften;
+import static dev.evergreen.core.sim.Scope.readable;
+import static dev.evergreen.core.sim.Scope.rest;
+import static dev.evergreen.core.sim.Scope.rewire;
+import static dev.evergreen.core.sim.Scope.rewireToAny;
+import static dev.evergreen.core.sim.Scope.ring;
+import static dev.evergreen.core.sim.Scope.set;
+import static dev.evergreen.core.sim.Scope.store;
+import static dev.evergreen.core.sim.Scope.unreadable;
+import static dev.evergreen.core.sim.Scope.value;
+
+import java.time.Duration;
+import java.util.List;
+
+/** The small worlds that are explored. */
+final class Scopes {
+
+  private static final long SECOND = 1_000_000_000;
+  private static final long MILLI = 1_000_000;
+
+  private Scopes() {}
+
+  static List<Scope> all() {
+    return List.of(
+        new Scope("a cycle without readers is read again inside the grace, and broken")
+            .formula(1, 1, add(2))
+            .formula(2, 1, add(1))
+            .thread(
+                1, open("w1", 1), pause(), close("w1"), pause(), open("w2", 1), pause(), rewire(2)),
+        new Scope("a cycle over two nodes is made and broken in turn, without renewal")
+            .withoutRenewal()
+            .formula(1, 1, add(2))
+            .formula(2, 2)
+            .thread(1, open("w1", 1), pause(), rewire(2, add(1)), pause(), rewire(2))
+            .thread(2, open("w2", 2), pause(), rewire(1), pause(), rewire(1, add(2))),
+        new Scope("a cell is read again inside the grace, while its link breaks")
+            .cell(2)
+            .thread(
+                1,
+                open("w1", one("c1")),
+                pause(),
+                close("w1"),
+                breakLink(1, 2),
+                rest(),
+                open("w2", one("c1")),
+                rest(),
+                set("c1", 5)),
+        new Scope("the link between two members of a cycle breaks")
+            .formula(1, 1, addOr(2, 7))
+            .formula(2, 2, addOr(1, 9))
+            .thread(1, open("w1", 1), pause(), breakLink(1, 2), pause()),
+        new Scope("a cycle is replaced by another one, whose member the first catches")
+            .formula(1, 1)
+            .formula(2, 1, add(1))
+            .thread(
+                1,
+                open("w2", 2),
+                pause(),
+                open("w1", 1),
+                pause(),
+                rewire(1, addOr(2, 7)),
+                pause(),
+                rewire(2, add(2)),
+                look()),
+        new Scope("three formulas are wired in any way, again and again")
+            .cell(1)
+            .formula(1, 1)
+            .formula(2, 1)
+            .formula(3, 1)
+            .thread(
+                1,
+                open("w1", 1),
+                open("w2", 2),
+                open("w3", 3),
+                rewireToAny(
+                    1, List.of(List.of(add("c1"), add(2)), List.of(addOr(2, 7)), List.of(add(1)))),
+                pause(),
+                rewireToAny(
+                    2, List.of(List.of(add("c1"), add(1)), List.of(add(3)), List.of(addOr(3, 9)))),
+                pause(),
+                rewireToAny(
+                    3,
+                    List.of(List.of(add(2)), List.of(addOr(1, 5)), List.of(addOr(2, 1), add(1)))),
+                look(),
+                rewireToAny(
+                    2, List.of(List.of(add(2)), List.of(), List.of(add("c1"), add(1), add(3)))),
+                look(),
+                quiet()),
+        new Scope("one reader is impatient, the other is not")
+            .formula(1, 1, new Step.Wait(2 * SECOND))
+            .thread(1, open("w1", program(within(1, SECOND / 10))), pause(), open("w2", 1))
+            .thread(1, pause(), pause(), rewire(1, new Step.Times(2))),
+        new Scope("an impatient reader shows something else")
+            .formula(1, 1, new Step.Wait(2 * SECOND))
+            .thread(1, open("w1", program(within(1, SECOND / 10))), pause(), look()),
+        new Scope("what an impatient reader reads fails again and again")
+            .cell(1)
+            .thread(
+                1,
+                unreadable("c1"),
+                open("w1", program(new Step.AddWithin(value("c1"), SECOND / 10, 9))),
+                quiet(),
+                readable("c1"),
+                rest()),
+        new Scope("a write of one grain reads another one, which reads it, and is written")
+            .cell(1)
+            .formula(1, 1, new Step.OnlyFor(1, 1), add(2))
+            .formula(2, 1, new Step.OnlyFor(2, 1), add(1))
+            .thread(1, store(1, "c1"))
+            .thread(1, read(new Query.One(new Ref.OfFormula(2, 2, Ref.Aspect.VALUE))))
+            .thread(1, rewire(2, new Step.OnlyFor(2, 1), add(1), new Step.Times(2))),
+        new Scope("readers on another node, again and again, and one write")
+            .with(settings -> settings.withCallTimeout(Duration.ofSeconds(1)))
+            .formula(1, 1, add(9))
+            .formula(2, 1, add(9))
+            .formula(3, 1, add(9))
+            .formula(4, 1, add(9))
+            .formula(9, 2, new Step.Wait(SECOND / 50))
+            .thread(1, readOften(100, new Query.One(value(1))))
+            .thread(1, pause(MILLI * 5), readOften(100, new Query.One(value(2))))
+            .thread(1, pause(MILLI * 10), readOften(100, new Query.One(value(3))))
+            .thread(1, pause(MILLI * 15), readOften(100, new Query.One(value(4))))
+            .thread(2, pause(MILLI * 200), rewire(9)),
+        new Scope("a chain whose caller gave up comes back")
+            .ring("r", 1)
+            .ring("s", 1)
+            .thread(1, ring("r", ring -> ring.ask("s", Duration.ofMillis(300))))
+            .thread(1, pause(), ring("r", ring -> ring.halfDone(Duration.ofSeconds(2)))),
+        new Scope("a courier finds no room at its second cell")
+            .with(settings -> settings.withMaxWaitingCalls(1))
+            .cell(1)
+            .cell(1)
+            .courier(1)
+            .thread(1, set("c2", 1))
+            .thread(1, set("c2", 2))
+            .thread(1, move(1, "c1", "c2")),
+        new Scope("a write computes what it then takes back")
+            .courier(1)
+            .thread(1, draft(1))
+            .thread(1, open("w1", new Query.One(new Ref.OfCourier(new Courier.Key("k", 1))))),
+        new Scope("a result that cannot be encoded, beside others")
+            .ring("r", 2)
+            .cell(2)
+            .thread(
+                1,
+                open("w1", new Query.TwinsOf("r")),
+                open("w2", one("c1")),
+                pause(),
+                ring("r", Ring::more),
+                ring("r", Ring::more),
+                pause(),
+                set("c1", 5),
+                pause()),
+        new Scope("two versions of a program read each other's grains")
+            .runs(1, Versions.OLDER)
+            .runs(2, Versions.NEWER)
+            .grain("Shop/s", 2)
+            .grain("Shop/t", 1)
+            .thread(
+                1,
+                open("w1", new Query.Asks(Versions.OLDER, "count s")),
+                pause(),
+                ask(Versions.OLDER, "put s 5"))
+            .thread(
+                2,
+                open("w2", new Query.Asks(Versions.NEWER, "count t x")),
+                pause(),
+                ask(Versions.NEWER, "put t 6")));
+  }
+
+  private static Query program(Step... steps) {
+    return new Query.Run(List.of(steps));
+  }
+
+  private static Step within(long formula, long nanos) {
+    return new Step.AddWithin(value(formula), nanos, 9);
+  }
+
+  static Scope named(String name) {
+    return all().stream()
+        .filter(scope -> scope.name.equals(name))
+        .findAny()
+        .orElseThrow(() -> new IllegalArgumentException("no scope '" + name + "'"));
+  }
+
+  private static Query one(String cell) {
+    return new Query.One(value(cell));
+  }
+}

@@ -1,0 +1,179 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.GrainTimeoutException;
+import dev.evergreen.core.sim.Schedule.Deviation;
+import dev.evergreen.core.spi.GrainId;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.function.IntUnaryOperator;
+
+/** Performs a {@link Scope} by a {@link Schedule}, then checks what must hold. */
+final class Stage {
+
+  private static final int PARTITIONS = 64;
+  private static final long SECOND = 1_000_000_000;
+
+  /** Enough for all messages that follow from a change. */
+  private static final long MOMENT = Duration.ofMillis(100).toNanos();
+
+  /** Shorter than the grace of a cache. */
+  static final long SHORT = Duration.ofMillis(600).toNanos();
+
+  /** Longer than a cache's grace and a lease. */
+  static final long REST = Duration.ofMillis(2_500).toNanos();
+
+  private final Scope scope;
+  private final Schedule schedule;
+  private final World world;
+  private final Checks checks;
+  private final Map<String, Watch> watches = new HashMap<>();
+
+  private Stage(Scope scope, Schedule schedule, Trace trace) {
+    this.scope = scope;
+    this.schedule = schedule;
+    var random = new SplittableRandom(1);
+    var scenario = Scenario.of(scope, PARTITIONS);
+    var wiring = new Wiring(scenario, random.split(), scope.formulas);
+    this.world = new World(scenario, wiring, scope::types, schedule, random, trace);
+    this.checks =
+        new Checks(world, new Checks.Patience(5 * SECOND, SECOND, 5 * SECOND, 20 * SECOND));
+  }
+
+  /** Performs a scope; blocks until its end. */
+  static Explorer.Attempt perform(Scope scope, List<Deviation> deviations, Trace trace) {
+    var schedule = new Schedule(deviations, scope.loses);
+    try {
+      var stage = new Stage(scope, schedule, trace);
+      stage.world.scheduler.run(stage::main);
+      return new Explorer.Attempt(schedule, null);
+    } catch (SimulationFailure e) {
+      return new Explorer.Attempt(schedule, e);
+    }
+  }
+
+  App app() {
+    return world.app;
+  }
+
+  private void main() {
+    world.network.post(schedule::post);
+    world.cluster.startAll(scope.nodes, owners());
+    for (var script : scope.scripts) {
+      var node = world.cluster.serving().get(script.node() - 1);
+      world.population.add(node, "script", false, () -> play(script, node));
+    }
+    world.await("the scripts' end", world.population::idle);
+    world.scheduler.sleep(SECOND);
+    schedule.end();
+    checkTimes();
+    world.scheduler.sleep(2 * Schedule.LONG);
+    checks.settle("the first settling");
+    checks.checkQuiet();
+    checks.checkTouches();
+    checks.closeAll();
+    checks.checkNothingLeft();
+  }
+
+  /** Computations without a time limit of their own show no time-out, if nothing is delayed. */
+  private void checkTimes() {
+    for (var watch : watches.values()) {
+      if (!schedule.delays() && watch.timedOut()) {
+        app().violation("1: nothing is delayed, but " + watch + " has shown a time-out");
+      }
+    }
+  }
+
+  private IntUnaryOperator owners() {
+    var owners = new int[PARTITIONS];
+    var taken = new String[PARTITIONS];
+    scope.hosts.forEach(
+        (grain, node) -> {
+          int slash = grain.indexOf('/');
+          var id = new GrainId(grain.substring(0, slash), grain.substring(slash + 1));
+          int partition = Math.floorMod(id.stableHash(), PARTITIONS);
+          if (taken[partition] != null && owners[partition] != node - 1) {
+            throw new IllegalArgumentException(
+                grain + " and " + taken[partition] + " share a partition; name one otherwise");
+          }
+          taken[partition] = grain;
+          owners[partition] = node - 1;
+        });
+    return partition -> owners[partition];
+  }
+
+  private void play(Scope.Script script, SimNode node) {
+    for (var op : script.ops()) {
+      app().trace(node.toString(), "script: " + op);
+      try {
+        op.body().run(this, node);
+      } catch (SimulationFailure e) {
+        throw e;
+      } catch (RuntimeException e) {
+        app().trace(node.toString(), op + " fails: " + Seen.failure(e));
+        if (e instanceof GrainTimeoutException && !schedule.delays()) {
+          app().violation("3: nothing is delayed, but " + op + " ends with " + e);
+        }
+      }
+    }
+  }
+
+  /** Waits for one of these spans, usually the first. */
+  void pause(long... nanos) {
+    int choice = schedule.choose(nanos.length, c -> "a pause of " + Duration.ofNanos(nanos[c]));
+    world.scheduler.sleep(nanos[choice]);
+  }
+
+  void look() {
+    world.scheduler.sleep(MOMENT);
+    if (!schedule.delays()) {
+      schedule.interrupt(checks::checkCurrent);
+    }
+  }
+
+  /** Nothing changes, so nothing may be executed, if the schedule delays nothing. */
+  void quiet() {
+    world.scheduler.sleep(2 * SECOND);
+    var before = app().executionsByGrain();
+    world.scheduler.sleep(10 * SECOND);
+    var executed = Checks.difference(before, app().executionsByGrain());
+    if (!executed.isEmpty() && !schedule.delays()) {
+      app().violation("4: nothing changes, but these are executed: " + executed);
+    }
+  }
+
+  /** A cell cannot be loaded, which it takes a while to find out. */
+  void unreadable(String cell) {
+    world.storage.unreadable(new GrainId("Cell", cell), SHORT);
+  }
+
+  void readable(String cell) {
+    world.storage.readable(new GrainId("Cell", cell));
+  }
+
+  /** Rewires a formula to one of these programs, usually the first. */
+  void rewire(SimNode node, long formula, List<List<Step>> programs) {
+    var program = programs.get(schedule.choose(programs.size(), c -> "to " + programs.get(c)));
+    new Client(app(), node).rewire(formula, program);
+  }
+
+  void open(SimNode node, String name, Query query) {
+    var watch = world.population.open(node, query, name);
+    watches.put(name, watch);
+    watch.follow();
+  }
+
+  void close(String name) {
+    var watch = watches.get(name);
+    if (watch != null) {
+      watch.close();
+    }
+  }
+
+  void breakLink(int a, int b) {
+    var nodes = world.cluster.serving();
+    world.network.breakConnection(nodes.get(a - 1).id(), nodes.get(b - 1).id());
+  }
+}

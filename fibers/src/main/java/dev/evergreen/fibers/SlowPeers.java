@@ -1,0 +1,147 @@
+package dev.evergreen.fibers;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The peers for which a server keeps something that others need, such as memory for a message that
+ * is half received or half sent; and what becomes of those that keep it too long.
+ *
+ * <p>Each {@link Hold} measures how long the server has waited for the peer since then, and how
+ * many bytes it has moved. The time that a fiber waits for anything else, its processor included,
+ * is not the peer's. So a peer is judged by its rate, not by its last byte: one that moves a byte
+ * now and then is as slow as one that moves none. When something is short, the slowest pays, by its
+ * connection: see {@link #hangUp}. The fiber that holds gets the exception of a connection that was
+ * closed, and lets go.
+ */
+public final class SlowPeers {
+
+  /** What a connection is waited for. */
+  public enum Direction {
+    /** Its peer is to send. */
+    RECEIVING,
+    /** Its peer is to take what is sent. */
+    SENDING
+  }
+
+  private final Set<Hold> holds = ConcurrentHashMap.newKeySet();
+  private final LongAdder hungUp = new LongAdder();
+
+  /** None at first. */
+  public SlowPeers() {}
+
+  /**
+   * Says that something is kept for a connection's peer from now on. To be called, and to be ended,
+   * by the fiber that reads or writes there.
+   */
+  public Hold hold(Connection connection, Direction direction) {
+    var hold = new Hold(connection, direction);
+    holds.add(hold);
+    return hold;
+  }
+
+  /** For how many peers something is kept. */
+  public int count() {
+    return holds.size();
+  }
+
+  /** How many peers were hung up on. */
+  public long hungUp() {
+    return hungUp.sum();
+  }
+
+  /** Whether something is kept for a connection's peer. */
+  public boolean keepFor(Connection connection) {
+    return holds.stream().anyMatch(hold -> hold.connection.wire() == connection.wire());
+  }
+
+  /**
+   * Closes the connections of those that have kept the server waiting for longer than a time of
+   * grace and than their bytes take at a rate; the slowest first.
+   *
+   * @param most how many at most, those included that have not let go since an earlier call
+   * @param bytesPerSecond {@link Long#MAX_VALUE} for as fast as can be
+   * @return how many these were, those of an earlier call included
+   */
+  public int hangUp(int most, Duration grace, long bytesPerSecond) {
+    long now = System.nanoTime();
+    int hungUp = (int) holds.stream().filter(hold -> hold.hungUp).count();
+    if (hungUp >= most) {
+      return hungUp;
+    }
+    var slowest =
+        holds.stream()
+            .filter(hold -> !hold.hungUp)
+            .map(hold -> hold.look(now))
+            .filter(look -> look.isLate(grace, bytesPerSecond))
+            .sorted(Comparator.comparingDouble(Look::rate))
+            .limit(most - hungUp)
+            .toList();
+    slowest.forEach(look -> look.hold.hangUp());
+    return hungUp + slowest.size();
+  }
+
+  /** A hold at a moment. */
+  private record Look(Hold hold, long bytes, long waitedNanos) {
+
+    boolean isLate(Duration grace, long bytesPerSecond) {
+      double seconds = (waitedNanos - grace.toNanos()) / (double) TimeUnit.SECONDS.toNanos(1);
+      return seconds > bytes / (double) bytesPerSecond;
+    }
+
+    double rate() {
+      return bytes / (double) waitedNanos;
+    }
+  }
+
+  /** That something is kept for a connection's peer. */
+  public final class Hold implements AutoCloseable {
+    private final Connection connection;
+    private final Direction direction;
+    private final Pace pace;
+    private final long bytesBefore;
+    private final long waitedBefore;
+    private volatile boolean hungUp;
+    private boolean ended;
+
+    private Hold(Connection connection, Direction direction) {
+      this.connection = connection;
+      this.direction = direction;
+      pace = connection.wire().measure(direction);
+      bytesBefore = pace.bytes();
+      waitedBefore = pace.waited(System.nanoTime());
+    }
+
+    private Look look(long now) {
+      return new Look(this, pace.bytes() - bytesBefore, pace.waited(now) - waitedBefore);
+    }
+
+    private void hangUp() {
+      hungUp = true;
+      SlowPeers.this.hungUp.increment();
+      connection.close();
+    }
+
+    /** Says that nothing is kept any more. Only the first call counts. */
+    @Override
+    public void close() {
+      if (!ended) {
+        ended = true;
+        holds.remove(this);
+        connection.wire().endMeasure(direction);
+      }
+    }
+  }
+
+  /** Ends a hold, if there is one. */
+  static void end(@Nullable Hold hold) {
+    if (hold != null) {
+      hold.close();
+    }
+  }
+}

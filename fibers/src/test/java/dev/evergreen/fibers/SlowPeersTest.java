@@ -1,0 +1,173 @@
+package dev.evergreen.fibers;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.SlowPeers.Direction;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Who keeps something of the server's for too long is hung up on, the slowest first. */
+@Timeout(120)
+class SlowPeersTest {
+  private static final long ANY_RATE = Long.MAX_VALUE;
+
+  /** Reads while something is kept for the peer, and tells when the first bytes have come. */
+  private static CompletableFuture<String> receive(
+      Fibers fibers, SlowPeers peers, Pair pair, int first, CountDownLatch begun, int more) {
+    return Fiber.start(
+        fibers,
+        () -> {
+          try (var _ = peers.hold(pair.ours(), Direction.RECEIVING)) {
+            var text = Pair.read(pair.ours(), first);
+            begun.countDown();
+            return text + Pair.read(pair.ours(), more);
+          } finally {
+            pair.ours().close();
+          }
+        });
+  }
+
+  private static CompletableFuture<String> receive(
+      Fibers fibers, SlowPeers peers, Pair pair, int bytes) {
+    return receive(fibers, peers, pair, 0, new CountDownLatch(1), bytes);
+  }
+
+  private static void awaitHungUp(SlowPeers peers, Duration grace, long bytesPerSecond) {
+    while (peers.hangUp(1, grace, bytesPerSecond) == 0) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void theSlowestPaysAndNoOtherBeforeItHasLetGo(Kind kind) throws Exception {
+    var peers = new SlowPeers();
+    try (var fibers = kind.start();
+        var fast = Pair.accepted(fibers);
+        var slow = Pair.accepted(fibers)) {
+      slow.peerSends("x");
+      fast.peerSends("x".repeat(100_000));
+      var begun = new CountDownLatch(2);
+      var fastRead = receive(fibers, peers, fast, 100_000, begun, 1);
+      var slowRead = receive(fibers, peers, slow, 1, begun, 1);
+      begun.await();
+      awaitHungUp(peers, Duration.ofMillis(100), ANY_RATE);
+      assertThrows(ClosedChannelException.class, () -> Fiber.get(slowRead));
+      fast.peerSends("x");
+      assertEquals(100_001, Fiber.get(fastRead).length());
+      assertEquals(0, peers.count());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aByteNowAndThenIsNoProgress(Kind kind) throws Exception {
+    var peers = new SlowPeers();
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      pair.ours().readTimeout(Duration.ofSeconds(60));
+      var read = receive(fibers, peers, pair, 1_000_000);
+      var grace = Duration.ofMillis(50);
+      while (peers.hangUp(1, grace, 100_000) == 0) {
+        pair.peerSends("x");
+        Thread.sleep(1);
+      }
+      assertThrows(ClosedChannelException.class, () -> Fiber.get(read));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whoKeepsTheRateIsSafeHoweverLongItTakes(Kind kind) throws Exception {
+    var peers = new SlowPeers();
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      pair.peerSends("x".repeat(50_000));
+      var read = receive(fibers, peers, pair, 50_001);
+      for (int i = 0; i < 100; i++) {
+        Thread.sleep(1);
+        assertEquals(0, peers.hangUp(1, Duration.ZERO, 1));
+      }
+      pair.peerSends("x");
+      assertEquals(50_001, Fiber.get(read).length());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void timeInWhichThePeerIsNotWaitedForIsNotItsFault(Kind kind) throws Exception {
+    var peers = new SlowPeers();
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      Fiber.run(
+          fibers,
+          () -> {
+            try (var _ = peers.hold(pair.ours(), Direction.RECEIVING)) {
+              fibers.sleep(Duration.ofMillis(50));
+              assertEquals(0, peers.hangUp(1, Duration.ofMillis(10), ANY_RATE));
+            }
+            return 0;
+          });
+      pair.peerSends("ok");
+      assertEquals("ok", Fiber.run(fibers, () -> Pair.read(pair.ours(), 2)));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aWriterWhosePeerDoesNotReadIsHungUpOn(Kind kind) throws Exception {
+    var peers = new SlowPeers();
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+      pair.ours().whileWriterWaits(peers);
+      var written =
+          Fiber.start(
+              fibers,
+              () -> {
+                try {
+                  pair.ours().write(new byte[20_000_000]);
+                  return true;
+                } catch (IOException e) {
+                  return false;
+                }
+              });
+      awaitHungUp(peers, Duration.ofMillis(100), 1000);
+      assertFalse(Fiber.get(written));
+      assertEquals(0, peers.count());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aWriterWhosePeerReadsIsNot(Kind kind) throws Exception {
+    var peers = new SlowPeers();
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+      pair.ours().whileWriterWaits(peers);
+      var written =
+          Fiber.start(
+              fibers,
+              () -> {
+                pair.ours().write(new byte[2_000_000]);
+                pair.ours().flush();
+                return true;
+              });
+      var into = ByteBuffer.allocate(2_000_000);
+      while (into.hasRemaining()) {
+        assertTrue(pair.peer().read(into) > 0);
+        assertEquals(0, peers.hangUp(1, Duration.ofSeconds(20), 1000));
+      }
+      assertTrue(Fiber.get(written));
+    }
+  }
+}

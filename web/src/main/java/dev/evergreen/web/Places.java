@@ -1,0 +1,74 @@
+package dev.evergreen.web;
+
+import java.util.concurrent.Semaphore;
+
+/**
+ * Bounds how many requests are worked on at a time. A request has a place while it computes, not
+ * while its sender, or who takes its answer, is waited for: those hold a connection only.
+ */
+final class Places {
+
+  private final Semaphore free;
+  private final int most;
+
+  Places(int most) {
+    this.free = new Semaphore(most);
+    this.most = most;
+  }
+
+  /**
+   * A place, until it is closed. For one thread.
+   *
+   * @throws WebException 503 if there is none
+   */
+  Place take() {
+    return new Place();
+  }
+
+  /** Whether a request is being worked on. */
+  boolean areTaken() {
+    return free.availablePermits() < most;
+  }
+
+  private void acquire() {
+    if (!free.tryAcquire()) {
+      throw new WebException(503, "too-many-requests", "The server is busy; try again.");
+    }
+  }
+
+  /** What waits for a client. */
+  interface Waiting {
+    void await() throws InterruptedException;
+  }
+
+  /** One request's. */
+  final class Place implements AutoCloseable {
+
+    private boolean held;
+
+    private Place() {
+      acquire();
+      held = true;
+    }
+
+    /**
+     * Waits without the place.
+     *
+     * @throws WebException 503 if there is none afterwards
+     */
+    void leaveFor(Waiting waiting) throws InterruptedException {
+      close();
+      waiting.await();
+      acquire();
+      held = true;
+    }
+
+    @Override
+    public void close() {
+      if (held) {
+        held = false;
+        free.release();
+      }
+    }
+  }
+}

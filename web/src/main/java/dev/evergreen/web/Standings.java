@@ -1,0 +1,136 @@
+package dev.evergreen.web;
+
+import dev.evergreen.core.Computation;
+import dev.evergreen.core.GrainException;
+import dev.evergreen.core.Node;
+import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.Result;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Whether the callers of live connections still are who they were when they were authenticated. A
+ * caller's standing is followed once, however many connections it has.
+ */
+final class Standings {
+
+  private static final Duration LONG = Duration.ofDays(1);
+
+  private final Node node;
+  private final Authenticator authenticator;
+
+  /** Guarded by this object's lock, as are their users. */
+  private final Map<Caller, Standing> standings = new HashMap<>();
+
+  Standings(Node node, Authenticator authenticator) {
+    this.node = node;
+    this.authenticator = authenticator;
+  }
+
+  /** The standing of this caller, for a live connection; given back by {@link Standing#leave}. */
+  Standing enter(Caller caller) {
+    var now = authenticator.standing(caller);
+    Standing standing;
+    boolean first;
+    synchronized (this) {
+      standing =
+          standings.compute(
+              caller, (c, known) -> known == null || known.lost ? new Standing(c) : known);
+      standing.users++;
+      first = standing.users == 1;
+    }
+    if (first) {
+      now.ifPresent(standing::start);
+    }
+    return standing;
+  }
+
+  /** Whether nobody uses it any more. */
+  private synchronized boolean left(Standing standing) {
+    standing.users--;
+    if (standing.users == 0) {
+      standings.remove(standing.caller, standing);
+    }
+    return standing.users == 0;
+  }
+
+  synchronized int size() {
+    return standings.size();
+  }
+
+  /** One caller's. */
+  final class Standing {
+
+    final Caller caller;
+    private final Set<LiveConnection> connections = ConcurrentHashMap.newKeySet();
+    private volatile boolean lost;
+    private volatile boolean closed;
+    private volatile @Nullable ReactiveComputation<Caller> running;
+
+    /** Guarded by the lock of all. */
+    private int users;
+
+    private Standing(Caller caller) {
+      this.caller = caller;
+    }
+
+    private void start(Computation<Caller> now) {
+      Thread.ofVirtual().name("caller").start(() -> follow(now));
+    }
+
+    /** Whether the caller is somebody else by now, or its session's time is over. */
+    boolean isOver() {
+      return lost
+          || caller
+              .session()
+              .map(session -> !Instant.now().isBefore(session.until()))
+              .orElse(false);
+    }
+
+    /** Has the connection told when this is over; it may be so already. */
+    void watch(LiveConnection connection) {
+      connections.add(connection);
+      if (lost) {
+        connection.callerIsGone();
+      }
+    }
+
+    void leave(LiveConnection connection) {
+      connections.remove(connection);
+      if (left(this)) {
+        closed = true;
+        var computation = running;
+        if (computation != null) {
+          computation.close();
+        }
+      }
+    }
+
+    private void follow(Computation<Caller> now) {
+      try (var computation = node.reactive(now);
+          var tracker = computation.tracker()) {
+        running = computation;
+        while (!closed && !lost) {
+          var result = tracker.poll(LONG);
+          if (result.isPresent()
+              && result.get() instanceof Result.Value<Caller>(var present)
+              && !caller.equals(present)) {
+            lose();
+          }
+        }
+      } catch (GrainException e) {
+        // Nobody has a connection any more, or the node stops, and with it the connections.
+      }
+    }
+
+    private void lose() {
+      lost = true;
+      connections.forEach(LiveConnection::callerIsGone);
+    }
+  }
+}

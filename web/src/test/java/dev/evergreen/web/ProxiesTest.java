@@ -1,0 +1,135 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import org.eclipse.jetty.http.HttpFields;
+import org.junit.jupiter.api.Test;
+
+/** Who is taken to ask, when a proxy does. */
+final class ProxiesTest {
+
+  private static WebServer serve(Proxies proxies) {
+    return WebServer.builder(new HandNode())
+        .port(0)
+        .behind(proxies)
+        .settings(WebSettings.builder().maxConnectionsPerAddress(2).build())
+        .route("GET", "/who", request -> Reply.text(request.remoteAddress()))
+        .start();
+  }
+
+  private static String who(Proxies proxies, String peer, String... lines) {
+    var headers = HttpFields.build();
+    for (var line : lines) {
+      var parts = line.split(": ", 2);
+      headers.add(parts[0], parts[1]);
+    }
+    return proxies
+        .client(new InetSocketAddress(peer, 4711), headers)
+        .map(address -> address.getHostAddress())
+        .orElse("the peer");
+  }
+
+  @Test
+  void theLastOfTheChainThatIsNoProxyOfOursIsTheClient() {
+    var ours = Proxies.xForwardedFor("10.0.0.0/8", "127.0.0.1", "fd00::/16");
+    record Case(String client, String... lines) {}
+    for (var one :
+        List.of(
+            new Case("192.0.2.7", "X-Forwarded-For: 192.0.2.7"),
+            new Case("192.0.2.7", "X-Forwarded-For: 192.0.2.7:5500, 10.1.1.1"),
+            new Case("192.0.2.7", "X-Forwarded-For: 1.1.1.1, 192.0.2.7"),
+            new Case("192.0.2.7", "X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: 192.0.2.7"),
+            new Case("10.9.9.9", "X-Forwarded-For: nonsense, 10.9.9.9"),
+            new Case("2001:db8:0:0:0:0:0:1", "X-Forwarded-For: [2001:db8::1]:80, fd00::2"),
+            new Case("the peer", "X-Forwarded-For: unknown"),
+            new Case("the peer", "Forwarded: for=192.0.2.7"),
+            new Case("the peer"))) {
+      assertEquals(one.client(), who(ours, "10.0.0.1", one.lines()), List.of(one.lines()) + "");
+    }
+    assertEquals("the peer", who(ours, "11.0.0.1", "X-Forwarded-For: 192.0.2.7"));
+    assertEquals("the peer", who(Proxies.NONE, "10.0.0.1", "X-Forwarded-For: 192.0.2.7"));
+  }
+
+  @Test
+  void forwardedIsReadAsItsGrammarHasIt() {
+    var ours = Proxies.forwarded("10.0.0.1");
+    record Case(String client, String line) {}
+    for (var one :
+        List.of(
+            new Case("192.0.2.7", "Forwarded: for=192.0.2.7;proto=http;by=10.0.0.1"),
+            new Case("192.0.2.7", "Forwarded: for=1.1.1.1, proto=https;For=\"192.0.2.7:80\""),
+            new Case("2001:db8:0:0:0:0:0:1", "Forwarded: for=\"[2001:db8::1]:4711\""),
+            new Case("the peer", "Forwarded: for=_hidden"),
+            new Case("the peer", "Forwarded: for=\"1.1.1.1, for=\"192.0.2.7\""),
+            new Case("the peer", "X-Forwarded-For: 192.0.2.7"))) {
+      assertEquals(one.client(), who(ours, "10.0.0.1", one.line()), one.line());
+    }
+  }
+
+  @Test
+  void aNetworkThatIsNoneIsRefused() {
+    for (var network : List.of("10.0.0.0/33", "10.0.0.0/x", "example.org", "", "10.0.0.0/-1")) {
+      assertThrows(IllegalArgumentException.class, () -> Proxies.forwarded(network), network);
+    }
+  }
+
+  @Test
+  void limitsOfAnAddressAreTheClients() throws Exception {
+    try (var server = serve(Proxies.xForwardedFor("127.0.0.1"))) {
+      var open = new ArrayList<RawClient>();
+      for (var client : List.of("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.2")) {
+        assertEquals(200, ask(server, open, client));
+      }
+      assertEquals(503, ask(server, open, "192.0.2.1"));
+      assertEquals(503, ask(server, open, "192.0.2.9, 192.0.2.2"));
+      assertEquals(200, ask(server, open, "192.0.2.3"));
+      for (var client : open) {
+        client.close();
+      }
+      Await.until("given back", () -> server.counts().connections() == 0);
+      assertEquals(200, ask(server, open, "192.0.2.1"));
+      open.getLast().close();
+    }
+  }
+
+  private static int ask(WebServer server, List<RawClient> open, String client) throws IOException {
+    var raw = new RawClient(server);
+    open.add(raw);
+    raw.send(RawClient.lines("GET /who HTTP/1.1", "X-Forwarded-For: " + client, "", ""));
+    return raw.status();
+  }
+
+  @Test
+  void nobodyElseIsBelieved() {
+    try (var server = serve(Proxies.xForwardedFor("10.0.0.0/8"))) {
+      assertEquals("127.0.0.1", Http.get(server, "/who", "X-Forwarded-For", "192.0.2.7").body());
+    }
+  }
+
+  @Test
+  void theProxyProtocolSaysWhoConnects() throws Exception {
+    try (var server = serve(Proxies.proxyProtocol("127.0.0.1"));
+        var proxied = new RawClient(server);
+        var plain = new RawClient(server)) {
+      proxied.send("PROXY TCP4 192.0.2.7 127.0.0.1 4711 80\r\n");
+      proxied.send(RawClient.lines("GET /who HTTP/1.1", "Connection: close", "", ""));
+      assertEquals(200, proxied.status());
+      assertTrue(proxied.rest().endsWith("192.0.2.7"));
+      plain.send(RawClient.lines("GET /who HTTP/1.1", "Connection: close", "", ""));
+      // A probe of the proxy's own.
+      assertEquals(200, plain.status());
+      assertTrue(plain.rest().endsWith("127.0.0.1"));
+    }
+    try (var server = serve(Proxies.proxyProtocol("10.0.0.0/8"));
+        var stranger = new RawClient(server)) {
+      assertEquals("", stranger.rest());
+      assertEquals(1, server.counts().refused().get("no-proxy"));
+    }
+  }
+}
