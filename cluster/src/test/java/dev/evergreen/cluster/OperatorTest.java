@@ -104,6 +104,7 @@ final class OperatorTest {
   @Test
   void nobodyElseIsServed() throws Exception {
     var node = start();
+    await("being ready", node::ready);
     int port = node.operatorPort().orElseThrow();
     for (var headers :
         List.of(
