@@ -4,6 +4,7 @@ import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -60,6 +61,8 @@ final class Tenure {
   private long asked; // guarded by lock
   private long takeoverAt; // guarded by lock
   private final Map<NodeId, Long> givenUp = new HashMap<>(); // their margins; guarded by lock
+  private final Set<NodeId> gone = new HashSet<>(); // but not yet agreed to; guarded by lock
+  private long seenFrom; // the first token after the last of them; guarded by lock
   private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS); // guarded by lock
 
   /**
@@ -78,6 +81,7 @@ final class Tenure {
     this.askAgainNanos = Math.max(1, goodForNanos / 4);
     this.asked = System.nanoTime() - askAgainNanos;
     this.lastToken = asked;
+    this.seenFrom = asked;
   }
 
   /**
@@ -143,23 +147,22 @@ final class Tenure {
 
   /**
    * Waits until all who stay have seen who was given up, and a majority of those who agreed last
-   * has answered a question that was asked after that, which makes who stays those who agreed last;
-   * or until this node is given up. An answer of one who has not seen it would not count: that one
-   * may yet give this node up instead.
+   * has answered a question that was asked after that and after this was called, which makes who
+   * stays those who agreed last; or until this node is given up. An answer of one who has not seen
+   * it does not count: that one may yet give this node up instead.
    */
   void agree() {
     lock.lock();
     try {
       long since = lastToken + 1;
-      while (!over && agreed.contains(self) && !hasAgreedSince(since)) {
+      while (!over && !isAgreedSince(since)) {
         if (givenUp.isEmpty()) {
           ask(voters);
-        } else {
-          since = lastToken + 1;
         }
         changed.awaitNanos(askAgainNanos);
       }
-      agreed.retainAll(voters);
+      agreed.removeAll(gone);
+      gone.clear();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
@@ -168,8 +171,10 @@ final class Tenure {
   }
 
   /** Holds the lock. */
-  private boolean hasAgreedSince(long token) {
-    return givenUp.isEmpty() && isMajority(node -> hasVotedSince(node, token), agreed);
+  private boolean isAgreedSince(long token) {
+    long since = token - seenFrom > 0 ? token : seenFrom;
+    return givenUp.isEmpty()
+        && (!agreed.contains(self) || isMajority(node -> hasVotedSince(node, since), agreed));
   }
 
   /**
@@ -223,6 +228,8 @@ final class Tenure {
   void gone(NodeId other) {
     lock.lock();
     try {
+      gone.add(other);
+      seenFrom = lastToken + 1;
       var margin = givenUp.remove(other);
       long at = System.nanoTime() + (margin == null ? otherwiseNanos : margin);
       takeoverAt = at - takeoverAt > 0 ? at : takeoverAt;

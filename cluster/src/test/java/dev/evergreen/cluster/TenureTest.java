@@ -247,6 +247,13 @@ class TenureTest {
     assertTrue(second.get(20, TimeUnit.SECONDS));
   }
 
+  /** All have seen that it was. */
+  private void giveUp(NodeId other, NodeId... stay) {
+    tenure.voters(List.of(stay));
+    tenure.givenUp(other, true);
+    tenure.gone(other);
+  }
+
   private void agree() throws Exception {
     CompletableFuture.runAsync(tenure::agree).get(20, TimeUnit.SECONDS);
   }
@@ -274,6 +281,52 @@ class TenureTest {
     assertEquals(0, tenure.givenUpCount());
   }
 
+  @Test
+  void whoWasGivenUpBeforeThisNodeDecidesIsNotAskedWhenItDoes() throws Exception {
+    tenure = of(B, Duration.ofMinutes(1));
+    tenure.voters(List.of(A, C));
+    tenure.givenUp(A, true);
+    tenure.voters(List.of(C));
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    tenure.gone(A);
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
+    tenure.voters(List.of(B, C));
+    tenure.voters(List.of(B));
+    assertTrue(tenure.isLargerPart(), "half with the first");
+  }
+
+  @Test
+  void whoIsGivenUpWhileOthersAgreeIsNotAgreedTo() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    nextPing();
+    var ping = nextPing();
+    tenure.voters(List.of(A, C)); // B's being given up is about to be told
+    tenure.answered(C, ping.token());
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
+    tenure.givenUp(B, true);
+    tenure.voters(List.of(A));
+    assertFalse(tenure.isLargerPart());
+  }
+
+  @Test
+  void anAnswerToAQuestionFromBeforeAllHaveSeenIsNoAgreement() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    tenure.givenUp(B, true);
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    Await.await("waiting", () -> agreeing.getState() == Thread.State.TIMED_WAITING);
+    answering.add(C);
+    assertTrue(confirmed());
+    answering.remove(C);
+    pings.clear();
+    tenure.gone(B);
+    tenure.voters(List.of(A, C)); // new questions need not wait
+    var ping = nextPing();
+    assertTrue(agreeing.isAlive());
+    tenure.answered(C, ping.token());
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
+  }
+
   /** One that is cut off may miss the others at different times. */
   @Test
   void whoGivesUpOneAfterTheOtherWithoutAMajorityOfThoseBeforeIsTheSmallerPart() {
@@ -288,9 +341,9 @@ class TenureTest {
   void whatAMajorityHasAgreedToIsTheCluster() throws Exception {
     answering.add(C);
     tenure.voters(List.of(A, B, C));
-    tenure.voters(List.of(A, C));
+    giveUp(B, A, C);
     agree();
-    tenure.voters(List.of(A));
+    giveUp(C, A);
     assertTrue(tenure.isLargerPart(), "half with the first");
     agree();
     tenure.voters(List.of(A, D));
