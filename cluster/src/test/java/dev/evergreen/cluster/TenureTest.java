@@ -258,6 +258,12 @@ class TenureTest {
     CompletableFuture.runAsync(tenure::agree).get(20, TimeUnit.SECONDS);
   }
 
+  private Thread waitingForAgreement() {
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    Await.await("waiting", () -> agreeing.getState() == Thread.State.TIMED_WAITING);
+    return agreeing;
+  }
+
   /** It may yet side with the one that was given up, and give this node up. */
   @Test
   void anAnswerOfOneThatHasNotSeenWhoWasGivenUpIsNoAgreement() throws Exception {
@@ -287,7 +293,7 @@ class TenureTest {
     tenure.voters(List.of(A, C));
     tenure.givenUp(A, true);
     tenure.voters(List.of(C));
-    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    var agreeing = waitingForAgreement();
     tenure.gone(A);
     assertTrue(agreeing.join(Duration.ofSeconds(20)));
     tenure.voters(List.of(B, C));
@@ -313,8 +319,7 @@ class TenureTest {
   void anAnswerToAQuestionFromBeforeAllHaveSeenIsNoAgreement() throws Exception {
     tenure.voters(List.of(A, B, C));
     tenure.givenUp(B, true);
-    var agreeing = Thread.ofVirtual().start(tenure::agree);
-    Await.await("waiting", () -> agreeing.getState() == Thread.State.TIMED_WAITING);
+    var agreeing = waitingForAgreement();
     answering.add(C);
     assertTrue(confirmed());
     answering.remove(C);
