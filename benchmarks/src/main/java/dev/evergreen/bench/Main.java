@@ -13,7 +13,8 @@ import picocli.CommandLine.Command;
       LoadCommand.class,
       Soak.class,
       MemcachedCommand.class,
-      FibersCommand.class
+      FibersCommand.class,
+      StorageCommand.class
     },
     mixinStandardHelpOptions = true)
 public final class Main {

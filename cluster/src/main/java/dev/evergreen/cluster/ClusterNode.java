@@ -22,6 +22,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.core.spi.Tracing;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -35,8 +36,10 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -65,6 +68,7 @@ import org.jspecify.annotations.Nullable;
 public final class ClusterNode implements Node {
 
   private static final Duration REPORT_PATIENCE = Duration.ofSeconds(1);
+  private static final long ROSTER_MILLIS = 1_000;
 
   /** Pekko knows of a death sooner than so long after a connection has ended. */
   private static final long UNKNOWN_DEATH_NANOS = Duration.ofSeconds(15).toNanos();
@@ -81,6 +85,7 @@ public final class ClusterNode implements Node {
   private final Cluster cluster;
   private final NodeId self;
   private final Tenure tenure;
+  private final Mandate mandate;
   private final Partitions partitions;
   private final EngineNode node;
   private final LifeLog log;
@@ -94,6 +99,7 @@ public final class ClusterNode implements Node {
   /** Members whose hosts refuse connections since the last one ended, which is evidence. */
   private final Set<NodeId> refusing = ConcurrentHashMap.newKeySet();
 
+  private volatile @Nullable ActorRef membership;
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
   private volatile @Nullable OperatorEndpoint operator;
@@ -123,9 +129,10 @@ public final class ClusterNode implements Node {
             PekkoSystem.marginByEvidence(system),
             PekkoSystem.marginOtherwise(system),
             links::ping);
-    this.partitions = new Partitions(self, settings.partitions(), tenure);
-    this.node = startNode(builder);
     this.log = new LifeLog(self, time, System.Logger.Level.INFO);
+    this.mandate = mandate(builder.storage);
+    this.partitions = new Partitions(self, settings.partitions(), mandate);
+    this.node = startNode(builder);
     system.getWhenTerminated().whenComplete((done, failure) -> ended.complete(Done.getInstance()));
     var shutdown = CoordinatedShutdown.get(system);
     shutdown.addTask(
@@ -134,6 +141,30 @@ public final class ClusterNode implements Node {
         CoordinatedShutdown.PhaseBeforeActorSystemTerminate(), "evergreen-stop", this::stopNode);
     partitions.whenFound(partition -> node.found(grain -> partitions.of(grain) == partition));
     links.start(self, new FromLinks());
+  }
+
+  private Mandate mandate(Storage storage) {
+    return storage
+        .fence(settings.name())
+        .filter(fence -> settings.hosts())
+        .<Mandate>map(
+            fence -> new FencedMandate(self, fence, tenure, this::roster, new FromFence()))
+        .orElseGet(() -> new PingedMandate(storage, tenure));
+  }
+
+  /** Who belongs to the cluster now, as Pekko knows; blocks. */
+  private Roster roster() {
+    var following = membership;
+    if (following == null) {
+      throw new IllegalStateException("the node has not begun to join");
+    }
+    var question = new Members.WhoBelongs(new CompletableFuture<>());
+    following.tell(question, ActorRef.noSender());
+    try {
+      return question.answer().orTimeout(ROSTER_MILLIS, TimeUnit.MILLISECONDS).join();
+    } catch (CompletionException e) {
+      throw new IllegalStateException("Pekko does not say who belongs to the cluster", e);
+    }
   }
 
   private EngineNode startNode(Builder builder) {
@@ -145,7 +176,7 @@ public final class ClusterNode implements Node {
               time,
               links,
               partitions,
-              builder.storage,
+              mandate.storage(),
               (RandomGenerator) () -> ThreadLocalRandom.current().nextLong()),
           builder.types,
           builder.settings,
@@ -189,9 +220,10 @@ public final class ClusterNode implements Node {
   /** Joins, and returns when this node takes part. */
   private void join() {
     long deadline = System.nanoTime() + settings.joinWithin().toNanos();
-    system.actorOf(
-        Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
-        "members");
+    membership =
+        system.actorOf(
+            Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
+            "members");
     var started = Sharding.start(system, settings, node, partitions, self, this::someMayBeDead);
     region = started;
     var asking =
@@ -426,6 +458,25 @@ public final class ClusterNode implements Node {
     }
   }
 
+  private final class FromFence implements FencedMandate.Listener {
+
+    @Override
+    public void gaveUp(NodeId other) {
+      log.usual("member-shut-out", "other", other);
+    }
+
+    @Override
+    public void failed(StorageException reason) {
+      log.warning("fence-unknown", "reason", String.valueOf(reason.getMessage()));
+    }
+
+    /** On a thread of its own, as that of a turn is among what is ended. */
+    @Override
+    public void givenUp() {
+      Thread.startVirtualThread(() -> fence("the storage says that others have given it up"));
+    }
+  }
+
   private final class FromMembers implements Members.Listener {
     @Override
     public void changed() {
@@ -560,6 +611,7 @@ public final class ClusterNode implements Node {
         () -> {
           node.close();
           tenure.end();
+          mandate.end();
           links.close();
           time.close();
           return Done.getInstance();

@@ -1,12 +1,16 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
+import java.util.ArrayDeque;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.cluster.Cluster;
 import org.apache.pekko.cluster.ClusterEvent;
+import org.apache.pekko.cluster.ClusterEvent.CurrentClusterState;
 import org.apache.pekko.cluster.ClusterEvent.MemberEvent;
 import org.apache.pekko.cluster.ClusterEvent.ReachableMember;
 import org.apache.pekko.cluster.ClusterEvent.UnreachableMember;
@@ -36,9 +40,16 @@ final class Members extends AbstractActor {
     void downed();
   }
 
+  /**
+   * Asks who belongs to the cluster now. What is answered is not older than this node's part in
+   * what the cluster has decided before the question, while events may still be on their way.
+   */
+  record WhoBelongs(CompletableFuture<Roster> answer) {}
+
   private final Cluster cluster;
   private final Map<NodeId, Member> known;
   private final Listener listener;
+  private final Queue<WhoBelongs> asked = new ArrayDeque<>();
 
   /**
    * @param known kept up to date by this actor, read by anybody
@@ -68,9 +79,21 @@ final class Members extends AbstractActor {
   public Receive createReceive() {
     return receiveBuilder()
         .match(MemberEvent.class, event -> changed(event.member()))
+        .match(WhoBelongs.class, this::ask)
+        .match(CurrentClusterState.class, this::answer)
         .match(UnreachableMember.class, event -> reachable(event.member(), false))
         .match(ReachableMember.class, event -> reachable(event.member(), true))
         .build();
+  }
+
+  private void ask(WhoBelongs question) {
+    asked.add(question);
+    cluster.sendCurrentClusterState(getSelf());
+  }
+
+  /** Answers come in the order of the questions. */
+  private void answer(CurrentClusterState state) {
+    asked.remove().answer().complete(Roster.of(state));
   }
 
   private void changed(org.apache.pekko.cluster.Member member) {

@@ -2,13 +2,16 @@ package dev.evergreen.cluster;
 
 import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.spi.NodeId;
-import java.time.Duration;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import org.apache.pekko.actor.AbstractActor;
+import org.apache.pekko.actor.ActorRef;
 
 /**
- * One partition on the node that owns it: the node owns the partition while this actor lives.
- * Pekko's cluster sharding starts it on one node of the cluster, and stops it before another node
- * may have the partition. There is no actor per grain.
+ * One partition on the node that is to own it. Pekko's cluster sharding starts it on one node of
+ * the cluster, and stops it before another node may have the partition. That node owns the
+ * partition while this actor lives, from when those who had it and were given up can save nothing
+ * any more ({@link Mandate#takeOver}). There is no actor per grain.
  */
 final class PartitionActor extends AbstractActor {
 
@@ -31,6 +34,9 @@ final class PartitionActor extends AbstractActor {
   private final Partitions partitions;
   private final NodeId owner;
 
+  /** Who asked before the partition was owned. */
+  private final Set<ActorRef> asking = new LinkedHashSet<>();
+
   /**
    * @param owner this node
    */
@@ -40,32 +46,46 @@ final class PartitionActor extends AbstractActor {
     this.owner = owner;
   }
 
+  /** Asks whether it may be owned by now, on another thread, as that may take a while. */
   @Override
   public void preStart() {
-    long wait = partitions.nanosUntilTakeover();
-    if (wait == 0) {
-      partitions.gain(partition);
-    } else {
-      getContext()
-          .getSystem()
-          .scheduler()
-          .scheduleOnce(
-              Duration.ofNanos(wait),
-              getSelf(),
-              TakeOver.NOW,
-              getContext().getDispatcher(),
-              getSelf());
-    }
+    var self = getSelf();
+    Thread.ofVirtual()
+        .name("evergreen-take-over-" + partition)
+        .start(
+            () -> {
+              if (partitions.takeOver()) {
+                self.tell(TakeOver.NOW, self);
+              }
+            });
   }
 
   @Override
   public Receive createReceive() {
     return receiveBuilder()
-        .match(
-            Integer.class, question -> getSender().tell(Owners.answer(owner, partition), getSelf()))
-        .matchEquals(TakeOver.NOW, message -> preStart())
+        .match(Integer.class, question -> asked())
+        .matchEquals(TakeOver.NOW, message -> takeOver())
         .matchEquals(HandOff.BEGIN, message -> handOff())
         .build();
+  }
+
+  /** Who is told too early would call in vain. */
+  private void asked() {
+    if (partitions.isMine(partition)) {
+      answer(getSender());
+    } else {
+      asking.add(getSender());
+    }
+  }
+
+  private void takeOver() {
+    partitions.gain(partition);
+    asking.forEach(this::answer);
+    asking.clear();
+  }
+
+  private void answer(ActorRef who) {
+    who.tell(Owners.answer(owner, partition), getSelf());
   }
 
   /** Closes the partition, then lets go of it. Takes the grace that running turns have. */

@@ -10,12 +10,13 @@ import java.util.function.IntConsumer;
 /**
  * Which node hosts which grain, by partitions of all grains: those that this node owns, and hints
  * about the others. Ownership is given and taken by the cluster's authority; a hint that is missing
- * or proved wrong is asked for. Methods do not block, but for {@link #confirmed}.
+ * or proved wrong is asked for. Methods do not block, but for {@link #confirmed} and {@link
+ * #takeOver}.
  */
 final class Partitions implements Placement {
 
   private final NodeId self;
-  private final Tenure tenure;
+  private final Mandate mandate;
   private final AtomicReferenceArray<NodeId> owners;
   private volatile IntConsumer authority = partition -> {};
   private volatile IntConsumer whenFound = partition -> {};
@@ -23,9 +24,9 @@ final class Partitions implements Placement {
   /**
    * @param count how many partitions there are; the same on all nodes
    */
-  Partitions(NodeId self, int count, Tenure tenure) {
+  Partitions(NodeId self, int count, Mandate mandate) {
     this.self = self;
-    this.tenure = tenure;
+    this.mandate = mandate;
     this.owners = new AtomicReferenceArray<>(count);
   }
 
@@ -74,9 +75,9 @@ final class Partitions implements Placement {
     return true;
   }
 
-  /** How long this node must wait before it may own what others had. */
-  long nanosUntilTakeover() {
-    return tenure.nanosUntilTakeover();
+  /** As {@link Mandate#takeOver}; blocks. To be asked before a partition is gained. */
+  boolean takeOver() {
+    return mandate.takeOver();
   }
 
   /** This node owns a partition from now on. */
@@ -138,7 +139,7 @@ final class Partitions implements Placement {
 
   @Override
   public boolean confirmed() {
-    return tenure.confirmed();
+    return mandate.confirmed();
   }
 
   @Override

@@ -4,6 +4,7 @@ import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -13,18 +14,20 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /**
- * Knows whether this node still belongs to the cluster: an operation is acknowledged only if no
- * other node can have taken over its grain before its state was saved.
+ * Knows whether this node still belongs to the cluster, by asking the others.
  *
- * <p>What a node had goes to others when all of those who stay have seen that it was given up, and
- * the margin after that is over. Who stays is decided by majority. So if a majority of the nodes
- * that host grains, this one included, answer a ping that was sent at a moment, then one of those
- * who would stay had not given this node up in that moment, and nothing of it was given away until
- * the margin later. Answers are good for half of the margin; the other half is for what lies
- * between a member's knowing and its link's acting. A process that was paused compares with the
- * time after the pause, and finds no answer to be young enough.
+ * <p>Where the storage cannot fence, an operation is acknowledged only if that says that no other
+ * node can have taken over its grain before its state was saved. What a node had goes to others
+ * when all of those who stay have seen that it was given up, and the margin after that is over. Who
+ * stays is decided by majority. So if a majority of the nodes that host grains, this one included,
+ * answer a ping that was sent at a moment, then one of those who would stay had not given this node
+ * up in that moment, and nothing of it was given away until the margin later. Answers are good for
+ * half of the margin; the other half is for what lies between a member's knowing and its link's
+ * acting. A process that was paused compares with the time after the pause, and finds no answer to
+ * be young enough.
  *
  * <p>It also keeps one cluster from becoming two. Pekko decides who stays when nothing has changed
  * for a while; a node that is cut off may miss one of the others sooner than the rest, give up that
@@ -58,6 +61,8 @@ final class Tenure {
   private long asked; // guarded by lock
   private long takeoverAt; // guarded by lock
   private final Map<NodeId, Long> givenUp = new HashMap<>(); // their margins; guarded by lock
+  private final Set<NodeId> gone = new HashSet<>(); // but not yet agreed to; guarded by lock
+  private long seenFrom; // the first token after the last of them; guarded by lock
   private final Set<NodeId> agreed = new TreeSet<>(Member.NODES_BY_ADDRESS); // guarded by lock
 
   /**
@@ -76,6 +81,7 @@ final class Tenure {
     this.askAgainNanos = Math.max(1, goodForNanos / 4);
     this.asked = System.nanoTime() - askAgainNanos;
     this.lastToken = asked;
+    this.seenFrom = asked;
   }
 
   /**
@@ -141,23 +147,22 @@ final class Tenure {
 
   /**
    * Waits until all who stay have seen who was given up, and a majority of those who agreed last
-   * has answered a question that was asked after that, which makes who stays those who agreed last;
-   * or until this node is given up. An answer of one who has not seen it would not count: that one
-   * may yet give this node up instead.
+   * has answered a question that was asked after that and after this was called, which makes who
+   * stays those who agreed last; or until this node is given up. An answer of one who has not seen
+   * it does not count: that one may yet give this node up instead.
    */
   void agree() {
     lock.lock();
     try {
-      long since = System.nanoTime();
-      while (!over && agreed.contains(self) && !hasAgreedSince(since)) {
+      long since = lastToken + 1;
+      while (!over && !isAgreedSince(since)) {
         if (givenUp.isEmpty()) {
-          ask();
-        } else {
-          since = System.nanoTime();
+          ask(voters);
         }
         changed.awaitNanos(askAgainNanos);
       }
-      agreed.retainAll(voters);
+      agreed.removeAll(gone);
+      gone.clear();
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
@@ -166,8 +171,26 @@ final class Tenure {
   }
 
   /** Holds the lock. */
-  private boolean hasAgreedSince(long nanos) {
-    return givenUp.isEmpty() && isMajority(node -> hasVotedSince(node, nanos), agreed);
+  private boolean isAgreedSince(long token) {
+    long since = token - seenFrom > 0 ? token : seenFrom;
+    return givenUp.isEmpty()
+        && (!agreed.contains(self) || isMajority(node -> hasVotedSince(node, since), agreed));
+  }
+
+  /**
+   * Waits until a majority of these has answered a question that was asked after this was called,
+   * whatever the clock says.
+   *
+   * @param these by their addresses
+   * @return false if that did not come about within ten seconds, or this node was given up
+   */
+  boolean isHeardBy(List<NodeId> these) {
+    return awaitAnswers(() -> these, lastToken + 1, System.nanoTime() + PATIENCE_NANOS);
+  }
+
+  /** Whether this node has stopped, or was given up. */
+  boolean isOver() {
+    return over;
   }
 
   /** Whether these are more than half of the others, or half with the first of them. */
@@ -205,6 +228,8 @@ final class Tenure {
   void gone(NodeId other) {
     lock.lock();
     try {
+      gone.add(other);
+      seenFrom = lastToken + 1;
       var margin = givenUp.remove(other);
       long at = System.nanoTime() + (margin == null ? otherwiseNanos : margin);
       takeoverAt = at - takeoverAt > 0 ? at : takeoverAt;
@@ -241,21 +266,22 @@ final class Tenure {
    */
   boolean confirmed() {
     long now = System.nanoTime();
-    if (isConfirmedSince(now - goodForNanos / 2)) {
+    if (haveVotedSince(voters, now - goodForNanos / 2)) {
       return !over;
     }
-    ask(); // in good time for those that come next
-    return awaitAnswers(now - goodForNanos, now + PATIENCE_NANOS);
+    ask(voters); // in good time for those that come next
+    return awaitAnswers(this::voters, now - goodForNanos, now + PATIENCE_NANOS);
   }
 
-  private boolean awaitAnswers(long since, long deadline) {
+  /** False if no majority of these has answered until the deadline, or this node is given up. */
+  private boolean awaitAnswers(Supplier<List<NodeId>> these, long since, long deadline) {
     lock.lock();
     try {
-      while (!over && !isConfirmedSince(since)) {
+      while (!over && !haveVotedSince(these.get(), since)) {
         if (System.nanoTime() - deadline >= 0) {
           return false;
         }
-        ask();
+        ask(these.get());
         changed.awaitNanos(askAgainNanos);
       }
       return !over;
@@ -267,28 +293,31 @@ final class Tenure {
     }
   }
 
-  /** Asks all, but not again right away. */
-  private void ask() {
+  /** Asks these, but nobody again right away. */
+  private void ask(List<NodeId> these) {
     long now = System.nanoTime();
+    long token;
     lock.lock();
     try {
       if (now - asked < askAgainNanos) {
         return;
       }
       asked = now;
-      lastToken = now;
+      // No two questions are the same, even if the clock stands still.
+      token = now - lastToken > 0 ? now : lastToken + 1;
+      lastToken = token;
     } finally {
       lock.unlock();
     }
-    for (var voter : voters) {
+    for (var voter : these) {
       if (!voter.equals(self)) {
-        pings.ping(voter, now);
+        pings.ping(voter, token);
       }
     }
   }
 
-  private boolean isConfirmedSince(long nanos) {
-    var all = voters;
+  /** Whether a majority of all has; makes no objects, as every write asks. */
+  private boolean haveVotedSince(List<NodeId> all, long nanos) {
     int votes = 0;
     boolean first = false;
     for (int i = 0; i < all.size(); i++) {

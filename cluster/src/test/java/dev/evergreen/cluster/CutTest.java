@@ -16,6 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Processes in network namespaces, one of which is cut off; skipped where none can be made. */
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
@@ -65,10 +66,11 @@ final class CutTest {
   }
 
   /** It is paused, too, so that the others have taken over before it finds that it is alone. */
-  @Test
-  void aWriteThatIsSavedWhenOthersMayHaveTakenOverIsNotAcknowledged() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"fence", "pings"})
+  void aWriteThatIsSavedWhenOthersMayHaveTakenOverIsNotAcknowledged(String by) throws Exception {
     try (var network = namespaces();
-        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+        var cluster = new Processes(directory, List.of(by), network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.probe(1);
       var former = cluster.drop(oneThatOwns(cluster));

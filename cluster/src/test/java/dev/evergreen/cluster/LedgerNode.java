@@ -7,7 +7,9 @@ import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.NotStartedException;
 import dev.evergreen.core.OutcomeUnknownException;
 import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.storage.SqliteStorage;
@@ -21,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
@@ -70,10 +73,64 @@ final class LedgerNode {
   /** A storage whose saves can be made to wait. */
   private static final class HeldStorage implements Storage {
     private final Storage storage;
-    private final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
+    private final boolean mayFence;
+    private final ReentrantReadWriteLock gate;
 
-    HeldStorage(Storage storage) {
+    /**
+     * @param mayFence false to keep the storage's fence to itself
+     */
+    HeldStorage(Storage storage, boolean mayFence) {
+      this(storage, mayFence, new ReentrantReadWriteLock());
+    }
+
+    private HeldStorage(Storage storage, boolean mayFence, ReentrantReadWriteLock gate) {
       this.storage = storage;
+      this.mayFence = mayFence;
+      this.gate = gate;
+    }
+
+    @Override
+    public Optional<Fence> fence(String cluster) {
+      return storage.fence(cluster).filter(fence -> mayFence).map(HeldFence::new);
+    }
+
+    @Override
+    public boolean fenced() {
+      return storage.fenced();
+    }
+
+    /** A fence with the same gate. */
+    private final class HeldFence implements Fence {
+      private final Fence fence;
+
+      HeldFence(Fence fence) {
+        this.fence = fence;
+      }
+
+      @Override
+      public Storage storageOf(NodeId node) {
+        return new HeldStorage(fence.storageOf(node), mayFence, gate);
+      }
+
+      @Override
+      public void join(NodeId node) {
+        fence.join(node);
+      }
+
+      @Override
+      public Set<NodeId> alive() {
+        return fence.alive();
+      }
+
+      @Override
+      public boolean isAlive(NodeId node) {
+        return fence.isAlive(node);
+      }
+
+      @Override
+      public void giveUp(NodeId node) {
+        fence.giveUp(node);
+      }
     }
 
     /** Lets running saves end and no other begin, until this thread says {@link #go}. */
@@ -122,11 +179,13 @@ final class LedgerNode {
    * Runs a node until its standard input ends.
    *
    * @param arguments name, port, link port, seeds separated by commas, the storage's file, and
-   *     options: {@code evidence}, {@code host=ADDRESS}
+   *     options: {@code evidence}, {@code pings} for a storage without a fence, {@code
+   *     host=ADDRESS}
    */
   public static void main(String[] arguments) throws IOException {
     var options = List.of(arguments).subList(5, arguments.length);
-    var storage = new HeldStorage(SqliteStorage.open(Path.of(arguments[4])));
+    var storage =
+        new HeldStorage(SqliteStorage.open(Path.of(arguments[4])), !options.contains("pings"));
     var builder =
         ClusterNode.builder()
             .name("ledgers")

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.NotStartedException;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,7 +23,10 @@ final class PartitionsTest {
       new Partitions(
           node("a"),
           COUNT,
-          new Tenure(node("a"), Duration.ofSeconds(1), Duration.ofSeconds(1), (to, token) -> {}));
+          new PingedMandate(
+              new MemoryStorage(),
+              new Tenure(
+                  node("a"), Duration.ofSeconds(1), Duration.ofSeconds(1), (to, token) -> {})));
   private final List<Integer> asked = new ArrayList<>();
   private final int partition = partitions.of(GRAIN);
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.List;
@@ -215,8 +216,52 @@ class TenureTest {
     assertWaits(full, brief); // C's is not over
   }
 
+  @Test
+  void withoutAFenceNothingIsTakenOverBeforeTheMarginIsOver() {
+    tenure = of(A, Duration.ofMillis(300));
+    tenure.givenUp(B, true);
+    tenure.gone(B);
+    assertTrue(new PingedMandate(new MemoryStorage(), tenure).takeOver());
+    assertEquals(0, tenure.nanosUntilTakeover());
+  }
+
+  /** Also if the clock stands still, so that the answers are as young as the question. */
+  @Test
+  void beingHeardByTheOthersTakesAnswersToQuestionsThatWereAskedSince() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    tenure = of(A, Duration.ofMillis(8));
+    var first = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(List.of(A, B, C)));
+    var old = nextPing();
+    tenure.answered(old.to(), old.token());
+    assertTrue(first.get(20, TimeUnit.SECONDS));
+    pings.clear();
+    var second = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(List.of(A, B, C)));
+    var ping = nextPing();
+    assertTrue(ping.token() > old.token());
+    tenure.answered(C, old.token());
+    tenure.answered(B, old.token());
+    nextPing();
+    nextPing();
+    assertFalse(second.isDone());
+    tenure.answered(C, ping.token());
+    assertTrue(second.get(20, TimeUnit.SECONDS));
+  }
+
+  /** All have seen that it was. */
+  private void giveUp(NodeId other, NodeId... stay) {
+    tenure.voters(List.of(stay));
+    tenure.givenUp(other, true);
+    tenure.gone(other);
+  }
+
   private void agree() throws Exception {
     CompletableFuture.runAsync(tenure::agree).get(20, TimeUnit.SECONDS);
+  }
+
+  private Thread waitingForAgreement() {
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    Await.await("waiting", () -> agreeing.getState() == Thread.State.TIMED_WAITING);
+    return agreeing;
   }
 
   /** It may yet side with the one that was given up, and give this node up. */
@@ -242,6 +287,51 @@ class TenureTest {
     assertEquals(0, tenure.givenUpCount());
   }
 
+  @Test
+  void whoWasGivenUpBeforeThisNodeDecidesIsNotAskedWhenItDoes() throws Exception {
+    tenure = of(B, Duration.ofMinutes(1));
+    tenure.voters(List.of(A, C));
+    tenure.givenUp(A, true);
+    tenure.voters(List.of(C));
+    var agreeing = waitingForAgreement();
+    tenure.gone(A);
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
+    tenure.voters(List.of(B, C));
+    tenure.voters(List.of(B));
+    assertTrue(tenure.isLargerPart(), "half with the first");
+  }
+
+  @Test
+  void whoIsGivenUpWhileOthersAgreeIsNotAgreedTo() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    var agreeing = Thread.ofVirtual().start(tenure::agree);
+    nextPing();
+    var ping = nextPing();
+    tenure.voters(List.of(A, C)); // B's being given up is about to be told
+    tenure.answered(C, ping.token());
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
+    tenure.givenUp(B, true);
+    tenure.voters(List.of(A));
+    assertFalse(tenure.isLargerPart());
+  }
+
+  @Test
+  void anAnswerToAQuestionFromBeforeAllHaveSeenIsNoAgreement() throws Exception {
+    tenure.voters(List.of(A, B, C));
+    tenure.givenUp(B, true);
+    var agreeing = waitingForAgreement();
+    answering.add(C);
+    assertTrue(confirmed());
+    answering.remove(C);
+    pings.clear();
+    tenure.gone(B);
+    tenure.voters(List.of(A, C)); // new questions need not wait
+    var ping = nextPing();
+    assertTrue(agreeing.isAlive());
+    tenure.answered(C, ping.token());
+    assertTrue(agreeing.join(Duration.ofSeconds(20)));
+  }
+
   /** One that is cut off may miss the others at different times. */
   @Test
   void whoGivesUpOneAfterTheOtherWithoutAMajorityOfThoseBeforeIsTheSmallerPart() {
@@ -256,9 +346,9 @@ class TenureTest {
   void whatAMajorityHasAgreedToIsTheCluster() throws Exception {
     answering.add(C);
     tenure.voters(List.of(A, B, C));
-    tenure.voters(List.of(A, C));
+    giveUp(B, A, C);
     agree();
-    tenure.voters(List.of(A));
+    giveUp(C, A);
     assertTrue(tenure.isLargerPart(), "half with the first");
     agree();
     tenure.voters(List.of(A, D));

@@ -12,6 +12,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -65,7 +66,10 @@ final class Activation {
   private long sequence;
   private long lastUsed;
   private @Nullable String closeReason;
-  private final Set<Thread> idleWaiters = new LinkedHashSet<>(0);
+  private boolean saving;
+
+  /** Threads that close this activation, and wait for what is under way. */
+  private final Set<Thread> closers = new LinkedHashSet<>(0);
 
   Activation(NodeRuntime node, GrainModel model, GrainId id, long epoch) {
     this.node = node;
@@ -282,8 +286,17 @@ final class Activation {
         return new StateNotSavedException(
             id + " was deactivated while the operation ran; what it did is not saved");
       }
+      saving = true;
     }
-    var problem = state.save();
+    StateNotSavedException problem;
+    try {
+      problem = state.save();
+    } finally {
+      synchronized (this) {
+        saving = false;
+        closers.forEach(node.threads()::unpark);
+      }
+    }
     if (problem != null) {
       closeAfterTurn(String.valueOf(problem.getMessage()));
     }
@@ -313,7 +326,7 @@ final class Activation {
       }
       admitNow(next);
       if (nothingRuns()) {
-        idleWaiters.forEach(node.threads()::unpark);
+        closers.forEach(node.threads()::unpark);
       }
     }
     if (close != null) {
@@ -636,17 +649,33 @@ final class Activation {
 
   /** Waits until no turn runs, or until {@code deadline}, or until it is interrupted. */
   void awaitIdle(long deadline) {
+    awaitEnd(this::nothingRuns, deadline);
+  }
+
+  /**
+   * Waits until a save that was under way when this was closed has ended, or until it is
+   * interrupted. What was saved until then is what the next activation loads.
+   */
+  void awaitSaved() {
+    awaitEnd(this::savesNothing, node.clock().nanos() + Long.MAX_VALUE / 2);
+  }
+
+  private synchronized boolean savesNothing() {
+    return !saving;
+  }
+
+  private void awaitEnd(BooleanSupplier end, long deadline) {
     synchronized (this) {
-      idleWaiters.add(Thread.currentThread());
+      closers.add(Thread.currentThread());
     }
     try {
-      Scope.awaitOutside(node, this::nothingRuns, deadline);
+      Scope.awaitOutside(node, end, deadline);
     } catch (CallInterruptedException e) {
-      // Whoever closes in a hurry spends no grace, but still closes; the interruption is kept.
+      // Whoever closes in a hurry waits for nothing, but still closes; the interruption is kept.
       return;
     } finally {
       synchronized (this) {
-        idleWaiters.remove(Thread.currentThread());
+        closers.remove(Thread.currentThread());
       }
     }
   }

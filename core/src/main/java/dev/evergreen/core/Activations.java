@@ -71,9 +71,9 @@ final class Activations {
   /**
    * Closes activations in order: nothing new starts, what runs gets a grace period.
    *
-   * @return how many were closed
+   * @return what was closed; a save may still be under way
    */
-  int close(Predicate<GrainId> leaving, String reason) {
+  List<Activation> close(Predicate<GrainId> leaving, String reason) {
     var closing = all().stream().filter(a -> leaving.test(a.id())).toList();
     closing.forEach(a -> a.beginClosing(reason));
     long deadline = node.clock().nanos() + node.settings().stopGrace().toNanos();
@@ -81,7 +81,7 @@ final class Activations {
     var next = new Tasks();
     closing.forEach(a -> a.close(reason, null, next));
     node.fork(next);
-    return closing.size();
+    return closing;
   }
 
   /** Closes at once. */

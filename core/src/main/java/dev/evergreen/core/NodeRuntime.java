@@ -516,10 +516,16 @@ final class NodeRuntime implements EngineNode {
     if (any) {
       life.usual("release-begun");
     }
-    int released = activations.close(leaving, "it moves to another node");
+    var released = activations.close(leaving, "it moves to another node");
+    // Else the next activation could load what was there before.
+    released.forEach(Activation::awaitSaved);
     if (any) {
       life.usual(
-          "release-ended", "grains", released, "millis", (clock().nanos() - begun) / 1_000_000);
+          "release-ended",
+          "grains",
+          released.size(),
+          "millis",
+          (clock().nanos() - begun) / 1_000_000);
     }
   }
 
@@ -653,7 +659,7 @@ final class NodeRuntime implements EngineNode {
       closing = true;
     }
     long begun = clock().nanos();
-    int closed = activations.close(id -> true, "the node is stopping");
+    int closed = activations.close(id -> true, "the node is stopping").size();
     stop("the node has stopped");
     life.usual("node-stopped", "grains", closed, "millis", (clock().nanos() - begun) / 1_000_000);
   }

@@ -3,6 +3,7 @@ package dev.evergreen.core;
 import dev.evergreen.codec.NotAValueException;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.spi.NodeGivenUpException;
 import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
@@ -177,21 +178,28 @@ final class StateCell<S> implements State<S> {
       throw noValue(e);
     }
     var meters = activation.node().meters();
+    var storage = activation.node().storage();
     var event = new Events.Saved();
     event.begin();
     boolean succeeded = false;
     try {
-      revision = activation.node().storage().save(activation.id(), revision, bytes);
+      revision = storage.save(activation.id(), revision, bytes);
       saved = present;
       meters.saves.increment();
       succeeded = true;
-      return activation.node().placement().confirmed() ? null : unconfirmed();
+      return storage.fenced() || activation.node().placement().confirmed() ? null : unconfirmed();
     } catch (RevisionConflictException e) {
       meters.conflicts.increment();
       return new StateNotSavedException(
           activation.id()
               + ": another activation of this grain has saved meanwhile; what this one did is"
               + " forgotten. Repeat the call if it still applies",
+          e);
+    } catch (NodeGivenUpException e) {
+      return new StateNotSavedException(
+          activation.id()
+              + ": this node was given up, so that the grain may be active elsewhere; what the"
+              + " operation did is forgotten. Call again, by another node",
           e);
     } catch (RuntimeException e) {
       meters.storageFailures.increment();

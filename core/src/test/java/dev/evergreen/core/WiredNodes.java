@@ -9,6 +9,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.RealTime;
+import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.Threads;
 import java.time.Duration;
@@ -39,7 +40,7 @@ final class WiredNodes implements AutoCloseable {
   private static final long PATIENCE_NANOS = 20_000_000_000L;
 
   private final RealTime time = RealTime.create();
-  private final MemoryStorage storage = new MemoryStorage();
+  private final Storage storage;
   private final Map<NodeId, NodeRuntime> nodes = new ConcurrentHashMap<>();
   private final AtomicInteger alive = new AtomicInteger();
   private final List<Throwable> escaped = new CopyOnWriteArrayList<>();
@@ -59,6 +60,11 @@ final class WiredNodes implements AutoCloseable {
   volatile boolean confirmed = true;
 
   WiredNodes(NodeId host) {
+    this(host, new MemoryStorage());
+  }
+
+  WiredNodes(NodeId host, Storage storage) {
+    this.storage = storage;
     hosts = grain -> host;
   }
 

@@ -13,13 +13,15 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
- * The table {@code grain_state (type, key, revision, state)} through one connection. The statements
- * are plain SQL; which database it is and how the table came about is the connection's matter. Used
- * by one thread.
+ * The table {@code grain_state (type, key, revision, state)} through one connection, and {@code
+ * grain_node} beside it, where each transaction looks who is alive. The statements are plain SQL;
+ * which database it is and how the table came about is the connection's matter. Used by one thread.
  *
  * <p>The texts of a {@link GrainId} are kept as bytes: no database's idea of text then decides
  * which keys are equal or allowed (NUL, half a surrogate pair, letter case, normal forms).
@@ -30,18 +32,18 @@ final class GrainTable implements AutoCloseable {
   private final PreparedStatement select;
   private final PreparedStatement insert;
   private final PreparedStatement update;
+  private final SqliteNodes nodes;
   private final SqliteTurn turn;
 
   /**
    * Takes the connection over.
    *
-   * @param saves whether it is for saves; else it is for loads
    * @param turn among those that save
    */
-  GrainTable(Connection connection, boolean saves, SqliteTurn turn) throws SQLException {
+  GrainTable(Connection connection, SqliteTurn turn) throws SQLException {
     this.connection = connection;
+    this.nodes = new SqliteNodes(connection);
     this.turn = turn;
-    connection.setAutoCommit(!saves);
     select =
         connection.prepareStatement(
             "select revision, state from grain_state where type = ? and key = ?");
@@ -76,16 +78,29 @@ final class GrainTable implements AutoCloseable {
    */
   List<Outcome> saveAll(List<Save> saves) throws SQLException {
     var outcomes = new ArrayList<Outcome>(saves.size());
-    // The first one takes the lock on the database.
-    turn.take(() -> outcomes.add(save(saves.getFirst())));
-    for (var save : saves.subList(1, saves.size())) {
-      outcomes.add(save(save));
-    }
-    connection.commit();
+    var alive = new HashMap<Member, Boolean>();
+    inTransaction(
+        () -> {
+          for (var save : saves) {
+            outcomes.add(save(save, alive));
+          }
+        });
     return outcomes;
   }
 
-  private Outcome save(Save save) throws SQLException {
+  /**
+   * @param alive what is known of nodes; nobody changes it while this transaction goes on
+   */
+  private Outcome save(Save save, Map<Member, Boolean> alive) throws SQLException {
+    var by = save.by();
+    if (by != null) {
+      if (!alive.containsKey(by)) {
+        alive.put(by, nodes.isAlive(by));
+      }
+      if (!Boolean.TRUE.equals(alive.get(by))) {
+        return new Outcome.GivenUp();
+      }
+    }
     var grain = save.grain();
     long expected = save.expected();
     var statement = expected == Storage.NONE ? insert : update;
@@ -98,6 +113,29 @@ final class GrainTable implements AutoCloseable {
     return statement.executeUpdate() == 1
         ? new Outcome.Saved(expected + 1)
         : new Outcome.Conflict(load(grain).map(Stored::revision).orElse(Storage.NONE));
+  }
+
+  /** The nodes, as this connection sees them. */
+  SqliteNodes nodes() {
+    return nodes;
+  }
+
+  /** Does it with the lock on the database, so that it sees what all others have committed. */
+  void inTransaction(Work work) throws SQLException {
+    turn.take(() -> execute("begin immediate"));
+    work.run();
+    execute("commit");
+  }
+
+  private void execute(String sql) throws SQLException {
+    try (var statement = connection.createStatement()) {
+      statement.executeUpdate(sql);
+    }
+  }
+
+  /** What a transaction does. */
+  interface Work {
+    void run() throws SQLException;
   }
 
   /** UTF-8; a text that has none is 0xFF, which begins no UTF-8, and its UTF-16 code units. */

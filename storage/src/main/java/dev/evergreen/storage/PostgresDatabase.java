@@ -11,10 +11,14 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
-/** A PostgreSQL database that holds a {@link PostgresTable}: its making, its version, its pool. */
+/**
+ * A PostgreSQL database that holds a {@link PostgresTable} and {@link PostgresNodes}: its making,
+ * its version, its pool.
+ */
 final class PostgresDatabase {
 
-  private static final int VERSION = 1;
+  /** Version 1 had no table of nodes. */
+  private static final int VERSION = 2;
 
   /** "Evgr": who makes the tables holds this lock. */
   private static final int MAKING = 0x45766772;
@@ -65,16 +69,28 @@ final class PostgresDatabase {
       statement.execute("set local statement_timeout = " + settings.patience().toMillis());
       // Two that make the same table at the same time would fail, "if not exists" or not.
       statement.execute("select pg_advisory_xact_lock(" + MAKING + ")");
-      boolean states = exists(statement, "grain_state");
-      if (exists(statement, "grain_state_version")) {
-        refuseNewer(statement);
-      } else if (states) {
-        throw new StorageException(
-            cannotOpen("its table grain_state is another program's, name another database"));
-      } else {
-        make(statement);
+      int version = version(statement);
+      if (version < 1) {
+        makeStates(statement);
+      }
+      if (version < 2) {
+        makeNodes(statement);
+        statement.execute("update grain_state_version set version = " + VERSION);
       }
     }
+  }
+
+  /** Of the tables that are there; 0 if there are none. */
+  private int version(Statement statement) throws SQLException {
+    boolean states = exists(statement, "grain_state");
+    if (exists(statement, "grain_state_version")) {
+      return knownVersion(statement);
+    }
+    if (states) {
+      throw new StorageException(
+          cannotOpen("its table grain_state is another program's, name another database"));
+    }
+    return 0;
   }
 
   private static boolean exists(Statement statement, String table) throws SQLException {
@@ -84,7 +100,7 @@ final class PostgresDatabase {
     }
   }
 
-  private void refuseNewer(Statement statement) throws SQLException {
+  private int knownVersion(Statement statement) throws SQLException {
     try (var row = statement.executeQuery("select max(version) from grain_state_version")) {
       row.next();
       int version = row.getInt(1);
@@ -93,10 +109,11 @@ final class PostgresDatabase {
             cannotOpen(
                 "its version is %d, this program knows up to %d".formatted(version, VERSION)));
       }
+      return version;
     }
   }
 
-  private static void make(Statement statement) throws SQLException {
+  private static void makeStates(Statement statement) throws SQLException {
     statement.execute(
         """
         create table grain_state (
@@ -107,7 +124,19 @@ final class PostgresDatabase {
           state bytea not null
         )""");
     statement.execute("create table grain_state_version (version integer not null)");
-    statement.execute("insert into grain_state_version values (" + VERSION + ")");
+    statement.execute("insert into grain_state_version values (1)");
+  }
+
+  private static void makeNodes(Statement statement) throws SQLException {
+    statement.execute(
+        """
+        create table grain_node (
+          cluster text not null,
+          address text not null,
+          incarnation bigint not null,
+          alive boolean not null,
+          primary key (cluster, address, incarnation)
+        )""");
   }
 
   private HikariConfig pool() {

@@ -1,6 +1,7 @@
 package dev.evergreen.storage;
 
 import com.zaxxer.hikari.HikariDataSource;
+import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
@@ -38,11 +39,14 @@ public final class PostgresStorage implements Storage {
   private final Settings settings;
   private final HikariDataSource pool;
   private final Workers workers;
+  private final PostgresNodes nodes;
+  private boolean fenced;
 
   private PostgresStorage(Settings settings, HikariDataSource pool) {
     this.settings = settings;
     this.pool = pool;
     workers = new Workers("postgres", settings.place(), settings.patience());
+    nodes = new PostgresNodes(pool);
     var table = new PostgresTable(pool, settings.patience());
     int saving = settings.connections() / 2;
     for (int i = 0; i < saving; i++) {
@@ -59,8 +63,9 @@ public final class PostgresStorage implements Storage {
   }
 
   /**
-   * Opens the database, and makes its tables {@code grain_state} and {@code grain_state_version} if
-   * they do not exist. Blocks while it cannot be reached, for as long as the patience.
+   * Opens the database, and makes its tables {@code grain_state}, {@code grain_node} and {@code
+   * grain_state_version} if they do not exist. Blocks while it cannot be reached, for as long as
+   * the patience.
    *
    * @throws StorageException if it cannot be reached, refuses the user, holds tables of these names
    *     that are another program's, or was written by a newer version of this program
@@ -76,7 +81,20 @@ public final class PostgresStorage implements Storage {
 
   @Override
   public long save(GrainId grain, long expected, byte[] state) {
-    return workers.save(grain, expected, state);
+    return workers.save(grain, expected, state, null);
+  }
+
+  /**
+   * A row for each node that is alive. A statement that saves locks its node's until it is
+   * committed, and giving a node up waits for such locks.
+   */
+  @Override
+  public synchronized Optional<Fence> fence(String cluster) {
+    if (!fenced) {
+      fenced = true;
+      workers.startFence(nodes::answer);
+    }
+    return Optional.of(new DatabaseFence(cluster, workers, nodes));
   }
 
   /** Does what was asked before; blocks until then, at most for about the patience. */

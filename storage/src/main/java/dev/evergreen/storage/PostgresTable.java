@@ -36,6 +36,8 @@ import javax.sql.DataSource;
  *   <li>No transaction is ever open while the server waits for this process, so one that is stopped
  *       or cut off holds no lock that others need.
  *   <li>It writes its rows in the order of their ids. As all do so, no two wait for each other.
+ *   <li>It writes nothing unless the node that asked is alive, which that node stays until it is
+ *       committed ({@link PostgresNodes}).
  *   <li>If the server refuses it because of one save, nothing of it was written, and its halves are
  *       tried.
  * </ul>
@@ -51,9 +53,10 @@ final class PostgresTable {
    */
   private static final String SAVE =
       """
+      %s
       insert into grain_state (id, type, key, revision, state)
       select a.id, a.type, a.key, a.expected + 1, a.state
-      from unnest(?::bytea[], ?::bytea[], ?::bytea[], ?::bigint[], ?::bytea[])
+      from %s unnest(?::bytea[], ?::bytea[], ?::bytea[], ?::bigint[], ?::bytea[])
         as a (id, type, key, expected, state)
       where a.expected =
         coalesce((select g.revision from grain_state g where g.id = a.id), 0)
@@ -62,6 +65,12 @@ final class PostgresTable {
         set revision = excluded.revision, state = excluded.state
         where grain_state.revision = excluded.revision - 1
       returning id""";
+
+  private static final String SAVE_BY_ANYBODY = SAVE.formatted("", "");
+
+  /** Without a row of the node's there is none to insert. */
+  private static final String SAVE_BY_NODE =
+      SAVE.formatted("with me as (" + PostgresNodes.STAYS_ALIVE + ")", "me,");
 
   private static final String LOAD =
       "select id, revision, state from grain_state where id = any (?::bytea[])";
@@ -139,12 +148,15 @@ final class PostgresTable {
    */
   void save(List<Save> batch) throws SQLException {
     try (var connection = connection()) {
-      // A statement can write a row only once.
+      // A statement can write a row only once, and looks at one node.
       var rest = new ArrayDeque<>(batch);
       while (!rest.isEmpty()) {
+        var by = rest.getFirst().by();
         var grains = new HashSet<GrainId>();
         var distinct = new ArrayList<Save>();
-        rest.removeIf(save -> grains.add(save.grain()) && distinct.add(save));
+        rest.removeIf(
+            save ->
+                Objects.equals(save.by(), by) && grains.add(save.grain()) && distinct.add(save));
         saveDistinct(connection, distinct);
       }
     }
@@ -178,15 +190,19 @@ final class PostgresTable {
     for (int i = 0; i < saves.size(); i++) {
       open.put(ids.get(i), saves.get(i));
     }
-    try (var upsert = connection.prepareStatement(SAVE)) {
-      upsert.setArray(1, array(connection, ids.stream().map(ByteBuffer::array)));
+    var by = saves.getFirst().by();
+    try (var upsert = connection.prepareStatement(by == null ? SAVE_BY_ANYBODY : SAVE_BY_NODE)) {
+      int set = by == null ? 0 : PostgresNodes.set(upsert, by);
+      upsert.setArray(++set, array(connection, ids.stream().map(ByteBuffer::array)));
       upsert.setArray(
-          2, array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().type()))));
+          ++set,
+          array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().type()))));
       upsert.setArray(
-          3, array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().key()))));
+          ++set,
+          array(connection, saves.stream().map(save -> GrainTable.bytes(save.grain().key()))));
       upsert.setArray(
-          4, connection.createArrayOf("bigint", saves.stream().map(Save::expected).toArray()));
-      upsert.setArray(5, array(connection, saves.stream().map(Save::state)));
+          ++set, connection.createArrayOf("bigint", saves.stream().map(Save::expected).toArray()));
+      upsert.setArray(++set, array(connection, saves.stream().map(Save::state)));
       // It returns when the statement is committed.
       try (var rows = upsert.executeQuery()) {
         while (rows.next()) {
@@ -195,8 +211,13 @@ final class PostgresTable {
         }
       }
     }
-    if (!open.isEmpty()) {
+    if (open.isEmpty()) {
+      return;
+    }
+    if (by == null || PostgresNodes.isAlive(connection, by)) {
       answerConflicts(connection, open);
+    } else {
+      open.values().forEach(save -> save.answer().complete(new Outcome.GivenUp()));
     }
   }
 

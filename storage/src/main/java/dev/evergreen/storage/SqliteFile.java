@@ -25,7 +25,8 @@ final class SqliteFile implements AutoCloseable {
   /** "Evgr": tells our files from those of other programs. */
   private static final int APPLICATION_ID = 0x45766772;
 
-  private static final int VERSION = 1;
+  /** Version 1 had no table of nodes. */
+  private static final int VERSION = 2;
 
   private static final Duration TURN_PATIENCE = Duration.ofSeconds(1);
   private static final long RETRY_NANOS = 1_000_000;
@@ -72,14 +73,18 @@ final class SqliteFile implements AutoCloseable {
     }
   }
 
-  /** A connection of its own, as a table. */
+  /**
+   * A connection of its own, as a table.
+   *
+   * @param saves whether it is for saves; else it is for loads
+   */
   GrainTable connect(boolean saves) throws SQLException {
     var connection = connection();
     try {
       if (saves) {
         SqliteTurn.waitOften(connection, patience);
       }
-      return new GrainTable(connection, saves, turn);
+      return new GrainTable(connection, turn);
     } catch (SQLException e) {
       connection.close();
       throw e;
@@ -114,6 +119,14 @@ final class SqliteFile implements AutoCloseable {
             state blob not null,
             primary key (type, key)
           ) strict""");
+      statement.executeUpdate(
+          """
+          create table if not exists grain_node (
+            cluster text not null,
+            address text not null,
+            incarnation integer not null,
+            primary key (cluster, address, incarnation)
+          ) strict, without rowid""");
       statement.executeUpdate("pragma application_id = " + APPLICATION_ID);
       statement.executeUpdate("pragma user_version = " + VERSION);
       statement.executeUpdate("commit");

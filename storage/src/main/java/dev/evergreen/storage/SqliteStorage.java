@@ -1,6 +1,8 @@
 package dev.evergreen.storage;
 
+import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.storage.Request.Load;
@@ -10,6 +12,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * Keeps states in one SQLite file.
@@ -39,6 +42,7 @@ public final class SqliteStorage implements Storage {
 
   private final SqliteFile file;
   private final Workers workers;
+  private boolean fenced;
 
   private SqliteStorage(SqliteFile file) {
     this.file = file;
@@ -81,7 +85,47 @@ public final class SqliteStorage implements Storage {
 
   @Override
   public long save(GrainId grain, long expected, byte[] state) {
-    return workers.save(grain, expected, state);
+    return workers.save(grain, expected, state, null);
+  }
+
+  /**
+   * A row for each node that is alive. A transaction that saves looks for its node's, and giving a
+   * node up takes the row away by a transaction too, which waits for those under way.
+   */
+  @Override
+  public synchronized Optional<Fence> fence(String cluster) {
+    if (!fenced) {
+      fenced = true;
+      workers.startFence(
+          new SqliteJob<>(
+              () -> file.connect(false),
+              (table, batch) -> DatabaseFence.answer(batch, table.nodes()::isAlive)));
+    }
+    return Optional.of(new DatabaseFence(cluster, workers, new Nodes()));
+  }
+
+  /** Each by a connection of its own, as they are rarely used. */
+  private final class Nodes implements DatabaseFence.Nodes {
+    @Override
+    public void join(Member member) throws SQLException {
+      try (var table = file.connect(true)) {
+        table.inTransaction(() -> table.nodes().join(member));
+      }
+    }
+
+    @Override
+    public Set<NodeId> alive(String cluster) throws SQLException {
+      try (var table = file.connect(false)) {
+        return table.nodes().alive(cluster);
+      }
+    }
+
+    @Override
+    public void giveUp(Member member) throws SQLException {
+      try (var table = file.connect(true)) {
+        table.inTransaction(() -> table.nodes().giveUp(member));
+      }
+    }
   }
 
   private static void serveSaves(GrainTable table, List<Save> batch) throws SQLException {

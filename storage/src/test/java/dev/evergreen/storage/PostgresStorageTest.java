@@ -86,8 +86,8 @@ final class PostgresStorageTest {
   @Test
   void aNewerVersionOfTheTableIsRefused() throws Exception {
     open().close();
-    execute("update grain_state_version set version = 2");
-    assertRefused(Settings.of(url), "version is 2");
+    execute("update grain_state_version set version = 3");
+    assertRefused(Settings.of(url), "version is 3");
   }
 
   @Test

@@ -33,7 +33,7 @@ class RequestQueueTest {
     private void put(int producer) {
       for (int i = 0; i < PUTS; i++) {
         var id = new GrainId("producer" + producer, "key");
-        var request = new Request.Save(id, i, new byte[1]);
+        var request = new Request.Save(id, i, new byte[1], null);
         try {
           (queue.put(request, Long.MAX_VALUE) ? accepted : refused).add(request);
         } catch (InterruptedException | TimeoutException e) {

@@ -62,8 +62,8 @@ final class SqliteStorageTest {
   @Test
   void aNewerVersionOfTheFileIsRefused() throws Exception {
     SqliteStorage.open(file).close();
-    execute("pragma user_version = 2");
-    assertRefused(file, "version is 2");
+    execute("pragma user_version = 3");
+    assertRefused(file, "version is 3");
   }
 
   @Test
@@ -251,7 +251,7 @@ final class SqliteStorageTest {
   void theLogIsWrittenBackByTheFileAndNotByWhoeverClosesAConnection() throws Exception {
     try (var opened = SqliteFile.open(file, Duration.ofSeconds(10))) {
       try (var table = opened.connect(true)) {
-        table.saveAll(List.of(new Request.Save(grain(0), Storage.NONE, bytes("state"))));
+        table.saveAll(List.of(new Request.Save(grain(0), Storage.NONE, bytes("state"), null)));
       }
       assertTrue(Files.exists(directory.resolve("grains.db-wal")));
     }

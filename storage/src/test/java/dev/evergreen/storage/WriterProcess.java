@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Storage.Stored;
@@ -13,12 +14,15 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +34,9 @@ final class WriterProcess implements AutoCloseable {
   private static final int THREADS = 6;
   private static final int GRAINS_PER_THREAD = 5;
   private static final int LIFETIME_SECONDS = 100;
+
+  /** Whose nodes save. */
+  static final String CLUSTER = "cluster";
 
   /** What a writer tells. */
   sealed interface Told {
@@ -55,8 +62,18 @@ final class WriterProcess implements AutoCloseable {
    * @param place the URL of a PostgreSQL database or the path of an SQLite file
    */
   static WriterProcess start(String place) throws IOException {
-    var process =
-        new ProcessBuilder(
+    return start(place, List.of());
+  }
+
+  /** Starts one that saves as a node, which it lets join. */
+  static WriterProcess start(String place, NodeId node) throws IOException {
+    return start(place, List.of(node.address(), Long.toString(node.incarnation())));
+  }
+
+  private static WriterProcess start(String place, List<String> node) throws IOException {
+    var command =
+        new ArrayList<>(
+            List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "--enable-native-access=ALL-UNNAMED",
                 "-Xmx256m",
@@ -64,9 +81,10 @@ final class WriterProcess implements AutoCloseable {
                 "-cp",
                 System.getProperty("java.class.path"),
                 WriterProcess.class.getName(),
-                place)
-            .redirectError(ProcessBuilder.Redirect.INHERIT)
-            .start();
+                place));
+    command.addAll(node);
+    var process =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     // Who waits for a process that tells nothing more shall not wait for ever.
     CompletableFuture.delayedExecutor(LIFETIME_SECONDS, TimeUnit.SECONDS)
         .execute(process::destroyForcibly);
@@ -99,6 +117,12 @@ final class WriterProcess implements AutoCloseable {
     assertEquals(128 + 9, process.exitValue(), "it ended before it was killed");
   }
 
+  /** Sends a signal by its name. */
+  void signal(String signal) throws IOException, InterruptedException {
+    var kill = new ProcessBuilder("kill", "-" + signal, Long.toString(pid())).start();
+    assertEquals(0, kill.waitFor(), "the signal could not be sent");
+  }
+
   long pid() {
     return process.pid();
   }
@@ -121,11 +145,20 @@ final class WriterProcess implements AutoCloseable {
         executor.execute(
             () -> {
               for (int i = 0; !stop.get(); i = (i + 1) % GRAINS_PER_THREAD) {
-                tell(storage, new GrainId("Counter", "counter-" + (first + i)), tell);
+                tell(storage, grain(first + i), tell);
               }
             });
       }
     }
+  }
+
+  /** The counters. */
+  static List<GrainId> grains() {
+    return IntStream.range(0, THREADS * GRAINS_PER_THREAD).mapToObj(WriterProcess::grain).toList();
+  }
+
+  private static GrainId grain(int number) {
+    return new GrainId("Counter", "counter-" + number);
   }
 
   private static void tell(Storage storage, GrainId grain, Consumer<Told> tell) {
@@ -164,8 +197,16 @@ final class WriterProcess implements AutoCloseable {
               stop.set(true);
             });
     try (var storage = open(arguments[0])) {
-      increment(storage, stop, WriterProcess::print);
+      var used = arguments.length == 1 ? storage : asNode(storage, arguments);
+      increment(used, stop, WriterProcess::print);
     }
+  }
+
+  private static Storage asNode(Storage storage, String[] arguments) {
+    var fence = storage.fence(CLUSTER).orElseThrow();
+    var node = new NodeId(arguments[1], Long.parseLong(arguments[2]));
+    fence.join(node);
+    return fence.storageOf(node);
   }
 
   private static Storage open(String place) {

@@ -19,8 +19,9 @@ public interface Placement {
   /**
    * Whether no other node can have been given what this one hosts before this was called. What was
    * saved before is seen by all later activations then, and may be acknowledged; a node that was
-   * paused, or is cut off from most others, learns here that it cannot know. May block, until the
-   * others have confirmed it or the node has stopped, for some seconds at most.
+   * paused, or is cut off, learns here that it cannot know. Not asked after a save to a storage
+   * that is {@linkplain Storage#fenced fenced}, which says as much. May block, until it is known or
+   * the node has stopped, for some seconds at most.
    */
   boolean confirmed();
 }

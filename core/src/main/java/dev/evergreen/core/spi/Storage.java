@@ -27,6 +27,7 @@ public interface Storage extends AutoCloseable {
    * @param expected the revision that was loaded or returned by the last save, or {@link #NONE}
    * @return the new revision, greater than {@code expected}
    * @throws RevisionConflictException if the revision is another; nothing was written
+   * @throws NodeGivenUpException if it is {@linkplain #fenced fenced}, and its node was given up
    * @throws StorageException if the storage failed; whether it was written is unknown
    */
   long save(GrainId grain, long expected, byte[] state);
@@ -38,6 +39,23 @@ public interface Storage extends AutoCloseable {
    */
   default boolean shared() {
     return true;
+  }
+
+  /**
+   * The fence between the nodes of a cluster, if this storage can keep one. Does not block.
+   *
+   * @param cluster its name; each cluster that uses the storage has a fence of its own
+   */
+  default Optional<Fence> fence(String cluster) {
+    return Optional.empty();
+  }
+
+  /**
+   * Whether this is the storage as one node uses it, by a {@link Fence}: a save that succeeded says
+   * that nobody had taken over from that node then.
+   */
+  default boolean fenced() {
+    return false;
   }
 
   @Override

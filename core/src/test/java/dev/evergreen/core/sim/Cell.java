@@ -51,8 +51,8 @@ interface Cell extends Grain {
   /** Returns the new version. */
   long set(long action, long value);
 
-  /** Writes what is there. */
-  void touch();
+  /** Writes what is there; returns its version. */
+  long touch();
 
   /** Ends this activation. */
   void retire();

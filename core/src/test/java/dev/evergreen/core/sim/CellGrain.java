@@ -81,8 +81,9 @@ final class CellGrain implements Cell {
   }
 
   @Override
-  public void touch() {
+  public long touch() {
     state.set(state.get());
+    return state.get().version();
   }
 
   @Override

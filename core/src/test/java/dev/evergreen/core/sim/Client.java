@@ -43,9 +43,9 @@ final class Client {
   private void actOn(int choice) {
     if (choice < 40) {
       writeCell(app.wiring().cell());
-    } else if (choice < 43) {
-      cell(app.wiring().cell()).touch();
     } else if (choice < 45) {
+      touch(app.wiring().cell());
+    } else if (choice < 47) {
       retire(app.wiring().cell());
     } else if (choice < 50) {
       failOnCell(app.wiring().cell());
@@ -161,6 +161,25 @@ final class Client {
     var keys = app.wiring().meters();
     if (!keys.isEmpty()) {
       app.changeMeter(keys.get(app.random().nextInt(keys.size())), app.random().nextLong(5));
+    }
+  }
+
+  /**
+   * An operation that may write, and changes nothing, is acknowledged only if it knows of every
+   * write that was acknowledged before it began, on whatever node.
+   */
+  private void touch(String key) {
+    long known = app.writes().knownVersion("Cell/" + key);
+    long version = cell(key).touch();
+    if (version < known) {
+      app.violation(
+          "3: an operation of cell "
+              + key
+              + " was acknowledged on version "
+              + version
+              + ", but version "
+              + known
+              + " was acknowledged before it began");
     }
   }
 

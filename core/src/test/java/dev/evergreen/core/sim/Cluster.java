@@ -3,14 +3,17 @@ package dev.evergreen.core.sim;
 import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.spi.Engine;
+import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.function.Function;
 import java.util.function.IntUnaryOperator;
@@ -34,6 +37,7 @@ final class Cluster {
   private final Scenario scenario;
   private final SimNetwork network;
   private final SimStorage storage;
+  private final Optional<Fence> fence;
   private final Function<String, GrainTypes> types;
   private final List<SimNode> nodes = new ArrayList<>();
   private final Map<NodeId, SimNode> byId = new HashMap<>();
@@ -55,6 +59,7 @@ final class Cluster {
     this.scenario = scenario;
     this.network = network;
     this.storage = storage;
+    this.fence = storage.fence("cluster").filter(present -> scenario.fenced());
     this.types = types;
     this.owners = new SimNode[scenario.partitions()];
   }
@@ -79,6 +84,7 @@ final class Cluster {
     nodes.add(node);
     byId.put(id, node);
     trace(node, "starts");
+    fence.ifPresent(present -> present.join(id));
     var engine =
         new Engine(
             id,
@@ -86,7 +92,7 @@ final class Cluster {
             new SimThreads(scheduler, life, clock),
             (to, message) -> sendFrom(node, to, message),
             node.placement(),
-            storage,
+            fence.map(present -> present.storageOf(id)).orElse(storage),
             random.split());
     node.started(EngineNode.start(engine, types.apply(address), scenario.settings()));
     return node;
@@ -286,8 +292,17 @@ final class Cluster {
         });
   }
 
-  /** Whether a node still belongs to the others; it waits while it hears nothing of them. */
+  /** Whether a node still belongs to the others, as the fence says or they themselves. */
   boolean confirms(NodeId self) {
+    try {
+      return fence.map(present -> present.isAlive(self)).orElseGet(() -> othersConfirm(self));
+    } catch (StorageException e) {
+      return false;
+    }
+  }
+
+  /** It waits while it hears nothing of them. */
+  private boolean othersConfirm(NodeId self) {
     var node = byId.get(self);
     long deadline = scheduler.now() + CONFIRM_NANOS;
     while (node != null
@@ -366,14 +381,36 @@ final class Cluster {
   }
 
   private void give(int partition, @Nullable SimNode wanted) {
+    fence.ifPresent(this::takeOver);
     var owner = wanted != null && wanted.candidate() ? wanted : anyCandidate();
     while (owner == null) {
       scheduler.sleep(ASK_AGAIN_NANOS);
       owner = anyCandidate();
     }
     owners[partition] = owner;
+    fence.ifPresent(present -> checkNobodyElseHolds(partition));
     owner.placement().gain(partition);
     trace(owner, "hosts partition " + partition);
+  }
+
+  /** Before a node owns what another had, it gives up whom the cluster has removed. */
+  private void takeOver(Fence present) {
+    for (var id : present.alive()) {
+      var node = byId.get(id);
+      if (node != null && node.removed()) {
+        present.giveUp(id);
+      }
+    }
+  }
+
+  /** There is one holder of each partition whose saves can succeed, at every moment. */
+  private void checkNobodyElseHolds(int partition) {
+    for (var node : nodes) {
+      if (node.placement().hosts(partition) && storage.mayAct(node.id())) {
+        throw new SimulationFailure(
+            "violated 3: partition " + partition + " is given away while " + node + " may save");
+      }
+    }
   }
 
   private @Nullable SimNode anyCandidate() {

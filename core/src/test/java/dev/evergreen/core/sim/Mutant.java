@@ -21,7 +21,10 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 sealed interface Mutant {
 
-  /** The simple name of the class, with {@code $} before that of a nested one. */
+  /**
+   * The simple name of the class, with {@code $} before that of a nested one, and {@code sim.}
+   * before that of one of the simulation: the core relies on its engine, too.
+   */
   String type();
 
   /**

@@ -41,6 +41,9 @@ final class MutantTest {
         new Mutant.LeavesOut("Activation", "execute", "save"),
         // A failed operation leaves what it has set.
         new Mutant.LeavesOut("Activation", "execute", "rollBack"),
+        // Nothing refuses the saves of those who were given up; others own what they had too early.
+        new Mutant.SaysYes("sim.SimStorage", "mayAct"),
+        new Mutant.LeavesOut("sim.Cluster", "takeOver", "giveUp"),
         // A repeated message is a repeated call.
         new Mutant.SaysYes("Calls$Seen", "add"));
   }

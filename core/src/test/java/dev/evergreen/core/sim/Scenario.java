@@ -21,6 +21,8 @@ import java.util.SplittableRandom;
  * @param storageFailures the part of the storage's operations that fail while it is bad
  * @param troubles how often there is trouble
  * @param troubleNanos the most time between two troubles
+ * @param fenced whether the storage shuts out nodes that were given up; else the nodes confirm that
+ *     they belong to each other
  */
 record Scenario(
     long seed,
@@ -43,7 +45,8 @@ record Scenario(
     long storageNanos,
     double storageFailures,
     int troubles,
-    long troubleNanos) {
+    long troubleNanos,
+    boolean fenced) {
 
   private static final Duration NEVER = Duration.ofDays(365);
   private static final long MAX_STEPS = 3_000_000;
@@ -74,7 +77,8 @@ record Scenario(
         random.nextBoolean() ? random.nextLong(100_000) : random.nextLong(30 * MILLI),
         random.nextBoolean() ? 0.3 : 0.05,
         random.nextInt(1, 15),
-        MILLI * random.nextInt(100, 6_000));
+        MILLI * random.nextInt(100, 6_000),
+        random.nextBoolean());
   }
 
   /** What the world of a scope is like: small, and without any trouble but its schedule's. */
@@ -100,7 +104,8 @@ record Scenario(
         1_000,
         0,
         0,
-        0);
+        0,
+        false);
   }
 
   /** The same with other settings. */
@@ -126,7 +131,8 @@ record Scenario(
         storageNanos,
         storageFailures,
         troubles,
-        troubleNanos);
+        troubleNanos,
+        fenced);
   }
 
   private static int nodes(Profile profile, SplittableRandom random) {

@@ -1,18 +1,24 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeGivenUpException;
+import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Storage that all nodes share: slow, and at times failing, before or after the effect. A save that
- * was sent takes effect also if its sender is dead or paused by then.
+ * was sent takes effect also if its sender is dead or paused by then, but not if it was given up.
  */
 final class SimStorage implements Storage {
 
@@ -21,6 +27,7 @@ final class SimStorage implements Storage {
   private final long maxNanos;
   private final Map<GrainId, Stored> states = new HashMap<>();
   private final Map<GrainId, Integer> saves = new HashMap<>();
+  private final Set<NodeId> alive = new TreeSet<>();
   private final Map<GrainId, Long> unreadable = new HashMap<>();
   private double failures;
 
@@ -69,9 +76,13 @@ final class SimStorage implements Storage {
 
   @Override
   public long save(GrainId grain, long expected, byte[] state) {
+    return save(grain, expected, state, null);
+  }
+
+  private long save(GrainId grain, long expected, byte[] state, @Nullable NodeId by) {
     boolean fails = random.nextDouble() < failures;
     boolean before = fails && random.nextBoolean();
-    var save = new Save(grain, expected, state.clone(), before);
+    var save = new Save(grain, expected, state.clone(), by, before);
     scheduler.after(random.nextLong(maxNanos + 1), scheduler.world(), save::takeEffect);
     delay();
     // Its time has come, but perhaps not yet its turn.
@@ -89,6 +100,16 @@ final class SimStorage implements Storage {
   }
 
   @Override
+  public Optional<Fence> fence(String cluster) {
+    return Optional.of(new SimFence());
+  }
+
+  /** Whether a save by this node, or by nobody, may take effect. */
+  boolean mayAct(@Nullable NodeId by) {
+    return by == null || alive.contains(by);
+  }
+
+  @Override
   public void close() {}
 
   private void trace(String what) {
@@ -100,15 +121,17 @@ final class SimStorage implements Storage {
     private final GrainId grain;
     private final long expected;
     private final byte[] state;
+    private final @Nullable NodeId by;
     private final boolean fails;
     private boolean done;
     private long revision;
-    private @Nullable RevisionConflictException conflict;
+    private @Nullable StorageException refusal;
 
-    Save(GrainId grain, long expected, byte[] state, boolean fails) {
+    Save(GrainId grain, long expected, byte[] state, @Nullable NodeId by, boolean fails) {
       this.grain = grain;
       this.expected = expected;
       this.state = state;
+      this.by = by;
       this.fails = fails;
     }
 
@@ -122,9 +145,14 @@ final class SimStorage implements Storage {
       if (fails) {
         return;
       }
+      if (!mayAct(by)) {
+        trace("save " + grain + " by " + by + ", which was given up");
+        refusal = new NodeGivenUpException(grain, Objects.requireNonNull(by));
+        return;
+      }
       if (found != expected) {
         trace("save " + grain + " expects " + expected + ", finds " + found);
-        conflict =
+        refusal =
             new RevisionConflictException(
                 grain + ": expected revision " + expected + ", found " + found);
         return;
@@ -136,10 +164,78 @@ final class SimStorage implements Storage {
     }
 
     long revision() {
-      if (conflict != null) {
-        throw conflict;
+      if (refusal != null) {
+        throw refusal;
       }
       return revision;
     }
+  }
+
+  /** Changes at once what takes time to be told. */
+  private final class SimFence implements Fence {
+
+    @Override
+    public Storage storageOf(NodeId node) {
+      return new OfOneNode(node);
+    }
+
+    /** At once, as nodes are started by the cluster. */
+    @Override
+    public void join(NodeId node) {
+      alive.add(node);
+    }
+
+    @Override
+    public Set<NodeId> alive() {
+      delay();
+      return new TreeSet<>(alive);
+    }
+
+    @Override
+    public boolean isAlive(NodeId node) {
+      boolean fails = random.nextDouble() < failures;
+      delay();
+      boolean is = mayAct(node);
+      delay();
+      if (fails) {
+        throw new StorageException("simulated failure of a question for " + node);
+      }
+      return is;
+    }
+
+    @Override
+    public void giveUp(NodeId node) {
+      delay();
+      alive.remove(node);
+      trace(node + " is given up");
+      delay();
+    }
+  }
+
+  /** The storage as one node uses it. */
+  private final class OfOneNode implements Storage {
+    private final NodeId node;
+
+    OfOneNode(NodeId node) {
+      this.node = node;
+    }
+
+    @Override
+    public Optional<Stored> load(GrainId grain) {
+      return SimStorage.this.load(grain);
+    }
+
+    @Override
+    public long save(GrainId grain, long expected, byte[] state) {
+      return SimStorage.this.save(grain, expected, state, node);
+    }
+
+    @Override
+    public boolean fenced() {
+      return true;
+    }
+
+    @Override
+    public void close() {}
   }
 }

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -319,6 +320,167 @@ public abstract class StorageConformance {
     assertHolds(again, bob, empty, new byte[0]);
     assertThrows(RevisionConflictException.class, () -> again.save(ALICE, first, bytes("lost")));
     assertTrue(again.save(ALICE, second, bytes("third")) > second);
+  }
+
+  // The fence
+
+  private static final NodeId NODE = new NodeId("here:1", 7);
+  private static final NodeId OTHER = new NodeId("there:1", 7);
+
+  /** Skips the test if the storage has none. */
+  private static Fence fence(Storage storage) {
+    var fence = storage.fence("cluster");
+    assumeTrue(fence.isPresent(), "this storage cannot fence");
+    return fence.get();
+  }
+
+  @Test
+  void aNodeSavesWhileItIsAliveAndNeitherBeforeNorAfter() {
+    var fence = fence(storage());
+    var ours = fence.storageOf(NODE);
+    assertTrue(ours.fenced());
+    assertGivenUp(ours, Storage.NONE);
+    fence.join(NODE);
+    long first = ours.save(ALICE, Storage.NONE, bytes("first"));
+    long second = ours.save(ALICE, first, bytes("second"));
+    fence.giveUp(NODE);
+    assertGivenUp(ours, second);
+    assertHolds(ours, ALICE, second, bytes("second"));
+  }
+
+  private static void assertGivenUp(Storage storage, long expected) {
+    var refused =
+        assertThrows(
+            NodeGivenUpException.class, () -> storage.save(ALICE, expected, bytes("never")));
+    assertTrue(refused.toString().contains(NODE.toString()), refused.toString());
+    assertTrue(refused.toString().contains(ALICE.toString()), refused.toString());
+  }
+
+  @Test
+  void aNodeThatIsAliveLearnsOfConflictsAsAnybody() {
+    var storage = storage();
+    var fence = fence(storage);
+    fence.join(NODE);
+    var ours = fence.storageOf(NODE);
+    storage.save(ALICE, Storage.NONE, bytes("first"));
+    assertThrows(
+        RevisionConflictException.class, () -> ours.save(ALICE, Storage.NONE, bytes("lost")));
+  }
+
+  @Test
+  void givingUpConcernsOneLifeOfOneNodeOfOneCluster() {
+    var storage = storage();
+    var fence = fence(storage);
+    var elsewhere = storage.fence("elsewhere").orElseThrow();
+    var reborn = new NodeId(NODE.address(), NODE.incarnation() + 1);
+    fence.join(NODE);
+    fence.join(OTHER);
+    fence.join(reborn);
+    elsewhere.join(NODE);
+    fence.giveUp(NODE);
+    fence.giveUp(NODE);
+    assertEquals(Set.of(OTHER, reborn), fence.alive());
+    assertEquals(Set.of(NODE), elsewhere.alive());
+    assertFalse(fence.isAlive(NODE));
+    assertTrue(fence.isAlive(reborn));
+    assertGivenUp(fence.storageOf(NODE), Storage.NONE);
+    long revision = Storage.NONE;
+    for (var alive :
+        List.of(
+            fence.storageOf(OTHER), fence.storageOf(reborn), elsewhere.storageOf(NODE), storage)) {
+      revision = alive.save(ALICE, revision, bytes("state"));
+    }
+  }
+
+  @Test
+  void whoIsAliveIsKnownToAllWhoOpenTheStorage() {
+    assumeTrue(persistent());
+    var fence = fence(storage());
+    fence.join(NODE);
+    fence.join(NODE);
+    var theirs = fence(storage());
+    assertEquals(Set.of(NODE), theirs.alive());
+    theirs.giveUp(NODE);
+    assertFalse(fence.isAlive(NODE));
+    assertGivenUp(fence.storageOf(NODE), Storage.NONE);
+  }
+
+  /** Many saves are under way all the while, in several storages. */
+  @Test
+  void whatIsLoadedAfterANodeWasGivenUpIsNotChangedByItAnyMore() throws Exception {
+    var storages = persistent() ? List.of(storage(), storage()) : List.of(storage());
+    for (int round = 0; round < 10; round++) {
+      var node = new NodeId("here:1", round);
+      var fence = fence(storages.getFirst());
+      fence.join(node);
+      var grains = new ArrayList<GrainId>();
+      var writers = new ArrayList<Callable<Long>>();
+      for (int i = 0; i < 40; i++) {
+        var grain = new GrainId("User", "round " + round + " writer " + i);
+        var ours = fence(storages.get(i % storages.size())).storageOf(node);
+        grains.add(grain);
+        writers.add(() -> saveUntilGivenUp(ours, grain));
+      }
+      try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+        var acknowledged = writers.stream().map(executor::submit).toList();
+        for (var grain : grains.subList(0, 4)) {
+          while (storages.getFirst().load(grain).isEmpty()) {
+            Thread.onSpinWait();
+          }
+        }
+        fence.giveUp(node);
+        var loaded = new ArrayList<Long>();
+        for (var grain : grains) {
+          loaded.add(storages.getLast().load(grain).map(Stored::revision).orElse(Storage.NONE));
+        }
+        for (int i = 0; i < grains.size(); i++) {
+          assertEquals(loaded.get(i), acknowledged.get(i).get(), grains.get(i).toString());
+        }
+      }
+    }
+  }
+
+  /** Returns the last revision that was acknowledged. */
+  private static long saveUntilGivenUp(Storage storage, GrainId grain) {
+    long revision = Storage.NONE;
+    try {
+      while (true) {
+        revision = storage.save(grain, revision, bytes("state"));
+      }
+    } catch (NodeGivenUpException e) {
+      return revision;
+    }
+  }
+
+  @Test
+  void manyMayAskAtTheSameTimeWhetherTheyAreAlive() throws Exception {
+    var fence = fence(storage());
+    fence.join(NODE);
+    var questions = new ArrayList<Callable<Boolean>>();
+    for (int i = 0; i < 500; i++) {
+      var node = i % 5 == 0 ? OTHER : NODE;
+      questions.add(() -> fence.isAlive(node) == node.equals(NODE));
+    }
+    for (var answer : all(questions)) {
+      assertTrue(answer.get());
+    }
+  }
+
+  @Test
+  void theFenceOfAClosedStorageSaysSo() {
+    var storage = storage();
+    var fence = fence(storage);
+    storage.close();
+    for (var call :
+        List.<Runnable>of(
+            () -> fence.isAlive(NODE),
+            fence::alive,
+            () -> fence.join(NODE),
+            () -> fence.giveUp(NODE),
+            () -> fence.storageOf(NODE).save(ALICE, Storage.NONE, bytes("late")))) {
+      var failure = assertThrows(StorageException.class, call::run);
+      assertTrue(failure.toString().contains("closed"), failure.toString());
+    }
   }
 
   private static void assertHolds(Storage storage, GrainId grain, long revision, byte[] state) {

@@ -1,0 +1,135 @@
+package dev.evergreen.bench;
+
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.storage.PostgresStorage;
+import dev.evergreen.storage.SqliteStorage;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.LongAdder;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** Saves with and without a fence, in short turns. */
+@Command(
+    name = "storage",
+    description = {
+      "Measures what it costs that each save looks whether its node is alive, at several numbers of",
+      "callers. Both sorts of saves go through one storage, in turns that are short beside what else",
+      "the machine does, and each turn is compared with the one before it."
+    },
+    mixinStandardHelpOptions = true)
+final class StorageCommand implements Callable<Integer> {
+
+  private static final int STATE_BYTES = 300;
+  private static final List<Integer> CALLERS = List.of(1, 16, 256);
+
+  @Spec
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private CommandSpec spec;
+
+  @Parameters(
+      paramLabel = "PLACE",
+      description =
+          "The URL of a PostgreSQL database, or the path of an SQLite file; both are kept")
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private String place;
+
+  @Option(
+      names = "--rounds",
+      description = "How many turns each has, ${DEFAULT-VALUE} if not given")
+  private int rounds = 100;
+
+  @Option(names = "--millis", description = "How long a turn is, ${DEFAULT-VALUE} if not given")
+  private int millis = 200;
+
+  @Override
+  public Integer call() throws Exception {
+    var lines = new ArrayList<Line>();
+    try (var storage =
+        place.startsWith("jdbc:")
+            ? PostgresStorage.open(place)
+            : SqliteStorage.open(Path.of(place))) {
+      var node = new NodeId("bench:1", System.nanoTime());
+      var fence = storage.fence("bench").orElseThrow();
+      fence.join(node);
+      for (int callers : CALLERS) {
+        lines.add(compare(callers, fence.storageOf(node), storage));
+      }
+      fence.giveUp(node);
+    }
+    spec.commandLine().getOut().print(new Report(lines, rounds).text());
+    spec.commandLine().getOut().flush();
+    return 0;
+  }
+
+  private Line compare(int callers, Storage fenced, Storage plain) throws Exception {
+    var savers = new ArrayList<Saver>();
+    for (int i = 0; i < callers; i++) {
+      savers.add(new Saver(new GrainId("Bench", callers + " " + i), plain));
+    }
+    var with = new ArrayList<Double>();
+    var without = new ArrayList<Double>();
+    for (int round = -rounds / 10; round < rounds; round++) {
+      // Each begins as often as the other.
+      double first = perSecond(savers, round % 2 == 0 ? fenced : plain);
+      double second = perSecond(savers, round % 2 == 0 ? plain : fenced);
+      if (round >= 0) {
+        with.add(round % 2 == 0 ? first : second);
+        without.add(round % 2 == 0 ? second : first);
+      }
+    }
+    return Line.compared(
+        "saves behind a fence, %d callers".formatted(callers),
+        "1/s",
+        with,
+        "without a fence",
+        without);
+  }
+
+  private double perSecond(List<Saver> savers, Storage storage) throws Exception {
+    var stop = new AtomicBoolean();
+    var saved = new LongAdder();
+    long begin = System.nanoTime();
+    try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (var saver : savers) {
+        threads.execute(
+            () -> {
+              while (!stop.get()) {
+                saver.save(storage);
+                saved.increment();
+              }
+            });
+      }
+      Thread.sleep(millis);
+      stop.set(true);
+    }
+    return saved.sum() * 1e9 / (System.nanoTime() - begin);
+  }
+
+  /** Saves one grain again and again. */
+  private static final class Saver {
+    private final GrainId grain;
+    private final byte[] state = new byte[STATE_BYTES];
+    private long revision;
+
+    Saver(GrainId grain, Storage storage) {
+      this.grain = grain;
+      this.revision = storage.load(grain).map(Storage.Stored::revision).orElse(Storage.NONE);
+      new Random(1).nextBytes(state);
+    }
+
+    void save(Storage storage) {
+      revision = storage.save(grain, revision, state);
+    }
+  }
+}

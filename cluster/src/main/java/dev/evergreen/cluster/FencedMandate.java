@@ -1,0 +1,220 @@
+package dev.evergreen.cluster;
+
+import dev.evergreen.core.spi.Fence;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeGivenUpException;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
+import java.util.HashSet;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+/**
+ * The mandate where the storage can fence. No clock has a part in it.
+ *
+ * <p><b>Invariant.</b> While a node owns a partition, nobody else's save can succeed who had it
+ * before and has not handed it over. A save succeeds only while its node is alive in the storage,
+ * and before it owns anything a node has given up there all who are alive and not members:
+ *
+ * <ol>
+ *   <li>It joins the fence itself, once, and looks who is alive there.
+ *   <li><em>Then</em> it looks who is a member, as Pekko's own actor knows at that moment. All who
+ *       were in the first look had been members before, and Pekko lets nobody in whom not all
+ *       members have seen. So who is missing was removed.
+ *   <li>A majority answers a question that was asked after both. So the smaller part of a split
+ *       cluster gives nobody up, and the cluster had not removed this node when it joined the
+ *       fence: whoever is to have its partitions later finds it there.
+ *   <li>It gives up who is missing; the storage waits for their saves that are under way.
+ * </ol>
+ *
+ * <p>Pekko removes a member when all who stay have seen that it is down, and gives its partitions
+ * to others after that. So to whom they are given sees in the second step that it is missing,
+ * however late its events arrive.
+ *
+ * <p>Thread-safe.
+ */
+final class FencedMandate implements Mandate {
+
+  private static final long AGAIN_NANOS = 100_000_000;
+
+  private final NodeId self;
+  private final Fence fence;
+  private final Tenure tenure;
+  private final Supplier<Roster> roster;
+  private final Listener listener;
+  private final Storage storage;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private boolean joined; // touched by who looks
+  private boolean looking; // guarded by lock
+  private long begun; // guarded by lock
+  private long done; // guarded by lock
+
+  /** What others are told. */
+  interface Listener {
+
+    /** A node was given up in the storage. */
+    void gaveUp(NodeId other);
+
+    /** The storage could not be asked; it is tried again. */
+    void failed(StorageException reason);
+
+    /** This node itself was given up. May be called more than once, by threads of turns. */
+    void givenUp();
+  }
+
+  /**
+   * @param roster who belongs to the cluster at the moment; blocks, and throws an {@link
+   *     IllegalStateException} if it cannot be known now
+   */
+  FencedMandate(
+      NodeId self, Fence fence, Tenure tenure, Supplier<Roster> roster, Listener listener) {
+    this.self = self;
+    this.fence = fence;
+    this.tenure = tenure;
+    this.roster = roster;
+    this.listener = listener;
+    this.storage = new Watched(fence.storageOf(self), listener::givenUp);
+  }
+
+  @Override
+  public Storage storage() {
+    return storage;
+  }
+
+  @Override
+  public boolean confirmed() {
+    try {
+      boolean alive = fence.isAlive(self);
+      if (!alive) {
+        listener.givenUp();
+      }
+      return alive;
+    } catch (StorageException e) {
+      return false;
+    }
+  }
+
+  /** Those who ask while another looks wait for the next look, which is for all of them. */
+  @Override
+  public boolean takeOver() {
+    lock.lock();
+    try {
+      long wanted = begun + 1;
+      while (done < wanted && !tenure.isOver()) {
+        if (looking) {
+          changed.await();
+        } else {
+          looking = true;
+          lookWithoutLock(++begun);
+        }
+      }
+      return !tenure.isOver();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void lookWithoutLock(long look) {
+    boolean complete = false;
+    lock.unlock();
+    try {
+      complete = look();
+      if (!complete) {
+        LockSupport.parkNanos(AGAIN_NANOS);
+      }
+    } finally {
+      lock.lock();
+      looking = false;
+      if (complete) {
+        done = look;
+      }
+      changed.signalAll();
+    }
+  }
+
+  /** Whether nobody who was removed is alive any more. */
+  private boolean look() {
+    try {
+      if (!joined) {
+        fence.join(self);
+      }
+      var gone = new HashSet<>(fence.alive());
+      var now = roster.get();
+      gone.removeAll(now.members());
+      if (!now.voters().contains(self)) {
+        return false; // not yet, or not any more
+      }
+      if (joined && gone.isEmpty()) {
+        return true;
+      }
+      if (!tenure.isHeardBy(now.voters())) {
+        return false;
+      }
+      tenure.agree();
+      if (tenure.isOver()) {
+        return false;
+      }
+      joined = true;
+      giveUp(gone);
+      return true;
+    } catch (StorageException e) {
+      listener.failed(e);
+      return false;
+    } catch (IllegalStateException e) {
+      return false;
+    }
+  }
+
+  private void giveUp(Set<NodeId> gone) {
+    for (var node : gone) {
+      fence.giveUp(node);
+      listener.gaveUp(node);
+    }
+  }
+
+  /** A node that has left has no need to be given up by others. */
+  @Override
+  public void end() {
+    try {
+      fence.giveUp(self);
+    } catch (StorageException e) {
+      listener.failed(e);
+    }
+  }
+
+  /** The storage of this node, which tells when the node is found to be given up. */
+  private record Watched(Storage storage, Runnable givenUp) implements Storage {
+
+    @Override
+    public Optional<Stored> load(GrainId grain) {
+      return storage.load(grain);
+    }
+
+    @Override
+    public long save(GrainId grain, long expected, byte[] state) {
+      try {
+        return storage.save(grain, expected, state);
+      } catch (NodeGivenUpException e) {
+        givenUp.run();
+        throw e;
+      }
+    }
+
+    @Override
+    public boolean fenced() {
+      return true;
+    }
+
+    @Override
+    public void close() {}
+  }
+}

@@ -1,0 +1,69 @@
+package dev.evergreen.storage;
+
+import dev.evergreen.core.spi.NodeId;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * The table {@code grain_node (cluster, address, incarnation)} of an SQLite file: who is alive.
+ *
+ * <p>Transactions that write follow each other. So one that finds a node here has ended before that
+ * node can be given up, and taking a row away waits for the transaction under way. Used by one
+ * thread.
+ */
+final class SqliteNodes {
+
+  private static final String ONE = " where cluster = ? and address = ? and incarnation = ?";
+
+  private final Connection connection;
+
+  SqliteNodes(Connection connection) {
+    this.connection = connection;
+  }
+
+  boolean isAlive(Member member) throws SQLException {
+    try (var select = statement("select 1 from grain_node" + ONE, member);
+        var row = select.executeQuery()) {
+      return row.next();
+    }
+  }
+
+  Set<NodeId> alive(String cluster) throws SQLException {
+    var alive = new HashSet<NodeId>();
+    try (var select =
+        connection.prepareStatement(
+            "select address, incarnation from grain_node where cluster = ?")) {
+      select.setString(1, cluster);
+      try (var rows = select.executeQuery()) {
+        while (rows.next()) {
+          alive.add(new NodeId(rows.getString(1), rows.getLong(2)));
+        }
+      }
+    }
+    return alive;
+  }
+
+  void join(Member member) throws SQLException {
+    try (var insert =
+        statement("insert into grain_node values (?, ?, ?) on conflict do nothing", member)) {
+      insert.executeUpdate();
+    }
+  }
+
+  void giveUp(Member member) throws SQLException {
+    try (var delete = statement("delete from grain_node" + ONE, member)) {
+      delete.executeUpdate();
+    }
+  }
+
+  private PreparedStatement statement(String sql, Member member) throws SQLException {
+    var statement = connection.prepareStatement(sql);
+    statement.setString(1, member.cluster());
+    statement.setString(2, member.id().address());
+    statement.setLong(3, member.id().incarnation());
+    return statement;
+  }
+}

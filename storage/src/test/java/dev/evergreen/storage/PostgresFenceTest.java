@@ -1,0 +1,270 @@
+package dev.evergreen.storage;
+
+import static dev.evergreen.storage.Callers.grain;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.spi.Fence;
+import dev.evergreen.core.spi.NodeGivenUpException;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.StorageException;
+import dev.evergreen.storage.PostgresStorage.Settings;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** That the statement fences, at each moment in which a node may be given up. */
+@Timeout(60)
+final class PostgresFenceTest {
+
+  private static final NodeId NODE = new NodeId("here:1", 7);
+  private static final AtomicLong GATES = new AtomicLong();
+
+  private final PostgresServer server = PostgresServer.get();
+  private final String url = server.newSchema();
+  private final String sessions = "fence-" + System.nanoTime();
+  private final long gate = GATES.incrementAndGet();
+
+  PostgresFenceTest() throws Exception {}
+
+  @Test
+  void aStatementUnderWayIsWaitedForAndSeenAfterwards() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      FutureTask<Long> save;
+      FutureTask<Boolean> givenUp;
+      try (var _ = closedGate()) {
+        save = save(fence.storageOf(NODE), 0);
+        awaitSessions("wait_event = 'advisory'", 1);
+        givenUp = giveUp(fence);
+        awaitSessions("wait_event = 'transactionid'", 1);
+        // No other may begin meanwhile, however many follow each other.
+        assertThrows(
+            NodeGivenUpException.class,
+            () -> fence.storageOf(NODE).save(grain(1), Storage.NONE, bytes("late")));
+        assertFalse(fence.isAlive(NODE));
+        assertFalse(givenUp.isDone());
+        assertTrue(storage.load(grain(0)).isEmpty());
+      }
+      assertTrue(givenUp.get());
+      assertEquals(1, storage.load(grain(0)).orElseThrow().revision());
+      assertEquals(1, save.get());
+    }
+  }
+
+  /** It has come to the server before the node was given up, but looks at the node after that. */
+  @Test
+  void aStatementThatWasSentBeforeAndBeginsAfterwardsSavesNothing() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      FutureTask<Long> save;
+      try (var _ = lockedTable()) {
+        save = save(fence.storageOf(NODE), 0);
+        awaitSessions("wait_event = 'relation'", 1);
+        fence.giveUp(NODE);
+      }
+      assertGivenUp(save);
+      assertTrue(storage.load(grain(0)).isEmpty());
+    }
+  }
+
+  /** Its snapshot shows the node alive, and its lock comes when the row is gone. */
+  @Test
+  void aStatementWhoseSnapshotIsOlderThanTheEndOfItsNodeSavesNothing() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      FutureTask<Long> save;
+      try (var other = DriverManager.getConnection(url);
+          var statement = other.createStatement()) {
+        other.setAutoCommit(false);
+        statement.execute("delete from grain_node");
+        save = save(fence.storageOf(NODE), 0);
+        awaitSessions("wait_event = 'transactionid'", 1);
+        assertTrue(fence.isAlive(NODE));
+        other.commit();
+      }
+      assertGivenUp(save);
+      assertTrue(storage.load(grain(0)).isEmpty());
+    }
+  }
+
+  @Test
+  void aStatementThatOutlastsThePatienceEndsBeforeItsNodeIsGivenUp() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20));
+        var hasty = open(Duration.ofMillis(500))) {
+      var fence = joined(storage);
+      var theirs = hasty.fence("cluster").orElseThrow();
+      FutureTask<Long> save;
+      try (var _ = closedGate()) {
+        save = save(fence.storageOf(NODE), 0);
+        awaitSessions("wait_event = 'advisory'", 1);
+        assertThrows(StorageException.class, () -> theirs.giveUp(NODE));
+      }
+      theirs.giveUp(NODE);
+      assertEquals(1, storage.load(grain(0)).orElseThrow().revision());
+      assertEquals(1, save.get());
+    }
+  }
+
+  @Test
+  void savesOfSeveralNodesInOneBatchAreEachJudgedByTheirOwn() throws Exception {
+    var second = new NodeId("there:1", 7);
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      fence.join(second);
+      FutureTask<Long> ours;
+      FutureTask<Long> theirs;
+      FutureTask<Long> nobodys;
+      try (var _ = lockedTable()) {
+        // Both threads that save are busy, the others wait for them together.
+        for (int busy = 1; busy <= 2; busy++) {
+          var _ = save(fence.storageOf(second), 10 + busy);
+          awaitSessions("wait_event = 'relation'", busy);
+        }
+        ours = save(fence.storageOf(NODE), 0);
+        theirs = save(fence.storageOf(second), 1);
+        nobodys = save(storage, 2);
+        fence.giveUp(NODE);
+      }
+      assertGivenUp(ours);
+      assertEquals(1, theirs.get());
+      assertEquals(1, nobodys.get());
+    }
+  }
+
+  @Test
+  void tablesOfVersion1AreGivenAFence() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      storage.save(grain(0), Storage.NONE, bytes("old"));
+    }
+    execute("drop table grain_node");
+    execute("update grain_state_version set version = 1");
+    try (var storage = open(Duration.ofSeconds(20))) {
+      assertEquals(2, joined(storage).storageOf(NODE).save(grain(0), 1, bytes("new")));
+    }
+    assertEquals(2, number("select version from grain_state_version"));
+  }
+
+  /** A server that crashes would lose what was acknowledged last. */
+  @Test
+  void aDatabaseWhoseCommitsDoNotWaitForTheDiskIsMadeTo() throws Exception {
+    try (var _ = open(Duration.ofSeconds(20))) {
+      execute("create table seen (setting text)");
+      execute(
+          """
+          create function look() returns trigger language plpgsql as
+          'begin insert into seen values (current_setting(''synchronous_commit'')); return new; end'
+          """);
+      execute(
+          "create trigger look before insert on grain_state for each row execute function look()");
+    }
+    for (var setting : new String[] {"off", "local"}) {
+      execute("alter database postgres set synchronous_commit = " + setting);
+      try (var storage = open(Duration.ofSeconds(20))) {
+        storage.save(grain(setting.length()), Storage.NONE, bytes("state"));
+      } finally {
+        execute("alter database postgres reset synchronous_commit");
+      }
+    }
+    assertEquals(1, number("select count(*) from seen where setting = 'on'"));
+    assertEquals(1, number("select count(*) from seen where setting = 'local'"));
+    assertEquals(2, number("select count(*) from seen"));
+  }
+
+  private PostgresStorage open(Duration patience) {
+    return PostgresStorage.open(
+        Settings.of(url + "&ApplicationName=" + sessions).withPatience(patience));
+  }
+
+  private static Fence joined(Storage storage) {
+    var fence = storage.fence("cluster").orElseThrow();
+    fence.join(NODE);
+    return fence;
+  }
+
+  private static FutureTask<Long> save(Storage storage, int grain) {
+    return start(new FutureTask<>(() -> storage.save(grain(grain), Storage.NONE, bytes("state"))));
+  }
+
+  private static FutureTask<Boolean> giveUp(Fence fence) {
+    return start(new FutureTask<>(() -> fence.giveUp(NODE), true));
+  }
+
+  private static <T> FutureTask<T> start(FutureTask<T> task) {
+    Thread.startVirtualThread(task);
+    return task;
+  }
+
+  private static void assertGivenUp(FutureTask<Long> save) {
+    var thrown = assertThrows(ExecutionException.class, save::get);
+    assertInstanceOf(NodeGivenUpException.class, thrown.getCause());
+  }
+
+  /** Keeps statements that save where they have looked at their node, and written nothing yet. */
+  private Connection closedGate() throws SQLException {
+    execute(
+        """
+        create function wait_at_gate() returns trigger language plpgsql as
+        'begin perform pg_advisory_xact_lock(%d); return new; end'"""
+            .formatted(gate));
+    execute(
+        "create trigger wait_at_gate before insert on grain_state for each row"
+            + " execute function wait_at_gate()");
+    return holding("select pg_advisory_xact_lock(%d)".formatted(gate));
+  }
+
+  /** Keeps statements that save before they look at anything. */
+  private Connection lockedTable() throws SQLException {
+    return holding("lock table grain_state in exclusive mode");
+  }
+
+  /** Holds what the statement takes, until it is closed. */
+  private Connection holding(String sql) throws SQLException {
+    var connection = DriverManager.getConnection(url);
+    connection.setAutoCommit(false);
+    try (var statement = connection.createStatement()) {
+      statement.execute(sql);
+    }
+    return connection;
+  }
+
+  private void execute(String sql) throws SQLException {
+    try (var connection = DriverManager.getConnection(url);
+        var statement = connection.createStatement()) {
+      statement.execute(sql);
+    }
+  }
+
+  private long number(String query) throws SQLException {
+    try (var connection = DriverManager.getConnection(url);
+        var statement = connection.createStatement();
+        var row = statement.executeQuery(query)) {
+      row.next();
+      return row.getLong(1);
+    }
+  }
+
+  private void awaitSessions(String condition, int count) throws Exception {
+    while (number(
+            "select count(*) from pg_stat_activity where application_name = '%s' and %s"
+                .formatted(sessions, condition))
+        < count) {
+      Thread.sleep(5);
+    }
+  }
+
+  private static byte[] bytes(String text) {
+    return text.getBytes(UTF_8);
+  }
+}
