@@ -48,11 +48,14 @@ interface Graph extends Grain {
       return key.operation().equals(reads);
     }
 
-    /** The call of that name; null if it is an ordinary one. */
-    @Nullable CallKey find(SummaryKey key) {
-      return key.operation().equals(reads.signature())
-          ? new CallKey(model, key.grain(), reads, reads.decode(key.arguments()))
-          : null;
+    /** Whether a node asks for what a summary reads. */
+    boolean isReads(SummaryKey key) {
+      return key.operation().equals(reads.signature());
+    }
+
+    /** The model of such calls, whatever the type of the grain. */
+    GrainModel model() {
+      return model;
     }
 
     /** The summary whose reads a call asks for. */

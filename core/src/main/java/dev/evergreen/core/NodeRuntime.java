@@ -279,11 +279,7 @@ final class NodeRuntime implements EngineNode {
 
   /** The call that another node names. */
   CallKey callKey(SummaryKey key) {
-    var reads = graph.find(key);
-    if (reads != null) {
-      return reads;
-    }
-    var model = modelsByName.get(key.grain().type());
+    var model = graph.isReads(key) ? graph.model() : modelsByName.get(key.grain().type());
     if (model == null) {
       throw new ActivationException(
           key.grain() + ": the type " + key.grain().type() + " is not registered on " + self());

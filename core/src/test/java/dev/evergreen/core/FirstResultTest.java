@@ -12,6 +12,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscribe;
 import dev.evergreen.core.spi.Message.SubscribeAnswer;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -249,6 +250,29 @@ class FirstResultTest {
         () ->
             sent(SubscribeAnswer.class).stream().anyMatch(m -> m.request() == 7)
                 && updates().anyMatch(u -> u.key().equals(elsewhere) && u.provisional())
+                && updates().anyMatch(u -> u.key().equals(text) && !u.provisional()));
+  }
+
+  @Test
+  void aMalformedQuestionForReadsDoesNotHinderOthersOfItsRequest() {
+    wired.wire = this::record;
+    var a = wired.start(A, WiredNodes.quick());
+    var b = wired.start(B, WiredNodes.quick());
+    var text = WiredNodes.key(a, Cell.class, "c", "text()").wire();
+    var reads = a.graph().readsOf(text).wire();
+    var malformed = new SummaryKey(reads.grain(), reads.operation(), new byte[] {1});
+    b.receive(
+        A,
+        new Subscribe(
+            7,
+            List.of(
+                new Message.Subscription(malformed, 1, null),
+                new Message.Subscription(text, 2, null)),
+            false));
+    WiredNodes.await(
+        "the failure and the result",
+        () ->
+            updates().anyMatch(u -> u.key().equals(malformed) && u.provisional())
                 && updates().anyMatch(u -> u.key().equals(text) && !u.provisional()));
   }
 

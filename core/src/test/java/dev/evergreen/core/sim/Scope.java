@@ -49,7 +49,6 @@ final class Scope {
   int cells;
   int couriers;
   boolean loses;
-  boolean stillFails;
   NodeSettings settings =
       NodeSettings.DEFAULT
           .withCallTimeout(Duration.ofSeconds(6))
@@ -117,12 +116,6 @@ final class Scope {
   /** Messages may be lost. */
   Scope loses() {
     loses = true;
-    return this;
-  }
-
-  /** It is known that the core does not yet do what it must here. */
-  Scope stillFails() {
-    stillFails = true;
     return this;
   }
 
