@@ -93,6 +93,9 @@ final class LinkCalls implements CallPath {
 
   private abstract static class Quiet implements LinkListener {
     @Override
+    public void connected(NodeId node) {}
+
+    @Override
     public void broken(NodeId node) {}
 
     @Override

@@ -398,6 +398,11 @@ public final class ClusterNode implements Node {
   private final class FromLinks implements LinkListener {
 
     @Override
+    public void connected(NodeId other) {
+      node.found(grain -> partitions.isAt(grain, other));
+    }
+
+    @Override
     public void received(NodeId from, Message message) {
       node.receive(from, message);
     }
@@ -539,8 +544,15 @@ public final class ClusterNode implements Node {
         return;
       }
       tenure.givenUp(other, refusing.contains(other));
-      Thread.ofVirtual().name("agree").start(tenure::agree);
       lose(other);
+      Thread.ofVirtual().name("agree").start(() -> agreeOn(other));
+    }
+
+    private void agreeOn(NodeId gone) {
+      tenure.agree();
+      if (!tenure.isOver()) {
+        log.usual("death-agreed", "other", gone, "nodes", tenure.voters().size());
+      }
     }
 
     @Override

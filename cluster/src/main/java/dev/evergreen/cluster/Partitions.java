@@ -132,6 +132,11 @@ final class Partitions implements Placement {
     return owner;
   }
 
+  /** Whether a grain is on a node, for all that is known. */
+  boolean isAt(GrainId grain, NodeId node) {
+    return node.equals(owners.get(of(grain)));
+  }
+
   @Override
   public boolean isHere(GrainId grain) {
     return isMine(of(grain));

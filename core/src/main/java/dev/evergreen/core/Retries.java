@@ -1,6 +1,8 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.GrainId;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -9,6 +11,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 
 /**
@@ -26,30 +30,64 @@ final class Retries {
 
   private static final int TICKS_IN_A_DELAY = 16;
 
-  private final NodeRuntime node;
+  private final Clock clock;
+  private final LongUnaryOperator randomBelow;
+  private final Consumer<Tasks.Task> start;
+  private final long mostNanos;
   private final BiConsumer<List<Cache>, Tasks> ask;
   private final Set<Cache> waiting = new LinkedHashSet<>(); // guarded by itself
   private final Map<Long, List<Cache>> byTime = new HashMap<>(); // guarded by waiting
+  private long finds; // guarded by waiting
 
   /**
+   * @param randomBelow a random number below another
+   * @param start starts a task on a thread of its own
+   * @param most the longest delay
    * @param ask asks for the publishers of these caches
    */
-  Retries(NodeRuntime node, BiConsumer<List<Cache>, Tasks> ask) {
-    this.node = node;
+  Retries(
+      Clock clock,
+      LongUnaryOperator randomBelow,
+      Consumer<Tasks.Task> start,
+      Duration most,
+      BiConsumer<List<Cache>, Tasks> ask) {
+    this.clock = clock;
+    this.randomBelow = randomBelow;
+    this.start = start;
+    this.mostNanos = most.toNanos();
     this.ask = ask;
+  }
+
+  /** How often publishers were found; to be looked at before a cache asks. */
+  long finds() {
+    synchronized (waiting) {
+      return finds;
+    }
   }
 
   /** Lets a cache ask again later, unless it waits for that already. */
   void later(Cache cache) {
+    later(cache, finds());
+  }
+
+  /**
+   * As {@link #later(Cache)}, for a cache that asked in vain. What was found after it had looked
+   * may be its publisher, so then it is as if it asked for the first time.
+   *
+   * @param since what {@link #finds} was before it asked
+   */
+  void later(Cache cache, long since) {
+    boolean found;
     synchronized (waiting) {
       if (!waiting.add(cache)) {
         return;
       }
+      found = finds != since;
     }
-    long most = node.settings().renewEvery().toNanos();
-    long longest = Math.min(FIRST_NANOS << Math.min(cache.failedAttempt(), MAX_DOUBLINGS), most);
-    long delay = longest / 2 + node.randomBelow(longest / 2 + 1);
-    at(node.clock().nanos() + delay, Math.max(LEAST_TICK_NANOS, longest / TICKS_IN_A_DELAY), cache);
+    int doublings = found ? 0 : Math.min(cache.failedAttempt(), MAX_DOUBLINGS);
+    long longest = Math.min(FIRST_NANOS << doublings, mostNanos);
+    long delay = longest / 2 + randomBelow.applyAsLong(longest / 2 + 1);
+    at(clock.nanos() + delay, Math.max(LEAST_TICK_NANOS, longest / TICKS_IN_A_DELAY), cache);
   }
 
   private void at(long nanos, long tick, Cache cache) {
@@ -64,7 +102,7 @@ final class Retries {
       together.add(cache);
       byTime.put(due, together);
     }
-    node.clock().after(due - node.clock().nanos(), () -> node.start(next -> due(due, next)));
+    clock.after(due - clock.nanos(), () -> start.accept(next -> due(due, next)));
   }
 
   private void due(long nanos, Tasks next) {
@@ -81,10 +119,11 @@ final class Retries {
   void now(Predicate<GrainId> found) {
     List<Cache> ready;
     synchronized (waiting) {
+      finds++;
       ready = waiting.stream().filter(cache -> found.test(cache.key().grain())).toList();
     }
     if (!ready.isEmpty()) {
-      node.start(next -> ask(ready, next));
+      start.accept(next -> ask(ready, next));
     }
   }
 
@@ -93,7 +132,6 @@ final class Retries {
     synchronized (waiting) {
       still = caches.stream().filter(waiting::remove).toList();
     }
-    node.meters().askedAgain.add(still.size());
     ask.accept(still, next);
   }
 

@@ -26,7 +26,7 @@ final class Subscriptions {
   /** With so many requests open, further ones do not wait for results: pushes come in batches. */
   private static final int MAX_WAITING = 2_000;
 
-  /** A cache, and its wish that was sent. */
+  /** A cache, and its wish that is sent. */
   private record Wish(Cache cache, long generation) {
     boolean isLatest() {
       return cache.generation() == generation;
@@ -37,8 +37,9 @@ final class Subscriptions {
    * What was asked.
    *
    * @param waits whether the answer may wait for the results
+   * @param finds how often publishers had been found before
    */
-  private record Request(NodeId to, List<Wish> wishes, boolean waits, long sentAt) {}
+  private record Request(NodeId to, List<Wish> wishes, boolean waits, long finds, long sentAt) {}
 
   private final NodeRuntime node;
   private final AtomicLong generations = new AtomicLong();
@@ -53,7 +54,13 @@ final class Subscriptions {
 
   Subscriptions(NodeRuntime node) {
     this.node = node;
-    this.retries = new Retries(node, this::subscribe);
+    this.retries =
+        new Retries(
+            node.clock(),
+            node::randomBelow,
+            node::start,
+            node.settings().renewEvery(),
+            this::subscribeAgain);
   }
 
   long nextGeneration() {
@@ -75,7 +82,8 @@ final class Subscriptions {
     }
   }
 
-  private void subscribe(List<Cache> caches, Tasks next) {
+  private void subscribeAgain(List<Cache> caches, Tasks next) {
+    node.meters().askedAgain.add(caches.size());
     var byNode = new TreeMap<NodeId, List<Cache>>();
     for (var cache : caches) {
       var to = subscribeIfHere(cache, next);
@@ -101,31 +109,32 @@ final class Subscriptions {
     if (cache.closed() || node.stopped()) {
       return null;
     }
+    long finds = retries.finds();
     try {
       var grain = cache.key().grain();
       if (node.placement().isHere(grain)) {
-        subscribeHere(cache, next);
+        subscribeHere(cache, finds, next);
       } else {
         var to = node.placement().locate(grain);
         if (to.equals(node.self())) {
-          retryLater(cache);
+          retries.later(cache, finds);
         } else if (node.isGone(to)) {
           node.placement().notThere(grain, to);
-          silent(cache);
+          silent(cache, finds);
         } else {
           node.caches().isRemote(cache);
           return to;
         }
       }
     } catch (NotStartedException e) {
-      retryLater(cache);
+      retries.later(cache, finds);
     } catch (GrainException e) {
       failed(cache, e, next);
     }
     return null;
   }
 
-  private void subscribeHere(Cache cache, Tasks next) {
+  private void subscribeHere(Cache cache, long finds, Tasks next) {
     long generation = cache.wish(node.self());
     if (generation == 0) {
       return;
@@ -134,7 +143,7 @@ final class Subscriptions {
     if (activation == null
         || !activation.subscribe(
             cache.key(), node.self(), null, generation, cache.version(), 0, next)) {
-      retryLater(cache);
+      retries.later(cache, finds);
     } else if (cache.heard()) {
       node.standings().tell(cache.dependents());
     }
@@ -170,10 +179,11 @@ final class Subscriptions {
       return;
     }
     long request = requests.incrementAndGet();
+    long finds = retries.finds();
     boolean waits;
     synchronized (open) {
       waits = mayWait && open.size() < MAX_WAITING;
-      open.put(request, new Request(to, wishes, waits, node.clock().nanos()));
+      open.put(request, new Request(to, wishes, waits, finds, node.clock().nanos()));
       if (!renewing) {
         renewing = true;
         renewLater();
@@ -241,9 +251,9 @@ final class Subscriptions {
       if (request.waits()) {
         // The result may only take its time, or may have come as a push, but maybe one of a former
         // subscription: asking again settles it.
-        retryLater(wish.cache());
+        retries.later(wish.cache(), request.finds());
       } else {
-        silent(wish.cache());
+        silent(wish.cache(), request.finds());
       }
     }
   }
@@ -293,7 +303,7 @@ final class Subscriptions {
       var cache = wish.cache();
       if (notHere.contains(cache.key().wire())) {
         node.placement().notThere(cache.key().grain(), from);
-        silent(cache);
+        silent(cache, request.finds());
       } else if (cache.heard()) {
         node.standings().tell(cache.dependents());
       }
@@ -302,10 +312,14 @@ final class Subscriptions {
 
   /** The publisher of a cache is gone or silent. */
   void silent(Cache cache) {
+    silent(cache, retries.finds());
+  }
+
+  private void silent(Cache cache, long finds) {
     if (cache.silent()) {
       node.standings().tell(cache.dependents());
     }
-    retryLater(cache);
+    retries.later(cache, finds);
   }
 
   /** The connection to a node is gone: what it published is in doubt. */

@@ -162,6 +162,7 @@ final class Link implements Connection.Receiver {
   /** Serves a claimed connection until it ends, and reports that. */
   void serve(Connection claimed) {
     try {
+      shared.tell(() -> shared.listener().connected(node));
       claimed.serve(this);
     } finally {
       lose(claimed);

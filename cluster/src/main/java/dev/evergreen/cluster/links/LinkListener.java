@@ -5,10 +5,14 @@ import dev.evergreen.core.spi.NodeId;
 
 /**
  * Hears of the links of a node. Methods are called by threads of the links: for one other node
- * {@link #received} and {@link #broken} never at the same time, in the order in which it happened.
- * They must not block for long, as that node is not heard of meanwhile. What they throw is logged.
+ * {@link #connected}, {@link #received} and {@link #broken} never at the same time, in the order in
+ * which it happened. They must not block for long, as that node is not heard of meanwhile. What
+ * they throw is logged.
  */
 public interface LinkListener {
+
+  /** There is a connection: what is sent from now on leaves by it. */
+  void connected(NodeId node);
 
   /** A message of another node has arrived. */
   void received(NodeId from, Message message);

@@ -106,6 +106,8 @@ class NodeLinksTest {
     assertEquals(new Received(b.id, numbered(2)), a.next(Received.class));
     assertEquals(1, a.links.counts().connected());
     assertEquals(1, a.links.counts().connections());
+    assertEquals(1, a.connections.get(), "reported before anything is received by it");
+    assertEquals(1, b.connections.get());
   }
 
   @Test

@@ -51,6 +51,9 @@ final class TestNode implements AutoCloseable {
   final NodeLinks links;
   final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
 
+  /** How many connections were reported. */
+  final AtomicInteger connections = new AtomicInteger();
+
   /** How many breaks were reported. */
   final AtomicInteger breaks = new AtomicInteger();
 
@@ -62,6 +65,11 @@ final class TestNode implements AutoCloseable {
     links.start(
         id,
         new LinkListener() {
+          @Override
+          public void connected(NodeId node) {
+            connections.incrementAndGet();
+          }
+
           @Override
           public void received(NodeId from, Message message) {
             hook.received(from, message);

@@ -2,6 +2,7 @@ package dev.evergreen.chirper;
 
 import static com.microsoft.playwright.assertions.PlaywrightAssertions.assertThat;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.microsoft.playwright.Browser;
@@ -16,6 +17,7 @@ import com.microsoft.playwright.assertions.LocatorAssertions.HasTextOptions;
 import com.microsoft.playwright.assertions.PlaywrightAssertions;
 import com.microsoft.playwright.options.AriaRole;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -197,7 +199,8 @@ final class BrowserTest {
     assertThat(live(alice)).hasText("Live");
     assertThat(live(bob)).hasText("Live");
 
-    // Bob's, so that his page must go elsewhere.
+    // Bob's, so that his page must go elsewhere. Two that die together would be a majority.
+    awaitLogged(1, "event=death-agreed");
     chirper.node(2).kill();
     writeUntilTaken(bob, "Three");
     assertPosts(alice, "Three", "Two", "One");
@@ -291,6 +294,15 @@ final class BrowserTest {
           new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
           look();
         }""");
+  }
+
+  /** Waits until a node has told so. */
+  private void awaitLogged(int node, String event) throws Exception {
+    var log = data.resolve("node-%d.log".formatted(node));
+    for (int i = 0; !Files.readString(log).contains(event); i++) {
+      assertTrue(i < 600, () -> log + " does not tell of " + event);
+      Thread.sleep(100);
+    }
   }
 
   private static void remove(Page page, String text) {
