@@ -187,6 +187,19 @@ class GuideTest {
     // end
   }
 
+  @Test
+  void ownWritesAreSeen() {
+    try (var node = EmbeddedNode.builder().grain(Counter.class, CounterGrain::new).start()) {
+      var counter = node.grains().get(Counter.class, "apples");
+      try (var computation = node.reactive(() -> counter.value())) {
+        // snippet after
+        long count = computation.after(() -> counter.add(1));
+        // end
+        assertEquals(1, count);
+      }
+    }
+  }
+
   static void freshness(ResultTracker<Long> results) {
     // snippet freshness
     if (results.freshness() == Freshness.IN_DOUBT) {

@@ -62,12 +62,18 @@ final class Cache {
    * What became of an update.
    *
    * @param unknownEpoch whether it was of an epoch that this cache did not ask for
+   * @param version what the cache holds by it; null if nothing, or if the update has changed
+   *     nothing
    * @param outdated the dependents that have read another outcome
    * @param affected those that have read this one, if its depth or its doubt has changed
    */
-  record Installed(boolean unknownEpoch, List<Summary> outdated, List<Summary> affected) {
-    private static final Installed NOTHING = new Installed(false, List.of(), List.of());
-    private static final Installed UNKNOWN_EPOCH = new Installed(true, List.of(), List.of());
+  record Installed(
+      boolean unknownEpoch,
+      @Nullable Version version,
+      List<Summary> outdated,
+      List<Summary> affected) {
+    private static final Installed NOTHING = new Installed(false, null, List.of(), List.of());
+    private static final Installed UNKNOWN_EPOCH = new Installed(true, null, List.of(), List.of());
   }
 
   /** What became of a cache that was without dependents. */
@@ -124,6 +130,7 @@ final class Cache {
   // Written with the monitor held.
   private volatile Content content = NOTHING;
   private volatile Line line = Line.HEARD;
+  private volatile @Nullable Version told;
 
   @GuardedBy("this")
   private long generation;
@@ -448,7 +455,7 @@ final class Cache {
             }
           }
         });
-    return new Installed(false, outdated, affected);
+    return new Installed(false, version(), outdated, affected);
   }
 
   /** Whether a reader went on with a failure, and the failure that is here now is the same. */
@@ -462,6 +469,23 @@ final class Cache {
       edge.take(now);
     }
     return same;
+  }
+
+  /** Who had read another result than this one, or an earlier one, is marked by now. */
+  synchronized void told(Version version) {
+    var before = told;
+    if (before == null
+        || before.epoch() != version.epoch()
+        || before.sequence() < version.sequence()) {
+      told = version;
+      wakeWaiters();
+    }
+  }
+
+  /** Whether all know of this result, or of a later one. */
+  boolean haveToldOf(Version version) {
+    var last = told;
+    return last != null && last.epoch() == version.epoch() && last.sequence() >= version.sequence();
   }
 
   @GuardedBy("this")

@@ -128,6 +128,9 @@ final class Caches {
     for (var dependent : installed.outdated()) {
       dependent.mark(update.trace());
     }
+    if (installed.version() != null) {
+      cache.told(installed.version());
+    }
     node.standings().tell(installed.affected());
     if (update.provisional() || installed.unknownEpoch()) {
       node.subscriptions().retryLater(cache);

@@ -104,6 +104,18 @@ final class GrainSummary extends RunnableSummary {
     return activation;
   }
 
+  /**
+   * Of a member of a circle that is nothing: its result is the circle, which is judged anew when
+   * that changes.
+   */
+  @Override
+  @SuppressWarnings("GuardedBy") // called with the guard's monitor held, which is the activation's
+  List<Cache> computedFrom() {
+    return inCircle
+        ? List.of()
+        : edges.caches().stream().filter(cache -> !node.graph().isReads(cache.key())).toList();
+  }
+
   @Override
   public void accept(Run run, @Nullable Outcome computed, Tasks next) {
     if (computed == null) {
@@ -313,6 +325,7 @@ final class GrainSummary extends RunnableSummary {
   void remove() {
     synchronized (activation) {
       removed = true;
+      wakeWatchers();
       results.end();
       if (underWay != null) {
         underWay.discard();

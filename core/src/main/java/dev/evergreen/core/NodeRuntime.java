@@ -51,6 +51,7 @@ final class NodeRuntime implements EngineNode {
   private final Graph.Names graph;
   private final CycleSearch cycles;
   private final CircleCollector circles;
+  private final Settling settling;
   private final Reports reports;
   private final Meters meters = new Meters();
   private final Instant upSince;
@@ -90,6 +91,7 @@ final class NodeRuntime implements EngineNode {
     this.graph = new Graph.Names(codec);
     this.cycles = new CycleSearch(this);
     this.circles = new CircleCollector(this);
+    this.settling = new Settling(this);
     this.reports = new Reports(this);
     this.types.all().forEach(hosted -> model(hosted.type()));
     sweepLater();
@@ -165,6 +167,10 @@ final class NodeRuntime implements EngineNode {
 
   CircleCollector circles() {
     return circles;
+  }
+
+  Settling settling() {
+    return settling;
   }
 
   Meters meters() {
@@ -457,6 +463,8 @@ final class NodeRuntime implements EngineNode {
           send(from, new Message.ProbeAnswer(id, circles.readers(keys)));
       case Message.ProbeAnswer answer -> circles.answered(answer);
       case Message.Unreachable(var keys) -> circles.close(keys);
+      case Message.Settle question -> settling.asked(from, question);
+      case Message.Settled answer -> settling.answered(answer);
       // It walks all activations; the sender's other messages need not wait for that.
       case Message.Inspect(var id) -> next.add(then -> reports.answer(from, id));
       case Message.Inspected answer -> reports.answered(from, answer);

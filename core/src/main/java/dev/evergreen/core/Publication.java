@@ -124,6 +124,13 @@ final class Publication {
     return outcome;
   }
 
+  /** Where the present result stands. */
+  Version version() {
+    synchronized (activation) {
+      return version;
+    }
+  }
+
   /** How deep the present result is in the graph of dependencies. */
   int depth() {
     return depth;

@@ -3,8 +3,10 @@ package dev.evergreen.core;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.spi.TraceContext;
+import java.time.Duration;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Flow;
 import java.util.function.BiPredicate;
@@ -179,6 +181,11 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   @Override
+  @Nullable List<Cache> computedFrom() {
+    return outcome == null ? null : edges.caches();
+  }
+
+  @Override
   public void accept(Run run, @Nullable Outcome result, Tasks next) {
     accept(run, result, null, next);
   }
@@ -260,6 +267,35 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   @Override
+  public <X extends Exception> T after(Write<X> write) throws X {
+    return after(write, node.settings().callTimeout());
+  }
+
+  @Override
+  public <X extends Exception> T after(Write<X> write, Duration timeout) throws X {
+    var scope = Scope.current();
+    if ((scope != null && scope.run() != null) || insideWrite(scope)) {
+      throw new InvalidGrainException(
+          "a computation was asked for a result after a write, inside of what must end before there"
+              + " can be one: inside of another computation, or of a write of the grain that owns"
+              + " it. Ask outside");
+    }
+    write.perform();
+    startOnce(false);
+    long deadline = node.clock().nanos() + Nanos.of(timeout);
+    if (!node.settling().await(this, scope, deadline)) {
+      if (closed()) {
+        throw closedException();
+      }
+      throw new NoNewResultException(
+          "the write is done, but no result is known to reflect it within "
+              + Nanos.text(timeout)
+              + "; the computation goes on");
+    }
+    return result(Objects.requireNonNull(present(null))).get();
+  }
+
+  @Override
   public Flow.Publisher<Result<T>> publisher() {
     return new ResultPublisher<>(node.threads(), this);
   }
@@ -275,6 +311,21 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
     synchronized (guard) {
       return provisional != null && provisional.turn == turn ? provisional.outcome : outcome;
     }
+  }
+
+  /** An outcome as consumers get it. */
+  Result<T> result(Outcome outcome) {
+    return switch (outcome) {
+      case Outcome.Returned(var value) -> new Result.Value<>(copyOut(value));
+      case Outcome.Threw(var failure, var original) ->
+          new Result.Failure<>(
+              original instanceof Exception e
+                  ? e
+                  : new ComputationFailedException(
+                      original != null ? original : new GrainFailureException(failure.type())));
+      case Outcome.NotStarted(var reason, var moved) ->
+          new Result.Failure<>(new NotStartedException(reason));
+    };
   }
 
   /** What there is at one moment. */
@@ -336,6 +387,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
         underWay.discard();
       }
       released = giveUpEdges();
+      wakeWatchers();
       trackers.forEach(Tracker::wake);
       trackers.clear();
     }

@@ -1,7 +1,9 @@
 package dev.evergreen.core;
 
 import dev.evergreen.core.spi.TraceContext;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +28,8 @@ abstract class RunnableSummary extends Chain.Link<RunnableSummary> implements Su
 
   /** How often it has run. */
   long runs;
+
+  private @Nullable Set<Thread> watchers; // only while somebody watches
 
   RunnableSummary(NodeRuntime node) {
     this.node = node;
@@ -65,6 +69,7 @@ abstract class RunnableSummary extends Chain.Link<RunnableSummary> implements Su
       underWay = null;
       marked |= repeat;
       cause = repeat && cause == null ? run.cause : cause;
+      wakeWatchers();
     }
   }
 
@@ -80,6 +85,44 @@ abstract class RunnableSummary extends Chain.Link<RunnableSummary> implements Su
   final Edges giveUpEdges() {
     return accepted(Edges.NONE);
   }
+
+  /** Wakes a thread whenever this may have settled, or is over. */
+  final void watch(Thread thread) {
+    synchronized (guard()) {
+      if (watchers == null) {
+        watchers = new LinkedHashSet<>(2);
+      }
+      watchers.add(thread);
+    }
+  }
+
+  final void unwatch(Thread thread) {
+    synchronized (guard()) {
+      if (watchers != null && watchers.remove(thread) && watchers.isEmpty()) {
+        watchers = null;
+      }
+    }
+  }
+
+  /** Called with the guard's monitor held. */
+  final void wakeWatchers() {
+    if (watchers != null) {
+      watchers.forEach(node.threads()::unpark);
+    }
+  }
+
+  /**
+   * What the present result was computed from, if it is neither marked nor being computed again;
+   * else null.
+   */
+  final @Nullable List<Cache> settledOn() {
+    synchronized (guard()) {
+      return marked || underWay != null || over() ? null : computedFrom();
+    }
+  }
+
+  /** What the present result was computed from; null if there is none. With the monitor held. */
+  abstract @Nullable List<Cache> computedFrom();
 
   /** A run under way has read something for the first time. */
   void hasRead() {}

@@ -182,7 +182,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
       return null;
     }
     delivered = outcome;
-    return result(outcome);
+    return computation.result(outcome);
   }
 
   private @Nullable Snapshot<T> takeSnapshot() {
@@ -194,25 +194,11 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
     }
     delivered = outcome;
     shown = state.freshness();
-    return new Snapshot<>(result(outcome), state.version(), state.freshness());
+    return new Snapshot<>(computation.result(outcome), state.version(), state.freshness());
   }
 
   private boolean isDelivered(Outcome outcome) {
     return delivered != null && computation.same(delivered, outcome);
-  }
-
-  private Result<T> result(Outcome outcome) {
-    return switch (outcome) {
-      case Outcome.Returned(var value) -> new Result.Value<>(computation.copyOut(value));
-      case Outcome.Threw(var failure, var original) ->
-          new Result.Failure<>(
-              original instanceof Exception e
-                  ? e
-                  : new ComputationFailedException(
-                      original != null ? original : new GrainFailureException(failure.type())));
-      case Outcome.NotStarted(var reason, var moved) ->
-          new Result.Failure<>(new NotStartedException(reason));
-    };
   }
 
   /**

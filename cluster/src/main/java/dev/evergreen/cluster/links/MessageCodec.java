@@ -109,6 +109,18 @@ final class MessageCodec {
         type(out, 16);
         list(out, keys, MessageCodec::key);
       }
+      case Message.Settle(var fence, var key, var patience) -> {
+        type(out, 17);
+        fence(out, fence);
+        key(out, key);
+        out.varint(patience);
+      }
+      case Message.Settled(var fence, var key, var version) -> {
+        type(out, 18);
+        fence(out, fence);
+        key(out, key);
+        version(out, version);
+      }
     }
     return out;
   }
@@ -210,6 +222,11 @@ final class MessageCodec {
   static void node(ByteWriter out, NodeId node) {
     out.text(node.address());
     out.fixed8(node.incarnation());
+  }
+
+  private static void fence(ByteWriter out, Message.Fence fence) {
+    node(out, fence.by());
+    out.varint(fence.number());
   }
 
   private static void version(ByteWriter out, Message.Version version) {
@@ -345,6 +362,8 @@ final class MessageCodec {
         case 14 -> new Message.Probe(in.varint(), list(this::key));
         case 15 -> new Message.ProbeAnswer(in.varint(), list(this::readers));
         case 16 -> new Message.Unreachable(list(this::key));
+        case 17 -> new Message.Settle(fence(), key(), in.varint());
+        case 18 -> new Message.Settled(fence(), key(), version());
         case 0 -> throw ByteReader.malformed("there is no message of type 0");
         default -> null;
       };
@@ -425,6 +444,10 @@ final class MessageCodec {
 
     private SummaryKey key() throws MalformedMessageException {
       return new SummaryKey(grain(), in.name(), in.blob());
+    }
+
+    private Message.Fence fence() throws MalformedMessageException {
+      return new Message.Fence(node(in), in.varint());
     }
 
     private Message.Version version() throws MalformedMessageException {

@@ -177,7 +177,7 @@ class MessageCodecTest {
 
   @Test
   void aMessageOfALaterTypeIsRecognisedAsSuch() throws Exception {
-    assertNull(read(new byte[] {17, 1, 2, 3}));
+    assertNull(read(new byte[] {19, 1, 2, 3}));
     assertNull(read(new byte[] {9, 1, 2, 3}), "a type that is not used any more");
     assertNull(read(new byte[] {(byte) 0xFF}));
     assertMalformed(new byte[] {0});

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 /** Random messages of every type, with the values that are hard to get right. */
 final class Messages {
 
-  static final int TYPES = 14;
+  static final int TYPES = 16;
 
   private static final List<String> TEXTS =
       List.of(
@@ -75,6 +75,8 @@ final class Messages {
       case 10 -> new Message.Inspect(number());
       case 11 -> new Message.Hasten(number(), number());
       case 12 -> new Message.Unreachable(some(5, this::key));
+      case 13 -> new Message.Settle(fence(), key(), number());
+      case 14 -> new Message.Settled(fence(), key(), version());
       default -> new Message.Inspected(number(), bytes());
     };
   }
@@ -131,6 +133,10 @@ final class Messages {
 
   private Message.Hop hop() {
     return new Message.Hop(grain(), text(), bytes(), flag(), number(), number());
+  }
+
+  private Message.Fence fence() {
+    return new Message.Fence(located().node(), number());
   }
 
   private Message.Version version() {

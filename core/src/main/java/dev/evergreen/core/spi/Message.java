@@ -167,6 +167,29 @@ public sealed interface Message {
   /** A summary, and a node that holds it or a cache of it. */
   record Located(NodeId node, SummaryKey key) {}
 
+  /**
+   * Asks for a sign that a result reflects all that was acknowledged before this question. Asked
+   * again while there is none.
+   *
+   * @param fence what it is asked for
+   * @param patienceNanos how long the answer is of use
+   */
+  record Settle(Fence fence, SummaryKey key, long patienceNanos) implements Message {}
+
+  /**
+   * Answers a {@link Settle}.
+   *
+   * @param version of a result that reflects what was asked for, as later ones do
+   */
+  record Settled(Fence fence, SummaryKey key, Version version) implements Message {}
+
+  /**
+   * One computation's wish for a result that reflects what was acknowledged before.
+   *
+   * @param number unique among those of a life of the node
+   */
+  record Fence(NodeId by, long number) {}
+
   /** No computation reaches these summaries: caches that only they read are to be closed. */
   record Unreachable(List<SummaryKey> keys) implements Message {}
 }

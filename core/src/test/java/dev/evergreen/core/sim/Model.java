@@ -2,40 +2,50 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.CycleException;
 import dev.evergreen.core.Grains;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** What every read must yield, from the states of all grains, without any runtime. */
 final class Model implements Reader {
 
-  /** A read that leads back to itself. */
-  private static final class Circle extends Error {
-    final Set<Ref> members;
-
-    Circle(Set<Ref> members) {
-      super("a circle of reads", null, false, false);
-      this.members = members;
+  /** What a formula yields. */
+  private record Yield(long value, @Nullable RuntimeException failure) {
+    long get() {
+      if (failure != null) {
+        throw failure;
+      }
+      return value;
     }
   }
 
-  /** With more members of circles than this, all that may come of them is too much. */
-  private static final int MOST_MEMBERS = 12;
+  /** After so many looks at the edges the members of circles are not going to be the same twice. */
+  private static final int MOST_LOOKS = 50;
+
+  /** Which no reference exceeds. */
+  private static final int MOST_ARGUMENT = 2;
 
   private final App app;
   private final Map<String, Cell.Contents> cells = new HashMap<>();
   private final Map<Long, Formula.Contents> formulas = new HashMap<>();
   private final Map<Courier.Key, Courier.Contents> couriers = new HashMap<>();
-  private final Set<Ref> reading = new LinkedHashSet<>();
+  private final Deque<Ref> reading = new ArrayDeque<>();
   private Set<Ref> failing = Set.of();
   private boolean asCalled;
+  private final Map<Ref, Yield> known = new HashMap<>();
+  private final Map<Ref, Set<Ref>> edges = new LinkedHashMap<>();
 
   private Model(App app) {
     this.app = app;
@@ -139,62 +149,111 @@ final class Model implements Reader {
   }
 
   private long readFormula(Ref ref, long key, int argument, Ref.Aspect aspect) {
+    if (asCalled) {
+      return run(ref, key, argument, aspect).get();
+    }
+    var reader = reading.peek();
+    if (reader != null) {
+      edges.computeIfAbsent(reader, r -> new LinkedHashSet<>()).add(ref);
+    }
+    var before = known.get(ref);
+    if (before == null) {
+      before = run(ref, key, argument, aspect);
+      known.put(ref, before);
+    }
+    return before.get();
+  }
+
+  /** One that comes back to itself, or is in a circle, fails; but first it reads what it reads. */
+  private Yield run(Ref ref, long key, int argument, Ref.Aspect aspect) {
+    if (reading.contains(ref)) {
+      return new Yield(0, new CycleException("reads go in a circle"));
+    }
     if (failing.contains(ref)) {
-      throw new CycleException("reads go in a circle");
+      known.put(ref, new Yield(0, new CycleException("reads go in a circle")));
     }
-    if (!reading.add(ref)) {
-      if (asCalled) {
-        throw new CycleException("reads go in a circle");
-      }
-      throw new Circle(circle(ref));
-    }
+    edges.put(ref, new LinkedHashSet<>());
+    reading.push(ref);
     try {
       long value = Program.run(state(formulas, key).program(), key, argument, this);
-      return aspect == Ref.Aspect.PARITY ? value & 1 : value;
+      return failed(ref, new Yield(aspect == Ref.Aspect.PARITY ? value & 1 : value, null));
+    } catch (RuntimeException e) {
+      return failed(ref, new Yield(0, e));
     } finally {
-      reading.remove(ref);
+      reading.pop();
     }
   }
 
-  private Set<Ref> circle(Ref back) {
-    return reading.stream().dropWhile(ref -> !ref.equals(back)).collect(Collectors.toSet());
+  private Yield failed(Ref ref, Yield otherwise) {
+    return failing.contains(ref) ? Objects.requireNonNull(known.get(ref)) : otherwise;
+  }
+
+  /** What a call yields: of a chain of calls that comes back, the last one fails. */
+  Seen called(Callable<Long> read) {
+    asCalled = true;
+    failing = Set.of();
+    var seen = Seen.of(read);
+    asCalled = false;
+    return seen;
   }
 
   /**
-   * What a read may yield: what a chain of calls yields, of which the one that comes back fails;
-   * and a result for each set of members of circles that, when they fail, leave no circle.
+   * What a computation yields. All that are in a circle of reads fail, and what they fail with may
+   * decide what is read; so who is in a circle is looked at again until it is the same.
+   *
+   * <p>There may be two answers, as a formula may read in a circle just because that fails: one if
+   * nothing fails at first, and one if everything does.
    */
-  Set<Seen> outcomes(Callable<Long> read) {
-    var members = new ArrayList<Ref>();
-    var outcomes = new HashSet<Seen>();
-    asCalled = true;
-    outcomes.add(Seen.of(read));
-    asCalled = false;
-    for (int chosen = 0; chosen < 1 << members.size() || chosen == 0; chosen++) {
-      failing = subset(members, chosen);
-      reading.clear();
-      try {
-        outcomes.add(Seen.of(read));
-      } catch (Circle circle) {
-        // A member that is new doubles the choices that are still to come.
-        circle.members.stream().filter(ref -> !members.contains(ref)).forEach(members::add);
-        if (members.size() > MOST_MEMBERS) {
-          throw new SimulationFailure("a scenario has too many reads in circles: " + members);
-        }
-      }
-    }
+  Set<Seen> computed(Callable<Long> read) {
+    var outcomes = new LinkedHashSet<Seen>();
+    outcomes.addAll(computed(read, Set.of()));
+    outcomes.addAll(computed(read, allFormulas()));
     failing = Set.of();
     return outcomes;
   }
 
-  private static Set<Ref> subset(List<Ref> members, int chosen) {
-    var subset = new HashSet<Ref>();
-    for (int i = 0; i < members.size(); i++) {
-      if ((chosen & 1 << i) != 0) {
-        subset.add(members.get(i));
+  private Set<Seen> computed(Callable<Long> read, Set<Ref> first) {
+    var seen = new LinkedHashSet<Seen>();
+    failing = first;
+    for (int looks = 0; looks < MOST_LOOKS; looks++) {
+      known.clear();
+      edges.clear();
+      seen.add(Seen.of(read));
+      var members = inCircles();
+      if (members.equals(failing)) {
+        return Set.of(seen.getLast());
+      }
+      failing = members;
+    }
+    return seen;
+  }
+
+  private Set<Ref> allFormulas() {
+    var all = new HashSet<Ref>();
+    for (long key : formulas.keySet()) {
+      for (var aspect : Ref.Aspect.values()) {
+        for (int argument = 0; argument <= MOST_ARGUMENT; argument++) {
+          all.add(new Ref.OfFormula(key, argument, aspect));
+        }
       }
     }
-    return subset;
+    return all;
+  }
+
+  private Set<Ref> inCircles() {
+    return edges.keySet().stream().filter(this::reachesItself).collect(Collectors.toSet());
+  }
+
+  private boolean reachesItself(Ref ref) {
+    var reached = new HashSet<Ref>();
+    var frontier = new ArrayDeque<>(edges.get(ref));
+    while (!frontier.isEmpty()) {
+      var next = frontier.poll();
+      if (reached.add(next)) {
+        frontier.addAll(edges.getOrDefault(next, Set.of()));
+      }
+    }
+    return reached.contains(ref);
   }
 
   @Override

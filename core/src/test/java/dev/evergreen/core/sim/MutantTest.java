@@ -146,7 +146,23 @@ final class MutantTest {
         // A computation showed what a write then took back.
         new Fault(
             new Mutant.Says("RootComputation", "insideWrite ? turn : null", "null"),
-            "a write computes what it then takes back"));
+            "a write computes what it then takes back"),
+        // A result counts as one that reflects a write: while it is computed again,
+        new Fault(
+            new Mutant.Says("RunnableSummary", "marked || underWay != null || over()", "over()"),
+            "who has written looks at once"),
+        // whatever others read below it,
+        new Fault(
+            new Mutant.Says(
+                "Settling",
+                "new Descent(place.fence(), summary, null, deadline).succeeds()",
+                "true"),
+            "who has written looks at once"),
+        // or before a publisher's push of it has arrived.
+        new Fault(
+            new Mutant.Says(
+                "Settling", "answer != null && cache.haveToldOf(answer)", "answer != null"),
+            "who has written looks at once"));
   }
 
   @ParameterizedTest

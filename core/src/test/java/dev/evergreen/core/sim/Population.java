@@ -70,6 +70,10 @@ final class Population {
       app.scheduler().sleep(app.random().nextLong(SECOND));
       watch.consume();
     }
+    while (app.random().nextInt(3) == 0) {
+      app.scheduler().sleep(app.random().nextLong(SECOND));
+      watch.checkAfter();
+    }
     if (app.random().nextInt(3) == 0) {
       app.scheduler().sleep(app.random().nextLong(5 * SECOND));
       watch.closeOne();

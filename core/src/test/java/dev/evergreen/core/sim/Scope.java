@@ -172,6 +172,12 @@ final class Scope {
     return new Op("close " + watch, (stage, node) -> stage.close(watch));
   }
 
+  /** What a computation shows after something was done is what is so then. */
+  static Op after(String watch, Op write) {
+    return new Op(
+        "after " + write + " look at " + watch, (stage, node) -> stage.after(watch, write, node));
+  }
+
   static Op rewire(long formula, Step... program) {
     return new Op(
         "rewire " + formula,

@@ -2,6 +2,7 @@ package dev.evergreen.core.sim;
 
 import static dev.evergreen.core.sim.Scope.add;
 import static dev.evergreen.core.sim.Scope.addOr;
+import static dev.evergreen.core.sim.Scope.after;
 import static dev.evergreen.core.sim.Scope.ask;
 import static dev.evergreen.core.sim.Scope.breakLink;
 import static dev.evergreen.core.sim.Scope.close;
@@ -171,6 +172,20 @@ final class Scopes {
                 pause(),
                 set("c1", 5),
                 pause()),
+        new Scope("who has written looks at once")
+            .cell(2)
+            .formula(1, 1, add("c1"), add(2))
+            .formula(2, 2, add("c1"))
+            .thread(
+                1,
+                open("w1", 1),
+                pause(),
+                after("w1", set("c1", 5)),
+                after("w1", rewire(2)),
+                after("w1", set("c1", 6)),
+                after("w1", rewire(2, add("c1"))),
+                after("w1", set("c1", 7)),
+                close("w1")),
         new Scope("two versions of a program read each other's grains")
             .runs(1, Versions.OLDER)
             .runs(2, Versions.NEWER)

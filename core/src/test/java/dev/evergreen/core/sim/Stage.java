@@ -1,13 +1,16 @@
 package dev.evergreen.core.sim;
 
 import dev.evergreen.core.GrainTimeoutException;
+import dev.evergreen.core.NoNewResultException;
 import dev.evergreen.core.sim.Schedule.Deviation;
 import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntUnaryOperator;
 
 /** Performs a {@link Scope} by a {@link Schedule}, then checks what must hold. */
@@ -30,6 +33,9 @@ final class Stage {
   private final World world;
   private final Checks checks;
   private final Map<String, Watch> watches = new HashMap<>();
+
+  /** Whether something was given up whose outcome is unknown: it may happen at any time. */
+  private boolean someMayFollow;
 
   private Stage(Scope scope, Schedule schedule, Trace trace) {
     this.scope = scope;
@@ -113,6 +119,7 @@ final class Stage {
         throw e;
       } catch (RuntimeException e) {
         app().trace(node.toString(), op + " fails: " + Seen.failure(e));
+        someMayFollow = true;
         if (e instanceof GrainTimeoutException && !schedule.delays()) {
           app().violation("3: nothing is delayed, but " + op + " ends with " + e);
         }
@@ -169,6 +176,53 @@ final class Stage {
     var watch = watches.get(name);
     if (watch != null) {
       watch.close();
+    }
+  }
+
+  /** Does something, after which a computation shows what is so by then. */
+  void after(String name, Scope.Op write, SimNode node) {
+    var watch = Objects.requireNonNull(watches.get(name), name);
+    var failed = new AtomicReference<RuntimeException>();
+    Seen shown;
+    try {
+      shown = watch.after(() -> perform(write, node, failed));
+    } catch (NoNewResultException e) {
+      if (!schedule.delays()) {
+        app().violation("1: nothing is delayed, but " + watch + " knows of no result: " + e);
+      }
+      return;
+    }
+    if (failed.get() != null) {
+      throw failed.get();
+    }
+    if (someMayFollow) {
+      return;
+    }
+    app().trace(node.toString(), watch + " shows " + shown + " after " + write);
+    schedule.interrupt(
+        () -> {
+          var expectation = new Expectation(app(), world.anyNode().engine().grains());
+          if (!expectation.accepts(watch.query(), shown)) {
+            app()
+                .violation(
+                    "1: "
+                        + watch
+                        + " shows "
+                        + shown
+                        + " after "
+                        + write
+                        + ", but it is "
+                        + expectation.describe(watch.query()));
+          }
+        });
+  }
+
+  private void perform(Scope.Op op, SimNode node, AtomicReference<RuntimeException> failed) {
+    try {
+      op.body().run(this, node);
+    } catch (RuntimeException e) {
+      failed.set(e);
+      throw e;
     }
   }
 

@@ -97,6 +97,43 @@ final class Watch {
     }
   }
 
+  /**
+   * What the computation makes of a write.
+   *
+   * @throws NoNewResultException if it does not know in time
+   */
+  Seen after(ReactiveComputation.Write<RuntimeException> write) {
+    try {
+      return Seen.value(computation.after(write));
+    } catch (NoNewResultException e) {
+      throw e;
+    } catch (SimulationFailure e) {
+      throw e;
+    } catch (RuntimeException e) {
+      return Seen.failure(e);
+    }
+  }
+
+  /** A cell's version that a call has read must be in a result that is asked for afterwards. */
+  void checkAfter() {
+    if (!(query instanceof Query.VersionOf) || !open()) {
+      return;
+    }
+    try {
+      long read = Queries.run(query, new LiveReader(app, node.engine().grains(), false));
+      long shown = computation.after(() -> {});
+      app.trace(node.toString(), name + " shows " + shown + " after " + read + " was read");
+      if (shown < read) {
+        app.violation("1: " + this + " shows " + shown + " after " + read + " was read");
+      }
+    } catch (SimulationFailure e) {
+      throw e;
+    } catch (Exception e) {
+      // What is not reached in time need not know.
+      app.trace(node.toString(), name + " knows nothing: " + e);
+    }
+  }
+
   void close() {
     closed = true;
     app.trace(node.toString(), name + " is closed");
