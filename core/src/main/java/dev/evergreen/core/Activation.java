@@ -27,9 +27,8 @@ import org.jspecify.annotations.Nullable;
  * three times in a row gets its run protected for a short time (design §4), and so do those that
  * could not even begin for as long, since a write was always waiting.
  *
- * <p>All mutable fields are guarded by {@code this}, but the object and its state cell, which
- * belong to who holds the baton. No thread waits while it holds the monitor. The methods with "now"
- * in their names are called with the monitor held.
+ * <p>The object and its state cell belong to who holds the baton. No thread waits while it holds
+ * the monitor.
  */
 final class Activation {
 
@@ -52,23 +51,44 @@ final class Activation {
   private volatile @Nullable Object object;
   private @Nullable StateCell<?> state;
 
+  @GuardedBy("this")
   private Phase phase = Phase.OPENING;
 
   @GuardedBy("this")
   private final Admission<Turn> admission = new Admission<>();
 
+  @GuardedBy("this")
   private final Map<CallKey, GrainSummary> summaries = new LinkedHashMap<>(2);
+
+  @GuardedBy("this")
   private final Set<RootComputation<?>> owned = new LinkedHashSet<>(2);
+
+  @GuardedBy("this")
   private final Chain<RunnableSummary> pending = new Chain<>();
+
+  @GuardedBy("this")
   private final Chain<Run> runs = new Chain<>();
+
+  @GuardedBy("this")
   private boolean runsHeldBack;
+
+  @GuardedBy("this")
   private long runsHeldBackSince;
+
+  @GuardedBy("this")
   private long sequence;
+
+  @GuardedBy("this")
   private long lastUsed;
+
+  @GuardedBy("this")
   private @Nullable String closeReason;
+
+  @GuardedBy("this")
   private boolean saving;
 
   /** Threads that close this activation, and wait for what is under way. */
+  @GuardedBy("this")
   private final Set<Thread> closers = new LinkedHashSet<>(0);
 
   Activation(NodeRuntime node, GrainModel model, GrainId id, long epoch) {
@@ -139,7 +159,7 @@ final class Activation {
     synchronized (this) {
       if (phase == Phase.OPENING) {
         phase = Phase.OPEN;
-        admitNow(next);
+        admit(next);
       }
     }
   }
@@ -180,7 +200,7 @@ final class Activation {
                 + " later";
       } else {
         admission.await(turn, next);
-        admitNow(next);
+        admit(next);
         if (!admission.isInside(turn)) {
           turn.tellCallers();
           hastened(turn, next);
@@ -195,7 +215,7 @@ final class Activation {
   /** A turn, or one that waits for it, has become older; it may wait here. */
   synchronized void hastened(Turn turn, Tasks next) {
     admission.hastened(turn, next);
-    admitNow(next);
+    admit(next);
   }
 
   /** Whether an operation is under way that may have changed what is not committed yet. */
@@ -208,7 +228,7 @@ final class Activation {
     synchronized (this) {
       if (admission.withdraw(turn)) {
         turn.tellCallersNoMore();
-        admitNow(next);
+        admit(next);
       }
     }
   }
@@ -317,14 +337,14 @@ final class Activation {
         lastUsed = node.clock().nanos();
       }
       if (!turn.readOnly()) {
-        markAllNow(turn.trace());
+        markAll(turn.trace());
       }
       close = closeReason;
       if (close != null && phase == Phase.OPEN) {
         // Nothing may see or build upon a state that was not saved.
         phase = Phase.CLOSING;
       }
-      admitNow(next);
+      admit(next);
       if (nothingRuns()) {
         closers.forEach(node.threads()::unpark);
       }
@@ -343,34 +363,35 @@ final class Activation {
     admission.enter(turn);
     turn.tellCallersNoMore();
     if (!turn.readOnly()) {
-      discardRunsNow();
-      holdRunsBackNow();
+      discardRuns();
+      holdRunsBack();
     }
     next.add(turn);
   }
 
   /** Lets begin what may. */
   @GuardedBy("this")
-  void admitNow(Tasks next) {
+  void admit(Tasks next) {
     if (phase != Phase.OPEN) {
       return;
     }
-    if (!admission.isWritten() && runsOverdueNow()) {
-      startRunsNow(next);
+    if (!admission.isWritten() && runsOverdue()) {
+      startRuns(next);
     }
     var turn = admission.next();
-    while (turn != null && (turn.readOnly() || !heldUpByRunsNow())) {
+    while (turn != null && (turn.readOnly() || !heldUpByRuns())) {
       begin(turn, next);
       turn = admission.next();
     }
     if (!admission.isWritten() && !pending.isEmpty()) {
-      startRunsNow(next);
+      startRuns(next);
     }
   }
 
   // Runs of summaries
 
-  private void holdRunsBackNow() {
+  @GuardedBy("this")
+  private void holdRunsBack() {
     if (!runsHeldBack && !pending.isEmpty()) {
       runsHeldBack = true;
       runsHeldBackSince = node.clock().nanos();
@@ -378,13 +399,15 @@ final class Activation {
   }
 
   /** Whether writes that follow each other without a pause have held runs back for long. */
-  private boolean runsOverdueNow() {
+  @GuardedBy("this")
+  private boolean runsOverdue() {
     return runsHeldBack
         && node.clock().nanos() - runsHeldBackSince >= node.settings().writeDelay().toNanos();
   }
 
-  private void startRunsNow(Tasks next) {
-    boolean overdue = runsOverdueNow();
+  @GuardedBy("this")
+  private void startRuns(Tasks next) {
+    boolean overdue = runsOverdue();
     runsHeldBack = false;
     // One that may not begin is under way, and comes back when it ends, or needs no run any more.
     for (var summary = pending.poll(); summary != null; summary = pending.poll()) {
@@ -400,7 +423,8 @@ final class Activation {
     }
   }
 
-  private boolean heldUpByRunsNow() {
+  @GuardedBy("this")
+  private boolean heldUpByRuns() {
     for (var run : runs.toList()) {
       long left = run.protectedUntil() == 0 ? 0 : run.protectedUntil() - node.clock().nanos();
       if (left > 0) {
@@ -412,10 +436,11 @@ final class Activation {
   }
 
   private synchronized void readmit(Tasks next) {
-    admitNow(next);
+    admit(next);
   }
 
-  private void discardRunsNow() {
+  @GuardedBy("this")
+  private void discardRuns() {
     for (var run : runs.drain()) {
       run.discard();
       run.summary().discarded();
@@ -424,7 +449,8 @@ final class Activation {
   }
 
   /** Marks every summary, for a write or for a change that the runtime cannot see. */
-  private void markAllNow(@Nullable TraceContext cause) {
+  @GuardedBy("this")
+  private void markAll(@Nullable TraceContext cause) {
     for (var summary : summaries.values()) {
       summary.mark(cause);
       pending.add(summary);
@@ -437,8 +463,8 @@ final class Activation {
 
   void markChanged(Tasks next) {
     synchronized (this) {
-      markAllNow(null);
-      admitNow(next);
+      markAll(null);
+      admit(next);
     }
   }
 
@@ -446,22 +472,25 @@ final class Activation {
   synchronized void schedule(RunnableSummary summary, Tasks next) {
     if (phase != Phase.CLOSED) {
       pending.add(summary);
-      admitNow(next);
+      admit(next);
     }
   }
 
   /** A run has ended; whether its result may be accepted. */
-  boolean endedNow(Run run) {
+  @GuardedBy("this")
+  boolean ended(Run run) {
     return runs.remove(run) && !run.discarded() && phase != Phase.CLOSED;
   }
 
   /** A summary is marked and runs as soon as it may. */
-  void pendNow(RunnableSummary summary) {
+  @GuardedBy("this")
+  void pend(RunnableSummary summary) {
     pending.add(summary);
   }
 
   /** The next sequence number of this activation's results. */
-  long nextSequenceNow() {
+  @GuardedBy("this")
+  long nextSequence() {
     return ++sequence;
   }
 
@@ -502,7 +531,7 @@ final class Activation {
         pending.add(summary);
       }
       summary.results().subscribe(subscriber, name, generation, have, request);
-      admitNow(next);
+      admit(next);
       settled = summary.settled();
     }
     if (settled) {
@@ -530,7 +559,7 @@ final class Activation {
     synchronized (this) {
       var summary = summaries.get(key);
       if (summary != null && summary.results().unsubscribe(subscriber, name, generation)) {
-        removeNow(summary);
+        remove(summary);
         gone = summary;
       }
     }
@@ -539,7 +568,8 @@ final class Activation {
     }
   }
 
-  private void removeNow(GrainSummary summary) {
+  @GuardedBy("this")
+  private void remove(GrainSummary summary) {
     summaries.remove(summary.key());
     pending.remove(summary);
     if (summary.underWay != null) {
@@ -555,7 +585,7 @@ final class Activation {
     synchronized (this) {
       for (var summary : List.copyOf(summaries.values())) {
         if (summary.expire(heardSince, removed)) {
-          removeNow(summary);
+          remove(summary);
           gone.add(summary);
         }
       }

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -12,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * one worker takes them one after the other; only when it blocks is another started for the rest.
  * Branches that find everything in caches therefore cost no thread.
  *
- * <p>Fields are touched only with the scope's baton held, but for those guarded by {@code this}.
+ * <p>Fields that have no guard are touched only with the scope's baton held.
  */
 final class Branches {
 
@@ -30,7 +31,9 @@ final class Branches {
   private int winner = -1;
   private volatile int ended;
   private volatile boolean cancelled;
-  private final Set<Thread> parked = new LinkedHashSet<>(); // guarded by this
+
+  @GuardedBy("this")
+  private final Set<Thread> parked = new LinkedHashSet<>();
 
   private Branches(Scope parent, List<? extends Callable<?>> branches, boolean first) {
     this.parent = parent;

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
@@ -20,10 +21,12 @@ final class Caches {
   private final Map<SummaryKey, Cache> remote = new ConcurrentHashMap<>();
   private final long grace;
 
-  /** Caches whose grace ends at a moment, those that end first in front; guarded by itself. */
+  /** Caches whose grace ends at a moment, those that end first in front. */
+  @GuardedBy("idle")
   private final ArrayDeque<Idle> idle = new ArrayDeque<>();
 
-  private boolean sweeping; // guarded by idle
+  @GuardedBy("idle")
+  private boolean sweeping;
 
   private record Idle(Cache cache, long graceEnds) {}
 

@@ -147,8 +147,13 @@ final class Calls {
 
     private final Map<Long, T> open = new ConcurrentHashMap<>();
     private final int leastBetween;
-    private long last; // guarded by this, as the next
+
+    @GuardedBy("this")
+    private long last;
+
+    @GuardedBy("this")
     private long lookAgainAt;
+
     private volatile long oldest = 1;
 
     Numbered() {
@@ -236,7 +241,10 @@ final class Calls {
 
   private final NodeRuntime node;
   private final Numbered<Pending> pending = new Numbered<>();
-  private final Map<NodeId, Seen> seen = new HashMap<>(); // guarded by itself
+
+  @GuardedBy("seen")
+  private final Map<NodeId, Seen> seen = new HashMap<>();
+
   private final Map<Served, Turn> served = new ConcurrentHashMap<>();
   private final Map<NodeId, Room> rooms = new ConcurrentHashMap<>();
   private final AtomicInteger serving = new AtomicInteger();

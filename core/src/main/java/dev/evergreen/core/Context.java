@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -13,9 +14,14 @@ final class Context<K> implements GrainContext<K> {
 
   private final Activation activation;
   private final NodeRuntime node;
-  private final Set<Timer> timers = new LinkedHashSet<>(2); // guarded by itself
+
+  @GuardedBy("timers")
+  private final Set<Timer> timers = new LinkedHashSet<>(2);
+
   private volatile @Nullable Thread constructing;
-  private boolean closed; // guarded by timers
+
+  @GuardedBy("timers")
+  private boolean closed;
 
   Context(Activation activation) {
     this.activation = activation;
@@ -133,7 +139,9 @@ final class Context<K> implements GrainContext<K> {
     private final Duration period;
     private final Runnable action;
     private volatile boolean cancelled;
-    private Clock.@Nullable Cancellable due; // guarded by this
+
+    @GuardedBy("this")
+    private Clock.@Nullable Cancellable due;
 
     Timer(String name, Duration period, Runnable action) {
       this.name = name;

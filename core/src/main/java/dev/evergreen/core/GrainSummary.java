@@ -151,7 +151,7 @@ final class GrainSummary extends RunnableSummary {
     var released = read.and(verdict.edges());
     Publication.Owed owed;
     synchronized (activation) {
-      boolean wanted = activation.endedNow(run);
+      boolean wanted = activation.ended(run);
       ended(run, false);
       if (wanted && !removed) {
         released = accepted(released);
@@ -175,7 +175,7 @@ final class GrainSummary extends RunnableSummary {
 
   private void giveUp(Run run, Tasks next) {
     synchronized (activation) {
-      activation.endedNow(run);
+      activation.ended(run);
       ended(run, true);
       goOn(next);
     }
@@ -186,9 +186,9 @@ final class GrainSummary extends RunnableSummary {
   @GuardedBy("activation")
   private void goOn(Tasks next) {
     if (marked && !removed) {
-      activation.pendNow(this);
+      activation.pend(this);
     }
-    activation.admitNow(next);
+    activation.admit(next);
   }
 
   /**

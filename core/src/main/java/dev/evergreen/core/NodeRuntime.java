@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.codec.Codec;
 import dev.evergreen.codec.Limits;
 import dev.evergreen.codec.ValueLimitException;
@@ -57,7 +58,10 @@ final class NodeRuntime implements EngineNode {
   private final Instant upSince;
   private final LifeLog life;
   private final Tracing tracing;
-  private final Set<RootComputation<?>> computations = new LinkedHashSet<>(); // guarded by itself
+
+  @GuardedBy("computations")
+  private final Set<RootComputation<?>> computations = new LinkedHashSet<>();
+
   private final Set<NodeId> removed = ConcurrentHashMap.newKeySet();
   private final AtomicInteger backlog = new AtomicInteger();
   private final Queue<Runnable> acknowledgements = new ConcurrentLinkedQueue<>();

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
@@ -135,18 +136,30 @@ final class Outboxes {
     outboxes.remove(gone);
   }
 
-  /** For one node; fields are guarded by {@code this}. */
+  /** For one node. */
   private final class Outbox {
     private final NodeId to;
+
+    @GuardedBy("this")
     private final Set<Publication.Subscriber> waiting = new LinkedHashSet<>();
+
+    @GuardedBy("this")
     private final Set<Publication.Subscriber> underWay = new LinkedHashSet<>();
 
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
+    @GuardedBy("this")
     private long most = node.settings().maxBatchBytes();
 
+    @GuardedBy("this")
     private long batch;
+
+    @GuardedBy("this")
     private long sentAt;
+
+    @GuardedBy("this")
     private boolean watching;
+
+    @GuardedBy("this")
     private boolean resting;
 
     Outbox(NodeId to) {
@@ -194,6 +207,7 @@ final class Outboxes {
     }
 
     /** One timer for all batches: one of its own for each would cost more than the batch. */
+    @GuardedBy("this")
     private void watchFor(long nanos) {
       watching = true;
       node.clock().after(nanos, () -> node.start(next -> sendAgainIfLate()));
@@ -223,6 +237,7 @@ final class Outboxes {
       }
     }
 
+    @GuardedBy("this")
     private void fill(List<Message.Update> updates) {
       long bytes = 0;
       for (var i = waiting.iterator(); i.hasNext(); ) {

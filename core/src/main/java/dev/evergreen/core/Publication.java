@@ -152,7 +152,7 @@ final class Publication {
       inDoubt = doubt;
       written = write;
       encoded = null;
-      version = new Version(activation.epoch(), activation.nextSequenceNow());
+      version = new Version(activation.epoch(), activation.nextSequence());
       for (var subscriber : subscribers) {
         subscriber.owed = true;
       }

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Threads;
 import java.time.Duration;
 import java.util.Objects;
@@ -61,9 +62,16 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
   private final class Delivery implements Flow.Subscription {
     private final Flow.Subscriber<? super Result<T>> subscriber;
     private final Tracker<T> tracker;
-    private long requested; // guarded by this
-    private boolean cancelled; // guarded by this
-    private @Nullable IllegalArgumentException misuse; // guarded by this
+
+    @GuardedBy("this")
+    private long requested;
+
+    @GuardedBy("this")
+    private boolean cancelled;
+
+    @GuardedBy("this")
+    private @Nullable IllegalArgumentException misuse;
+
     private volatile @Nullable Thread thread;
 
     Delivery(Flow.Subscriber<? super Result<T>> subscriber, Tracker<T> tracker) {

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
@@ -35,9 +36,15 @@ final class Retries {
   private final Consumer<Tasks.Task> start;
   private final long mostNanos;
   private final BiConsumer<List<Cache>, Tasks> ask;
-  private final Set<Cache> waiting = new LinkedHashSet<>(); // guarded by itself
-  private final Map<Long, List<Cache>> byTime = new HashMap<>(); // guarded by waiting
-  private long finds; // guarded by waiting
+
+  @GuardedBy("waiting")
+  private final Set<Cache> waiting = new LinkedHashSet<>();
+
+  @GuardedBy("waiting")
+  private final Map<Long, List<Cache>> byTime = new HashMap<>();
+
+  @GuardedBy("waiting")
+  private long finds;
 
   /**
    * @param randomBelow a random number below another
@@ -128,9 +135,13 @@ final class Retries {
   }
 
   private void ask(List<Cache> caches, Tasks next) {
-    List<Cache> still;
+    var still = new ArrayList<Cache>();
     synchronized (waiting) {
-      still = caches.stream().filter(waiting::remove).toList();
+      for (var cache : caches) {
+        if (waiting.remove(cache)) {
+          still.add(cache);
+        }
+      }
     }
     ask.accept(still, next);
   }

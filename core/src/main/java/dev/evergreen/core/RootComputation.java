@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.spi.TraceContext;
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * asks there for a result gets a provisional one, computed from what the operation has done so far,
  * which nobody else sees; the computation runs again when the operation has ended.
  *
- * <p>Fields are guarded by {@link #guard}: the owning activation, or this object.
+ * <p>The guard is the owning activation, or this object.
  */
 final class RootComputation<T extends @Nullable Object> extends RunnableSummary
     implements ReactiveComputation<T> {
@@ -30,13 +31,25 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   private final @Nullable BiPredicate<? super T, ? super T> comparer;
   private final ValueType values;
   private final Object guard;
+
+  @GuardedBy("guard")
   private final Set<Tracker<T>> trackers = new LinkedHashSet<>();
 
+  @GuardedBy("guard")
   private boolean started;
+
+  @GuardedBy("guard")
   private boolean closed;
+
+  @GuardedBy("guard")
   private @Nullable Outcome outcome;
+
+  @GuardedBy("guard")
   private @Nullable Provisional provisional;
+
+  @GuardedBy("guard")
   private long version;
+
   private volatile boolean inDoubt;
 
   /** What a turn that is part of a write has computed for itself. */
@@ -120,6 +133,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   /** Returns whether this is the first time. */
+  @GuardedBy("guard")
   private boolean start() {
     if (started || closed) {
       return false;
@@ -140,6 +154,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
     return owner != null && scope != null && scope.activation() == owner && owner.isWritten();
   }
 
+  @GuardedBy("guard")
   private boolean owedProvisionally(boolean insideWrite, @Nullable Scope scope) {
     return insideWrite
         && scope != null
@@ -171,6 +186,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   @Override
+  @SuppressWarnings("GuardedBy") // called with the guard's monitor held
   boolean over() {
     return closed;
   }
@@ -181,6 +197,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   @Override
+  @SuppressWarnings("GuardedBy") // called with the guard's monitor held
   @Nullable List<Cache> computedFrom() {
     return outcome == null ? null : edges.caches();
   }
@@ -204,7 +221,9 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       boolean wanted = underWay == run && !closed && result != null;
       ended(run, result == null && !closed);
       if (owner != null) {
-        owner.endedNow(run);
+        synchronized (owner) { // which is the guard
+          owner.ended(run);
+        }
       }
       if (wanted && result != null) {
         released = accepted(read);
@@ -216,6 +235,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
     schedule(next);
   }
 
+  @GuardedBy("guard")
   private void accepted(Outcome result, boolean same, @Nullable Turn turn) {
     if (turn != null) {
       provisional = new Provisional(turn, result);
@@ -338,7 +358,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
     }
   }
 
-  /** Called with the guard's monitor held. */
+  @GuardedBy("guard")
   private void doubts(boolean now) {
     if (now != inDoubt) {
       inDoubt = now;

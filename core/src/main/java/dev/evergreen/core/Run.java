@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.TraceContext;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -24,8 +25,12 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
   private final Baton baton;
   private final List<Edge> reads = new ArrayList<>(MANY);
   private @Nullable Map<CallKey, Edge> readsByKey; // once there are many
-  private final List<Cache> waitingFor = new ArrayList<>(0); // guarded by this
-  private final List<Thread> parked = new ArrayList<>(0); // guarded by this
+
+  @GuardedBy("this")
+  private final List<Cache> waitingFor = new ArrayList<>(0);
+
+  @GuardedBy("this")
+  private final List<Thread> parked = new ArrayList<>(0);
 
   /** Where in a trace the write was that has led to this run; set before it begins. */
   @Nullable TraceContext cause;

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Fence;
 import dev.evergreen.core.spi.Message.Version;
@@ -258,8 +259,12 @@ final class Settling {
     private final Place place;
     private final GrainSummary summary;
     private final long deadline;
-    private final List<Asker> askers = new ArrayList<>(1); // guarded by this
-    private @Nullable Version version; // guarded by this
+
+    @GuardedBy("this")
+    private final List<Asker> askers = new ArrayList<>(1);
+
+    @GuardedBy("this")
+    private @Nullable Version version;
 
     Visit(Place place, GrainSummary summary, long deadline) {
       this.place = place;

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscription;
@@ -46,11 +47,15 @@ final class Subscriptions {
   private final AtomicLong requests = new AtomicLong();
   private final Retries retries;
 
-  /** What was asked and not answered yet, the oldest first; guarded by itself. */
+  /** What was asked and not answered yet, the oldest first. */
+  @GuardedBy("open")
   private final Map<Long, Request> open = new LinkedHashMap<>();
 
-  private boolean watching; // guarded by open
-  private boolean renewing; // guarded by open
+  @GuardedBy("open")
+  private boolean watching;
+
+  @GuardedBy("open")
+  private boolean renewing;
 
   Subscriptions(NodeRuntime node) {
     this.node = node;
@@ -263,6 +268,7 @@ final class Subscriptions {
   }
 
   /** One timer for all requests: one of its own for each would cost more than the answer. */
+  @GuardedBy("open")
   private void watchFor(long nanos) {
     watching = true;
     node.clock().after(nanos, () -> node.start(next -> giveUpLate()));

@@ -19,14 +19,14 @@ final class MutantTest {
   static Stream<Mutant> mutants() {
     return Stream.of(
         // Lost marks: by a write, and by a dependency.
-        new Mutant.LeavesOut("Activation", "finished", "markAllNow"),
+        new Mutant.LeavesOut("Activation", "finished", "markAll"),
         new Mutant.LeavesOut("Caches", "install", "mark"),
         // Ignored versions: a cache takes what is old.
         new Mutant.DoesNothing("Cache", "isOld"),
         // No renewal, so that what is lost at a node's death stays lost.
         new Mutant.LeavesOut("Subscriptions", "renew", "sendInBatches"),
         // Unvalidated executions: writes go on in the middle of runs.
-        new Mutant.LeavesOut("Activation", "begin", "discardRunsNow"),
+        new Mutant.LeavesOut("Activation", "begin", "discardRuns"),
         // Lost pushes: one that is not acknowledged is not sent again.
         new Mutant.LeavesOut("Outboxes$Outbox", "sendAgainIfLate", "addAll"),
         // Every result counts as another one.
