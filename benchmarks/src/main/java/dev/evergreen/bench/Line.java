@@ -23,15 +23,37 @@ record Line(
     @Nullable Spread ratio,
     @Nullable Budget budget) {
 
-  /** A limit, and whether the medians keep it. */
-  record Budget(String text, boolean met) {
+  /** Whether a limit is kept; where the rounds disagree that is open. */
+  enum Verdict {
+    MET("yes"),
+    MISSED("NO"),
+    UNDECIDED("undecided");
 
-    static Budget atMost(String text, double median, double limit) {
-      return new Budget(text, median <= limit);
+    private final String text;
+
+    Verdict(String text) {
+      this.text = text;
     }
 
-    static Budget atLeast(String text, double median, double limit) {
-      return new Budget(text, median >= limit);
+    @Override
+    public String toString() {
+      return text;
+    }
+  }
+
+  /** A limit, and whether it is kept. */
+  record Budget(String text, Verdict verdict) {
+
+    static Budget atMost(String text, Spread spread, double limit) {
+      return new Budget(text, verdict(spread.greatest() <= limit, spread.least() > limit));
+    }
+
+    static Budget atLeast(String text, Spread spread, double limit) {
+      return new Budget(text, verdict(spread.least() >= limit, spread.greatest() < limit));
+    }
+
+    private static Verdict verdict(boolean allKeepIt, boolean noneKeepsIt) {
+      return allKeepIt ? Verdict.MET : noneKeepsIt ? Verdict.MISSED : Verdict.UNDECIDED;
     }
   }
 
@@ -53,30 +75,30 @@ record Line(
         null);
   }
 
-  /** This line with a limit for the median value. */
+  /** This line with a limit for the value. */
   Line atMost(double limit) {
-    return with(Budget.atMost("≤ " + Spread.digits(limit) + " " + unit, value.median(), limit));
+    return with(Budget.atMost("≤ " + Spread.digits(limit) + " " + unit, value, limit));
   }
 
-  /** This line with a lower limit for the median value. */
+  /** This line with a lower limit for the value. */
   Line atLeast(double limit) {
-    return with(Budget.atLeast("≥ " + Spread.digits(limit) + " " + unit, value.median(), limit));
+    return with(Budget.atLeast("≥ " + Spread.digits(limit) + " " + unit, value, limit));
   }
 
-  /** This line with a limit for the median ratio. */
+  /** This line with a limit for the ratio. */
   Line ratioAtMost(double limit) {
     if (ratio == null) {
       throw new IllegalStateException(name + " is compared with nothing");
     }
-    return with(Budget.atMost("≤ " + Spread.digits(limit) + " ×", ratio.median(), limit));
+    return with(Budget.atMost("≤ " + Spread.digits(limit) + " ×", ratio, limit));
   }
 
-  /** This line with a lower limit for the median ratio. */
+  /** This line with a lower limit for the ratio. */
   Line ratioAtLeast(double limit) {
     if (ratio == null) {
       throw new IllegalStateException(name + " is compared with nothing");
     }
-    return with(Budget.atLeast("≥ " + Spread.digits(limit) + " ×", ratio.median(), limit));
+    return with(Budget.atLeast("≥ " + Spread.digits(limit) + " ×", ratio, limit));
   }
 
   private Line with(Budget limit) {

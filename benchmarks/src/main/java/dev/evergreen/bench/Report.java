@@ -65,7 +65,7 @@ record Report(List<Line> lines, int rounds) {
         line.baseline() == null ? "" : line.baseline().toString(),
         line.ratio() == null ? "" : line.ratio().toString(),
         budget == null ? "" : budget.text(),
-        budget == null ? "" : budget.met() ? "yes" : "NO");
+        budget == null ? "" : budget.verdict().toString());
   }
 
   private String how() {
@@ -75,6 +75,6 @@ record Report(List<Line> lines, int rounds) {
         + Runtime.version()
         + ", "
         + Runtime.getRuntime().availableProcessors()
-        + " processors.";
+        + " processors. A budget is met or missed if all rounds say so; else it is undecided.";
   }
 }

@@ -105,7 +105,7 @@ class MemcachedRunsTest {
     var rate = lines.get(1);
     assertTrue(rate.name().contains("bound by the generator in 1 of 2"), rate::name);
     assertEquals("1.15 (1.10–1.20)", String.valueOf(rate.ratio()));
-    assertEquals(new Line.Budget("≥ 1.00 ×", true), rate.budget());
+    assertEquals(new Line.Budget("≥ 1.00 ×", Line.Verdict.MET), rate.budget());
   }
 
   @Test
