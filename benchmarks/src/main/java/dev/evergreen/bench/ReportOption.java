@@ -1,6 +1,7 @@
 package dev.evergreen.bench;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
@@ -19,9 +20,9 @@ final class ReportOption {
       names = "--report",
       paramLabel = "FILE",
       arity = "0..1",
-      fallbackValue = "docs/evaluation.md",
+      fallbackValue = "docs/evaluation",
       description =
-          "Replaces the table in this document, and figures in the folder figures beside it; docs/evaluation.md unless a file is named")
+          "Replaces the table in this document, or in that of this folder which has a place for it, and figures in the folder figures beside it; docs/evaluation unless something is named")
   private @Nullable Path document;
 
   boolean isGiven() {
@@ -38,7 +39,9 @@ final class ReportOption {
       return null;
     }
     try {
-      return Section.of(document, name);
+      return Files.isDirectory(document)
+          ? Section.in(document, name)
+          : Section.of(document, name);
     } catch (IOException e) {
       throw new ParameterException(command.commandLine(), "--report: " + e, e);
     }
@@ -46,6 +49,11 @@ final class ReportOption {
 
   /** Where the figures go: beside the document, or else there. */
   Path figures(Path otherwise) {
-    return document == null ? otherwise : document.toAbsolutePath().resolveSibling("figures");
+    if (document == null) {
+      return otherwise;
+    }
+    return Files.isDirectory(document)
+        ? document.resolve("figures")
+        : document.toAbsolutePath().resolveSibling("figures");
   }
 }

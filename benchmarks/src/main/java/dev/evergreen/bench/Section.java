@@ -28,6 +28,25 @@ final class Section {
     return section;
   }
 
+  /**
+   * Finds it in one of a folder's pages.
+   *
+   * @throws IOException if no page has the marks
+   */
+  static Section in(Path folder, String name) throws IOException {
+    try (var pages = Files.newDirectoryStream(folder, "*.md")) {
+      for (var page : pages) {
+        var section = new Section(page, name);
+        if (Files.readString(page).contains(section.begin)) {
+          return of(page, name);
+        }
+      }
+    }
+    throw new IOException(
+        "no page of %s has a place for the table: put the lines '<!-- begin %s -->' and '<!-- end %s -->' where it shall be"
+            .formatted(folder, name, name));
+  }
+
   private String[] split(String document) throws IOException {
     int from = document.indexOf(begin);
     int to = document.indexOf(end, Math.max(from, 0));
