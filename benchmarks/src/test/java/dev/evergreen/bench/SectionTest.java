@@ -33,6 +33,7 @@ class SectionTest {
   void whereThereIsNoPlaceNothingIsWritten() throws Exception {
     page("a.md", "nothing\n");
     var thrown = assertThrows(IOException.class, () -> Section.in(folder, "table"));
-    assertTrue(thrown.getMessage().contains("<!-- begin table -->"), thrown::getMessage);
+    assertTrue(
+        String.valueOf(thrown.getMessage()).contains("<!-- begin table -->"), thrown::toString);
   }
 }
