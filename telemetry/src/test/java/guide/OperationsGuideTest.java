@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.reports.NodeReport;
 import dev.evergreen.telemetry.Health;
 import dev.evergreen.telemetry.Prometheus;
 import dev.evergreen.web.Authorisation;
@@ -29,7 +30,8 @@ class OperationsGuideTest {
             .metrics("/metrics", Authorisation.role("operator"), prometheus::scrape)
             .health("/health/live", Optional::empty)
             .health("/health/ready", health::trouble)
-            .dashboard("/dashboard", Authorisation.role("operator"), () -> List.of(node.report()))
+            .dashboard(
+                "/dashboard", Authorisation.role("operator"), () -> List.of(NodeReport.of(node)))
             .start();
     // end
     return server;

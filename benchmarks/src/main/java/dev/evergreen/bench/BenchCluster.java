@@ -5,6 +5,7 @@ import dev.evergreen.cluster.ClusterNode;
 import dev.evergreen.cluster.Member;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.spi.LinkCounts;
+import dev.evergreen.reports.NodeReport;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -129,7 +130,7 @@ final class BenchCluster implements AutoCloseable {
   }
 
   LinkCounts links() {
-    return node.report().links();
+    return NodeReport.of(node).links();
   }
 
   /** The processor time of this process so far, in nanoseconds. */

@@ -12,18 +12,20 @@ import dev.evergreen.core.Grains;
 import dev.evergreen.core.KeyedGrain;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeCounts;
-import dev.evergreen.core.NodeReport;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.spi.Engine;
-import dev.evergreen.core.spi.LifeLog;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.reports.LifeLog;
+import dev.evergreen.reports.NodeReport;
+import dev.evergreen.reports.Reporter;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -67,6 +69,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ClusterNode implements Node {
 
+  private static final System.Logger.Level USUAL = System.Logger.Level.INFO;
   private static final Duration REPORT_PATIENCE = Duration.ofSeconds(1);
   private static final long ROSTER_MILLIS = 1_000;
 
@@ -129,7 +132,7 @@ public final class ClusterNode implements Node {
             PekkoSystem.marginByEvidence(system),
             PekkoSystem.marginOtherwise(system),
             links::ping);
-    this.log = new LifeLog(self, time, System.Logger.Level.INFO);
+    this.log = new LifeLog(self, time, USUAL);
     this.mandate = mandate(builder.storage);
     this.partitions = new Partitions(self, settings.partitions(), mandate);
     this.node = startNode(builder);
@@ -180,7 +183,8 @@ public final class ClusterNode implements Node {
               (RandomGenerator) () -> ThreadLocalRandom.current().nextLong()),
           builder.types,
           builder.settings,
-          builder.tracing);
+          builder.tracing,
+          view -> new Reporter(view, USUAL));
     } catch (RuntimeException e) {
       // Nothing that closes this node can run yet.
       links.close();
@@ -378,8 +382,8 @@ public final class ClusterNode implements Node {
   }
 
   @Override
-  public NodeReport report() {
-    return node.report();
+  public NodeObserver observer() {
+    return node.observer();
   }
 
   /**
@@ -388,8 +392,8 @@ public final class ClusterNode implements Node {
    */
   public List<NodeReport> reports() {
     var others = members().stream().map(Member::id).filter(id -> !id.equals(self)).toList();
-    var reports = new ArrayList<>(List.of(report()));
-    reports.addAll(node.reports(others, REPORT_PATIENCE));
+    var reports = new ArrayList<>(List.of(NodeReport.of(this)));
+    reports.addAll(Reporter.of(this).ask(others, REPORT_PATIENCE));
     return reports;
   }
 

@@ -14,6 +14,7 @@ import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Storage;
+import dev.evergreen.reports.NodeReport;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -107,7 +108,7 @@ final class ClusterNodeTest {
     var reporting = new TreeSet<String>();
     guest.reports().forEach(report -> reporting.add(report.node().address()));
     assertEquals(3, reporting.size(), reporting::toString);
-    assertTrue(guest.report().links().messagesIn() > 0);
+    assertTrue(NodeReport.of(guest).links().messagesIn() > 0);
   }
 
   @Test

@@ -3,7 +3,6 @@ package dev.evergreen.core;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
-import dev.evergreen.core.spi.LifeLog;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
@@ -20,8 +19,6 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import java.util.logging.Level;
-import java.util.logging.Logger;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
@@ -42,13 +39,6 @@ final class StressNode {
 
   private static final long LOOK_AGAIN_NANOS = 10_000;
   private static final NodeId SELF = new NodeId("stress", 1);
-
-  // Thousands of nodes a second live; a weak reference to the logger would forget the level.
-  private static final Logger LIFE = Logger.getLogger(LifeLog.NAME);
-
-  static {
-    LIFE.setLevel(Level.OFF);
-  }
 
   private final AtomicInteger running = new AtomicInteger();
   private final Queue<Runnable> timers = new ConcurrentLinkedQueue<>();

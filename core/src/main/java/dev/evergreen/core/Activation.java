@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeView;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
@@ -136,8 +137,7 @@ final class Activation {
   void open(Tasks next) {
     baton.acquire();
     ActivationException problem = null;
-    var event = new Events.Activated();
-    event.begin();
+    var opening = node.observer().activationBegins(id);
     try {
       object = context.construct();
     } catch (Throwable t) {
@@ -145,17 +145,11 @@ final class Activation {
     } finally {
       next.addPrepared(baton.release());
     }
-    event.commitFor(id, problem == null);
+    opening.end(problem);
     if (problem != null) {
-      node.meters().activationsFailed.increment();
-      node.life()
-          .warning(
-              "activation-failed", "grain", id, "reason", String.valueOf(problem.getMessage()));
       close(String.valueOf(problem.getMessage()), problem, next);
       return;
     }
-    node.meters().activated.increment();
-    node.life().debug("activated", "grain", id);
     synchronized (this) {
       if (phase == Phase.OPENING) {
         phase = Phase.OPEN;
@@ -606,10 +600,13 @@ final class Activation {
     return admission.waiting();
   }
 
-  /** Tells a census what is here. */
-  synchronized void count(Census census) {
-    census.addWaiting(admission.waiting());
-    summaries.values().forEach(census::add);
+  /** Shows what is here. */
+  synchronized void show(NodeView.Visitor visitor) {
+    visitor.activation(id, admission.waiting());
+    for (var summary : summaries.values()) {
+      visitor.summary(
+          new View.Seen(node, summary.key()), summary.runs, summary.results().subscribers());
+    }
   }
 
   /** A computation made by this grain: it ends with the activation at the latest. */
@@ -738,8 +735,7 @@ final class Activation {
     context.close();
     node.activations().remove(this);
     if (object != null) {
-      node.meters().deactivated.increment();
-      node.life().debug("deactivated", "grain", id, "reason", reason);
+      node.observer().deactivated(id, reason);
     }
     for (var turn : refused) {
       if (failed != null) {

@@ -88,7 +88,7 @@ final class Caches {
   void install(CallKey key, Cache.Update update, Tasks next) {
     var cache = table.get(key);
     if (cache != null) {
-      node.meters().pushesHere.increment();
+      node.observer().pushedHere();
       schedule(install(cache, update), next);
     }
   }
@@ -97,7 +97,7 @@ final class Caches {
    * Installs a batch from another node: all dependents are marked before any of them runs again.
    */
   void install(NodeId from, List<Message.Update> updates, Tasks next) {
-    node.meters().pushesReceived.add(updates.size());
+    node.observer().batchReceived(updates.size());
     var marked = new ArrayList<Summary>();
     var unwanted = new ArrayList<Message.Subscription>();
     for (var update : updates) {

@@ -285,17 +285,16 @@ final class Calls {
     long begun = node.clock().nanos();
     var inside = scope == null || scope.turn() == null ? null : scope.turn().trace();
     var span = node.tracing().call(inside, key.grain(), key.operation().name());
-    String failure = null;
+    Exception failure = null;
     try {
       return attempt(scope, key, begun, timeout, span == null ? null : span.context());
     } catch (Exception e) {
-      node.meters().callThrew(e);
-      failure = e.getClass().getName();
+      failure = e;
       throw e;
     } finally {
-      node.meters().callTime.add(node.clock().nanos() - begun);
+      node.observer().callEnded(node.clock().nanos() - begun, failure);
       if (span != null) {
-        span.end(failure);
+        span.end(failure == null ? null : failure.getClass().getName());
       }
     }
   }
@@ -338,7 +337,7 @@ final class Calls {
         throw new NotStartedException(
             key + " did not start within " + Nanos.text(timeout) + ": " + trouble + "; call again");
       }
-      node.meters().callsRetried.increment();
+      node.observer().callRetried();
       pause(scope, Math.min(left, pause / 2 + node.randomBelow(pause / 2 + 1)));
     }
   }
@@ -591,7 +590,7 @@ final class Calls {
     }
     node.chainClock().heard(message.began());
     serving.incrementAndGet();
-    node.meters().callsServed.increment();
+    node.observer().callServed();
     try {
       serve(from, message, message.target(), next);
     } catch (RuntimeException e) {

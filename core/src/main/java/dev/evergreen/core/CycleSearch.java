@@ -77,7 +77,7 @@ final class CycleSearch {
   }
 
   private Outcome.Threw found(String circle) {
-    node.meters().cycles.increment();
+    node.observer().circleFound();
     return Outcome.Threw.of(
         new CycleException(circle + "; let one of them read less, or keep a copy in its state"));
   }

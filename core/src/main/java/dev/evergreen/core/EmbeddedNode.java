@@ -4,10 +4,12 @@ import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
+import java.util.ServiceLoader;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.BiPredicate;
 import java.util.function.Function;
@@ -31,10 +33,16 @@ public final class EmbeddedNode implements Node {
             everythingHere(self),
             builder.storage,
             (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
-    // It lives and ends with its application, which need not be told.
     this.node =
-        new NodeRuntime(
-            engine, builder.types, builder.settings, builder.tracing, System.Logger.Level.DEBUG);
+        new NodeRuntime(engine, builder.types, builder.settings, builder.tracing, observers());
+  }
+
+  /** What is on the class path, as that of {@code evergreen-reports}: it needs no set-up then. */
+  private static NodeObserver.Provider observers() {
+    return ServiceLoader.load(
+            NodeObserver.Provider.class, NodeObserver.Provider.class.getClassLoader())
+        .findFirst()
+        .orElse(NodeObserver.Provider.NONE);
   }
 
   private static Placement everythingHere(NodeId self) {
@@ -148,8 +156,8 @@ public final class EmbeddedNode implements Node {
   }
 
   @Override
-  public NodeReport report() {
-    return node.report();
+  public NodeObserver observer() {
+    return node.observer();
   }
 
   @Override

@@ -4,10 +4,8 @@ import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Tracing;
-import java.time.Duration;
-import java.util.Collection;
-import java.util.List;
 import java.util.function.Predicate;
 
 /** A node as its engine drives it. Methods do not block unless they say so. */
@@ -18,9 +16,17 @@ public interface EngineNode extends Node {
     return new NodeRuntime(engine, types, settings);
   }
 
-  /** As {@link #start(Engine, GrainTypes, NodeSettings)}, with calls and pushes traced. */
-  static EngineNode start(Engine engine, GrainTypes types, NodeSettings settings, Tracing tracing) {
-    return new NodeRuntime(engine, types, settings, tracing, System.Logger.Level.INFO);
+  /**
+   * As {@link #start(Engine, GrainTypes, NodeSettings)}, with calls and pushes traced, and an
+   * observer that is told what happens.
+   */
+  static EngineNode start(
+      Engine engine,
+      GrainTypes types,
+      NodeSettings settings,
+      Tracing tracing,
+      NodeObserver.Provider observers) {
+    return new NodeRuntime(engine, types, settings, tracing, observers);
   }
 
   /** Takes a message from another node. Damaged, late and repeated ones do no harm. */
@@ -37,12 +43,6 @@ public interface EngineNode extends Node {
 
   /** A node left for good: nothing of it is accepted any more. */
   void nodeRemoved(NodeId node);
-
-  /**
-   * What other nodes hold and have done, of those that answer in time. Blocks until all have
-   * answered, for at most {@code patience}.
-   */
-  List<NodeReport> reports(Collection<NodeId> others, Duration patience);
 
   /**
    * Hands grains off: those that {@code leaving} names no longer belong here. Waiting calls are

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.spi.NodeObserver;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -25,15 +26,17 @@ public interface Node extends AutoCloseable {
   <T extends @Nullable Object> ReactiveComputation<T> reactive(
       Computation<T> computation, BiPredicate<? super T, ? super T> same);
 
-  /** What this node holds at the moment. */
+  /**
+   * What this node holds at the moment. Does not wait; takes time in proportion to the number of
+   * active grains and summaries.
+   */
   NodeCounts counts();
 
   /**
-   * What this node holds and has done since its start, for those who watch it. Does not wait; takes
-   * time in proportion to the number of active grains and summaries: ask once a second, not once a
-   * request.
+   * Who watches this node, for those who know it; {@code NodeReport.of(node)} of {@code
+   * evergreen-reports} asks it for a report.
    */
-  NodeReport report();
+  NodeObserver observer();
 
   /**
    * Stops: new calls fail with {@link NodeStoppedException}, trackers end with it, running turns

@@ -8,17 +8,16 @@ import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.GrainId;
-import dev.evergreen.core.spi.LifeLog;
+import dev.evergreen.core.spi.LinkCounts;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
+import dev.evergreen.core.spi.NodeView;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.Threads;
 import dev.evergreen.core.spi.Tracing;
-import java.time.Duration;
-import java.time.Instant;
-import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -53,10 +52,8 @@ final class NodeRuntime implements EngineNode {
   private final CycleSearch cycles;
   private final CircleCollector circles;
   private final Settling settling;
-  private final Reports reports;
-  private final Meters meters = new Meters();
-  private final Instant upSince;
-  private final LifeLog life;
+  private final View view = new View(this);
+  private final NodeObserver observer;
   private final Tracing tracing;
 
   @GuardedBy("computations")
@@ -70,7 +67,7 @@ final class NodeRuntime implements EngineNode {
   private volatile boolean closing;
 
   NodeRuntime(Engine engine, GrainTypes types, NodeSettings settings) {
-    this(engine, types, settings, Tracing.NONE, System.Logger.Level.INFO);
+    this(engine, types, settings, Tracing.NONE, NodeObserver.Provider.NONE);
   }
 
   NodeRuntime(
@@ -78,12 +75,10 @@ final class NodeRuntime implements EngineNode {
       GrainTypes types,
       NodeSettings settings,
       Tracing tracing,
-      System.Logger.Level usualEvents) {
+      NodeObserver.Provider observers) {
     this.engine = engine;
     this.tracing = tracing;
     this.settings = settings;
-    this.upSince = engine.clock().now();
-    this.life = new LifeLog(engine.self(), engine.clock(), usualEvents);
     this.types = types.copy();
     this.codec = Codec.create(new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth()));
     this.activations = new Activations(this);
@@ -96,10 +91,10 @@ final class NodeRuntime implements EngineNode {
     this.cycles = new CycleSearch(this);
     this.circles = new CircleCollector(this);
     this.settling = new Settling(this);
-    this.reports = new Reports(this);
     this.types.all().forEach(hosted -> model(hosted.type()));
+    this.observer = observers.observe(view);
     sweepLater();
-    life.usual("node-started", "types", this.types.all().size());
+    observer.started(this.types.all().size());
   }
 
   // What the parts need
@@ -177,16 +172,13 @@ final class NodeRuntime implements EngineNode {
     return settling;
   }
 
-  Meters meters() {
-    return meters;
-  }
-
   Tracing tracing() {
     return tracing;
   }
 
-  LifeLog life() {
-    return life;
+  @Override
+  public NodeObserver observer() {
+    return observer;
   }
 
   /** A moment that never comes, as a deadline. */
@@ -469,9 +461,16 @@ final class NodeRuntime implements EngineNode {
       case Message.Unreachable(var keys) -> circles.close(keys);
       case Message.Settle question -> settling.asked(from, question);
       case Message.Settled answer -> settling.answered(answer);
-      // It walks all activations; the sender's other messages need not wait for that.
-      case Message.Inspect(var id) -> next.add(then -> reports.answer(from, id));
-      case Message.Inspected answer -> reports.answered(from, answer);
+      // It may go along all activations; the sender's other messages need not wait for that.
+      case Message.Inspect(var id) -> next.add(then -> inspected(from, id));
+      case Message.Inspected(var id, var answer) -> observer.answered(from, id, answer);
+    }
+  }
+
+  private void inspected(NodeId from, long question) {
+    var answer = observer.asked();
+    if (answer != null) {
+      send(from, new Message.Inspected(question, answer));
     }
   }
 
@@ -504,11 +503,6 @@ final class NodeRuntime implements EngineNode {
   }
 
   @Override
-  public List<NodeReport> reports(Collection<NodeId> others, Duration patience) {
-    return reports.ask(others, patience);
-  }
-
-  @Override
   public void nodeRemoved(NodeId node) {
     removed.add(node);
     linkBroken(node);
@@ -522,18 +516,13 @@ final class NodeRuntime implements EngineNode {
     long begun = clock().nanos();
     boolean any = activations.all().stream().anyMatch(open -> leaving.test(open.id()));
     if (any) {
-      life.usual("release-begun");
+      observer.releaseBegun();
     }
     var released = activations.close(leaving, "it moves to another node");
     // Else the next activation could load what was there before.
     released.forEach(Activation::awaitSaved);
     if (any) {
-      life.usual(
-          "release-ended",
-          "grains",
-          released.size(),
-          "millis",
-          (clock().nanos() - begun) / 1_000_000);
+      observer.releaseEnded(released.size(), clock().nanos() - begun);
     }
   }
 
@@ -579,43 +568,27 @@ final class NodeRuntime implements EngineNode {
 
   @Override
   public NodeCounts counts() {
-    return counts(Census.of(this));
+    return view.walk(NodeView.Visitor.NONE);
   }
 
-  private NodeCounts counts(Census census) {
-    int roots;
+  // What its view shows
+
+  int computations() {
     synchronized (computations) {
-      roots = computations.size();
+      return computations.size();
     }
-    return new NodeCounts(
-        activations.size(),
-        roots,
-        census.summaries(),
-        caches.size(),
-        census.subscriptions(),
-        calls.open());
   }
 
-  @Override
-  public NodeReport report() {
-    var census = Census.of(this);
-    return new NodeReport(
-        self(),
-        upSince,
-        clock().now(),
-        !closing && !stopped(),
-        counts(census),
-        census.activations(),
-        census.hottest(),
-        new NodeReport.Queues(
-            census.waitingCalls(), Math.max(0, backlog.get()), outboxes.lengths()),
-        meters.calls(),
-        meters.life(),
-        meters.computing(),
-        meters.pushes(),
-        meters.subscribing(),
-        meters.saving(),
-        engine.links().counts());
+  int backlog() {
+    return Math.max(0, backlog.get());
+  }
+
+  LinkCounts linkCounts() {
+    return engine.links().counts();
+  }
+
+  boolean serving() {
+    return !closing && !stopped();
   }
 
   // The end
@@ -669,13 +642,13 @@ final class NodeRuntime implements EngineNode {
     long begun = clock().nanos();
     int closed = activations.close(id -> true, "the node is stopping").size();
     stop("the node has stopped");
-    life.usual("node-stopped", "grains", closed, "millis", (clock().nanos() - begun) / 1_000_000);
+    observer.stopped(closed, clock().nanos() - begun);
   }
 
   @Override
   public void fence(String reason) {
     closing = true;
-    life.warning("node-fenced", "grains", activations.size(), "reason", reason);
+    observer.fenced(activations.size(), reason);
     stop("the node was stopped: " + reason);
   }
 

@@ -64,7 +64,7 @@ final class Outboxes {
       }
     }
     if (sent) {
-      node.meters().pushesSent.increment();
+      node.observer().firstResultSent(to);
     } else {
       add(subscriber);
     }
@@ -196,9 +196,7 @@ final class Outboxes {
       if (updates.isEmpty()) {
         return;
       }
-      node.meters().batchesSent.increment();
-      node.meters().pushesSent.add(updates.size());
-      Events.BatchSent.commitFor(to, updates.size());
+      node.observer().batchSent(to, updates.size());
       send(number, updates);
     }
 
@@ -273,7 +271,7 @@ final class Outboxes {
         if (number != batch || underWay.isEmpty()) {
           return;
         }
-        node.meters().pushesAcknowledged.add(underWay.size());
+        node.observer().batchAcknowledged(underWay.size());
         underWay.clear();
         roundTrip = node.clock().nanos() - sentAt;
         rests = roundTrip > node.settings().pushRoundTrip().toNanos();
@@ -304,7 +302,7 @@ final class Outboxes {
           watchFor(left);
           return;
         }
-        node.meters().pushesResent.add(underWay.size());
+        node.observer().batchOverdue(underWay.size());
         waiting.addAll(underWay);
         underWay.clear();
       }

@@ -136,9 +136,8 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
     if (discarded) {
       return null;
     }
-    var event = new Events.ComputationRan();
-    event.begin();
-    var span = cause == null ? null : node.tracing().run(cause, name());
+    var observed = node.observer().runBegins();
+    var span = cause == null ? null : node.tracing().run(cause, toString());
     String failure = null;
     try {
       return new Outcome.Returned(Scope.of(this, borrowed).call(summary::compute));
@@ -151,13 +150,13 @@ final class Run extends Chain.Link<Run> implements Tasks.Task {
       if (span != null) {
         span.end(failure);
       }
-      node.meters().runRead(hits, misses);
-      event.commitFor(this, hits, misses);
+      observed.end(this, hits, misses, discarded);
     }
   }
 
   /** What runs, as people who watch name it. */
-  String name() {
+  @Override
+  public String toString() {
     var key = summary.key();
     return key == null ? "reactive computation" : key.grain() + "." + key.operation().name();
   }

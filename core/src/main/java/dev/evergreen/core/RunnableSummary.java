@@ -51,7 +51,7 @@ abstract class RunnableSummary extends Chain.Link<RunnableSummary> implements Su
     run.cause = cause;
     cause = null;
     runs++;
-    node.meters().runs.increment();
+    node.observer().runScheduled();
     return run;
   }
 
@@ -60,7 +60,7 @@ abstract class RunnableSummary extends Chain.Link<RunnableSummary> implements Su
     underWay = null;
     marked = true;
     discards++;
-    node.meters().runsDiscarded.increment();
+    node.observer().runDiscarded();
   }
 
   /** A run has ended; without a result it is to be repeated. */

@@ -51,13 +51,13 @@ final class StateCell<S> implements State<S> {
   }
 
   private Optional<Storage.Stored> load() {
-    var meters = activation.node().meters();
+    var loading = activation.node().observer().loadBegins(activation.id());
     try {
       var stored = activation.node().storage().load(activation.id());
-      meters.loads.increment();
+      loading.end(null);
       return stored;
-    } catch (RuntimeException e) {
-      meters.storageFailures.increment();
+    } catch (RuntimeException | Error e) {
+      loading.end(e);
       throw e;
     }
   }
@@ -177,19 +177,12 @@ final class StateCell<S> implements State<S> {
     } catch (NotAValueException e) {
       throw noValue(e);
     }
-    var meters = activation.node().meters();
     var storage = activation.node().storage();
-    var event = new Events.Saved();
-    event.begin();
-    boolean succeeded = false;
     try {
-      revision = storage.save(activation.id(), revision, bytes);
+      revision = store(storage, bytes);
       saved = present;
-      meters.saves.increment();
-      succeeded = true;
       return storage.fenced() || activation.node().placement().confirmed() ? null : unconfirmed();
     } catch (RevisionConflictException e) {
-      meters.conflicts.increment();
       return new StateNotSavedException(
           activation.id()
               + ": another activation of this grain has saved meanwhile; what this one did is"
@@ -202,15 +195,24 @@ final class StateCell<S> implements State<S> {
               + " operation did is forgotten. Call again, by another node",
           e);
     } catch (RuntimeException e) {
-      meters.storageFailures.increment();
       return new StateNotSavedException(
           activation.id()
               + ": the storage failed ("
               + (e instanceof StorageException ? e.getMessage() : Failures.describe(e))
               + "); whether the operation took effect is unknown. Ask the grain",
           e);
-    } finally {
-      event.commitFor(activation.id(), bytes.length, succeeded);
+    }
+  }
+
+  private long store(Storage storage, byte[] bytes) {
+    var saving = activation.node().observer().saveBegins(activation.id(), bytes.length);
+    try {
+      long stored = storage.save(activation.id(), revision, bytes);
+      saving.end(null);
+      return stored;
+    } catch (RuntimeException | Error e) {
+      saving.end(e);
+      throw e;
     }
   }
 

@@ -74,7 +74,7 @@ final class Subscriptions {
 
   /** Subscribes a new cache; does not wait for the answer. */
   void begin(Cache cache) {
-    node.meters().subscribed.increment();
+    node.observer().subscribed();
     var next = new Tasks();
     subscribe(cache, next);
     node.fork(next);
@@ -88,7 +88,7 @@ final class Subscriptions {
   }
 
   private void subscribeAgain(List<Cache> caches, Tasks next) {
-    node.meters().askedAgain.add(caches.size());
+    node.observer().askedAgain(caches.size());
     var byNode = new TreeMap<NodeId, List<Cache>>();
     for (var cache : caches) {
       var to = subscribeIfHere(cache, next);
@@ -379,9 +379,7 @@ final class Subscriptions {
     }
     byNode.forEach(
         (publisher, caches) -> {
-          // Whoever sees the count finds the event.
-          Events.Renewed.commitFor(publisher, caches.size());
-          node.meters().renewed.add(caches.size());
+          node.observer().renewed(publisher, caches.size());
           sendInBatches(publisher, caches);
         });
   }

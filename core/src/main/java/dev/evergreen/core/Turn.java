@@ -339,7 +339,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   private CycleException cycle() {
-    activation.node().meters().cycles.increment();
+    activation.node().observer().circleFound();
     var path = new ArrayList<String>();
     for (var hop : chain(0)) {
       path.addFirst(hop.grain() + "." + hop.operation());
@@ -395,17 +395,15 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   /** Runs the operation, which the activation has admitted, with the baton held. */
   @Override
   public void run(Tasks next) {
-    var event = new Events.TurnRan();
-    event.waited = event.isEnabled() ? activation.node().clock().nanos() - arrived : 0;
-    event.begin();
+    var observer = activation.node().observer();
+    var span = observer.turnBegins(activation.id(), name, readOnly, arrived);
     Outcome outcome;
     try {
       outcome = trace == null ? activation.execute(this, body) : executeTraced(trace);
-      event.end();
+      span.end(outcome instanceof Outcome.Returned);
     } finally {
       next.addPrepared(activation.baton().release());
     }
-    event.commitFor(this, outcome instanceof Outcome.Returned);
     if (activation.finished(this, next)) {
       whenDone.accept(outcome);
     }

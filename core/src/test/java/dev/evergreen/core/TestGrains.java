@@ -10,15 +10,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Small grains that several tests use. */
-final class TestGrains {
+public final class TestGrains {
 
-  static final Duration SOON = Duration.ofSeconds(20);
+  public static final Duration SOON = Duration.ofSeconds(20);
   static final Duration SHORTLY = Duration.ofMillis(150);
 
   private TestGrains() {}
 
   /** A node with all of these grains. */
-  static EmbeddedNode.Builder node() {
+  public static EmbeddedNode.Builder node() {
     return EmbeddedNode.builder()
         .grain(Cell.class, CellGrain::new)
         .grain(Sum.class, SumGrain::new)
@@ -26,7 +26,7 @@ final class TestGrains {
   }
 
   /** The same grains for a node of several. */
-  static GrainTypes types() {
+  public static GrainTypes types() {
     return GrainTypes.create()
         .add(Cell.class, CellGrain::new)
         .add(Sum.class, SumGrain::new)
@@ -42,7 +42,7 @@ final class TestGrains {
   record Held(String text) {}
 
   /** Holds a text. */
-  interface Cell extends Grain {
+  public interface Cell extends Grain {
     @ReadOnly
     String text();
 
@@ -104,7 +104,7 @@ final class TestGrains {
   }
 
   /** Combines cells. */
-  interface Sum extends Grain {
+  public interface Sum extends Grain {
     @ReadOnly
     String joined(List<String> cells);
 
@@ -184,20 +184,20 @@ final class TestGrains {
   }
 
   /** Holds turns up until a test lets them go. */
-  interface Gate extends Grain {
+  public interface Gate extends Grain {
     @ReadOnly
     String readWhenOpen();
 
     String writeWhenOpen();
   }
 
-  static final class GateGrain implements Gate {
-    static volatile CountDownLatch entered = new CountDownLatch(0);
-    static volatile CountDownLatch open = new CountDownLatch(0);
+  public static final class GateGrain implements Gate {
+    public static volatile CountDownLatch entered = new CountDownLatch(0);
+    public static volatile CountDownLatch open = new CountDownLatch(0);
 
     GateGrain(GrainContext<String> context) {}
 
-    static void shut() {
+    public static void shut() {
       entered = new CountDownLatch(1);
       open = new CountDownLatch(1);
     }

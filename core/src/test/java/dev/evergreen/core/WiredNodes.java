@@ -7,11 +7,13 @@ import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.Threads;
+import dev.evergreen.core.spi.Tracing;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -30,10 +32,10 @@ import java.util.random.RandomGenerator;
  * what a node asks of its world can be hooked, so that a test can hold one thread at a known place
  * while another goes on.
  */
-final class WiredNodes implements AutoCloseable {
+public final class WiredNodes implements AutoCloseable {
 
   /** What becomes of a message. */
-  interface Wire {
+  public interface Wire {
     void send(NodeId from, NodeId to, Message message);
   }
 
@@ -41,6 +43,7 @@ final class WiredNodes implements AutoCloseable {
 
   private final RealTime time = RealTime.create();
   private final Storage storage;
+  private final NodeObserver.Provider observers;
   private final Map<NodeId, NodeRuntime> nodes = new ConcurrentHashMap<>();
   private final AtomicInteger alive = new AtomicInteger();
   private final List<Throwable> escaped = new CopyOnWriteArrayList<>();
@@ -51,25 +54,45 @@ final class WiredNodes implements AutoCloseable {
   /** Called whenever a node asks whether it hosts a grain, after the answer is known. */
   volatile Runnable whenAsked = () -> {};
 
-  volatile Wire wire = this::deliver;
+  public volatile Wire wire = this::deliver;
 
   /** Whether there is a connection to a node. */
-  volatile Predicate<NodeId> connected = node -> true;
+  public volatile Predicate<NodeId> connected = node -> true;
 
   /** Whether the others confirm that a node still belongs to them. */
   volatile boolean confirmed = true;
 
-  WiredNodes(NodeId host) {
+  public WiredNodes(NodeId host) {
     this(host, new MemoryStorage());
   }
 
   WiredNodes(NodeId host, Storage storage) {
+    this(host, storage, NodeObserver.Provider.NONE);
+  }
+
+  private WiredNodes(NodeId host, Storage storage, NodeObserver.Provider observers) {
     this.storage = storage;
+    this.observers = observers;
     hosts = grain -> host;
   }
 
-  static NodeId id(String name) {
+  /** Nodes that are watched. */
+  public static WiredNodes observed(NodeId host, NodeObserver.Provider observers) {
+    return new WiredNodes(host, new MemoryStorage(), observers);
+  }
+
+  public static NodeId id(String name) {
     return new NodeId(name, 1);
+  }
+
+  /** Starts a node. */
+  public EngineNode startNode(NodeId self, NodeSettings settings, GrainTypes types) {
+    return start(self, settings, types);
+  }
+
+  /** Starts a node with the test grains. */
+  public EngineNode startNode(NodeId self, NodeSettings settings) {
+    return start(self, settings);
   }
 
   /** Starts a node. */
@@ -89,7 +112,7 @@ final class WiredNodes implements AutoCloseable {
             new HookedPlacement(self),
             storage,
             (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
-    var node = new NodeRuntime(engine, types, settings);
+    var node = new NodeRuntime(engine, types, settings, Tracing.NONE, observers);
     nodes.put(self, node);
     return node;
   }
@@ -99,7 +122,7 @@ final class WiredNodes implements AutoCloseable {
     return start(self, settings, TestGrains.types());
   }
 
-  void deliver(NodeId from, NodeId to, Message message) {
+  public void deliver(NodeId from, NodeId to, Message message) {
     var node = nodes.get(to);
     if (node != null) {
       node.receive(from, message);
@@ -116,7 +139,7 @@ final class WiredNodes implements AutoCloseable {
     await("the end of all threads", () -> alive.get() == 0);
   }
 
-  static void await(String what, BooleanSupplier event) {
+  public static void await(String what, BooleanSupplier event) {
     long deadline = System.nanoTime() + PATIENCE_NANOS;
     while (!event.getAsBoolean()) {
       if (System.nanoTime() - deadline > 0) {
@@ -137,7 +160,7 @@ final class WiredNodes implements AutoCloseable {
     time.close();
   }
 
-  static NodeSettings quick() {
+  public static NodeSettings quick() {
     return NodeSettings.DEFAULT
         .withCacheGrace(Duration.ofMillis(1))
         .withCallTimeout(Duration.ofSeconds(10));

@@ -1,6 +1,6 @@
 package dev.evergreen.telemetry;
 
-import dev.evergreen.core.NodeReport;
+import dev.evergreen.reports.NodeReport;
 import io.micrometer.core.instrument.Tags;
 import java.util.List;
 import java.util.function.ToDoubleFunction;

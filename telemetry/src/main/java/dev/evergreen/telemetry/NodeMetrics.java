@@ -1,8 +1,8 @@
 package dev.evergreen.telemetry;
 
-import dev.evergreen.core.Durations;
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeReport;
+import dev.evergreen.reports.Durations;
+import dev.evergreen.reports.NodeReport;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.FunctionTimer;
 import io.micrometer.core.instrument.Gauge;
@@ -57,7 +57,7 @@ public final class NodeMetrics implements MeterBinder {
 
   /** The metrics of this node. */
   public static NodeMetrics of(Node node) {
-    return of(node::report, System::nanoTime);
+    return of(() -> NodeReport.of(node), System::nanoTime);
   }
 
   /** With another clock. */

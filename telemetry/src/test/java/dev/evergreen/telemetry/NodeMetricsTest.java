@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.reports.NodeReport;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
@@ -34,7 +35,7 @@ final class NodeMetricsTest {
       NodeMetrics.of(
           () -> {
             asked.incrementAndGet();
-            return node.report();
+            return NodeReport.of(node);
           },
           nanos::get);
 

@@ -16,6 +16,7 @@ import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.TraceContext;
@@ -100,7 +101,12 @@ final class OpenTelemetryTracingTest {
     var types =
         GrainTypes.create().add(Counter.class, CounterGrain::new).add(Group.class, GroupGrain::new);
     var node =
-        EngineNode.start(engine, types, NodeSettings.DEFAULT, OpenTelemetryTracing.to(telemetry));
+        EngineNode.start(
+            engine,
+            types,
+            NodeSettings.DEFAULT,
+            OpenTelemetryTracing.to(telemetry),
+            NodeObserver.Provider.NONE);
     nodes.put(self, node);
     return node;
   }

@@ -1,11 +1,11 @@
 package dev.evergreen.web;
 
-import dev.evergreen.core.Durations;
 import dev.evergreen.core.NodeCounts;
-import dev.evergreen.core.NodeReport;
-import dev.evergreen.core.NodeReport.HotSummary;
-import dev.evergreen.core.NodeReport.Queues;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.reports.Durations;
+import dev.evergreen.reports.NodeReport;
+import dev.evergreen.reports.NodeReport.HotSummary;
+import dev.evergreen.reports.NodeReport.Queues;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;

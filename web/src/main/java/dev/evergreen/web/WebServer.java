@@ -1,7 +1,7 @@
 package dev.evergreen.web;
 
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeReport;
+import dev.evergreen.reports.NodeReport;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -515,9 +515,9 @@ public final class WebServer implements AutoCloseable {
      * @param path where the page appears, such as {@code "/dashboard"}
      * @param authorisation who may see it
      * @param nodes the reports of the nodes that can be reached, such as {@code () ->
-     *     List.of(node.report())}. Asked once a second while anybody looks, on a virtual thread;
-     *     may block for about as long. A node that is missing, or whose report is not newer than
-     *     the last, is shown as silent.
+     *     List.of(NodeReport.of(node))}. Asked once a second while anybody looks, on a virtual
+     *     thread; may block for about as long. A node that is missing, or whose report is not newer
+     *     than the last, is shown as silent.
      */
     public Builder dashboard(
         String path,

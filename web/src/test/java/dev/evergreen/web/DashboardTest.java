@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeReport;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.reports.NodeReport;
 import dev.evergreen.web.LiveGrainTest.Board;
 import dev.evergreen.web.LiveGrainTest.BoardGrain;
 import java.time.Duration;
@@ -40,7 +40,7 @@ final class DashboardTest {
 
   /** A report of another node, so much after its last. */
   private NodeReport report(String address, long incarnation, Duration later) {
-    var now = node.report();
+    var now = NodeReport.of(node);
     return new NodeReport(
         new NodeId(address, incarnation),
         now.upSince(),
@@ -79,7 +79,9 @@ final class DashboardTest {
     try (var server =
         server()
             .dashboard(
-                "/ops/dashboard", (caller, params) -> allowed.get(), () -> List.of(node.report()))
+                "/ops/dashboard",
+                (caller, params) -> allowed.get(),
+                () -> List.of(NodeReport.of(node)))
             .start()) {
       var paths = List.of("/ops/dashboard", "/ops/dashboard/dashboard.js", DATA);
       for (var path : paths) {
@@ -127,7 +129,7 @@ final class DashboardTest {
                 Authorisation.everyone(),
                 () -> {
                   asked.incrementAndGet();
-                  return List.of(node.report());
+                  return List.of(NodeReport.of(node));
                 })
             .start()) {
       assertEquals(0, asked.get());

@@ -8,12 +8,12 @@ import dev.evergreen.core.KeyedGrain;
 import dev.evergreen.core.NoNewResultException;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeCounts;
-import dev.evergreen.core.NodeReport;
 import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.Snapshot;
+import dev.evergreen.core.spi.NodeObserver;
 import java.time.Duration;
 import java.util.Iterator;
 import java.util.Optional;
@@ -80,8 +80,8 @@ final class HandNode implements Node {
   }
 
   @Override
-  public NodeReport report() {
-    throw new UnsupportedOperationException("A hand-driven node has nothing to report");
+  public NodeObserver observer() {
+    return NodeObserver.NONE;
   }
 
   @Override

@@ -147,7 +147,8 @@ public sealed interface Message {
   /**
    * Answers an {@link Inspect}.
    *
-   * @param report the encoded {@link dev.evergreen.core.NodeReport}
+   * @param report what the observer of the sender says ({@link NodeObserver#asked}); the core does
+   *     not look inside
    */
   record Inspected(long id, byte[] report) implements Message {}
 

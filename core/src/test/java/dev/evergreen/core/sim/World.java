@@ -18,11 +18,8 @@ final class World {
   // Failures are what runs are full of; a weak reference to the logger would forget the level.
   private static final Logger LOG = Logger.getLogger(EngineNode.class.getName());
 
-  private static final Logger LIFE = Logger.getLogger("dev.evergreen.life");
-
   static {
     LOG.setLevel(Level.OFF);
-    LIFE.setLevel(Level.OFF);
   }
 
   final Scenario scenario;

@@ -2,7 +2,7 @@ package dev.evergreen.chirper;
 
 import dev.evergreen.cluster.ClusterNode;
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeReport;
+import dev.evergreen.reports.NodeReport;
 import dev.evergreen.telemetry.Health;
 import dev.evergreen.telemetry.Prometheus;
 import dev.evergreen.web.Authorisation;
@@ -43,7 +43,7 @@ final class Watching implements AutoCloseable {
 
   /** Of all nodes of a cluster, whichever serves the page. */
   private List<NodeReport> reports() {
-    return node instanceof ClusterNode cluster ? cluster.reports() : List.of(node.report());
+    return node instanceof ClusterNode cluster ? cluster.reports() : List.of(NodeReport.of(node));
   }
 
   @Override

@@ -18,7 +18,6 @@ import com.microsoft.playwright.options.ColorScheme;
 import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeReport;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
@@ -26,6 +25,9 @@ import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.RealTime;
+import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.reports.NodeReport;
+import dev.evergreen.reports.Reporter;
 import dev.evergreen.web.Authorisation;
 import dev.evergreen.web.WebServer;
 import java.nio.file.Path;
@@ -85,7 +87,7 @@ final class DashboardBrowserTest {
   }
 
   private List<NodeReport> reports() {
-    return nodes.stream().map(Node::report).toList();
+    return nodes.stream().map(NodeReport::of).toList();
   }
 
   private Node node(String address) {
@@ -105,7 +107,9 @@ final class DashboardBrowserTest {
             new MemoryStorage(),
             (RandomGenerator) () -> ThreadLocalRandom.current().nextLong()),
         types,
-        NodeSettings.DEFAULT);
+        NodeSettings.DEFAULT,
+        Tracing.NONE,
+        view -> new Reporter(view, System.Logger.Level.DEBUG));
   }
 
   private record AllHere(NodeId self) implements Placement {
@@ -166,7 +170,7 @@ final class DashboardBrowserTest {
       for (int i = 0; i < 40; i++) {
         alice.post(Instant.EPOCH.plusSeconds(i), "number " + i);
       }
-      var calls = nodes.getFirst().report().calls().ended();
+      var calls = NodeReport.of(nodes.getFirst()).calls().ended();
       assertTrue(calls >= 40, calls + " calls");
       assertThat(fact(page, "Calls")).hasText("" + calls, within(PATIENCE_MILLIS));
       var operation = row(page, "timeline(5)");
@@ -231,7 +235,8 @@ final class DashboardBrowserTest {
       }
     }
     assertEquals(List.of(), faults);
-    assertTrue(nodes.getFirst().report().counts().computations() == 0, "it is no computation");
+    assertTrue(
+        NodeReport.of(nodes.getFirst()).counts().computations() == 0, "it is no computation");
   }
 
   private void picture(Page page, ColorScheme scheme, int width) {

@@ -1,6 +1,11 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
+import dev.evergreen.core.GrainTimeoutException;
+import dev.evergreen.core.NotStartedException;
+import dev.evergreen.core.spi.NodeGivenUpException;
+import dev.evergreen.core.spi.RevisionConflictException;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a node counts, since its start. A count is one addition to memory that threads do not share
@@ -41,9 +46,10 @@ final class Meters {
   final LongAdder conflicts = new LongAdder();
   final LongAdder storageFailures = new LongAdder();
 
-  /** A call has ended with an exception. */
-  void callThrew(Exception exception) {
-    switch (exception) {
+  void callEnded(long nanos, @Nullable Exception failure) {
+    callTime.add(nanos);
+    switch (failure) {
+      case null -> {}
       case GrainTimeoutException e -> callsTimedOut.increment();
       case NotStartedException e -> callsRefused.increment();
       default -> callsFailed.increment();
@@ -57,6 +63,20 @@ final class Meters {
     }
     if (awaited > 0) {
       misses.add(awaited);
+    }
+  }
+
+  void loaded(@Nullable Throwable failure) {
+    (failure == null ? loads : storageFailures).increment();
+  }
+
+  void saved(@Nullable Throwable failure) {
+    switch (failure) {
+      case null -> saves.increment();
+      case RevisionConflictException e -> conflicts.increment();
+      // The storage did what it should.
+      case NodeGivenUpException e -> {}
+      default -> storageFailures.increment();
     }
   }
 

@@ -1,4 +1,4 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
@@ -46,11 +46,16 @@ final class Events {
     @Label("Succeeded")
     boolean succeeded;
 
-    void commitFor(Turn turn, boolean returned) {
+    /** Whether a recording is under way that has these. */
+    static boolean wanted() {
+      return new TurnRan().isEnabled();
+    }
+
+    void commitFor(GrainId id, String name, boolean reads, boolean returned) {
       if (shouldCommit()) {
-        grain = turn.activation().id().toString();
-        operation = turn.name();
-        readOnly = turn.readOnly();
+        grain = id.toString();
+        operation = name;
+        readOnly = reads;
         succeeded = returned;
         commit();
       }
@@ -77,12 +82,17 @@ final class Events {
     @Description("By a write, while it ran")
     boolean discarded;
 
-    void commitFor(Run run, int taken, int awaited) {
+    /** Whether a recording is under way that has these. */
+    static boolean wanted() {
+      return new ComputationRan().isEnabled();
+    }
+
+    void commitFor(Object run, int taken, int awaited, boolean worthless) {
       if (shouldCommit()) {
-        computation = run.name();
+        computation = run.toString();
         hits = taken;
         misses = awaited;
-        discarded = run.discarded();
+        discarded = worthless;
         commit();
       }
     }
@@ -125,6 +135,11 @@ final class Events {
 
     @Label("Succeeded")
     boolean succeeded;
+
+    /** Whether a recording is under way that has these. */
+    static boolean wanted() {
+      return new Saved().isEnabled();
+    }
 
     void commitFor(GrainId id, int bytes, boolean saved) {
       if (shouldCommit()) {

@@ -1,5 +1,7 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
+import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeCounts;
 import dev.evergreen.core.spi.LinkCounts;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Instant;
@@ -44,6 +46,16 @@ public record NodeReport(
   public NodeReport {
     activations = Map.copyOf(activations);
     hottest = List.copyOf(hottest);
+  }
+
+  /**
+   * What a node holds and has done since its start. Does not wait; takes time in proportion to the
+   * number of active grains and summaries: ask once a second, not once a request.
+   *
+   * @throws IllegalArgumentException if the node makes no reports
+   */
+  public static NodeReport of(Node node) {
+    return Reporter.of(node).report();
   }
 
   /**

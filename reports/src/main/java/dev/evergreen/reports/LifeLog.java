@@ -1,5 +1,7 @@
-package dev.evergreen.core.spi;
+package dev.evergreen.reports;
 
+import dev.evergreen.core.spi.Clock;
+import dev.evergreen.core.spi.NodeId;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.HashMap;

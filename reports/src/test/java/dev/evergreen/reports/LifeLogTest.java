@@ -1,13 +1,16 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
 import static java.lang.System.Logger.Level.INFO;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.ActivationException;
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.TestGrains;
 import dev.evergreen.core.TestGrains.Cell;
+import dev.evergreen.core.WiredNodes;
 import dev.evergreen.core.spi.Clock;
-import dev.evergreen.core.spi.LifeLog;
 import java.time.Instant;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -65,8 +68,8 @@ final class LifeLogTest {
   @Test
   void aNodesLifeIsOneLineForEachEvent() {
     var self = WiredNodes.id("mortal");
-    try (var nodes = new WiredNodes(self)) {
-      var node = nodes.start(self, WiredNodes.quick());
+    try (var nodes = WiredNodes.observed(self, view -> new Reporter(view, INFO))) {
+      var node = nodes.startNode(self, WiredNodes.quick());
       node.grains().get(Cell.class, "a").set("x");
       node.grains().get(Cell.class, "b").set("x");
       node.release(grain -> grain.key().equals("a"));
@@ -99,8 +102,8 @@ final class LifeLogTest {
   void livesOfGrainsAreToldToThoseWhoAskForThem() {
     LOGGER.setLevel(Level.FINE);
     var self = WiredNodes.id("chatty");
-    try (var nodes = new WiredNodes(self)) {
-      nodes.start(self, WiredNodes.quick()).grains().get(Cell.class, "a").set("x");
+    try (var nodes = WiredNodes.observed(self, view -> new Reporter(view, INFO))) {
+      nodes.startNode(self, WiredNodes.quick()).grains().get(Cell.class, "a").set("x");
     }
     var lines = lines("chatty");
     assertEquals("FINE event=activated node=chatty#1 grain=Cell/a", lines.get(1));
@@ -113,9 +116,9 @@ final class LifeLogTest {
   @Test
   void anActivationThatFailsIsTold() {
     var self = WiredNodes.id("unlucky");
-    try (var nodes = new WiredNodes(self)) {
+    try (var nodes = WiredNodes.observed(self, view -> new Reporter(view, INFO))) {
       var node =
-          nodes.start(
+          nodes.startNode(
               self,
               WiredNodes.quick(),
               GrainTypes.create()
@@ -125,7 +128,7 @@ final class LifeLogTest {
                         throw new IllegalStateException("no luck");
                       }));
       assertThrows(ActivationException.class, () -> node.grains().get(Cell.class, "a").text());
-      assertEquals(1, node.report().life().failed());
+      assertEquals(1, NodeReport.of(node).life().failed());
     }
     var failed = lines("unlucky").get(1);
     assertTrue(

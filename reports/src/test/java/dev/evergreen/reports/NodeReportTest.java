@@ -1,5 +1,6 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
+import static java.lang.System.Logger.Level.INFO;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -7,9 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.codec.Codec;
 import dev.evergreen.codec.Limits;
+import dev.evergreen.core.GrainTimeoutException;
+import dev.evergreen.core.StateNotSavedException;
+import dev.evergreen.core.TestGrains;
 import dev.evergreen.core.TestGrains.Cell;
 import dev.evergreen.core.TestGrains.Gate;
 import dev.evergreen.core.TestGrains.Sum;
+import dev.evergreen.core.WiredNodes;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
@@ -59,7 +64,7 @@ final class NodeReportTest {
       } finally {
         TestGrains.GateGrain.open.countDown();
       }
-      var calls = node.report().calls();
+      var calls = NodeReport.of(node).calls();
       assertEquals(4, calls.ended());
       assertEquals(1, calls.failed());
       assertEquals(1, calls.timedOut());
@@ -82,8 +87,8 @@ final class NodeReportTest {
       // A result is delivered before the reads of the former run are given back.
       WiredNodes.await(
           "one reader of each",
-          () -> node.report().hottest().stream().allMatch(summary -> summary.readers() == 1));
-      var report = node.report();
+          () -> NodeReport.of(node).hottest().stream().allMatch(summary -> summary.readers() == 1));
+      var report = NodeReport.of(node);
       assertEquals(Map.of("Cell", 2, "Sum", 1), report.activations());
       assertEquals(3, report.counts().summaries());
       assertEquals(3, report.hottest().size());
@@ -113,7 +118,7 @@ final class NodeReportTest {
         tracker.next(TestGrains.SOON);
         node.grains().get(Cell.class, "c7").set("x");
         tracker.next(TestGrains.SOON);
-        var report = node.report();
+        var report = NodeReport.of(node);
         assertEquals(31, report.counts().summaries());
         assertEquals(NodeReport.HOTTEST, report.hottest().size());
         assertEquals(
@@ -129,10 +134,10 @@ final class NodeReportTest {
   @Test
   void saysWhetherTheNodeTakesCalls() {
     var node = TestGrains.node().start();
-    assertTrue(node.report().serving());
+    assertTrue(NodeReport.of(node).serving());
     node.close();
-    assertFalse(node.report().serving());
-    assertEquals(0, node.report().counts().activations());
+    assertFalse(NodeReport.of(node).serving());
+    assertEquals(0, NodeReport.of(node).counts().activations());
   }
 
   @Test
@@ -142,7 +147,7 @@ final class NodeReportTest {
         var sum = node.reactive(() -> node.grains().get(Cell.class, "s").text());
         var tracker = sum.tracker()) {
       tracker.next(TestGrains.SOON);
-      var report = node.report();
+      var report = NodeReport.of(node);
       assertEquals(report, type.decode(type.encode(report)));
     }
   }
@@ -150,10 +155,10 @@ final class NodeReportTest {
   @Test
   void countsWhatGoesBetweenNodes() throws Exception {
     var host = WiredNodes.id("host");
-    try (var nodes = new WiredNodes(host)) {
-      var there = nodes.start(host, WiredNodes.quick());
+    try (var nodes = WiredNodes.observed(host, view -> new Reporter(view, INFO))) {
+      var there = nodes.startNode(host, WiredNodes.quick());
       var here =
-          nodes.start(
+          nodes.startNode(
               WiredNodes.id("edge"), WiredNodes.quick().withRenewEvery(Duration.ofMillis(50)));
       var cell = here.grains().get(Cell.class, "a");
       try (var text = here.reactive(cell::text);
@@ -161,16 +166,17 @@ final class NodeReportTest {
         tracker.next(TestGrains.SOON);
         cell.set("x");
         tracker.next(TestGrains.SOON);
-        WiredNodes.await("a renewal", () -> here.report().subscribing().renewed() > 0);
+        WiredNodes.await("a renewal", () -> NodeReport.of(here).subscribing().renewed() > 0);
         WiredNodes.await(
-            "the change's acknowledgement", () -> there.report().pushes().acknowledged() == 1);
+            "the change's acknowledgement",
+            () -> NodeReport.of(there).pushes().acknowledged() == 1);
       }
-      assertEquals(2, there.report().pushes().sent());
-      assertEquals(2, here.report().pushes().received());
-      assertEquals(1, there.report().calls().served());
-      assertEquals(1, here.report().calls().ended());
-      assertEquals(1, here.report().subscribing().begun());
-      assertEquals(Map.of("edge", 0), there.report().queues().outboxes());
+      assertEquals(2, NodeReport.of(there).pushes().sent());
+      assertEquals(2, NodeReport.of(here).pushes().received());
+      assertEquals(1, NodeReport.of(there).calls().served());
+      assertEquals(1, NodeReport.of(here).calls().ended());
+      assertEquals(1, NodeReport.of(here).subscribing().begun());
+      assertEquals(Map.of("edge", 0), NodeReport.of(there).queues().outboxes());
     }
   }
 
@@ -182,7 +188,7 @@ final class NodeReportTest {
       assertThrows(StateNotSavedException.class, () -> cell.set("x"));
       storage.failure = new StorageException("it is broken");
       assertThrows(StateNotSavedException.class, () -> cell.set("x"));
-      var saving = node.report().saving();
+      var saving = NodeReport.of(node).saving();
       assertEquals(1, saving.conflicts());
       assertEquals(1, saving.failures());
       assertEquals(0, saving.saves());

@@ -1,4 +1,4 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

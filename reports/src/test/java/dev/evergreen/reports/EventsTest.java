@@ -1,11 +1,14 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
+import static java.lang.System.Logger.Level.INFO;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.TestGrains;
 import dev.evergreen.core.TestGrains.Cell;
+import dev.evergreen.core.WiredNodes;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -83,10 +86,10 @@ final class EventsTest {
     var events =
         recorded(
             () -> {
-              try (var nodes = new WiredNodes(host)) {
-                nodes.start(host, WiredNodes.quick());
+              try (var nodes = WiredNodes.observed(host, view -> new Reporter(view, INFO))) {
+                nodes.startNode(host, WiredNodes.quick());
                 var edge =
-                    nodes.start(
+                    nodes.startNode(
                         WiredNodes.id("edge"),
                         WiredNodes.quick().withRenewEvery(Duration.ofMillis(20)));
                 var cell = edge.grains().get(Cell.class, "a");
@@ -95,7 +98,8 @@ final class EventsTest {
                   tracker.next(TestGrains.SOON);
                   cell.set("x");
                   tracker.next(TestGrains.SOON);
-                  WiredNodes.await("a renewal", () -> edge.report().subscribing().renewed() > 0);
+                  WiredNodes.await(
+                      "a renewal", () -> NodeReport.of(edge).subscribing().renewed() > 0);
                 }
               }
             });

@@ -1,4 +1,4 @@
-package dev.evergreen.core;
+package dev.evergreen.reports;
 
 import java.time.Duration;
 import java.util.ArrayList;
