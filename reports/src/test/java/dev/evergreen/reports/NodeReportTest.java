@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.codec.Codec;
 import dev.evergreen.codec.Limits;
+import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.StateNotSavedException;
 import dev.evergreen.core.TestGrains;
@@ -16,6 +17,7 @@ import dev.evergreen.core.TestGrains.Gate;
 import dev.evergreen.core.TestGrains.Sum;
 import dev.evergreen.core.WiredNodes;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeGivenUpException;
 import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
@@ -28,7 +30,7 @@ import org.junit.jupiter.api.Test;
 
 final class NodeReportTest {
 
-  /** Loads nothing and saves nothing. */
+  /** Saves nothing, and has nothing but a grain that cannot be loaded. */
   private static final class FailingStorage implements Storage {
     private volatile RuntimeException failure;
 
@@ -38,6 +40,9 @@ final class NodeReportTest {
 
     @Override
     public Optional<Stored> load(GrainId grain) {
+      if (grain.key().equals("lost")) {
+        throw new StorageException("it is lost");
+      }
       return Optional.empty();
     }
 
@@ -135,7 +140,9 @@ final class NodeReportTest {
   void saysWhetherTheNodeTakesCalls() {
     var node = TestGrains.node().start();
     assertTrue(NodeReport.of(node).serving());
+    node.grains().get(Cell.class, "a").text();
     node.close();
+    assertEquals(1, NodeReport.of(node).life().deactivated());
     assertFalse(NodeReport.of(node).serving());
     assertEquals(0, NodeReport.of(node).counts().activations());
   }
@@ -172,6 +179,7 @@ final class NodeReportTest {
             () -> NodeReport.of(there).pushes().acknowledged() == 1);
       }
       assertEquals(2, NodeReport.of(there).pushes().sent());
+      assertEquals(1, NodeReport.of(there).pushes().batches(), "the first result was an answer");
       assertEquals(2, NodeReport.of(here).pushes().received());
       assertEquals(1, NodeReport.of(there).calls().served());
       assertEquals(1, NodeReport.of(here).calls().ended());
@@ -188,9 +196,14 @@ final class NodeReportTest {
       assertThrows(StateNotSavedException.class, () -> cell.set("x"));
       storage.failure = new StorageException("it is broken");
       assertThrows(StateNotSavedException.class, () -> cell.set("x"));
+      storage.failure = new NodeGivenUpException(new GrainId("Cell", "a"), WiredNodes.id("gone"));
+      assertThrows(StateNotSavedException.class, () -> cell.set("x"));
+      var lost = node.grains().get(Cell.class, "lost");
+      assertThrows(ActivationException.class, lost::text);
       var saving = NodeReport.of(node).saving();
       assertEquals(1, saving.conflicts());
-      assertEquals(1, saving.failures());
+      assertEquals(2, saving.failures());
+      assertEquals(3, saving.loads());
       assertEquals(0, saving.saves());
     }
   }

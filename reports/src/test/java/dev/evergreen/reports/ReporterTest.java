@@ -23,6 +23,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 final class ReporterTest {
@@ -166,6 +167,27 @@ final class ReporterTest {
       } finally {
         GateGrain.open.countDown();
       }
+    }
+  }
+
+  @Test
+  void showsCallsThatWaitForTheirGrain() throws Exception {
+    GateGrain.shut();
+    try (var node = TestGrains.node().start()) {
+      var gate = node.grains().get(Gate.class, "g");
+      var writes =
+          IntStream.range(0, 3)
+              .mapToObj(i -> Thread.startVirtualThread(gate::writeWhenOpen))
+              .toList();
+      WiredNodes.await("two that wait", () -> NodeReport.of(node).queues().calls() == 2);
+      assertEquals(3, NodeReport.of(node).counts().calls());
+      GateGrain.open.countDown();
+      for (var write : writes) {
+        write.join();
+      }
+      assertEquals(0, NodeReport.of(node).queues().calls());
+    } finally {
+      GateGrain.open.countDown();
     }
   }
 
