@@ -55,6 +55,19 @@ final class Line {
     return more;
   }
 
+  /** Moves to other memory, as where it is will be used for something else. */
+  void moveTo(MemorySegment other, long to) {
+    int by = (int) to - begins[0];
+    MemorySegment.copy(memory, begins[0], other, to, end - begins[0]);
+    memory = other;
+    for (int word = 0; word < count; word++) {
+      begins[word] += by;
+      ends[word] += by;
+    }
+    split += by;
+    end += by;
+  }
+
   /** Forgets the memory, which is about to belong to another connection. */
   void clear() {
     memory = MemorySegment.NULL;

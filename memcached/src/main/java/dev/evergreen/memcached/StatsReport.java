@@ -312,7 +312,7 @@ final class StatsReport {
         stat(prefix + "addr", show(address))
             .stat(prefix + "listen_addr", show(local))
             .stat(prefix + "state", session.state())
-            .stat(prefix + "secs_since_last_cmd", now - session.lastActive());
+            .stat(prefix + "secs_since_last_cmd", now - session.in.lastActive());
       } catch (IOException ignored) {
         // It was closed meanwhile; the others are still worth telling.
       }
