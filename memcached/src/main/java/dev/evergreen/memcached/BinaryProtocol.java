@@ -421,6 +421,7 @@ final class BinaryProtocol extends Protocol {
 
   /** Answers a response for each line of the text protocol's report, and an empty one. */
   private Step stat() throws IOException {
+    endTurn();
     var name = keyLength == 0 ? "" : new String(key.bytes().toArray(JAVA_BYTE), ISO_8859_1);
     if (name.equals("reset")) {
       server.resetStatistics();

@@ -63,11 +63,7 @@ final class Input implements AutoCloseable {
    */
   boolean awaitRequest() throws IOException {
     if (available() > 0) {
-      server.statistics.yields.increment();
-      giveBack();
-      connection.flush();
-      Fibers.letOthersRun();
-      takeBack();
+      letOthersRun();
       return true;
     }
     while (!ended) {
@@ -77,6 +73,18 @@ final class Input implements AutoCloseable {
       }
     }
     return false;
+  }
+
+  /** Lets others go first, after all that was answered has left. May move the bytes. */
+  void letOthersRun() throws IOException {
+    server.statistics.yields.increment();
+    // What is left of a buffer that is well filled would take as much memory elsewhere.
+    if (available() < Buffers.SIZE / 4) {
+      giveBack();
+    }
+    connection.flush();
+    Fibers.letOthersRun();
+    takeBack();
   }
 
   /**

@@ -38,6 +38,9 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   @SuppressWarnings("NullAway.Init") // set as long as it works for one
   Input in;
 
+  /** How many requests are left of this turn. */
+  private int left;
+
   /** How many requests were answered whose replies may not have left. */
   int answeredBefore;
 
@@ -68,11 +71,11 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   final boolean answer(Session session) throws IOException {
     begin(session);
     try {
-      int left = server.settings.requestsPerTurn;
+      beginTurn();
       do {
         answeredBefore = 0;
         while (in.available() > 0) {
-          if (left-- == 0) {
+          if (isTurnOver()) {
             return true;
           }
           if (answerNext() == Step.CLOSE) {
@@ -85,6 +88,20 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
     } finally {
       end();
     }
+  }
+
+  final void beginTurn() {
+    left = server.settings.requestsPerTurn;
+  }
+
+  /** Counts a request, or what is as much work; true if it is one too many for this turn. */
+  final boolean isTurnOver() {
+    return left-- <= 0;
+  }
+
+  /** Says that what is being done is as much work as many requests. */
+  final void endTurn() {
+    left = 0;
   }
 
   private void begin(Session session) {

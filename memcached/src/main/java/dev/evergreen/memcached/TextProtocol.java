@@ -330,7 +330,28 @@ final class TextProtocol extends Protocol {
         (hit ? statistics.getHits : statistics.getMisses).increment();
       }
       word = 0;
-    } while (line.next());
+    } while (hasMoreKeys());
+    return true;
+  }
+
+  /**
+   * Goes on with the words behind those that were answered, which are as much work as a request.
+   *
+   * @return false if there are none
+   */
+  private boolean hasMoreKeys() throws IOException {
+    int lineLeft = line.end() - line.behind();
+    int left = in.at - line.behind();
+    if (lineLeft == 0) {
+      return false;
+    }
+    in.at = line.behind();
+    if (isTurnOver()) {
+      in.letOthersRun();
+      beginTurn();
+    }
+    line.split(in.memory, in.at, in.at + lineLeft);
+    in.at += left;
     return true;
   }
 

@@ -2,6 +2,7 @@ package dev.evergreen.memcached;
 
 import static dev.evergreen.memcached.BinaryProtocolTest.request;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers.Mode;
 import java.lang.foreign.MemorySegment;
@@ -86,6 +87,36 @@ class InputTest {
       sendInPieces(server, client, "mg k\r\nlru_crawler metadump all\r\n");
       assertEquals("EN", client.line());
       assertEquals("ERROR cannot pipeline other commands before metadump", client.line());
+    }
+  }
+
+  /** Else whoever sends long lines is served before all others. */
+  @ParameterizedTest
+  @EnumSource
+  void manyKeysOfOneLineTakeSeveralTurns(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).requestsPerTurn(20));
+        var client = server.connect()) {
+      client.exchange("set k 0 0 1\r\nx\r\n");
+      long before = server.server().statistics.yields.sum();
+      for (var end : new String[] {"", " ", " absent"}) {
+        assertEquals(
+            "VALUE k 0 1\r\nx\r\n".repeat(10_000) + "END\r\nHD\r\n",
+            client.exchange("get" + " k".repeat(10_000) + end + "\r\nmg k\r\n"));
+      }
+      long turns = 3 * (10_000 / Line.MOST_WORDS / 21);
+      assertTrue(server.server().statistics.yields.sum() - before >= turns);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aReportOfStatisticsIsATurn(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("");
+      long before = server.server().statistics.yields.sum();
+      client.exchange("stats conns\r\n".repeat(3));
+      assertEquals(3, server.server().statistics.yields.sum() - before);
     }
   }
 
