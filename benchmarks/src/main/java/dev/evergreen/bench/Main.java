@@ -13,6 +13,7 @@ import picocli.CommandLine.Command;
       LoadCommand.class,
       Soak.class,
       MemcachedCommand.class,
+      AttacksCommand.class,
       FibersCommand.class,
       StorageCommand.class
     },

@@ -23,7 +23,7 @@ import java.util.Locale;
 final class AdminCommands {
   private static final int LEAST_MEMORY_MIB = 8;
   private static final int MOST_MEMORY_MIB = 1_000_000_000;
-  private static final int BUCKETS_PER_STEP = 64;
+  private static final int BUCKETS_PER_STEP = 8;
   private static final int MOST_CLASSES = 64;
   private static final String BEHIND_OTHERS = "ERROR cannot pipeline other commands before ";
 
@@ -150,6 +150,7 @@ final class AdminCommands {
   }
 
   private Step stats() throws IOException {
+    protocol.endTurn();
     var name = line.count() == 1 ? "" : line.text(1);
     return switch (name) {
       case "reset" -> {

@@ -4,15 +4,14 @@ import static dev.evergreen.memcached.TextProtocol.bytes;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
-import dev.evergreen.fibers.Buffers;
 import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Mode;
 import dev.evergreen.memcached.store.Outcome;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
-import org.jspecify.annotations.Nullable;
 
 /**
  * memcached's binary protocol, which older clients speak. A request is a header of 24 bytes, extras
@@ -93,16 +92,13 @@ final class BinaryProtocol extends Protocol {
       ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
   private static final byte[] NOTHING = {};
 
-  private @Nullable Reception reception;
-  private long toSwallow;
-
   // The request's header.
   private int opcode;
   private int kind;
   private boolean quiet;
   private int keyLength;
   private int extrasLength;
-  private long bodyLength;
+  private long valueLength;
   private int opaque;
   private long cas;
 
@@ -114,7 +110,12 @@ final class BinaryProtocol extends Protocol {
   }
 
   @Override
-  void forgetInput() {
+  void keepHead(MemorySegment memory, long at) {
+    // Only the key is still needed.
+  }
+
+  @Override
+  void forgetHead() {
     // Its fields are set anew by each request.
   }
 
@@ -130,43 +131,16 @@ final class BinaryProtocol extends Protocol {
   }
 
   @Override
-  boolean isPending() {
-    return reception != null || toSwallow > 0;
-  }
-
-  @Override
-  void close() {
-    item.release();
-    if (reception != null) {
-      reception.close();
-      reception = null;
+  Step answerNext() throws IOException {
+    in.await(HEADER);
+    if (in.byteAt(in.at) != REQUEST) {
+      return Step.CLOSE;
     }
-  }
-
-  @Override
-  boolean hasInput() {
-    return swallow() && in.available() >= HEADER;
-  }
-
-  @Override
-  Step answerNext(boolean waiting) throws IOException {
-    return in.byteAt(in.at) == REQUEST ? request(waiting) : Step.CLOSE;
-  }
-
-  /** Drops what is there of a refused request; false if more of it must come. */
-  private boolean swallow() {
-    int n = (int) Math.min(toSwallow, in.available());
-    in.at += n;
-    toSwallow -= n;
-    return toSwallow == 0;
-  }
-
-  private Step request(boolean waiting) throws IOException {
     readHeader();
     if (server.settings.verbosity > 1) {
       server.tell("<%d binary request 0x%02x".formatted(session().number, opcode));
     }
-    if (keyLength + extrasLength > bodyLength) {
+    if (valueLength < 0) {
       refuse(Refusal.UNKNOWN);
       return Step.CLOSE;
     }
@@ -174,11 +148,19 @@ final class BinaryProtocol extends Protocol {
       refuse(Refusal.INVALID);
       return Step.CLOSE;
     }
+    awaitExtrasAndKey();
     return switch (kind) {
-      case SET, ADD, REPLACE, APPEND, PREPEND -> store(waiting);
-      case GET, GETK, GAT, GATK, TOUCH, DELETE, INCREMENT, DECREMENT -> wholeRequest();
-      case QUIT, FLUSH, NOOP, VERSION, STAT -> wholeRequest();
-      default -> drop(HEADER + bodyLength, Refusal.UNKNOWN);
+      case GET, GETK, GAT, GATK -> get();
+      case SET, ADD, REPLACE, APPEND, PREPEND -> store();
+      case TOUCH -> touch();
+      case DELETE -> delete();
+      case INCREMENT, DECREMENT -> arithmetic();
+      case FLUSH -> flush();
+      case VERSION -> respond(0, bytes(MemcachedServer.PROTOCOL_VERSION));
+      case NOOP -> respond(0, NOTHING);
+      case STAT -> stat();
+      case QUIT -> quit();
+      default -> refuseValue(Refusal.UNKNOWN);
     };
   }
 
@@ -186,10 +168,10 @@ final class BinaryProtocol extends Protocol {
     opcode = in.byteAt(in.at + 1) & 0xff;
     keyLength = in.memory.get(SHORT, in.at + 2) & 0xffff;
     extrasLength = in.byteAt(in.at + 4) & 0xff;
-    bodyLength = in.memory.get(INT, in.at + 8) & 0xffffffffL;
+    long bodyLength = in.memory.get(INT, in.at + 8) & 0xffffffffL;
+    valueLength = bodyLength - keyLength - extrasLength;
     opaque = in.memory.get(INT, in.at + 12);
     cas = in.memory.get(LONG, in.at + 16);
-    extras = in.at + HEADER;
     quiet = true;
     switch (opcode) {
       case GETQ -> kind = GET;
@@ -206,7 +188,6 @@ final class BinaryProtocol extends Protocol {
   /** Whether extras, key and value are as this kind of request has them. */
   private boolean fits() {
     boolean keyed = keyLength > 0;
-    long valueLength = bodyLength - keyLength - extrasLength;
     return switch (kind) {
       case GET, GETK, DELETE -> keyed && extrasLength == 0 && valueLength == 0;
       case TOUCH, GAT, GATK -> keyed && extrasLength == 4 && valueLength == 0;
@@ -214,31 +195,19 @@ final class BinaryProtocol extends Protocol {
       case SET, ADD, REPLACE -> keyed && extrasLength == 8;
       case APPEND, PREPEND -> keyed && extrasLength == 0;
       case FLUSH -> !keyed && (extrasLength == 0 || extrasLength == 4) && valueLength == 0;
-      case QUIT, NOOP, VERSION -> bodyLength == 0;
+      case QUIT, NOOP, VERSION -> !keyed && extrasLength == 0 && valueLength == 0;
       case STAT -> extrasLength == 0 && valueLength == 0;
       default -> true;
     };
   }
 
-  private Step wholeRequest() throws IOException {
-    if (in.available() < HEADER + bodyLength) {
-      return Step.MORE;
-    }
-    in.at += HEADER + (int) bodyLength;
+  private void awaitExtrasAndKey() throws IOException {
+    in.await(HEADER + extrasLength + keyLength);
+    extras = in.at + HEADER;
+    in.at = extras + extrasLength + keyLength;
     if (keyLength > 0) {
       key.set(in.memory, extras + extrasLength, keyLength);
     }
-    return switch (kind) {
-      case GET, GETK, GAT, GATK -> get();
-      case TOUCH -> touch();
-      case DELETE -> delete();
-      case INCREMENT, DECREMENT -> arithmetic();
-      case FLUSH -> flush();
-      case VERSION -> respond(0, bytes(MemcachedServer.PROTOCOL_VERSION));
-      case NOOP -> respond(0, NOTHING);
-      case STAT -> stat();
-      default -> quit();
-    };
   }
 
   private int extraInt(int at) {
@@ -326,39 +295,34 @@ final class BinaryProtocol extends Protocol {
 
   // Storing
 
-  private Step store(boolean waiting) throws IOException {
-    int before = HEADER + extrasLength + keyLength;
-    if (in.available() < before) {
-      return Step.MORE;
-    }
-    int value = in.at + before;
-    long length = bodyLength - extrasLength - keyLength;
-    key.set(in.memory, extras + extrasLength, keyLength);
+  private Step store() throws IOException {
     describeChange();
-    if (reception != null) {
-      return goOn(reception, value);
-    }
     if (lookup.isLive(key)) {
-      return drop(before + length, Refusal.LIVE);
+      return refuseValue(Refusal.LIVE);
     }
-    if (!store.takes(keyLength, length, kind == SET ? extraInt(0) : 0)) {
-      statistics.tooLarge.increment();
-      return refuseValue(before, length, Refusal.TOO_LARGE);
+    var _ = value.receive(valueLength, NOTHING, kind == SET);
+    var outcome = value.outcome();
+    if (cas != 0) {
+      statistics.countCas(outcome);
     }
-    if (in.available() >= before + length) {
-      in.at = value + (int) length;
-      return answerStore(store.store(key, in.memory, value, (int) length, change, item));
-    }
-    long whole = before + length;
-    if (whole <= ValueReceiver.LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
-      return Step.MORE;
-    }
-    reception = receive((int) length);
-    if (reception == null) {
-      statistics.noMemory.increment();
-      return refuseValue(before, length, Refusal.OUT_OF_MEMORY);
-    }
-    return goOn(reception, value);
+    return switch (outcome) {
+      case STORED -> quiet ? Step.DONE : respond(item.cas(), NOTHING);
+      case EXISTS -> refuse(Refusal.EXISTS);
+      case NOT_FOUND -> refuse(Refusal.NOT_FOUND);
+      case TOO_LARGE -> refuse(Refusal.TOO_LARGE);
+      case NOT_STORED ->
+          refuse(
+              kind == ADD
+                  ? Refusal.EXISTS
+                  : kind == REPLACE ? Refusal.NOT_FOUND : Refusal.NOT_STORED);
+      default -> refuse(Refusal.OUT_OF_MEMORY);
+    };
+  }
+
+  /** Drops the value that follows, so that it is not taken for the next request. */
+  private Step refuseValue(Refusal refusal) throws IOException {
+    in.skip(valueLength);
+    return refuse(refusal);
   }
 
   private void describeChange() {
@@ -377,56 +341,6 @@ final class BinaryProtocol extends Protocol {
     if (cas != 0) {
       change.ifCas(cas);
     }
-  }
-
-  /**
-   * Takes what has come of a large value into the store's memory; the rest of the request stays.
-   */
-  private Step goOn(Reception reception, int value) throws IOException {
-    if (!reception.take(in, value)) {
-      return Step.MORE;
-    }
-    in.at = value;
-    this.reception = null;
-    try (reception) {
-      return answerStore(reception.commit(change, item));
-    }
-  }
-
-  /** Refuses a value that is still to come; the item that it should replace must not stay. */
-  private Step refuseValue(int before, long length, Refusal refusal) throws IOException {
-    if (kind == SET) {
-      store.delete(key, change.clear(), item);
-    }
-    return drop(before + length, refusal);
-  }
-
-  private Step answerStore(Outcome outcome) throws IOException {
-    statistics.sets.increment();
-    if (server.isObserved()) {
-      observer.stored(outcome);
-    }
-    if (cas != 0) {
-      statistics.countCas(outcome);
-    }
-    return switch (outcome) {
-      case STORED -> quiet ? Step.DONE : respond(item.cas(), NOTHING);
-      case EXISTS -> refuse(Refusal.EXISTS);
-      case NOT_FOUND -> refuse(Refusal.NOT_FOUND);
-      case TOO_LARGE -> refuse(Refusal.TOO_LARGE);
-      case NOT_STORED ->
-          refuse(
-              kind == ADD
-                  ? Refusal.EXISTS
-                  : kind == REPLACE ? Refusal.NOT_FOUND : Refusal.NOT_STORED);
-      default -> {
-        statistics.noMemory.increment();
-        if (kind == SET) {
-          store.delete(key, change.clear(), item);
-        }
-        yield refuse(Refusal.OUT_OF_MEMORY);
-      }
-    };
   }
 
   private Step delete() throws IOException {
@@ -507,6 +421,7 @@ final class BinaryProtocol extends Protocol {
 
   /** Answers a response for each line of the text protocol's report, and an empty one. */
   private Step stat() throws IOException {
+    endTurn();
     var name = keyLength == 0 ? "" : new String(key.bytes().toArray(JAVA_BYTE), ISO_8859_1);
     if (name.equals("reset")) {
       server.resetStatistics();
@@ -550,12 +465,6 @@ final class BinaryProtocol extends Protocol {
   }
 
   // Responses
-
-  /** Has the rest of the request dropped, so that it is not taken for the next. */
-  private Step drop(long bytes, Refusal refusal) throws IOException {
-    toSwallow = bytes;
-    return refuse(refusal);
-  }
 
   private Step refuse(Refusal refusal) throws IOException {
     return respond(refusal.status, 0, bytes(refusal.text));

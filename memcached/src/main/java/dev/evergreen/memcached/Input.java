@@ -5,21 +5,34 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.WriteTimeoutException;
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a connection has received and not yet used up, in a buffer on loan; while the connection
- * waits, what is left of it lies in an array of just its length.
+ * What a connection has received and not yet used up. It lies in a buffer on loan while its fiber
+ * works; while that waits, at rest or amid a request, what is left of it lies in an array of just
+ * its length.
+ *
+ * <p>Whatever receives more may move the bytes that are there.
  */
-final class Input {
-  static final byte[] NOTHING = {};
+final class Input implements AutoCloseable {
+  private static final byte[] NOTHING = {};
 
-  private @Nullable Connection connection;
+  private final MemcachedServer server;
+  private final Connection connection;
   private Buffers.@Nullable Loan loan;
+  private byte[] rest = NOTHING;
+  private boolean ended;
+  private boolean waiting;
+  private int lastActive;
 
   /** The bytes; those from {@link #at} to {@link #end} are to be used. */
   MemorySegment memory = MemorySegment.NULL;
@@ -27,51 +40,149 @@ final class Input {
   int at;
   int end;
 
-  /** Borrows a buffer for what a connection sends, and begins it with what was left. */
-  void open(Connection connection, byte[] rest) {
-    var borrowed = Buffers.borrow();
+  Input(MemcachedServer server, Connection connection) {
+    this.server = server;
     this.connection = connection;
-    loan = borrowed;
-    memory = MemorySegment.ofBuffer(borrowed.buffer());
-    MemorySegment.copy(rest, 0, memory, JAVA_BYTE, 0, rest.length);
-    at = 0;
-    end = rest.length;
+  }
+
+  /** Whether the client is waited for; a moment ago is good enough. */
+  boolean isWaiting() {
+    return waiting;
+  }
+
+  /** The second in which something came last. */
+  int lastActive() {
+    return lastActive;
   }
 
   /**
-   * Receives what is there, without waiting.
+   * Between two requests: waits until something of the next one is there. If it is already, others
+   * get their turn, after all that was answered has left.
    *
-   * @return how many bytes, or -1 if there will be no more
+   * @return false if there will be no more
    */
-  int fill() throws IOException {
-    if (loan == null || connection == null) {
-      throw new IllegalStateException("the input is not open");
+  boolean awaitRequest() throws IOException {
+    if (available() > 0) {
+      letOthersRun();
+      return true;
     }
-    var into = loan.buffer();
+    while (!ended) {
+      awaitMore();
+      if (fill()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Lets others go first, after all that was answered has left. May move the bytes. */
+  void letOthersRun() throws IOException {
+    server.statistics.yields.increment();
+    // What is left of a buffer that is well filled would take as much memory elsewhere.
+    if (available() < Buffers.SIZE / 4) {
+      giveBack();
+    }
+    connection.flush();
+    Fibers.letOthersRun();
+    takeBack();
+  }
+
+  /**
+   * Amid a request: waits until so many bytes of it are there, at most a buffer's.
+   *
+   * @throws EOFException if they will not come
+   */
+  void await(int bytes) throws IOException {
+    while (available() < bytes) {
+      more();
+    }
+  }
+
+  /**
+   * Amid a request: waits until there is more than now, for which a buffer must have room.
+   *
+   * @throws EOFException if nothing more will come
+   */
+  void more() throws IOException {
+    while (!fill()) {
+      if (ended) {
+        throw new EOFException("the client has gone amid a request");
+      }
+      awaitMore();
+    }
+  }
+
+  /** Drops so many bytes, waiting for those that are not there yet. */
+  void skip(long bytes) throws IOException {
+    long left = bytes;
+    while (left > available()) {
+      left -= available();
+      at = end;
+      more();
+    }
+    at += (int) left;
+  }
+
+  /** Receives what is there, without waiting; false if that is nothing. */
+  boolean fill() throws IOException {
+    var into = takeBack();
     if (at > 0) {
-      MemorySegment.copy(memory, at, memory, 0, end - at);
+      MemorySegment.copy(memory, at, memory, 0, available());
       end -= at;
       at = 0;
     }
     int n = connection.tryRead(into.limit(Buffers.SIZE).position(end));
-    end += Math.max(0, n);
-    return n;
+    if (n > 0) {
+      end += n;
+      server.statistics.read.add(n);
+    }
+    ended |= n < 0;
+    return n > 0;
   }
 
-  /** Gives the buffer back, and answers what is left. */
-  byte[] close() {
-    var rest = NOTHING;
-    if (at < end) {
-      rest = new byte[end - at];
-      MemorySegment.copy(memory, JAVA_BYTE, at, rest, 0, rest.length);
+  private void awaitMore() throws IOException {
+    giveBack();
+    waiting = true;
+    try {
+      connection.awaitInput();
+    } catch (WriteTimeoutException e) {
+      // A client that does not take its replies is not idle.
+      throw e;
+    } catch (SocketTimeoutException e) {
+      server.statistics.idleKicks.increment();
+      throw e;
     }
+    waiting = false;
+    lastActive = server.clock.second();
+  }
+
+  private void giveBack() {
+    if (loan != null) {
+      rest = at == end ? NOTHING : memory.asSlice(at, available()).toArray(JAVA_BYTE);
+      end -= at;
+      at = 0;
+      close();
+    }
+  }
+
+  private ByteBuffer takeBack() {
+    if (loan == null) {
+      loan = Buffers.borrow();
+      memory = MemorySegment.ofBuffer(loan.buffer());
+      MemorySegment.copy(rest, 0, memory, JAVA_BYTE, 0, rest.length);
+      rest = NOTHING;
+    }
+    return loan.buffer();
+  }
+
+  /** Gives the buffer back, with all that is in it. */
+  @Override
+  public void close() {
     if (loan != null) {
       loan.close();
+      loan = null;
+      memory = MemorySegment.NULL;
     }
-    connection = null;
-    loan = null;
-    memory = MemorySegment.NULL;
-    return rest;
   }
 
   int available() {
@@ -80,12 +191,6 @@ final class Input {
 
   byte byteAt(int index) {
     return memory.get(JAVA_BYTE, index);
-  }
-
-  /** Takes bytes out of the middle. */
-  void remove(int from, int bytes) {
-    MemorySegment.copy(memory, from + bytes, memory, from, end - from - bytes);
-    end -= bytes;
   }
 
   private static final ValueLayout.OfLong WORD =

@@ -10,7 +10,7 @@ import java.util.stream.IntStream;
 
 /**
  * A command line as words between blanks. As in memcached there are at most 23; what is beyond them
- * is looked at by {@link #next}.
+ * is looked at when it is split from {@link #behind} on.
  */
 final class Line {
   static final int MOST_WORDS = 23;
@@ -48,11 +48,27 @@ final class Line {
     split = at;
   }
 
-  /** Goes on with the words behind these; false if there is nothing behind them. */
-  boolean next() {
-    boolean more = split < end;
-    splitMore();
-    return more;
+  /** Where what is behind these words begins. */
+  int behind() {
+    return split;
+  }
+
+  /** Where the line ends. */
+  int end() {
+    return end;
+  }
+
+  /** Moves to other memory, as where it is will be used for something else. */
+  void moveTo(MemorySegment other, long to) {
+    int by = (int) to - begins[0];
+    MemorySegment.copy(memory, begins[0], other, to, end - begins[0]);
+    memory = other;
+    for (int word = 0; word < count; word++) {
+      begins[word] += by;
+      ends[word] += by;
+    }
+    split += by;
+    end += by;
   }
 
   /** Forgets the memory, which is about to belong to another connection. */
@@ -131,7 +147,7 @@ final class Line {
     return key.set(memory, begins[word], length(word));
   }
 
-  /** Whether some word, here or behind, is longer. Does not change what {@link #next} sees. */
+  /** Whether some word, here or behind, is longer. Changes nothing. */
   boolean hasWordBeyond(int length) {
     for (int at = begins[0]; at < end; ) {
       int blank = Input.find(memory, (byte) ' ', at, end);

@@ -239,9 +239,8 @@ final class MetaCommands {
     return Step.DONE;
   }
 
-  Step set(int next, boolean waiting) throws IOException {
+  Step set() throws IOException {
     if (line.count() < 3 || !line.isKey(1) || line.count() > MOST_WORDS || !readLength()) {
-      protocol.in.at = next;
       boolean tooMany = line.count() > MOST_WORDS && line.isKey(1);
       return protocol.reply(line.count() < 2 ? ERROR : tooMany ? TOO_MANY_FLAGS : BAD_FORMAT);
     }
@@ -250,20 +249,15 @@ final class MetaCommands {
     if (error == null && !describeSet()) {
       error = MetaFlags.INVALID_MODE_OF_SET;
     }
+    if (error == null && protocol.lookup.isLive(protocol.key)) {
+      error = Lookup.KEY_IS_LIVE;
+    }
     if (error != null) {
-      protocol.value.drop(next, length);
-      return protocol.reply(error);
+      return protocol.refuseValue(length, error);
     }
-    if (protocol.lookup.isLive(protocol.key)) {
-      protocol.value.drop(next, length);
-      return protocol.reply(Lookup.KEY_IS_LIVE);
-    }
-    return switch (protocol.value.receive(next, length, true, waiting)) {
-      case MORE -> Step.MORE;
-      case STORED -> answerSet(protocol.value.outcome(), length);
-      case REFUSED -> protocol.reply(protocol.value.refusal());
-      case TOO_LONG -> Step.CLOSE;
-    };
+    return protocol.value.receive(length, Output.CRLF, true)
+        ? answerSet(protocol.value.outcome(), length)
+        : protocol.reply(TextProtocol.BAD_END);
   }
 
   private boolean readLength() {
@@ -271,7 +265,6 @@ final class MetaCommands {
   }
 
   private boolean describeSet() {
-    protocol.value.flags = flags.clientFlags;
     change.clear().flags(flags.clientFlags).expiry(flags.expiry);
     switch (flags.mode) {
       case 0, 'S' -> change.mode(Mode.SET);
@@ -303,10 +296,12 @@ final class MetaCommands {
   }
 
   private Step answerSet(Outcome outcome, int length) throws IOException {
-    statistics.sets.increment();
     boolean stored = outcome == Outcome.STORED;
     if (outcome == Outcome.TOO_LARGE) {
-      return protocol.reply(ValueReceiver.TOO_LARGE);
+      return protocol.reply(TextProtocol.TOO_LARGE);
+    }
+    if (outcome == Outcome.OUT_OF_MEMORY) {
+      return protocol.reply(TextProtocol.NO_ROOM);
     }
     if (stored && flags.has('q')) {
       return Step.DONE;

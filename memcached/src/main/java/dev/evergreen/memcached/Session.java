@@ -1,21 +1,19 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Connection;
-import dev.evergreen.fibers.Fibers;
-import dev.evergreen.fibers.WriteTimeoutException;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.live.LiveItem;
 import dev.evergreen.memcached.live.LiveItemException;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One client's connection. All that came is answered before the replies leave together; while it
- * waits for more it keeps no buffer, only what is left of an incomplete command.
+ * One client's connection: waits for requests, has them answered, and waits again. All that came is
+ * answered before the replies leave together.
  */
 final class Session {
   /** A time that does not come. */
@@ -28,19 +26,11 @@ final class Session {
   final int number;
 
   final Connection connection;
+  final Input in;
   private final MemcachedServer server;
 
   /** Whether the client may say anything but who he is. */
   boolean authenticated;
-
-  private byte[] rest = Input.NOTHING;
-  private boolean begun;
-  private Workers workers;
-  private int lastActive;
-  private boolean answering;
-
-  /** Who is amid a request of this connection. */
-  private @Nullable Protocol pending;
 
   private @Nullable Set<Topic> watched;
 
@@ -48,13 +38,8 @@ final class Session {
     this.server = server;
     this.connection = connection;
     number = server.lastNumber.incrementAndGet();
-    workers = server.textWorkers;
+    in = new Input(server, connection);
     authenticated = !server.authentication.isRequired();
-  }
-
-  /** The second in which the last request came. */
-  int lastActive() {
-    return lastActive;
   }
 
   /** What it is doing, by memcached's names; a moment ago is good enough. */
@@ -68,7 +53,7 @@ final class Session {
     if (server.valueHolders.keepFor(connection)) {
       return "conn_nread";
     }
-    return answering ? "conn_parse_cmd" : "conn_read";
+    return in.isWaiting() ? "conn_read" : "conn_parse_cmd";
   }
 
   /** From now on the connection only watches. */
@@ -78,26 +63,48 @@ final class Session {
 
   /** Serves the client until it or the protocol ends. */
   void serve() throws IOException {
+    var idle = server.settings.idleTimeout;
+    connection.readTimeout(idle.isZero() ? FOR_EVER : idle);
     connection.writeTimeout(server.settings.writeTimeout);
     connection.whileWriterWaits(server.blockedWriters);
     server.sessions.add(this);
     tell("new client connection");
     try {
-      do {
-        answering = false;
-        awaitInput();
-        lastActive = server.clock.second();
-        answering = true;
-      } while (answerAll());
+      answerAll();
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
     } finally {
       server.sessions.remove(this);
       tell("connection closed.");
-      if (pending != null) {
-        pending.close();
+    }
+  }
+
+  private void answerAll() throws IOException {
+    try (in) {
+      boolean going = in.awaitRequest();
+      boolean binary = going && isBinary();
+      going &= binary ? server.settings.speaksBinary : server.settings.speaksText;
+      var workers = binary ? server.binaryWorkers : server.textWorkers;
+      while (going) {
+        going = answerSome(workers) && in.awaitRequest();
       }
+    } catch (EOFException e) {
+      tell("gone amid a request");
+    }
+  }
+
+  /** The first byte tells; with an authentication file there is only text, as in memcached. */
+  private boolean isBinary() {
+    return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
+  }
+
+  private boolean answerSome(Workers workers) throws IOException {
+    var worker = workers.borrow();
+    try {
+      return worker.answer(this);
+    } finally {
+      workers.giveBack(worker);
     }
   }
 
@@ -105,28 +112,6 @@ final class Session {
     if (server.settings.verbosity > 1) {
       server.tell("<" + number + " " + what);
     }
-  }
-
-  private void awaitInput() throws IOException {
-    connection.readTimeout(patience());
-    try {
-      connection.awaitInput();
-    } catch (WriteTimeoutException e) {
-      // A client that does not take its replies is not idle.
-      throw e;
-    } catch (SocketTimeoutException e) {
-      server.statistics.idleKicks.increment();
-      throw e;
-    }
-  }
-
-  /** One that keeps memory for a value must go on with it. */
-  private Duration patience() {
-    var idle = server.settings.idleTimeout;
-    if (pending != null && (idle.isZero() || idle.compareTo(server.settings.writeTimeout) > 0)) {
-      return server.settings.writeTimeout;
-    }
-    return idle.isZero() ? FOR_EVER : idle;
   }
 
   /**
@@ -162,67 +147,5 @@ final class Session {
   private static IOException closing(InterruptedException e) {
     Thread.currentThread().interrupt();
     return (IOException) new InterruptedIOException("the server is closing").initCause(e);
-  }
-
-  /** Answers what is there, letting others go first now and then; false if that was the last. */
-  private boolean answerAll() throws IOException {
-    while (true) {
-      var lender = workers;
-      var protocol = pending != null ? pending : lender.borrow();
-      pending = protocol;
-      boolean going = answer(protocol);
-      boolean turnOver = protocol.isTurnOver();
-      if (!protocol.isPending()) {
-        pending = null;
-        lender.giveBack(protocol);
-      }
-      if (turnOver) {
-        server.statistics.yields.increment();
-        connection.flush();
-        Fibers.letOthersRun();
-      } else if (lender == workers) {
-        return going;
-      }
-    }
-  }
-
-  private boolean answer(Protocol protocol) throws IOException {
-    protocol.begin(this, rest);
-    try {
-      int n;
-      do {
-        n = protocol.in.fill();
-        if (n > 0) {
-          server.statistics.read.add(n);
-        }
-        if (begins(protocol.in)) {
-          boolean binary = isBinary(protocol.in);
-          if (binary ? !server.settings.speaksBinary : !server.settings.speaksText) {
-            return false;
-          }
-          if (binary) {
-            workers = server.binaryWorkers;
-            return true;
-          }
-        }
-        if (!protocol.answer(n <= 0) || (n == 0 && protocol.isStuck())) {
-          return false;
-        }
-      } while (n > 0 && !protocol.isTurnOver());
-      return n >= 0;
-    } finally {
-      rest = protocol.end();
-    }
-  }
-
-  private boolean begins(Input in) {
-    boolean first = !begun && in.available() > 0;
-    begun |= first;
-    return first;
-  }
-
-  /** The first byte tells; with an authentication file there is only text, as in memcached. */
-  private boolean isBinary(Input in) {
-    return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
   }
 }

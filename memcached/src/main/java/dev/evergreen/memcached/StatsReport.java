@@ -1,6 +1,7 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.MemcachedTls.Version;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -22,6 +23,8 @@ final class StatsReport {
 
   /** An epoll, an eventfd and an io_uring. */
   private static final int DESCRIPTORS_OF_PROCESSOR = 3;
+
+  private static final int SESSIONS_PER_STEP = 32;
 
   private final MemcachedServer server;
   private final StringBuilder text = new StringBuilder();
@@ -304,7 +307,11 @@ final class StatsReport {
           .stat(prefix + "state", "conn_listening")
           .stat(prefix + "secs_since_last_cmd", server.clock.uptime());
     }
+    int listed = 0;
     for (var session : server.sessions) {
+      if (++listed % SESSIONS_PER_STEP == 0) {
+        Fibers.letOthersRun();
+      }
       var prefix = session.number + ":";
       try {
         var address = session.connection.peerAddress();
@@ -312,7 +319,7 @@ final class StatsReport {
         stat(prefix + "addr", show(address))
             .stat(prefix + "listen_addr", show(local))
             .stat(prefix + "state", session.state())
-            .stat(prefix + "secs_since_last_cmd", now - session.lastActive());
+            .stat(prefix + "secs_since_last_cmd", now - session.in.lastActive());
       } catch (IOException ignored) {
         // It was closed meanwhile; the others are still worth telling.
       }

@@ -7,6 +7,7 @@ import dev.evergreen.memcached.store.Key;
 import dev.evergreen.memcached.store.Mode;
 import dev.evergreen.memcached.store.Outcome;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
@@ -35,6 +36,9 @@ final class TextProtocol extends Protocol {
   private static final byte[] BAD_EXPTIME = bytes("CLIENT_ERROR invalid exptime argument");
   private static final byte[] BAD_DELTA = bytes("CLIENT_ERROR invalid numeric delta argument");
   private static final byte[] OUT_OF_MEMORY = bytes("SERVER_ERROR out of memory");
+  static final byte[] BAD_END = bytes("CLIENT_ERROR bad data chunk");
+  static final byte[] TOO_LARGE = bytes("SERVER_ERROR object too large for cache");
+  static final byte[] NO_ROOM = bytes("SERVER_ERROR out of memory storing object");
   private static final byte[] STORED = bytes("STORED");
   private static final byte[] NOT_STORED = bytes("NOT_STORED");
   private static final byte[] EXISTS = bytes("EXISTS");
@@ -52,20 +56,16 @@ final class TextProtocol extends Protocol {
   private static final long ZERO = Line.packed("0");
 
   final Line line = new Line();
-  final ValueReceiver value;
   private final MetaCommands meta;
   private final AdminCommands admin;
 
-  /** Whether a line of keys is being answered whose end has not come. */
-  private boolean inKeys;
+  /** Of the line and its end. */
+  private int lineLength;
 
-  private boolean keysWithCas;
-  private boolean keysTouched;
   private boolean noreply;
 
   TextProtocol(MemcachedServer server) {
     super(server);
-    value = new ValueReceiver(this);
     meta = new MetaCommands(this);
     admin = new AdminCommands(this);
   }
@@ -75,36 +75,18 @@ final class TextProtocol extends Protocol {
   }
 
   @Override
-  void forgetInput() {
+  void keepHead(MemorySegment memory, long at) {
+    line.moveTo(memory, at);
+  }
+
+  @Override
+  void forgetHead() {
     line.clear();
   }
 
   @Override
   String commandName() {
     return line.text(0);
-  }
-
-  @Override
-  boolean isPending() {
-    return inKeys || value.isPending();
-  }
-
-  @Override
-  void close() {
-    inKeys = false;
-    item.release();
-    value.close();
-  }
-
-  @Override
-  boolean hasInput() {
-    return value.swallow() && in.available() > 0;
-  }
-
-  @Override
-  Step answerNext(boolean waiting) throws IOException {
-    int newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
-    return newline < in.end ? command(newline, waiting) : unfinished(waiting);
   }
 
   /**
@@ -115,61 +97,83 @@ final class TextProtocol extends Protocol {
     return answeredBefore > 0;
   }
 
-  private Step command(int newline, boolean waiting) throws IOException {
-    int next = newline + 1;
-    boolean trims = newline - in.at > 1 && in.byteAt(newline - 1) == '\r';
-    line.split(in.memory, in.at, trims ? newline - 1 : newline);
+  @Override
+  Step answerNext() throws IOException {
+    int newline = awaitLine();
+    if (newline < 0) {
+      return longLine();
+    }
+    takeLine(newline);
     noreply = false;
     if (server.settings.verbosity > 1 && line.count() > 0) {
       server.tell("<" + session().number + " " + line);
     }
     if (!session().authenticated) {
-      return authenticate(next);
-    }
-    if (inKeys) {
-      inKeys = false;
-      in.at = next;
-      return keys(0, keysWithCas, keysTouched) ? endKeys() : Step.DONE;
+      return authenticate();
     }
     if (line.count() == 0) {
-      in.at = next;
       return reply(ERROR);
     }
     long word = line.packed(0);
     if (word == GET) {
-      return get(next, false, false);
-    } else if (next - in.at > LONGEST_LINE) {
-      return rareCommand(next, waiting);
+      return get(false, false);
+    } else if (lineLength > LONGEST_LINE) {
+      return rareCommand();
     } else if (word == SET) {
-      return store(next, Mode.SET, false, waiting);
+      return store(Mode.SET, false);
     } else if (word == MG) {
-      in.at = next;
       return meta.get();
     } else if (word == MS) {
-      return meta.set(next, waiting);
+      return meta.set();
     }
-    return rareCommand(next, waiting);
+    return rareCommand();
+  }
+
+  /**
+   * Waits until the next line is there.
+   *
+   * @return where it ends, or -1 if that does not come though it is longer than a command may be
+   */
+  private int awaitLine() throws IOException {
+    int newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
+    while (newline == in.end) {
+      int seen = in.available();
+      if (seen <= LONGEST_LINE) {
+        in.more();
+        // What was answered may have left meanwhile.
+        answeredBefore = 0;
+      } else if (!beginsKeys() || !in.fill()) {
+        return -1;
+      }
+      newline = Input.find(in.memory, (byte) '\n', in.at + seen, in.end);
+    }
+    return newline;
+  }
+
+  private void takeLine(int newline) {
+    boolean trims = newline - in.at > 1 && in.byteAt(newline - 1) == '\r';
+    line.split(in.memory, in.at, trims ? newline - 1 : newline);
+    lineLength = newline + 1 - in.at;
+    in.at = newline + 1;
   }
 
   /** Takes the value of a {@code set} of whatever key for a user and a password. */
-  private Step authenticate(int next) throws IOException {
+  private Step authenticate() throws IOException {
     if (line.count() < 5 || line.packed(0) != SET || !line.readLong(4)) {
-      in.at = next;
       return reply(bytes("CLIENT_ERROR unauthenticated"));
     }
     long length = line.number();
     if (length < 0 || length > LONGEST_LINE) {
       return Step.CLOSE;
     }
-    int end = next + (int) length;
-    if (end + 2 > in.end) {
-      return Step.MORE;
-    }
-    in.at = end + 2;
+    in.await((int) length + Output.CRLF.length);
+    int begin = in.at;
+    int end = begin + (int) length;
+    in.at = end + Output.CRLF.length;
     if (in.byteAt(end) != '\r' || in.byteAt(end + 1) != '\n') {
       return reply(bytes("CLIENT_ERROR bad command line termination"));
     }
-    line.split(in.memory, next, end);
+    line.split(in.memory, begin, end);
     if (line.count() < 2) {
       return reply(bytes("CLIENT_ERROR bad authentication token format"));
     }
@@ -182,37 +186,25 @@ final class TextProtocol extends Protocol {
     return reply(STORED);
   }
 
-  private Step rareCommand(int next, boolean waiting) throws IOException {
+  private Step rareCommand() throws IOException {
     var name = line.length(0) > 20 ? "" : line.text(0);
     return switch (name) {
-      case "gets" -> get(next, true, false);
-      case "gat" -> get(next, false, true);
-      case "gats" -> get(next, true, true);
-      case "bget" -> get(next, false, false);
-      default -> boundedCommand(name, next, waiting);
+      case "gets" -> get(true, false);
+      case "gat" -> get(false, true);
+      case "gats" -> get(true, true);
+      case "bget" -> get(false, false);
+      // It depends on nothing else whether its line is too long.
+      default -> lineLength > LONGEST_LINE ? Step.CLOSE : boundedCommand(name);
     };
   }
 
-  /** One whose line has a longest length; it depends on nothing else whether that holds. */
-  private Step boundedCommand(String name, int next, boolean waiting) throws IOException {
-    if (next - in.at > LONGEST_LINE) {
-      return Step.CLOSE;
-    }
+  private Step boundedCommand(String name) throws IOException {
     return switch (name) {
-      case "add" -> store(next, Mode.ADD, false, waiting);
-      case "replace" -> store(next, Mode.REPLACE, false, waiting);
-      case "append" -> store(next, Mode.APPEND, false, waiting);
-      case "prepend" -> store(next, Mode.PREPEND, false, waiting);
-      case "cas" -> store(next, Mode.SET, true, waiting);
-      default -> {
-        in.at = next;
-        yield commandOfOneLine(name);
-      }
-    };
-  }
-
-  private Step commandOfOneLine(String name) throws IOException {
-    return switch (name) {
+      case "add" -> store(Mode.ADD, false);
+      case "replace" -> store(Mode.REPLACE, false);
+      case "append" -> store(Mode.APPEND, false);
+      case "prepend" -> store(Mode.PREPEND, false);
+      case "cas" -> store(Mode.SET, true);
       case "md" -> meta.delete();
       case "ma" -> meta.arithmetic();
       case "mn" -> {
@@ -230,17 +222,6 @@ final class TextProtocol extends Protocol {
     };
   }
 
-  /** A line without an end: it may go on, or be a get of very many keys, or be no command. */
-  private Step unfinished(boolean waiting) throws IOException {
-    if (!inKeys && in.available() <= LONGEST_LINE) {
-      return Step.MORE;
-    }
-    if (!inKeys && !(session().authenticated && beginsKeys())) {
-      return Step.CLOSE;
-    }
-    return waiting ? someKeys() : Step.MORE;
-  }
-
   private boolean beginsKeys() {
     line.split(in.memory, in.at, in.end);
     return line.count() > 3
@@ -249,58 +230,63 @@ final class TextProtocol extends Protocol {
         && List.of("get", "gets", "gat", "gats", "bget").contains(line.text(0));
   }
 
-  /** Answers the keys that are complete, so that the line need not be kept. */
-  private Step someKeys() throws IOException {
-    int last = in.end;
-    while (last > in.at && in.byteAt(last - 1) != ' ') {
-      last--;
-    }
-    if (in.end - last > Key.MAX_LENGTH) {
+  /**
+   * Answers a line without an end. It is no command, or a get of very many keys: those are answered
+   * as they come, so that the line need not be kept.
+   */
+  private Step longLine() throws IOException {
+    if (!session().authenticated || !beginsKeys()) {
       return Step.CLOSE;
     }
-    line.split(in.memory, in.at, last);
-    in.at = last;
-    int first = inKeys ? 0 : beginKeys();
-    if (first < 0) {
+    boolean cas = line.text(0).endsWith("s");
+    boolean touches = line.text(0).startsWith("ga");
+    if (touches && !line.readInt(1)) {
       return Step.CLOSE;
     }
-    inKeys = true;
-    return keys(first, keysWithCas, keysTouched) ? Step.MORE : Step.CLOSE;
+    describeFetch(touches);
+    int firstKey = touches ? 2 : 1;
+    int newline;
+    do {
+      int last = in.end;
+      while (last > in.at && in.byteAt(last - 1) != ' ') {
+        last--;
+      }
+      if (in.end - last > Key.MAX_LENGTH) {
+        return Step.CLOSE;
+      }
+      line.split(in.memory, in.at, last);
+      in.at = last;
+      if (!keys(firstKey, cas, touches)) {
+        return Step.CLOSE;
+      }
+      firstKey = 0;
+      in.more();
+      newline = Input.find(in.memory, (byte) '\n', in.at, in.end);
+    } while (newline == in.end);
+    takeLine(newline);
+    return keys(0, cas, touches) ? endKeys() : Step.DONE;
   }
 
-  /** Reads what comes before the keys; answers the word of the first one, or -1. */
-  private int beginKeys() {
-    var name = line.text(0);
-    keysWithCas = name.endsWith("s");
-    keysTouched = name.startsWith("ga");
-    fetch.clear();
-    if (!keysTouched) {
-      return 1;
-    }
-    if (!line.readInt(1)) {
-      return -1;
-    }
-    fetch.touch(expiry()).winless();
-    return 2;
-  }
-
-  private Step get(int next, boolean cas, boolean touches) throws IOException {
-    boolean mayBeLong = next - in.at > Key.MAX_LENGTH;
-    in.at = next;
+  private Step get(boolean cas, boolean touches) throws IOException {
     if (line.count() < 2) {
       return reply(ERROR);
     }
     if (touches && !line.readInt(1)) {
       return reply(BAD_EXPTIME);
     }
-    if (mayBeLong && line.hasWordBeyond(Key.MAX_LENGTH)) {
+    if (lineLength > Key.MAX_LENGTH && line.hasWordBeyond(Key.MAX_LENGTH)) {
       return reply(BAD_FORMAT);
     }
+    describeFetch(touches);
+    return keys(touches ? 2 : 1, cas, touches) ? endKeys() : Step.DONE;
+  }
+
+  /** Says how keys are looked up; the exptime, if there is one, was read last. */
+  private void describeFetch(boolean touches) {
     fetch.clear();
     if (touches) {
       fetch.touch(expiry()).winless();
     }
-    return keys(touches ? 2 : 1, cas, touches) ? endKeys() : Step.DONE;
   }
 
   private Step endKeys() throws IOException {
@@ -344,7 +330,28 @@ final class TextProtocol extends Protocol {
         (hit ? statistics.getHits : statistics.getMisses).increment();
       }
       word = 0;
-    } while (line.next());
+    } while (hasMoreKeys());
+    return true;
+  }
+
+  /**
+   * Goes on with the words behind those that were answered, which are as much work as a request.
+   *
+   * @return false if there are none
+   */
+  private boolean hasMoreKeys() throws IOException {
+    int lineLeft = line.end() - line.behind();
+    int left = in.at - line.behind();
+    if (lineLeft == 0) {
+      return false;
+    }
+    in.at = line.behind();
+    if (isTurnOver()) {
+      in.letOthersRun();
+      beginTurn();
+    }
+    line.split(in.memory, in.at, in.at + lineLeft);
+    in.at += left;
     return true;
   }
 
@@ -372,16 +379,14 @@ final class TextProtocol extends Protocol {
     return Outcome.FOUND;
   }
 
-  private Step store(int next, Mode mode, boolean cas, boolean waiting) throws IOException {
+  private Step store(Mode mode, boolean cas) throws IOException {
     int words = cas ? 6 : 5;
     if (line.count() != words && line.count() != words + 1) {
-      in.at = next;
       return reply(ERROR);
     }
     noteNoreply();
     change.clear().mode(mode);
     if (!readChange(cas)) {
-      in.at = next;
       return reply(BAD_FORMAT);
     }
     int length = line.integer();
@@ -390,18 +395,21 @@ final class TextProtocol extends Protocol {
       change.ifCas(line.number());
     }
     if (lookup.isLive(line.key(1, key))) {
-      value.drop(next, length);
-      return reply(Lookup.KEY_IS_LIVE);
+      return refuseValue(length, Lookup.KEY_IS_LIVE);
     }
-    return switch (value.receive(next, length, mode == Mode.SET && !cas, waiting)) {
-      case MORE -> Step.MORE;
-      case STORED -> {
-        countCas(cas, value.outcome());
-        yield reply(text(value.outcome()));
-      }
-      case REFUSED -> reply(value.refusal());
-      case TOO_LONG -> Step.CLOSE;
-    };
+    if (!value.receive(length, Output.CRLF, mode == Mode.SET && !cas)) {
+      return reply(BAD_END);
+    }
+    if (cas) {
+      statistics.countCas(value.outcome());
+    }
+    return reply(text(value.outcome()));
+  }
+
+  /** Drops the value that follows, so that it is not taken for commands. */
+  Step refuseValue(int length, byte[] why) throws IOException {
+    in.skip((long) length + Output.CRLF.length);
+    return reply(why);
   }
 
   /** Reads client flags, expiry and length; the length is the number that was read last. */
@@ -413,19 +421,11 @@ final class TextProtocol extends Protocol {
     if (!line.readInt(3)) {
       return false;
     }
-    value.flags = flags;
     change.flags(flags).expiry(expiry());
     return (!cas || line.readLong(5))
         && line.readInt(4)
         && line.integer() >= 0
         && line.integer() <= Integer.MAX_VALUE - 2;
-  }
-
-  private void countCas(boolean cas, Outcome outcome) {
-    statistics.sets.increment();
-    if (cas) {
-      statistics.countCas(outcome);
-    }
   }
 
   private static byte[] text(Outcome outcome) {
@@ -434,8 +434,8 @@ final class TextProtocol extends Protocol {
       case EXISTS -> EXISTS;
       case NOT_FOUND -> NOT_FOUND;
       case NOT_STORED -> NOT_STORED;
-      case TOO_LARGE -> ValueReceiver.TOO_LARGE;
-      default -> ValueReceiver.OUT_OF_MEMORY;
+      case TOO_LARGE -> TOO_LARGE;
+      default -> NO_ROOM;
     };
   }
 

@@ -1,177 +1,166 @@
 package dev.evergreen.memcached;
 
-import static dev.evergreen.memcached.TextProtocol.bytes;
-
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.SlowPeers.Direction;
 import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.memcached.store.Reservation;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes the value that follows the line of a command, and stores it. A value that is there whole is
- * stored from where it lies. One that is not is waited for in the input if it is small or the rest
- * is about to be received; else it goes into memory of the store as it comes, and its command line
- * stays in the input meanwhile, to be read again when the value is complete.
+ * Takes the value that follows the head of a request, and stores it by the request's key and
+ * change. A value that is there whole, or small, or about to be, is stored from the input; another
+ * one goes into memory of the store as it comes.
  */
 final class ValueReceiver {
-  static final byte[] TOO_LARGE = bytes("SERVER_ERROR object too large for cache");
-  static final byte[] OUT_OF_MEMORY = bytes("SERVER_ERROR out of memory storing object");
-  private static final byte[] BAD_END = bytes("CLIENT_ERROR bad data chunk");
 
-  /** What a request may take up while it waits for its value. */
-  static final int LONGEST_REST = 2048;
+  /** What of a request may stay in memory while its client is waited for. */
+  private static final int LONGEST_REST = 2048;
 
-  /** Behind each value come a carriage return and a line feed. */
-  private static final int TERMINATOR = 2;
-
-  enum Arrival {
-    /** It is not there yet. */
-    MORE,
-    /** It was offered to the store; the outcome says what came of it. */
-    STORED,
-    /** It was or will be dropped; the refusal says why. */
-    REFUSED,
-    /** Its line is too long to be kept until the value has come. */
-    TOO_LONG
-  }
-
-  private final TextProtocol protocol;
-  private final Input in;
-  private @Nullable Reception reception;
-  private long toSwallow;
+  private final Protocol protocol;
   private Outcome outcome = Outcome.STORED;
-  private byte[] refusal = BAD_END;
 
-  /** The client flags of the value that is to be received. */
-  int flags;
-
-  ValueReceiver(TextProtocol protocol) {
+  ValueReceiver(Protocol protocol) {
     this.protocol = protocol;
-    in = protocol.in;
   }
 
+  /** What came of the value that was received last. */
   Outcome outcome() {
     return outcome;
   }
 
-  byte[] refusal() {
-    return refusal;
+  /**
+   * Receives a value, all of it even if it is refused, and stores it. Waits for what is not there
+   * yet, and then also for memory.
+   *
+   * @param terminator what must come behind it
+   * @param replaces whether the old item must go when this one is refused, so that nobody takes it
+   *     for this one
+   * @return false if something else came behind it, and so nothing became of it
+   */
+  boolean receive(long length, byte[] terminator, boolean replaces) throws IOException {
+    long whole = length + terminator.length;
+    if (!protocol.store.takes(protocol.key.length(), length, protocol.change.flags())) {
+      protocol.statistics.tooLarge.increment();
+      refuse(Outcome.TOO_LARGE, whole, replaces);
+      return true;
+    }
+    if (protocol.in.available() < whole) {
+      protocol.keepHead();
+      if (!comes((int) whole)) {
+        return receiveInPieces((int) length, terminator, replaces);
+      }
+    }
+    var in = protocol.in;
+    int from = in.at;
+    in.at += (int) whole;
+    if (!isAt(from + (int) length, terminator)) {
+      return false;
+    }
+    settle(
+        protocol.store.store(
+            protocol.key, in.memory, from, (int) length, protocol.change, protocol.item),
+        replaces);
+    return true;
   }
 
-  boolean isPending() {
-    return reception != null || toSwallow > 0;
+  /** Waits for the bytes if they are few; else only receives them if they are there by now. */
+  private boolean comes(int bytes) throws IOException {
+    var in = protocol.in;
+    if (bytes <= LONGEST_REST) {
+      in.await(bytes);
+    }
+    boolean more = bytes <= Buffers.SIZE;
+    while (more && in.available() < bytes) {
+      more = in.fill();
+    }
+    return in.available() >= bytes;
   }
 
-  void close() {
-    toSwallow = 0;
-    if (reception != null) {
-      reception.close();
-      reception = null;
+  private boolean receiveInPieces(int length, byte[] terminator, boolean replaces)
+      throws IOException {
+    var reservation = reserve(length);
+    if (reservation == null) {
+      protocol.statistics.noMemory.increment();
+      refuse(Outcome.OUT_OF_MEMORY, (long) length + terminator.length, replaces);
+      return true;
+    }
+    var in = protocol.in;
+    // As long as the memory is kept for it, its client is one of those that must not be too slow.
+    try (reservation;
+        var _ =
+            protocol.server.valueHolders.hold(protocol.session().connection, Direction.RECEIVING)) {
+      take(reservation);
+      while (reservation.missing() > 0) {
+        in.more();
+        take(reservation);
+      }
+      in.await(terminator.length);
+      int end = in.at;
+      in.at += terminator.length;
+      if (!isAt(end, terminator)) {
+        return false;
+      }
+      settle(reservation.commit(protocol.change, protocol.item), replaces);
+      return true;
     }
   }
 
-  /** Drops what is there of a refused value; false if more of it must come. */
-  boolean swallow() {
-    int n = (int) Math.min(toSwallow, in.available());
+  private void take(Reservation reservation) {
+    var in = protocol.in;
+    int n = Math.min(reservation.missing(), in.available());
+    reservation.fill(in.memory, in.at, n);
     in.at += n;
-    toSwallow -= n;
-    return toSwallow == 0;
   }
 
   /**
-   * Stores the value by the protocol's key and change.
+   * Reserves memory. If others hold too much, it waits for a few seconds until they let go of some,
+   * or the slowest of them is hung up on.
    *
-   * @param next where the value begins
-   * @param replaces whether the old item must go when this one is refused, so that nobody takes it
-   *     for this one
-   * @param waiting whether nothing more is there
+   * @return null if there is none
    */
-  Arrival receive(int next, int length, boolean replaces, boolean waiting) throws IOException {
-    if (reception != null) {
-      return goOn(reception, next);
+  private @Nullable Reservation reserve(int length) throws IOException {
+    var store = protocol.store;
+    Reservation reservation = null;
+    boolean heldUp = true;
+    for (int i = 0; heldUp && (i == 0 || protocol.session().awaitRoom(i)); i++) {
+      long refusals = store.refusals();
+      reservation = store.reserve(protocol.key, length);
+      // Others may have let go since; somebody else's refusal costs a moment.
+      heldUp = reservation == null && (store.isHeldUp() || store.refusals() != refusals);
     }
-    if (next - in.at > TextProtocol.LONGEST_LINE) {
-      return Arrival.TOO_LONG;
-    }
-    if (!protocol.store.takes(protocol.key.length(), length, flags)) {
-      protocol.statistics.tooLarge.increment();
-      return refuse(next, length, replaces, TOO_LARGE);
-    }
-    long whole = (long) next - in.at + length + TERMINATOR;
-    if (whole <= in.available()) {
-      return store(next, length, replaces);
-    }
-    if (whole <= LONGEST_REST || (whole <= Buffers.SIZE && !waiting)) {
-      return Arrival.MORE;
-    }
-    reception = protocol.receive(length);
-    if (reception == null) {
-      protocol.statistics.noMemory.increment();
-      return refuse(next, length, replaces, OUT_OF_MEMORY);
-    }
-    return goOn(reception, next);
+    return reservation;
   }
 
-  private Arrival store(int next, int length, boolean replaces) {
-    in.at = next + length + TERMINATOR;
-    if (!isTerminator(next + length)) {
-      refusal = BAD_END;
-      return Arrival.REFUSED;
+  private boolean isAt(int at, byte[] terminator) {
+    int same = 0;
+    while (same < terminator.length && protocol.in.byteAt(at + same) == terminator[same]) {
+      same++;
     }
-    outcome =
-        protocol.store.store(protocol.key, in.memory, next, length, protocol.change, protocol.item);
-    return settle(replaces);
+    return same == terminator.length;
   }
 
-  private Arrival goOn(Reception reception, int next) {
-    if (!reception.take(in, next) || in.end - next < TERMINATOR) {
-      return Arrival.MORE;
-    }
-    in.at = next + TERMINATOR;
-    this.reception = null;
-    try (reception) {
-      if (!isTerminator(next)) {
-        refusal = BAD_END;
-        return Arrival.REFUSED;
-      }
-      outcome = reception.commit(protocol.change, protocol.item);
-      return settle(false);
-    }
-  }
-
-  private Arrival settle(boolean replaces) {
+  private void settle(Outcome outcome, boolean replaces) {
+    this.outcome = outcome;
+    protocol.statistics.sets.increment();
     if (protocol.server.isObserved()) {
       protocol.observer.stored(outcome);
     }
     if (outcome == Outcome.OUT_OF_MEMORY) {
       protocol.statistics.noMemory.increment();
-      refusal = OUT_OF_MEMORY;
       deleteOld(replaces);
-      return Arrival.REFUSED;
     }
-    return Arrival.STORED;
   }
 
-  private Arrival refuse(int next, int length, boolean replaces, byte[] reason) {
+  private void refuse(Outcome outcome, long bytes, boolean replaces) throws IOException {
+    this.outcome = outcome;
     deleteOld(replaces);
-    drop(next, length);
-    refusal = reason;
-    return Arrival.REFUSED;
+    protocol.in.skip(bytes);
   }
 
   private void deleteOld(boolean replaces) {
     if (replaces) {
       protocol.store.delete(protocol.key, protocol.change.clear(), protocol.item);
     }
-  }
-
-  /** Sees to it that the value, which is not wanted, is not taken for commands. */
-  void drop(int next, int length) {
-    in.at = next;
-    toSwallow = (long) length + TERMINATOR;
-  }
-
-  private boolean isTerminator(int at) {
-    return in.byteAt(at) == '\r' && in.byteAt(at + 1) == '\n';
   }
 }

@@ -54,6 +54,11 @@ public final class Change {
     return this;
   }
 
+  /** The client flags. */
+  public int flags() {
+    return flags;
+  }
+
   public Change flags(int flags) {
     this.flags = flags;
     return this;

@@ -1,0 +1,137 @@
+package dev.evergreen.memcached;
+
+import static dev.evergreen.memcached.BinaryProtocolTest.request;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Fibers.Mode;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Connections whose requests come in pieces. */
+@Timeout(60)
+class InputTest {
+
+  private static final String LARGE = "0123456789".repeat(2_000);
+  private static final String SMALL = "0123456789".repeat(100);
+
+  /** Sends each piece when all before it is waited behind, without a buffer. */
+  private static void sendInPieces(TestServer server, Client client, String... pieces)
+      throws Exception {
+    long sent = server.server().statistics.read.sum();
+    for (var piece : pieces) {
+      client.send(piece);
+      sent += piece.length();
+      awaitRest(server, sent);
+    }
+  }
+
+  private static void awaitRest(TestServer server, long received) throws InterruptedException {
+    var input = server.server().sessions.iterator().next().in;
+    while (server.server().statistics.read.sum() < received
+        || !input.isWaiting()
+        || input.memory != MemorySegment.NULL) {
+      Thread.sleep(1);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whileACommandOfTextIsWaitedForThereIsNoBuffer(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      assertEquals("", client.exchange(""));
+      sendInPieces(server, client, "s", "et k 5", " 0 1000", "\r", "\n", SMALL, "\r", "\n");
+      assertEquals("STORED", client.line());
+      sendInPieces(server, client, "ms k 20000 k Oopaque c\r\n", LARGE.substring(0, 3_000));
+      sendInPieces(server, client, LARGE.substring(3_000), "\r", "\n");
+      assertEquals("HD kk Oopaque c2", client.line());
+      sendInPieces(server, client, "ms aw== 5 b k Oxyz\r\n", "val", "ue\r\n");
+      assertEquals("HD kaw== b Oxyz", client.line());
+      sendInPieces(server, client, "get " + "x ".repeat(1_500), "k ", "k", "\r", "\n");
+      assertEquals("VALUE k 0 5\r\nvalue\r\n".repeat(2) + "END\r\n", client.read(45));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whileABinaryRequestIsWaitedForThereIsNoBuffer(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      for (var value : new String[] {SMALL, LARGE}) {
+        var set = request(0x01, "\0\0\0\5\0\0\0\0", "key", value);
+        client.send(set);
+        var reply = client.read(24);
+        sendInPieces(server, client, set.substring(0, 1), set.substring(1, 23));
+        sendInPieces(server, client, set.substring(23, 30), set.substring(30, 34));
+        sendInPieces(server, client, set.substring(34, 35), set.substring(35, 60));
+        sendInPieces(server, client, set.substring(60));
+        assertEquals(reply.substring(0, 16), client.read(24).substring(0, 16));
+        client.send(request(0x00, "", "key", ""));
+        assertEquals("\0\0\0\5" + value, client.read(24 + 4 + value.length()).substring(24));
+      }
+    }
+  }
+
+  /** What was answered before has left by then, so that it is the first of its turn. */
+  @ParameterizedTest
+  @EnumSource
+  void aCommandThatWasWaitedForIsNotBehindOthers(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("");
+      sendInPieces(server, client, "mg k\r\nlru_crawler meta", "dump all\r\n");
+      assertEquals("EN\r\nEND\r\n", client.read(9));
+      sendInPieces(server, client, "mg k\r\nlru_crawler metadump all\r\n");
+      assertEquals("EN", client.line());
+      assertEquals("ERROR cannot pipeline other commands before metadump", client.line());
+    }
+  }
+
+  /** Else whoever sends long lines is served before all others. */
+  @ParameterizedTest
+  @EnumSource
+  void manyKeysOfOneLineTakeSeveralTurns(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).requestsPerTurn(20));
+        var client = server.connect()) {
+      client.exchange("set k 0 0 1\r\nx\r\n");
+      long before = server.server().statistics.yields.sum();
+      for (var end : new String[] {"", " ", " absent"}) {
+        assertEquals(
+            "VALUE k 0 1\r\nx\r\n".repeat(10_000) + "END\r\nHD\r\n",
+            client.exchange("get" + " k".repeat(10_000) + end + "\r\nmg k\r\n"));
+      }
+      long turns = 3 * (10_000 / Line.MOST_WORDS / 21);
+      assertTrue(server.server().statistics.yields.sum() - before >= turns);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aReportOfStatisticsIsATurn(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("");
+      long before = server.server().statistics.yields.sum();
+      client.exchange("stats conns\r\n".repeat(3));
+      assertEquals(3, server.server().statistics.yields.sum() - before);
+    }
+  }
+
+  /** Its reply would else be taken for that of the request behind. */
+  @ParameterizedTest
+  @EnumSource
+  void aRefusedValueIsDroppedAsItComes(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("");
+      var value = "x".repeat(2_000_000);
+      client.send("set k 0 0 2000000\r\n" + value.substring(0, 1_000_000));
+      client.send(value.substring(1_000_000) + "\r\nget k\r\n");
+      assertEquals("SERVER_ERROR object too large for cache", client.line());
+      assertEquals("END", client.line());
+    }
+  }
+}
