@@ -66,6 +66,9 @@ describe("a watched view", () => {
     expect(asked).not.toHaveProperty("have");
     connection.result(asked.id, "t1", ["one"]);
     expect(await seen.until((s) => s.tag === "t1")).toEqual({
+      status: "value",
+      pending: false,
+      previous: false,
       value: ["one"],
       error: undefined,
       loading: false,

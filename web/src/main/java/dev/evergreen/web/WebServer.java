@@ -302,6 +302,8 @@ public final class WebServer implements AutoCloseable {
     private final Set<String> peers = new LinkedHashSet<>();
     private @Nullable String contentSecurityPolicy;
 
+    private final TypeScript typeScript = new TypeScript();
+
     private Builder(Node node) {
       this.node = node;
     }
@@ -396,6 +398,7 @@ public final class WebServer implements AutoCloseable {
       if (views.putIfAbsent(view.name(), view) != null) {
         throw new IllegalArgumentException("There are two views named '" + view.name() + "'.");
       }
+      typeScript.view(view);
       return this;
     }
 
@@ -410,7 +413,8 @@ public final class WebServer implements AutoCloseable {
         Class<C> type,
         Authorisation<? super C> authorisation,
         CommandHandler<C> handler) {
-      return commandWithResult(
+      typeScript.command(name, type);
+      return commandAt(
           name,
           type,
           authorisation,
@@ -422,6 +426,30 @@ public final class WebServer implements AutoCloseable {
 
     /** As {@link #command}, for a command that has an answer. */
     public <C extends Record> Builder commandWithResult(
+        String name,
+        Class<C> type,
+        Authorisation<? super C> authorisation,
+        CommandHandler.WithResult<C> handler) {
+      typeScript.command(name, type, null);
+      return commandAt(name, type, authorisation, handler);
+    }
+
+    /**
+     * As {@link #commandWithResult(String, Class, Authorisation, CommandHandler.WithResult)}, and
+     * says what its answers are, for {@link #typeScript}. The compiler cannot compare that with
+     * what the handler gives, as it may give a {@link Reply}.
+     */
+    public <C extends Record> Builder commandWithResult(
+        String name,
+        Class<C> type,
+        ResultType<?> answers,
+        Authorisation<? super C> authorisation,
+        CommandHandler.WithResult<C> handler) {
+      typeScript.command(name, type, answers.type());
+      return commandAt(name, type, authorisation, handler);
+    }
+
+    private <C extends Record> Builder commandAt(
         String name,
         Class<C> type,
         Authorisation<? super C> authorisation,
@@ -569,6 +597,15 @@ public final class WebServer implements AutoCloseable {
     public Builder singlePage() {
       singlePage = true;
       return this;
+    }
+
+    /**
+     * The views and commands so far as a module of TypeScript, with an interface for each record,
+     * by which {@code @evergreen/client} knows what there is. A build that writes it to the page's
+     * sources finds there what no longer fits.
+     */
+    public String typeScript() {
+      return typeScript.text();
     }
 
     /**
