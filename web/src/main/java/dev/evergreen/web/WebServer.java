@@ -93,7 +93,7 @@ public final class WebServer implements AutoCloseable {
             settings,
             builder.authenticator,
             new Standings(builder.node, builder.authenticator),
-            List.copyOf(builder.routes),
+            builder.routesWith(hub),
             hub,
             peers,
             failures,
@@ -289,6 +289,7 @@ public final class WebServer implements AutoCloseable {
     private final Node node;
     private final Map<String, LiveView<?>> views = new LinkedHashMap<>();
     private final List<Edge.Route> routes = new ArrayList<>();
+    private final Map<String, FirstPage> pages = new LinkedHashMap<>();
     private final Map<String, Resource> files = new LinkedHashMap<>();
     private final Set<String> hosts = new LinkedHashSet<>();
     private final Set<String> origins = new LinkedHashSet<>();
@@ -556,6 +557,35 @@ public final class WebServer implements AutoCloseable {
       var pages = new DashboardPage(path, authorisation);
       route("GET", path, pages::page);
       return route("GET", path + "/*", pages::file);
+    }
+
+    /**
+     * Serves a page with the results in it that it will show at first, so that they are there
+     * without a further question; {@code @evergreen/client} takes them from the page. What the
+     * caller may not see, what fails and what is not there within half a second is left out.
+     *
+     * @param path such as {@code "/"}; exact
+     * @param html the page, with a {@code </head>} in it
+     * @param first asked at each request
+     */
+    public Builder page(String path, String html, Function<Request, List<FirstResult>> first) {
+      if (pages.putIfAbsent(path, new FirstPage(html, first)) != null) {
+        throw new IllegalArgumentException("There are two pages for " + path + ".");
+      }
+      return this;
+    }
+
+    private List<Edge.Route> routesWith(Hub hub) {
+      var all = new ArrayList<>(routes);
+      pages.forEach(
+          (path, page) ->
+              all.add(
+                  new Edge.Route(
+                      Edge.Kind.APPLICATION,
+                      "GET",
+                      path,
+                      request -> page.reply((Exchange) request, hub))));
+      return List.copyOf(all);
     }
 
     /**
