@@ -1,7 +1,7 @@
 import { Backoff } from "./backoff.js";
 import { Health } from "./health.js";
 import { Assumptions } from "./optimistic.js";
-import { isPassing, problemOf, stableJson, toError, type SubscriptionMessage } from "./protocol.js";
+import { isPassing, problemOf, WITH_DELTAS, stableJson, toError, type SubscriptionMessage } from "./protocol.js";
 import { INITIAL, Shared } from "./shared.js";
 import { SocketTransport } from "./socket.js";
 import { StreamTransport } from "./stream.js";
@@ -386,7 +386,7 @@ class LiveClient implements Client, TransportEvents {
   }
 
   private socketAddress(): string {
-    const url = new URL("live", this.base);
+    const url = new URL(WITH_DELTAS, this.base);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     return url.href;
   }
@@ -418,7 +418,9 @@ class LiveClient implements Client, TransportEvents {
   }
 
   message(shared: Shared, message: SubscriptionMessage): void {
-    if (message.type !== "end") {
+    if (message.type === "delta" && message.from !== shared.told.tag) {
+      this.askForAll(shared);
+    } else if (message.type !== "end") {
       shared.take(message);
       this.assumptions.review();
     } else if (isPassing(message.error)) {
@@ -427,6 +429,13 @@ class LiveClient implements Client, TransportEvents {
     } else {
       shared.end(toError(message.error), true);
     }
+  }
+
+  /** What the server says cannot be made sense of without what went before. */
+  private askForAll(shared: Shared): void {
+    this.transport?.remove(shared);
+    shared.forgetTag();
+    this.transport?.add(shared);
   }
 
   private askAgainLater(shared: Shared): void {

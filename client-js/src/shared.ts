@@ -1,4 +1,5 @@
 import type { Backoff } from "./backoff.js";
+import { applied } from "./delta.js";
 import { toError, type SubscriptionMessage } from "./protocol.js";
 import type { Freshness, LiveError, Snapshot } from "./types.js";
 
@@ -74,6 +75,11 @@ export class Shared {
       case "result":
         this.show(message.freshness, { value: message.value, error: undefined, loading: false, tag: message.tag });
         break;
+      case "delta": {
+        const value = applied(message.delta, this.told.value);
+        this.show(message.freshness, { value, error: undefined, loading: false, tag: message.tag });
+        break;
+      }
       case "error":
         this.show(message.freshness, { error: toError(message.error), loading: false, tag: message.tag });
         break;
@@ -122,6 +128,11 @@ export class Shared {
       this.snapshot = INITIAL;
       this.notify();
     }
+  }
+
+  /** Says no longer to the server what it has. */
+  forgetTag(): void {
+    this.change({ tag: undefined });
   }
 
   stopTimers(): void {

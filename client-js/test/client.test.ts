@@ -255,6 +255,26 @@ describe("a connection that may be none", () => {
   });
 });
 
+describe("a delta", () => {
+  it("makes the next value out of the last, and is asked to be spared when it fits nothing", async () => {
+    const live = client().live("timeline", {});
+    const seen = watch(live);
+    const connection = await server.connection();
+    const { id } = await connection.subscribed();
+    const delta = { items: [{ add: ["new"] }, [0, 1]] };
+    connection.result(id, "1", ["one", "two"]);
+    connection.say({ type: "delta", id, from: "1", tag: "2", freshness: "in-doubt", delta });
+    const next = await seen.until((s) => s.tag === "2");
+    expect([next.value, next.freshness]).toEqual([["new", "one"], "in-doubt"]);
+    connection.say({ type: "delta", id, from: "1", tag: "3", freshness: "current", delta });
+    expect(await connection.next()).toEqual({ type: "unsubscribe", id });
+    const asked = await connection.subscribed();
+    expect([asked.id, asked.have]).toEqual([id, undefined]);
+    connection.result(id, "3", ["three"]);
+    expect((await seen.until((s) => s.tag === "3")).value).toEqual(["three"]);
+  });
+});
+
 describe("a lost connection", () => {
   it("is resumed with what the client has; the value stays and is marked", async () => {
     const seen = watch(client().live("timeline", { user: "alice" }));
@@ -605,7 +625,7 @@ interface Opened {
 function streaming(hello: object = {}): Opened[] {
   const streams: Opened[] = [];
   server.onRequest = (request, response) => {
-    if (request.method !== "POST" || request.url !== "/live") {
+    if (request.method !== "POST" || request.url !== "/live?deltas=1") {
       response.writeHead(426).end();
       return;
     }
