@@ -368,6 +368,36 @@ public final class WebServer implements AutoCloseable {
       return this;
     }
 
+    /**
+     * Takes the settings that stand in a file of Java properties; the keys are in {@code
+     * docs/operations.md}. What is called later changes them.
+     *
+     * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
+     *     names the key and the file
+     * @throws UncheckedIOException if the file cannot be read
+     */
+    public Builder configuredBy(Path file) {
+      return configuredBy(WebConfiguration.of(file));
+    }
+
+    /**
+     * Takes the settings that stand in the environment: each key of {@link #configuredBy} in
+     * capitals, with {@code _} for {@code -}, behind {@code EVERGREEN_WEB_}.
+     *
+     * @throws IllegalArgumentException if a variable is not known or its value makes no sense; the
+     *     message names it
+     */
+    public Builder configuredByEnvironment() {
+      return configuredBy(WebConfiguration.of(System.getenv()));
+    }
+
+    Builder configuredBy(WebConfiguration configuration) {
+      var limits = settings.with();
+      configuration.apply(this, limits);
+      settings = limits.build();
+      return this;
+    }
+
     /** Who is asking; by default everyone is anonymous. */
     public Builder authenticator(Authenticator value) {
       authenticator = value;
