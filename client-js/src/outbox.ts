@@ -41,7 +41,7 @@ export class Outbox<C> {
     this.put(command, { command, state: "sending", error: undefined });
     let present = command;
     const instead = (next: C): void => {
-      this.put(present, { command: next, state: "sending", error: undefined });
+      this.put(present, { command: next, state: "sending", error: undefined }, false);
       present = next;
     };
     try {
