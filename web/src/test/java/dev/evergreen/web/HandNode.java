@@ -134,6 +134,16 @@ final class HandNode implements Node {
     }
 
     @Override
+    public <X extends Exception> T after(Write<X> write) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public <X extends Exception> T after(Write<X> write, Duration timeout) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
     public synchronized void close() {
       closed = true;
       computations.remove(this);
