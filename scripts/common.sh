@@ -185,10 +185,10 @@ is_stamped() { [ -r "$1" ] && [ "$(cat "$1")" = "$2" ]; }
 
 modules() { sed -n 's:.*<module>\(.*\)</module>.*:\1:p' "$root/pom.xml"; }
 
-# The folders of the npm packages that exist: the client first, as the page is made with it.
+# The folders of the npm packages that exist: the client first, as the pages are made with it.
 packages() {
   local folder
-  for folder in client-js samples/chirper/page; do
+  for folder in client-js samples/chirper/page samples/start/page; do
     [ ! -f "$root/$folder/package.json" ] || printf '%s\n' "$folder"
   done
 }
@@ -211,16 +211,15 @@ patience() { [ -d "$1" ] || printf ', which takes a few minutes the first time';
 
 # Builds the page, and the client that it uses, unless that is done.
 build_page() {
-  local page=samples/chirper/page folder mark
+  local page=samples/chirper/page folder mark parts=(client-js samples/chirper/page)
   [ -f "$root/$page/package.json" ] || return 0
-  # shellcheck disable=SC2046 # one word per folder
-  mark=$(fingerprint $(packages))
+  mark=$(fingerprint "${parts[@]}")
   if [ -d "$root/$page/dist" ] && is_stamped "$root/$page/node_modules/.evergreen-built" "$mark"; then
     return
   fi
   need_node
   say "building the page$(patience "$root/$page/node_modules")…"
-  for folder in $(packages); do
+  for folder in "${parts[@]}"; do
     { npm_install "$folder" "$root/target/npm-install.log" &&
       step "$root/target/npm-build.log" in_folder "$root/$folder" npm run build --if-present; } ||
       die "$folder could not be built; the reason stands above"

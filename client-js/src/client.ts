@@ -1,5 +1,7 @@
 import { Backoff } from "./backoff.js";
-import { isPassing, problemOf, stableJson, toError, type SubscriptionMessage } from "./protocol.js";
+import { Health } from "./health.js";
+import { Assumptions } from "./optimistic.js";
+import { isPassing, problemOf, WITH_DELTAS, stableJson, toError, type SubscriptionMessage } from "./protocol.js";
 import { INITIAL, Shared } from "./shared.js";
 import { SocketTransport } from "./socket.js";
 import { StreamTransport } from "./stream.js";
@@ -11,7 +13,10 @@ import {
   type ClientOptions,
   type CommandName,
   type CommandOf,
+  type CommandOptions,
+  type Connection,
   type ConnectionState,
+  type FirstResult,
   type Live,
   type LiveOptions,
   type ParamsOf,
@@ -25,6 +30,9 @@ const SOCKETS_BEFORE_STREAMS = 2;
 
 /** A connection that was open for so long, in milliseconds, was no failed attempt. */
 const LASTING = 10_000;
+
+/** So long, in milliseconds, what React waited for is kept for the component that shows it: React takes its time with that. */
+const UNTIL_SHOWN = 5_000;
 
 /** When a page may have slept, or the network may be another. */
 const WAKING = ["online", "offline", "focus", "pageshow"] as const;
@@ -48,7 +56,18 @@ export function live<V extends ViewName>(view: V, params: ParamsOf<V>, options?:
 }
 
 class LiveClient implements Client, TransportEvents {
-  state: ConnectionState = "idle";
+  era = 0;
+  private now: ConnectionState = "idle";
+  private known: Connection;
+  private readonly listeners = new Set<() => void>();
+  private readonly assumptions = new Assumptions(() => this.shared.values());
+  private readonly health = new Health(
+    () => this.watched(),
+    () => this.now,
+    () => this.review(),
+  );
+  private readonly first = new Map<string, FirstResult>();
+  private readonly arriving = new Map<string, Promise<void>>();
   private readonly shared = new Map<string, Shared>();
   private readonly backoff: Backoff;
   private readonly options: Required<ClientOptions>;
@@ -77,11 +96,15 @@ class LiveClient implements Client, TransportEvents {
       keepFor: options.keepFor ?? 1_000,
       keepConnectionFor: options.keepConnectionFor ?? 10_000,
       commandWithin: options.commandWithin ?? 30_000,
+      repeatCommands: options.repeatCommands ?? false,
+      first: options.first ?? ofThePage(),
       webSocket: options.webSocket ?? ((url) => new WebSocket(url)),
       fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
       random: options.random ?? Math.random,
     };
     this.base = rootOf(this.options.url);
+    this.known = { state: this.now, url: this.base.href, freshness: undefined };
+    this.options.first.forEach((result) => this.first.set(keyOf(result.view, result.params), result));
     this.hasSockets = options.webSocket !== undefined || globalThis.WebSocket !== undefined;
     if (!this.hasSockets && this.options.transport === "websocket") {
       throw new LiveError(
@@ -100,31 +123,92 @@ class LiveClient implements Client, TransportEvents {
     return new LiveView<ResultOf<V>>(this, view, params as Readonly<Record<string, unknown>>, options.signal);
   }
 
+  get state(): ConnectionState {
+    return this.now;
+  }
+
+  private set state(next: ConnectionState) {
+    this.now = next;
+    this.review();
+  }
+
+  readonly connection = (): Connection => this.known;
+
+  readonly onChange = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  /** Tells what has changed of the connection, if anything. */
+  private review(): void {
+    const { state, url } = this;
+    const freshness = this.health.freshness();
+    if (state !== this.known.state || url !== this.known.url || freshness !== this.known.freshness) {
+      this.known = Object.freeze({ state, url, freshness });
+      [...this.listeners].forEach((listener) => listener());
+    }
+  }
+
+  private *watched(): Generator<Shared> {
+    for (const shared of this.shared.values()) {
+      if (shared.uses > 0) {
+        yield shared;
+      }
+    }
+  }
+
   async command<C extends CommandName>(
     name: C,
     command: CommandOf<C>,
-    options: LiveOptions = {},
+    { optimistic, signal }: CommandOptions<C> = {},
   ): Promise<AnswerOf<C>> {
+    const effects = Object.entries(optimistic ?? {}) as [string, Effect][];
+    const assumed = this.assumptions.assume(
+      Object.fromEntries(effects.map(([view, of]) => [view, (value, params) => of(value, command, params)])),
+    );
+    try {
+      const answer = await this.giveOnceMore(name, command, signal);
+      assumed.answered();
+      return answer as AnswerOf<C>;
+    } catch (failure) {
+      assumed.drop();
+      throw failure;
+    }
+  }
+
+  private async giveOnceMore(name: string, command: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+    const asked = this.url;
+    try {
+      return await this.give(name, command, signal);
+    } catch (failure) {
+      if (!this.options.repeatCommands || this.url === asked || signal?.aborted === true) {
+        throw failure;
+      }
+      return this.give(name, command, signal);
+    }
+  }
+
+  private async give(name: string, command: unknown, signal: AbortSignal | undefined): Promise<unknown> {
     const deadline = new AbortController();
     const abort = (): void => deadline.abort();
     const timer = setTimeout(abort, this.options.commandWithin);
-    options.signal?.addEventListener("abort", abort);
+    signal?.addEventListener("abort", abort);
     try {
-      options.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       const response = await this.post(name, command, deadline.signal);
       if (!response.ok) {
         throw toError(await problemOf(response));
       }
-      return (response.status === 204 ? undefined : await response.json()) as AnswerOf<C>;
+      return response.status === 204 ? undefined : await response.json();
     } catch (failure) {
       if (failure instanceof LiveError) {
         throw failure;
       }
-      options.signal?.throwIfAborted();
+      signal?.throwIfAborted();
       throw this.noAnswer();
     } finally {
       clearTimeout(timer);
-      options.signal?.removeEventListener("abort", abort);
+      signal?.removeEventListener("abort", abort);
     }
   }
 
@@ -150,8 +234,11 @@ class LiveClient implements Client, TransportEvents {
     if (this.state === "closed") {
       return;
     }
+    this.era++;
     this.drop();
     this.backoff.reset();
+    this.assumptions.clear();
+    this.first.clear();
     this.shared.forEach((shared) => {
       shared.stopTimers();
       if (shared.uses === 0) {
@@ -160,6 +247,7 @@ class LiveClient implements Client, TransportEvents {
         shared.forget();
       }
     });
+    this.health.reset();
     this.connectIfNeeded();
   }
 
@@ -182,6 +270,8 @@ class LiveClient implements Client, TransportEvents {
 
   close(): void {
     this.drop();
+    this.health.stop();
+    this.assumptions.clear();
     this.state = "closed";
     WAKING.forEach((event) => globalThis.removeEventListener?.(event, this.hurry));
     globalThis.document?.removeEventListener("visibilitychange", this.hurry);
@@ -192,9 +282,31 @@ class LiveClient implements Client, TransportEvents {
     this.shared.clear();
   }
 
-  /** The subscription for these parameters if there is one. */
-  find(key: string): Shared | undefined {
-    return this.shared.get(key);
+  /** What is known for these parameters. */
+  look(key: string): Snapshot<unknown> {
+    const shared = this.shared.get(key);
+    const first = shared === undefined ? this.first.get(key) : undefined;
+    // What came with the page is put into a subscription, so that it is the same object until something changes.
+    return shared?.snapshot ?? (first === undefined ? INITIAL : this.newShared(key, first.view, first.params).snapshot);
+  }
+
+  /** Resolves when there is a value or an error for these parameters; the same promise until then. */
+  arrived(key: string, live: Live<unknown>): Promise<void> {
+    const known = this.arriving.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const promise = new Promise<void>((resolve) => {
+      const stop = live.subscribe(({ loading }) => {
+        if (!loading) {
+          this.arriving.delete(key);
+          resolve();
+          setTimeout(() => stop(), UNTIL_SHOWN);
+        }
+      });
+    });
+    this.arriving.set(key, promise);
+    return promise;
   }
 
   /** Uses the subscription for these parameters, and makes it if need be. */
@@ -202,23 +314,42 @@ class LiveClient implements Client, TransportEvents {
     let shared = this.shared.get(key);
     if (shared === undefined || (shared.snapshot.ended && shared.uses === 0)) {
       shared?.stopTimers();
-      shared = new Shared(this.nextId++, key, view, params, this.newBackoff());
+      shared = this.newShared(key, view, params);
       if (this.state === "closed") {
         shared.end(new LiveError("closed", "This client has been closed.", 0), true);
         return shared;
       }
-      this.shared.set(key, shared);
+    }
+    if (!shared.asked) {
+      shared.asked = true;
       this.transport?.add(shared);
     }
     shared.uses++;
+    this.health.review();
     clearTimeout(shared.keepTimer);
     this.connectIfNeeded();
+    return shared;
+  }
+
+  private newShared(key: string, view: string, params: Readonly<Record<string, unknown>>): Shared {
+    const applied = (of: Shared, value: unknown): unknown => this.assumptions.applied(of, value);
+    const shared = new Shared(this.nextId++, key, view, params, this.newBackoff(), applied);
+    const first = this.first.get(key);
+    if (first !== undefined) {
+      this.first.delete(key);
+      shared.begin(first.tag, first.value);
+    }
+    if (this.state !== "closed") {
+      this.shared.set(key, shared);
+    }
+    shared.listen(() => this.health.review());
     return shared;
   }
 
   /** Ends one use; the subscription goes a while after the last. */
   release(shared: Shared): void {
     shared.uses--;
+    this.health.review();
     if (shared.uses === 0 && this.shared.get(shared.key) === shared) {
       shared.keepTimer = setTimeout(() => this.remove(shared), this.options.keepFor);
     }
@@ -248,14 +379,14 @@ class LiveClient implements Client, TransportEvents {
       : new SocketTransport(this.socketAddress(), this.options.webSocket, this);
     this.transport = transport;
     this.shared.forEach((shared) => {
-      if (!shared.snapshot.ended && shared.retryTimer === undefined) {
+      if (shared.asked && !shared.snapshot.ended && shared.retryTimer === undefined) {
         transport.add(shared);
       }
     });
   }
 
   private socketAddress(): string {
-    const url = new URL("live", this.base);
+    const url = new URL(WITH_DELTAS, this.base);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     return url.href;
   }
@@ -287,14 +418,24 @@ class LiveClient implements Client, TransportEvents {
   }
 
   message(shared: Shared, message: SubscriptionMessage): void {
-    if (message.type !== "end") {
+    if (message.type === "delta" && message.from !== shared.told.tag) {
+      this.askForAll(shared);
+    } else if (message.type !== "end") {
       shared.take(message);
+      this.assumptions.review();
     } else if (isPassing(message.error)) {
       shared.take(message);
       this.askAgainLater(shared);
     } else {
       shared.end(toError(message.error), true);
     }
+  }
+
+  /** What the server says cannot be made sense of without what went before. */
+  private askForAll(shared: Shared): void {
+    this.transport?.remove(shared);
+    shared.forgetTag();
+    this.transport?.add(shared);
   }
 
   private askAgainLater(shared: Shared): void {
@@ -381,11 +522,15 @@ class LiveView<R> implements Live<R> {
     private readonly params: Readonly<Record<string, unknown>>,
     private readonly signal: AbortSignal | undefined,
   ) {
-    this.key = `${view} ${stableJson(params)}`;
+    this.key = keyOf(view, params);
   }
 
   snapshot(): Snapshot<R> {
-    return (this.client.find(this.key)?.snapshot ?? INITIAL) as Snapshot<R>;
+    return this.client.look(this.key) as Snapshot<R>;
+  }
+
+  arrived(): Promise<void> {
+    return this.client.arrived(this.key, this);
   }
 
   subscribe(listener: (snapshot: Snapshot<R>) => void): () => void {
@@ -445,6 +590,20 @@ class LiveView<R> implements Live<R> {
       stop();
     }
   }
+}
+
+/** What the server's page says of a view: see `WebServer.Builder.page`. */
+export const FIRST_RESULTS = "evergreen-first";
+
+type Effect = (value: unknown, command: unknown, params: unknown) => unknown;
+
+function keyOf(view: string, params: Readonly<Record<string, unknown>>): string {
+  return `${view} ${stableJson(params)}`;
+}
+
+function ofThePage(): readonly FirstResult[] {
+  const text = globalThis.document?.getElementById(FIRST_RESULTS)?.textContent;
+  return text ? (JSON.parse(text) as FirstResult[]) : [];
 }
 
 function rootOf(url: string | URL): URL {

@@ -1,3 +1,4 @@
+import type { Delta } from "./delta.js";
 import { LiveError } from "./types.js";
 
 /** A failure as messages carry it. */
@@ -10,10 +11,14 @@ export interface WireError {
 /** What the server says about one subscription. */
 export type SubscriptionMessage =
   | { type: "result"; id?: number; tag: string; freshness: WireFreshness; value: unknown }
+  | { type: "delta"; id?: number; tag: string; freshness: WireFreshness; from: string; delta: Delta }
   | { type: "error"; id?: number; tag: string; freshness: WireFreshness; error: WireError }
   | { type: "unchanged"; id?: number; tag: string; freshness: WireFreshness }
   | { type: "freshness"; id?: number; tag: string; freshness: WireFreshness }
   | { type: "end"; id?: number; error: WireError };
+
+/** Asks for deltas, where a server that knows of none does not look. */
+export const WITH_DELTAS = "live?deltas=1";
 
 export type WireFreshness = "current" | "in-doubt";
 

@@ -1,9 +1,19 @@
 import type { Backoff } from "./backoff.js";
+import { applied } from "./delta.js";
 import { toError, type SubscriptionMessage } from "./protocol.js";
 import type { Freshness, LiveError, Snapshot } from "./types.js";
 
-/** What is known of a view before anything has arrived. */
-export const INITIAL: Snapshot<never> = Object.freeze({
+/** What the server has said of a view. */
+export interface Told {
+  readonly value: unknown;
+  readonly error: LiveError | undefined;
+  readonly loading: boolean;
+  readonly freshness: Freshness;
+  readonly tag: string | undefined;
+  readonly ended: boolean;
+}
+
+const NOTHING: Told = Object.freeze({
   value: undefined,
   error: undefined,
   loading: true,
@@ -12,10 +22,25 @@ export const INITIAL: Snapshot<never> = Object.freeze({
   ended: false,
 });
 
+/** What is known of a view before anything has arrived. */
+export const INITIAL: Snapshot<never> = snapshotOf(NOTHING, undefined) as Snapshot<never>;
+
+/** What is known of a view that is not asked for. */
+export const SKIPPED: Snapshot<never> = Object.freeze({ ...INITIAL, status: "skipped", loading: false } as Snapshot<never>);
+
+function snapshotOf(told: Told, shown: unknown): Snapshot<unknown> {
+  const status = told.loading ? "loading" : told.error !== undefined ? "failed" : "value";
+  const pending = shown !== told.value;
+  return Object.freeze({ ...told, status, value: shown, pending, previous: false } as Snapshot<unknown>);
+}
+
 /** One subscription, shared by everything that watches the same view with the same parameters. */
 export class Shared {
+  told: Told = NOTHING;
   snapshot: Snapshot<unknown> = INITIAL;
   uses = 0;
+  /** Whether anybody ever used it: what came with the page lies here until then. */
+  asked = false;
   keepTimer: ReturnType<typeof setTimeout> | undefined;
   retryTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly listeners = new Set<() => void>();
@@ -30,6 +55,8 @@ export class Shared {
     readonly params: Readonly<Record<string, unknown>>,
     /** Between attempts at being let in. */
     readonly backoff: Backoff,
+    /** What is shown instead of a value of the server. */
+    private readonly shown: (shared: Shared, value: unknown) => unknown,
   ) {}
 
   listen(listener: () => void): () => void {
@@ -37,12 +64,22 @@ export class Shared {
     return () => this.listeners.delete(listener);
   }
 
-  /** Takes in what the server said; true when it was the end. */
+  /** Begins with a result that came with the page. */
+  begin(tag: string, value: unknown): void {
+    this.change({ value, tag, loading: false });
+  }
+
+  /** Takes in what the server said. */
   take(message: SubscriptionMessage): void {
     switch (message.type) {
       case "result":
         this.show(message.freshness, { value: message.value, error: undefined, loading: false, tag: message.tag });
         break;
+      case "delta": {
+        const value = applied(message.delta, this.told.value);
+        this.show(message.freshness, { value, error: undefined, loading: false, tag: message.tag });
+        break;
+      }
       case "error":
         this.show(message.freshness, { error: toError(message.error), loading: false, tag: message.tag });
         break;
@@ -55,7 +92,7 @@ export class Shared {
     }
   }
 
-  private show(freshness: "current" | "in-doubt", change: Partial<Snapshot<unknown>>): void {
+  private show(freshness: "current" | "in-doubt", change: Partial<Told>): void {
     this.backoff.reset();
     this.heard = freshness === "current" ? "live" : "in-doubt";
     this.change({ ...change, freshness: this.heard });
@@ -78,7 +115,7 @@ export class Shared {
   }
 
   /** The server gives nothing more: for now, or for good. */
-  end(error: LiveError | undefined, forGood: boolean): void {
+  end(error: LiveError, forGood: boolean): void {
     this.heard = "offline";
     this.change({ error, loading: false, tag: undefined, freshness: "offline", ended: forGood });
   }
@@ -86,10 +123,16 @@ export class Shared {
   /** Forgets everything, as after a change of the caller. */
   forget(): void {
     this.heard = "offline";
-    if (this.snapshot !== INITIAL) {
+    if (this.told !== NOTHING) {
+      this.told = NOTHING;
       this.snapshot = INITIAL;
       this.notify();
     }
+  }
+
+  /** Says no longer to the server what it has. */
+  forgetTag(): void {
+    this.change({ tag: undefined });
   }
 
   stopTimers(): void {
@@ -99,13 +142,19 @@ export class Shared {
     this.retryTimer = undefined;
   }
 
-  private change(change: Partial<Snapshot<unknown>>): void {
-    const next = { ...this.snapshot, ...change };
-    const names = Object.keys(next) as (keyof Snapshot<unknown>)[];
-    if (names.every((name) => next[name] === this.snapshot[name])) {
-      return;
+  private change(change: Partial<Told>): void {
+    const next = { ...this.told, ...change };
+    const names = Object.keys(next) as (keyof Told)[];
+    if (names.some((name) => next[name] !== this.told[name])) {
+      this.told = Object.freeze(next);
+      this.showAgain();
     }
-    this.snapshot = Object.freeze(next);
+  }
+
+  /** Something is assumed of the value, or no longer. */
+  showAgain(): void {
+    const { value } = this.told;
+    this.snapshot = snapshotOf(this.told, value === undefined ? undefined : this.shown(this, value));
     this.notify();
   }
 

@@ -1,4 +1,4 @@
-import { problemOf, type ServerMessage } from "./protocol.js";
+import { problemOf, WITH_DELTAS, type ServerMessage } from "./protocol.js";
 import type { Shared } from "./shared.js";
 import { Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
 
@@ -129,7 +129,7 @@ export class StreamTransport implements Transport {
       params,
       ...(tag === undefined ? {} : { have: tag }),
     }));
-    return this.fetchFrom(new URL("live", this.base).href, {
+    return this.fetchFrom(new URL(WITH_DELTAS, this.base).href, {
       method: "POST",
       headers: { Accept: "text/event-stream", "Content-Type": "application/json" },
       body: JSON.stringify({ subscribe }),

@@ -77,20 +77,28 @@ export class LiveError extends Error {
   }
 }
 
-/** The present state of a watched view. */
-export interface Snapshot<R> {
-  /** The last value, also while an error or a lost connection stands; undefined before the first. */
-  readonly value: R | undefined;
-  /** The failure that the view ended with last; undefined when it gave a value. */
-  readonly error: LiveError | undefined;
-  /** Whether nothing has arrived yet: neither a value nor an error. */
-  readonly loading: boolean;
+/** What a snapshot says whatever its status. */
+export interface Standing {
   readonly freshness: Freshness;
   /** Identifies the result; the same tag is the same result. */
   readonly tag: string | undefined;
   /** Whether the subscription has ended for good: refused by the server, or the client was closed. */
   readonly ended: boolean;
+  /** Whether the value holds what a command is assumed to do: see `CommandOptions.optimistic`. */
+  readonly pending: boolean;
+  /** Whether the value is of the former parameters, while these load: see `keepPrevious` of the hook. */
+  readonly previous: boolean;
 }
+
+/** The present state of a watched view, told apart by `status`. */
+export type Snapshot<R> = Standing &
+  (
+    | { readonly status: "skipped"; readonly value: undefined; readonly error: undefined; readonly loading: false }
+    | { readonly status: "loading"; readonly value: undefined; readonly error: undefined; readonly loading: true }
+    | { readonly status: "value"; readonly value: R; readonly error: undefined; readonly loading: false }
+    /** With the last value, if there was one: it stays while an error stands. */
+    | { readonly status: "failed"; readonly value: R | undefined; readonly error: LiveError; readonly loading: false }
+  );
 
 /** Options of one use of a view. */
 export interface LiveOptions {
@@ -114,6 +122,31 @@ export interface Live<R> extends AsyncIterable<R> {
 
   /** The present snapshot: the same object until something changes. */
   snapshot(): Snapshot<R>;
+
+  /** Watches until there is a value or an error. The same promise until then, so that React may wait for it. */
+  arrived(): Promise<void>;
+}
+
+/** What a command is assumed to do to the values of a view. It changes nothing in a value that already has it. */
+export type Effects<C extends string> = {
+  readonly [V in ViewName]?: (value: ResultOf<V>, command: CommandOf<C>, params: ParamsOf<V>) => ResultOf<V>;
+};
+
+/** Options of giving a command. */
+export interface CommandOptions<C extends string> extends LiveOptions {
+  /**
+   * What views show until they have it from the server, by their names. It is taken back when the command fails, and when no
+   * result bears it out within ten seconds of the answer.
+   */
+  optimistic?: Effects<C>;
+}
+
+/** A result that came with the page. */
+export interface FirstResult {
+  view: string;
+  params: Record<string, unknown>;
+  tag: string;
+  value: unknown;
 }
 
 /** Settings of a client; durations in milliseconds. */
@@ -132,6 +165,13 @@ export interface ClientOptions {
   keepConnectionFor?: number;
   /** How long a command may take; then it fails with `no-answer`. 30,000 by default. */
   commandWithin?: number;
+  /**
+   * Whether a command that was not answered is given once more when the client has turned to another server meanwhile. Only
+   * where every command may be carried out twice. False by default.
+   */
+  repeatCommands?: boolean;
+  /** Results to begin with; those that the server has put into the page by default. */
+  first?: readonly FirstResult[];
   /** Makes WebSockets; the global `WebSocket` by default, which Node has from version 22 on. */
   webSocket?: (url: string) => WebSocket;
   /** Fetches; the global `fetch` by default. */
@@ -146,6 +186,17 @@ export interface ClientOptions {
  */
 export type ConnectionState = "idle" | "connecting" | "open" | "probing" | "waiting" | "closed";
 
+/** How a client and all that is watched through it are. */
+export interface Connection {
+  readonly state: ConnectionState;
+  readonly url: string;
+  /**
+   * The least fresh of all that is watched. What has been offline for less than a second is not told yet; undefined when there
+   * is nothing to say.
+   */
+  readonly freshness: Freshness | undefined;
+}
+
 /** One connection to one server, shared by everything that watches through it. */
 export interface Client {
   /** Watches a view. The same view and parameters watched twice share one subscription. */
@@ -157,7 +208,7 @@ export interface Client {
    *
    * @throws LiveError if the server refuses
    */
-  command<C extends CommandName>(name: C, command: CommandOf<C>, options?: LiveOptions): Promise<AnswerOf<C>>;
+  command<C extends CommandName>(name: C, command: CommandOf<C>, options?: CommandOptions<C>): Promise<AnswerOf<C>>;
 
   /**
    * Drops the connection and opens it anew at once, for instance after signing in or out: views are authorised
@@ -186,6 +237,19 @@ export interface Client {
 
   /** The state of the connection. */
   readonly state: ConnectionState;
+
+  /** State, address and freshness together: the same object until something changes. */
+  readonly connection: () => Connection;
+
+  /**
+   * Calls `listener` whenever `connection()` has changed.
+   *
+   * @returns ends that
+   */
+  readonly onChange: (listener: () => void) => () => void;
+
+  /** How often everything was forgotten, by `reconnect`: values of different eras may be of different callers. */
+  readonly era: number;
 
   /** Ends everything; snapshots say `ended`. */
   close(): void;

@@ -66,6 +66,9 @@ describe("a watched view", () => {
     expect(asked).not.toHaveProperty("have");
     connection.result(asked.id, "t1", ["one"]);
     expect(await seen.until((s) => s.tag === "t1")).toEqual({
+      status: "value",
+      pending: false,
+      previous: false,
       value: ["one"],
       error: undefined,
       loading: false,
@@ -249,6 +252,26 @@ describe("a connection that may be none", () => {
     expect(await seen.until((s) => s.freshness === "live")).toMatchObject({ value: 1 });
     expect(doubtful.state).toBe("open");
     expect(server.connections).toHaveLength(1);
+  });
+});
+
+describe("a delta", () => {
+  it("makes the next value out of the last, and is asked to be spared when it fits nothing", async () => {
+    const live = client().live("timeline", {});
+    const seen = watch(live);
+    const connection = await server.connection();
+    const { id } = await connection.subscribed();
+    const delta = { items: [{ add: ["new"] }, [0, 1]] };
+    connection.result(id, "1", ["one", "two"]);
+    connection.say({ type: "delta", id, from: "1", tag: "2", freshness: "in-doubt", delta });
+    const next = await seen.until((s) => s.tag === "2");
+    expect([next.value, next.freshness]).toEqual([["new", "one"], "in-doubt"]);
+    connection.say({ type: "delta", id, from: "1", tag: "3", freshness: "current", delta });
+    expect(await connection.next()).toEqual({ type: "unsubscribe", id });
+    const asked = await connection.subscribed();
+    expect([asked.id, asked.have]).toEqual([id, undefined]);
+    connection.result(id, "3", ["three"]);
+    expect((await seen.until((s) => s.tag === "3")).value).toEqual(["three"]);
   });
 });
 
@@ -602,7 +625,7 @@ interface Opened {
 function streaming(hello: object = {}): Opened[] {
   const streams: Opened[] = [];
   server.onRequest = (request, response) => {
-    if (request.method !== "POST" || request.url !== "/live") {
+    if (request.method !== "POST" || request.url !== "/live?deltas=1") {
       response.writeHead(426).end();
       return;
     }

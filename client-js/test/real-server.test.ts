@@ -76,6 +76,41 @@ describe.skipIf(url === undefined)("with the server of the web module", () => {
   });
 
   for (const transport of ["websocket", "sse"] as const) {
+    it(`of a long list only what is new comes over ${transport}, and all of it to who has missed something`, async () => {
+      const texts: string[] = [];
+      const used = client({
+        transport,
+        webSocket: (address) => {
+          const socket = new NodeWebSocket(address);
+          socket.on("message", (data) => texts.push(String(data)));
+          return socket as unknown as WebSocket;
+        },
+        fetch: async (address, init) => {
+          const response = await fetch(address, init);
+          if (response.body === null || !String(address).includes("live")) {
+            return response;
+          }
+          const [body, heard] = response.body.tee();
+          void heard
+            .pipeTo(new WritableStream({ write: (part) => void texts.push(new TextDecoder().decode(part)) }))
+            .catch(() => undefined);
+          return new Response(body, { status: response.status });
+        },
+      });
+      const board = used.live("board", { name: `long ${transport}` });
+      board.subscribe(() => undefined);
+      const notes: string[] = [];
+      for (let i = 0; i < 30; i++) {
+        notes.push(`a note of some length, number ${i}`);
+        await used.command("write", { board: `long ${transport}`, note: notes[i] ?? "" });
+        if (i % 3 > 0) {
+          await vi.waitFor(() => expect(board.snapshot().value).toHaveLength(i + 1));
+        }
+      }
+      await vi.waitFor(() => expect(board.snapshot().value).toEqual(notes));
+      expect(texts.join("")).toContain('"delta":{"items":[[0,29],{"add":["a note of some length, number 29"]}]}');
+    });
+
     it(`more views than a connection may watch are no flood over ${transport}`, async () => {
       const used = client({ transport });
       const boards = Array.from({ length: 160 }, (_, i) => used.live("board", { name: `many ${i}` }));

@@ -7,6 +7,7 @@ import { Frame } from "./Frame";
 import { Guard, Notice } from "./Notice";
 import { go, Link, type Route, useRoute } from "./router";
 import { SessionProvider, useSession } from "./session";
+import { useSingleKeys } from "./singleKeys";
 
 /** The whole page. */
 export function App() {
@@ -38,7 +39,7 @@ function Pages() {
   const route = useRoute();
   const { name } = useSession();
   useShortcuts();
-  useHeadingFocus(route);
+  useHeadingFocus(route, name);
   if (name === undefined && route.page === "home") return <SignIn />;
   return (
     <Frame route={route}>
@@ -67,22 +68,28 @@ function Page({ route }: { route: Route }) {
   }
 }
 
-/** After a change of page, tells screen readers where they are and lets Tab start there. */
-function useHeadingFocus(route: Route): void {
+/**
+ * After a change of page, tells screen readers where they are and lets Tab start there; also when somebody has signed in or out,
+ * unless a field already took the focus.
+ */
+function useHeadingFocus(route: Route, me = ""): void {
   const place = route.page === "person" ? `${route.page} ${route.name}` : route.page;
-  const before = useRef(place);
+  const before = useRef({ place, me });
   useEffect(() => {
-    if (before.current === place) return;
-    before.current = place;
-    document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
-  }, [place]);
+    const moved = before.current.place !== place;
+    const lost = before.current.me !== me && document.activeElement === document.body;
+    before.current = { place, me };
+    if (moved || lost) document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+  }, [place, me]);
 }
 
-/** `/` goes to the search, `n` to the new post. */
+/** `/` goes to the search, `n` to the new post, unless that is switched off: a voice that is taken for keys would set them off. */
 function useShortcuts(): void {
+  const [on] = useSingleKeys();
   useEffect(() => {
+    if (!on) return;
     const pressed = (event: KeyboardEvent) => {
-      const typing = (event.target as HTMLElement).closest("input, textarea, select, [contenteditable]");
+      const typing = (event.target as HTMLElement).closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
       if (typing !== null || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "/") {
         event.preventDefault();
@@ -95,7 +102,7 @@ function useShortcuts(): void {
     };
     addEventListener("keydown", pressed);
     return () => removeEventListener("keydown", pressed);
-  }, []);
+  }, [on]);
 }
 
 function goAndFocus(path: string, field: string): void {

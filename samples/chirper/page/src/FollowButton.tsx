@@ -1,15 +1,32 @@
-import { useEffect, useState } from "react";
-import { command } from "./api";
+import type { Effects } from "@evergreen/client";
+import { useCommand } from "@evergreen/client/react";
+import { explain, type Marked } from "./api";
 import { Link } from "./router";
 import { useSession } from "./session";
-import { useAction } from "./useAction";
 
-/** Follows somebody, or no longer. It shows what was asked for until the live view says the same. */
+/** What is shown at once of following somebody, or no longer. */
+function marked(followed: boolean): Effects<"follow" | "unfollow"> {
+  const mark = (people: Marked[], { name }: { name: string }) =>
+    people.map((person) => (person.name === name ? { ...person, followed } : person));
+  return {
+    following: (was, command, of) => (of.name === command.name ? followed : was),
+    follows: mark,
+    followers: mark,
+    people: mark,
+  };
+}
+
+const FOLLOW = { optimistic: marked(true) };
+const UNFOLLOW = { optimistic: marked(false) };
+
+/** Follows somebody, or no longer. While it is busy it is not disabled, as that would take the focus from it. */
 export function FollowButton({ name, followed }: { name: string; followed: boolean }) {
   const session = useSession();
-  const [wanted, setWanted] = useState(followed);
-  const asking = useAction((want: boolean) => command(want ? "follow" : "unfollow", { name }));
-  useEffect(() => setWanted(followed), [followed]);
+  const follow = useCommand("follow", FOLLOW);
+  const unfollow = useCommand("unfollow", UNFOLLOW);
+  const asking = followed ? unfollow : follow;
+  const busy = follow.busy || unfollow.busy;
+  const failure = follow.error ?? unfollow.error;
 
   if (session.name === undefined) {
     return (
@@ -18,27 +35,23 @@ export function FollowButton({ name, followed }: { name: string; followed: boole
       </Link>
     );
   }
-  const toggle = async () => {
-    setWanted(!followed);
-    if (!(await asking.run(!followed))) setWanted(followed);
-  };
   return (
     <span className="follow">
-      {asking.failure !== undefined && (
+      {failure !== undefined && (
         <span className="problem" role="alert">
-          {asking.failure}
+          {explain(failure)}
         </span>
       )}
       <button
         type="button"
-        className={wanted ? "button on" : "button primary"}
-        aria-pressed={wanted}
+        className={followed ? "button on" : "button primary"}
+        aria-pressed={followed}
         aria-label={`Follow ${name}`}
-        aria-busy={asking.busy || wanted !== followed}
-        disabled={asking.busy}
-        onClick={() => void toggle()}
+        aria-busy={busy}
+        aria-disabled={busy}
+        onClick={() => void (busy || asking.run({ name }))}
       >
-        {wanted ? "Following" : "Follow"}
+        {followed ? "Following" : "Follow"}
       </button>
     </span>
   );

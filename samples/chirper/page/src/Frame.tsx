@@ -1,10 +1,11 @@
+import { useAction } from "@evergreen/client/react";
 import type { ReactNode } from "react";
 import { Avatar } from "./Avatar";
 import { LiveBadge, OfflineBanner } from "./LiveBadge";
 import { Link, personPath, type Route } from "./router";
 import { useSession } from "./session";
+import { useSingleKeys } from "./singleKeys";
 import { Home, Person, Search } from "./icons";
-import { useAction } from "./useAction";
 
 /** What is around every page: the name, the ways to go, and whether the page is live. */
 export function Frame({ route, children }: { route: Route; children: ReactNode }) {
@@ -79,14 +80,15 @@ export function SignOut() {
   const { signOut } = useSession();
   const leaving = useAction(signOut);
   return (
-    <button type="button" className="quiet" disabled={leaving.busy} onClick={() => void leaving.run()}>
-      {leaving.failure === undefined ? "Sign out" : "Try again to sign out"}
+    <button type="button" className="quiet" aria-disabled={leaving.busy} onClick={() => void leaving.run()}>
+      {leaving.error === undefined ? "Sign out" : "Try again to sign out"}
     </button>
   );
 }
 
 function About() {
   const { name } = useSession();
+  const [singleKeys, setSingleKeys] = useSingleKeys();
   return (
     <>
       <section>
@@ -116,6 +118,10 @@ function About() {
           </dt>
           <dd>look for people</dd>
         </dl>
+        <label className="choice">
+          <input type="checkbox" checked={singleKeys} onChange={(event) => setSingleKeys(event.target.checked)} />
+          Single keys
+        </label>
       </section>
     </>
   );

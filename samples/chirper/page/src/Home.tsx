@@ -1,18 +1,20 @@
+import type { Given } from "@evergreen/client";
+import { useLive } from "@evergreen/client/react";
 import { useEffect, useState } from "react";
+import { explain } from "./api";
 import { Composer } from "./Composer";
 import { Notice, Shown } from "./Notice";
-import { discard, type Outgoing, send, sendAgain, useOutgoing } from "./outbox";
+import { discard, type NewPost, send, sendAgain, useOutgoing } from "./outbox";
 import { PostFrame } from "./Post";
 import { PAGE, Posts } from "./Posts";
 import { Link } from "./router";
 import { useSession } from "./session";
-import { useView } from "./view";
 
 /** The timeline of who is signed in. */
 export function Home() {
   const { name = "" } = useSession();
   const [count, setCount] = useState(PAGE);
-  const timeline = useView("timeline", { count }, name);
+  const timeline = useLive("timeline", { count }, { keepPrevious: true });
   const outgoing = useOutgoing(name, timeline.value ?? []);
   useEffect(() => {
     document.title = "Home · Chirper";
@@ -23,8 +25,8 @@ export function Home() {
       <Composer name={name} onPost={(text) => send(name, text)} />
       <ol className="posts">
         {outgoing.map((post) => (
-          <li key={post.chirp.at}>
-            <Unsent post={post} />
+          <li key={post.command.at}>
+            <Unsent author={name} post={post} />
           </li>
         ))}
       </ol>
@@ -49,21 +51,22 @@ function Welcome() {
   );
 }
 
-function Unsent({ post }: { post: Outgoing }) {
-  const { chirp, problem } = post;
-  if (problem === undefined) {
+function Unsent({ author, post }: { author: string; post: Given<NewPost> }) {
+  const { command, state, error } = post;
+  const chirp = { author, ...command };
+  if (state !== "failed") {
     return <PostFrame chirp={chirp} state="sending" actions={<span className="note">sending…</span>} />;
   }
   return (
     <PostFrame chirp={chirp} state="failed">
       <p className="problem" role="alert">
-        {problem} This may not have been posted.
+        {explain(error)} This may not have been posted.
       </p>
       <p className="choices">
-        <button type="button" className="button" onClick={() => sendAgain(post)}>
+        <button type="button" className="button" onClick={() => sendAgain(author, command)}>
           Send again
         </button>
-        <button type="button" className="button" onClick={() => discard(post)}>
+        <button type="button" className="button" onClick={() => discard(author, command)}>
           Discard
         </button>
       </p>

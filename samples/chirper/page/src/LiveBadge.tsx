@@ -1,6 +1,5 @@
 import type { Freshness } from "@evergreen/client";
-import { client } from "./api";
-import { useFreshness } from "./view";
+import { useClient, useConnection } from "@evergreen/client/react";
 
 const WORDS: Record<Freshness, string> = { live: "Live", "in-doubt": "In doubt", offline: "Not live" };
 const MEANING: Record<Freshness, string> = {
@@ -11,7 +10,7 @@ const MEANING: Record<Freshness, string> = {
 
 /** Whether what the page shows is current. */
 export function LiveBadge() {
-  const freshness = useFreshness();
+  const { freshness } = useConnection();
   if (freshness === undefined) return <span className="live none" />;
   return (
     <span className={`live ${freshness}`} role="status" title={MEANING[freshness]}>
@@ -23,7 +22,8 @@ export function LiveBadge() {
 
 /** Says so, in the way, when the page is not live. */
 export function OfflineBanner() {
-  const freshness = useFreshness();
+  const client = useClient();
+  const { freshness } = useConnection();
   if (freshness === undefined || freshness === "live") return null;
   return (
     <div className={`banner ${freshness}`} role="alert">

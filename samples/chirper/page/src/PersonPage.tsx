@@ -1,3 +1,4 @@
+import { useLive } from "@evergreen/client/react";
 import { useEffect, useState } from "react";
 import type { Person } from "./api";
 import { Avatar } from "./Avatar";
@@ -8,11 +9,10 @@ import { People, PEOPLE } from "./People";
 import { PAGE, Posts } from "./Posts";
 import { Link, personPath, type PersonTab } from "./router";
 import { useSession } from "./session";
-import { useView } from "./view";
 
 /** Somebody's page: who it is, what they wrote, whom they follow and who follows them. */
 export function PersonPage({ name, tab }: { name: string; tab: PersonTab }) {
-  const person = useView("profile", { name });
+  const person = useLive("profile", { name });
   useEffect(() => {
     document.title = `@${name} · Chirper`;
   }, [name]);
@@ -46,7 +46,7 @@ export function PersonPage({ name, tab }: { name: string; tab: PersonTab }) {
 function Relation({ name }: { name: string }) {
   const { name: me } = useSession();
   const own = me === name;
-  const following = useView("following", me === undefined || own ? null : { name });
+  const following = useLive("following", me === undefined || own ? null : { name });
   if (own) return <SignOut />;
   if (me === undefined) return <FollowButton name={name} followed={false} />;
   return following.value === undefined ? null : <FollowButton name={name} followed={following.value} />;
@@ -74,7 +74,7 @@ function Tab({ name, tab }: { name: string; tab: PersonTab }) {
 
 function PostsOf({ name }: { name: string }) {
   const [count, setCount] = useState(PAGE);
-  const posts = useView("posts", { name, count });
+  const posts = useLive("posts", { name, count }, { keepPrevious: true });
   return (
     <Shown of={posts}>
       {(chirps) =>
@@ -90,7 +90,7 @@ function PostsOf({ name }: { name: string }) {
 
 function PeopleOf({ name, side }: { name: string; side: "follows" | "followers" }) {
   const [count, setCount] = useState(PEOPLE);
-  const people = useView(side, { name, count });
+  const people = useLive(side, { name, count }, { keepPrevious: true });
   const nobody = side === "follows" ? `@${name} follows nobody.` : `Nobody follows @${name}.`;
   return (
     <Shown of={people}>

@@ -1,24 +1,24 @@
+import { useCommand } from "@evergreen/client/react";
 import { memo, type ReactNode, useEffect, useState } from "react";
-import { type Chirp, command } from "./api";
+import { type Chirp, explain } from "./api";
 import { Avatar } from "./Avatar";
 import { ago, usePresent } from "./clock";
 import { Link, personPath } from "./router";
-import { useAction } from "./useAction";
 
 /** A post in a list. */
 export const Post = memo(function Post({ chirp, own }: { chirp: Chirp; own: boolean }) {
-  const removing = useAction((at: string) => command("unpost", { at }));
+  const removing = useCommand("unpost");
   const [gone, setGone] = useState(false);
-  const remove = async () => setGone(await removing.run(chirp.at));
+  const remove = async () => setGone(await removing.run({ at: chirp.at }));
   return (
     <PostFrame
       chirp={chirp}
       state={removing.busy || gone ? "leaving" : "there"}
       actions={own && <Remove busy={removing.busy || gone} onRemove={() => void remove()} />}
     >
-      {removing.failure !== undefined && (
+      {removing.error !== undefined && (
         <p className="problem" role="alert">
-          {removing.failure} This post may still be there.
+          {explain(removing.error)} This post may still be there.
         </p>
       )}
     </PostFrame>
@@ -68,8 +68,8 @@ function Remove({ busy, onRemove }: { busy: boolean; onRemove: () => void }) {
     <button
       type="button"
       className={asked ? "quiet danger" : "quiet"}
-      disabled={busy}
-      onClick={asked ? onRemove : () => setAsked(true)}
+      aria-disabled={busy}
+      onClick={busy ? undefined : asked ? onRemove : () => setAsked(true)}
     >
       {busy ? "Removing…" : asked ? "Really remove?" : "Remove"}
     </button>

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import type { Chirp } from "./api";
 import { Post } from "./Post";
 import { useSession } from "./session";
@@ -13,15 +13,16 @@ const MOST = 1_000;
 export function Posts(props: { chirps: Chirp[]; count: number; onMore: () => void }) {
   const { name } = useSession();
   const { fresh, said } = useArrivals(props.chirps);
+  const list = useFocusKept(props.chirps);
   return (
     <>
       <p className="unseen" aria-live="polite">
         {said}
       </p>
       <ToTop chirps={props.chirps} />
-      <ol className="posts">
+      <ol className="posts" ref={list}>
         {props.chirps.map((chirp) => (
-          <li key={keyOf(chirp)} className={fresh.has(keyOf(chirp)) ? "fresh" : undefined}>
+          <li key={keyOf(chirp)} tabIndex={-1} className={fresh.has(keyOf(chirp)) ? "fresh" : undefined}>
             <Post chirp={chirp} own={chirp.author === name} />
           </li>
         ))}
@@ -33,6 +34,34 @@ export function Posts(props: { chirps: Chirp[]; count: number; onMore: () => voi
       )}
     </>
   );
+}
+
+/** When the post that has the focus goes, the one that takes its place gets it, or the heading: not the whole page. */
+function useFocusKept(chirps: Chirp[]) {
+  const list = useRef<HTMLOListElement>(null);
+  const focused = useRef(-1);
+  useLayoutEffect(() => {
+    const items = [...(list.current?.children ?? [])] as HTMLElement[];
+    if (focused.current >= 0) focusIfLost(items[Math.min(focused.current, items.length - 1)]);
+    const look = () => {
+      focused.current = items.findIndex((item) => item.contains(document.activeElement));
+    };
+    look();
+    document.addEventListener("focusin", look);
+    return () => document.removeEventListener("focusin", look);
+  }, [chirps]);
+  useEffect(
+    () => () => {
+      if (focused.current >= 0) queueMicrotask(() => focusIfLost(undefined)); // with the last post the list goes
+    },
+    [],
+  );
+  return list;
+}
+
+function focusIfLost(element: HTMLElement | undefined): void {
+  if (document.activeElement !== document.body) return;
+  (element ?? document.querySelector<HTMLElement>("h1"))?.focus({ preventScroll: true });
 }
 
 function keyOf(chirp: Chirp): string {

@@ -1,9 +1,9 @@
+import { useLive } from "@evergreen/client/react";
 import { useEffect, useState } from "react";
 import { LONGEST_NAME, NAME } from "./api";
 import { Notice, Shown } from "./Notice";
 import { People, PEOPLE } from "./People";
 import { go } from "./router";
-import { useView } from "./view";
 
 const PAUSE = 120;
 
@@ -55,7 +55,7 @@ function useSettled(value: string): string {
 
 function Found({ prefix }: { prefix: string }) {
   const [count, setCount] = useState(PEOPLE);
-  const people = useView("people", { prefix, count });
+  const people = useLive("people", { prefix, count }, { keepPrevious: true });
   return (
     <Shown of={people}>
       {(some) =>

@@ -1,8 +1,8 @@
+import { useAction } from "@evergreen/client/react";
 import { type FormEvent, useState } from "react";
-import { LONGEST_NAME, NAME } from "./api";
+import { explain, LONGEST_NAME, NAME } from "./api";
 import { Link } from "./router";
 import { useSession } from "./session";
-import { useAction } from "./useAction";
 
 /** Signing in by a name. */
 export function SignIn() {
@@ -19,7 +19,9 @@ export function SignIn() {
   };
   const problem = wrong
     ? `A name has 1 to ${LONGEST_NAME} letters a–z, digits or underscores.`
-    : entering.failure;
+    : entering.error === undefined
+      ? undefined
+      : explain(entering.error);
 
   return (
     <main className="sign-in">
@@ -50,7 +52,7 @@ export function SignIn() {
         <p id="name-problem" className="problem" role="alert">
           {problem}
         </p>
-        <button type="submit" className="button primary" disabled={entering.busy}>
+        <button type="submit" className="button primary" aria-disabled={entering.busy}>
           {entering.busy ? "Signing in…" : "Sign in"}
         </button>
         <p id="name-hint" className="hint">

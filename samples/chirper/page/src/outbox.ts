@@ -1,117 +1,90 @@
-import { LiveError } from "@evergreen/client";
+import { type Given, LiveError, Outbox } from "@evergreen/client";
 import { useEffect, useSyncExternalStore } from "react";
-import { type Chirp, command, explain } from "./api";
+import { type Chirp, client } from "./api";
 import { nextTime } from "./clock";
 import { askServer } from "./session";
 
-/** A post that the timeline has not shown yet. */
-export interface Outgoing {
-  readonly chirp: Chirp;
-  /** Why it could not be sent, as a sentence. */
-  readonly problem?: string;
-  /** Whether the server has taken it. */
-  readonly taken?: true;
+/** A post as it is sent: its time is chosen once, so that sending it again is the same post. */
+export interface NewPost {
+  readonly at: string;
+  readonly text: string;
 }
 
 /** What somebody wrote that is not posted yet. */
-interface Desk {
-  readonly draft: string;
-  readonly posts: readonly Outgoing[];
-}
+class Desk {
+  draft = "";
+  readonly listeners = new Set<() => void>();
+  readonly outbox: Outbox<NewPost>;
 
-const CLEAR: Desk = { draft: "", posts: [] };
+  constructor(author: string) {
+    this.outbox = new Outbox<NewPost>(
+      (post, instead) => deliver(author, post, instead),
+      ({ at }) => at,
+    );
+  }
 
-/** By author. It lives as long as the page is not loaded anew, so that going elsewhere in it loses nothing. */
-const desks = new Map<string, Desk>();
-const listeners = new Set<() => void>();
+  readonly subscribe = (changed: () => void) => {
+    this.listeners.add(changed);
+    return () => this.listeners.delete(changed);
+  };
 
-function deskOf(author: string): Desk {
-  return desks.get(author) ?? CLEAR;
-}
-
-function change(author: string, next: Partial<Desk>): void {
-  desks.set(author, { ...deskOf(author), ...next });
-  listeners.forEach((changed) => changed());
-}
-
-function keep(author: string, which: (post: Outgoing) => boolean): void {
-  const { posts } = deskOf(author);
-  const kept = posts.filter(which);
-  if (kept.length < posts.length) change(author, { posts: kept });
-}
-
-function replace(at: string, post: Outgoing): void {
-  const { author } = post.chirp;
-  change(author, { posts: deskOf(author).posts.map((other) => (other.chirp.at === at ? post : other)) });
-}
-
-function subscribe(changed: () => void): () => void {
-  listeners.add(changed);
-  return () => {
-    listeners.delete(changed);
-    if (listeners.size === 0) desks.forEach((_, author) => forgetTaken(author));
+  readonly write = (draft: string) => {
+    this.draft = draft;
+    this.listeners.forEach((changed) => changed());
   };
 }
 
-/** Posts that were taken while no timeline is on display need not be waited for: the next one begins with them. */
-function forgetTaken(author: string): void {
-  keep(author, (post) => post.taken === undefined);
-}
+/** By author. It lives as long as the page is not loaded anew, so that going elsewhere in it loses nothing. */
+const desks = new Map<string, Desk>();
 
-function useDesk(author: string): Desk {
-  return useSyncExternalStore(subscribe, () => deskOf(author));
+function deskOf(author: string): Desk {
+  const desk = desks.get(author) ?? new Desk(author);
+  desks.set(author, desk);
+  return desk;
 }
 
 /** What `author` is writing, and how to change it. */
 export function useDraft(author: string): [string, (text: string) => void] {
-  return [useDesk(author).draft, (draft) => change(author, { draft })];
+  const desk = deskOf(author);
+  return [useSyncExternalStore(desk.subscribe, () => desk.draft), desk.write];
 }
 
-/**
- * The posts of `author` that are on their way, newest first. One leaves when the live timeline has it, not when the
- * command is answered, so that it is never seen twice or not at all.
- */
-export function useOutgoing(author: string, arrived: Chirp[]): readonly Outgoing[] {
-  const { posts } = useDesk(author);
+/** The posts of `author` that the live timeline does not show yet, newest first. */
+export function useOutgoing(author: string, arrived: Chirp[]): readonly Given<NewPost>[] {
+  const { outbox } = deskOf(author);
+  const given = useSyncExternalStore(outbox.subscribe, outbox.entries);
   const times = new Set(arrived.filter((c) => c.author === author).map((c) => Date.parse(c.at)));
-  const waiting = (post: Outgoing) => !times.has(Date.parse(post.chirp.at));
-  useEffect(() => keep(author, waiting));
-  return posts.filter(waiting);
+  const shown = (post: NewPost) => times.has(Date.parse(post.at));
+  useEffect(() => outbox.settle(shown));
+  return given.filter(({ command }) => !shown(command));
 }
 
 /** Posts `text` as `author`. */
 export function send(author: string, text: string): void {
-  const chirp = { author, at: nextTime(), text };
-  change(author, { posts: [{ chirp }, ...deskOf(author).posts] });
-  void deliver(chirp);
+  void deskOf(author).outbox.send({ at: nextTime(), text });
 }
 
 /** Sends it again; the same post, because it keeps its time. */
-export function sendAgain({ chirp }: Outgoing): void {
-  void deliver(chirp);
+export function sendAgain(author: string, post: NewPost): void {
+  void deskOf(author).outbox.send(post);
 }
 
 /** Gives it up. */
-export function discard({ chirp }: Outgoing): void {
-  keep(chirp.author, (other) => other.chirp.at !== chirp.at);
+export function discard(author: string, post: NewPost): void {
+  deskOf(author).outbox.discard(post);
 }
 
-async function deliver(chirp: Chirp, clockIsRight = false): Promise<void> {
-  replace(chirp.at, { chirp });
+/** Sends it; with a better time if the server says that this page's clock is wrong. */
+async function deliver(author: string, post: NewPost, instead: (post: NewPost) => void): Promise<void> {
   try {
-    await command("post", { at: chirp.at, text: chirp.text });
+    await client.command("post", { ...post });
   } catch (e) {
     const wrongTime = e instanceof LiveError && e.type === "wrong-time";
-    if (!clockIsRight && wrongTime && (await setClock(chirp.author))) {
-      const dated = { ...chirp, at: nextTime() };
-      replace(chirp.at, { chirp: dated });
-      return deliver(dated, true);
-    }
-    replace(chirp.at, { chirp, problem: explain(e) });
-    return;
+    if (!wrongTime || !(await setClock(author))) throw e;
+    const dated = { ...post, at: nextTime() };
+    instead(dated);
+    await client.command("post", dated);
   }
-  replace(chirp.at, { chirp, taken: true });
-  if (listeners.size === 0) forgetTaken(chirp.author);
 }
 
 /** Sets the clock by the server's; false when it does not answer, or somebody else is signed in by now. */

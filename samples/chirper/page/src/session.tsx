@@ -1,7 +1,7 @@
+import { EvergreenProvider } from "@evergreen/client/react";
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
-import { ANSWER_WITHIN, client, command } from "./api";
+import { ANSWER_WITHIN, client } from "./api";
 import { synchronise } from "./clock";
-import { startAnew } from "./view";
 
 /** Who the page belongs to. */
 export interface Session {
@@ -38,7 +38,7 @@ export function SessionProvider({ waiting, children }: { waiting: (failed: boole
   const enter = useCallback((next: string) => {
     turn.current++;
     // What is shown now is for somebody else.
-    if (known.current !== null && known.current !== next) startAnew();
+    if (known.current !== null && known.current !== next) client.reconnect();
     known.current = next;
     setName(next);
   }, []);
@@ -83,7 +83,7 @@ export function SessionProvider({ waiting, children }: { waiting: (failed: boole
     () => ({
       name: name === null || name === "" ? undefined : name,
       async signIn(typed) {
-        const answer = await command("sign-in", { name: typed });
+        const answer = await client.command("sign-in", { name: typed });
         enter(answer.name);
         tabs?.postMessage("changed");
       },
@@ -96,7 +96,12 @@ export function SessionProvider({ waiting, children }: { waiting: (failed: boole
     }),
     [name, enter],
   );
-  return name === null ? waiting(failed) : <Context value={session}>{children}</Context>;
+  if (name === null) return waiting(failed);
+  return (
+    <EvergreenProvider client={client}>
+      <Context value={session}>{children}</Context>
+    </EvergreenProvider>
+  );
 }
 
 /** Who is signed in. Sets the clock by the way. */

@@ -1,8 +1,8 @@
 import { act, cleanup, render, screen } from "@testing-library/react";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { EvergreenProvider, useLive } from "@evergreen/client/react";
 import { client } from "../src/api";
 import { LiveBadge, OfflineBanner } from "../src/LiveBadge";
-import { startAnew, useView } from "../src/view";
 
 /** A WebSocket whose other end is the test. */
 class HandSocket {
@@ -34,7 +34,7 @@ class HandSocket {
 }
 
 function Page() {
-  useView("timeline", { count: 20 });
+  useLive("timeline", { count: 20 });
   return (
     <>
       <LiveBadge />
@@ -57,7 +57,11 @@ beforeEach(async () => {
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("down")));
   HandSocket.all = [];
   HandSocket.knows = true;
-  render(<Page />);
+  render(
+    <EvergreenProvider client={client}>
+      <Page />
+    </EvergreenProvider>,
+  );
   await pass(0);
 });
 
@@ -75,7 +79,7 @@ test("a page that loads or signs in says nothing of an outage", async () => {
   expect(screen.queryByRole("alert")).toBeNull();
   await answer();
   expect(screen.getByText("Live")).toBeTruthy();
-  await act(async () => startAnew());
+  await act(async () => client.reconnect());
   expect(screen.queryByText("Not live")).toBeNull();
   await pass(900);
   expect(screen.queryByRole("alert")).toBeNull();

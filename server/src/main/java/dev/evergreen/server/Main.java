@@ -10,6 +10,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "evergreen",
     description = "The servers of Evergreen, and what operators need.",
+    footer = "./evergreen new DIR makes a project of your own.",
     version = MemcachedCommand.VERSION,
     mixinStandardHelpOptions = true,
     subcommands = {MemcachedCommand.class, OperatorCommand.class})

@@ -196,8 +196,7 @@ final class Edge extends Handler.Abstract {
     var opened =
         handshaker.isWebSocketUpgradeRequest(request)
             && handshaker.upgradeRequest(
-                (upgrade, answer, done) ->
-                    new LiveSocket(caller, address, settings, counters, hub, standings, live),
+                (upgrade, answer, done) -> socket(request, caller, address),
                 request,
                 response,
                 callback,
@@ -214,6 +213,19 @@ final class Edge extends Handler.Abstract {
       throw new WebException(
           426, "upgrade-required", "This is the address of a WebSocket, version 13.");
     }
+  }
+
+  private LiveSocket socket(Request request, Caller caller, Object address) {
+    var socket = new LiveSocket(caller, address, settings, counters, hub, standings, live);
+    if (wantsDeltas(request)) {
+      socket.takeDeltas();
+    }
+    return socket;
+  }
+
+  /** In the query, where a server that knows of none does not look. */
+  private static boolean wantsDeltas(Request request) {
+    return "deltas=1".equals(request.getHttpURI().getQuery());
   }
 
   private Caller caller(Request request, String path) {
@@ -288,6 +300,9 @@ final class Edge extends Handler.Abstract {
       throw Json.badParams("Two views have the same id.");
     }
     var stream = stream(request, response, callback, caller);
+    if (wantsDeltas(request)) {
+      stream.takeDeltas();
+    }
     stream.start();
     for (var wish : wishes) {
       try {

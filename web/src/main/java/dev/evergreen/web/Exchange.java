@@ -50,6 +50,11 @@ final class Exchange implements Request {
     this.place = place;
   }
 
+  /** Whose share pays for what has to be made for this request. */
+  Object payer() {
+    return Peer.of(request.getConnectionMetaData().getConnection().getEndPoint()).address;
+  }
+
   @Override
   public String method() {
     return request.getMethod().toUpperCase(Locale.ROOT);

@@ -38,6 +38,11 @@ final class Held {
     }
   }
 
+  /** Counts what is held beside results; negative when it is no more. */
+  void count(int more) {
+    bytes += more;
+  }
+
   long bytes() {
     return bytes;
   }

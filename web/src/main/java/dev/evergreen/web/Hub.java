@@ -204,8 +204,27 @@ final class Hub {
     if (last != null) {
       result.held = null;
       held.remove(last);
+      countDelta(result, -result.deltaBytes);
       shares(result).forEach(share -> share.bytes -= last.bytes().length);
     }
+  }
+
+  /** Counts a delta beside its result, if there is room that nothing else must make. */
+  synchronized boolean holdDelta(LiveResult<?> result, int bytes) {
+    if (result.held == null
+        || held.bytes() + bytes > settings.maxHeldBytes()
+        || shares(result).stream()
+            .anyMatch(share -> share.bytes + bytes > settings.maxHeldBytesPerAddress())) {
+      return false;
+    }
+    countDelta(result, bytes);
+    return true;
+  }
+
+  private void countDelta(LiveResult<?> result, int bytes) {
+    result.deltaBytes += bytes;
+    held.count(bytes);
+    shares(result).forEach(share -> share.bytes += bytes);
   }
 
   synchronized long heldBytes() {

@@ -358,6 +358,13 @@ final class Json {
     return component.getType();
   }
 
+  /** Parameters as a client would give them, which leaves out what is not there. */
+  static ObjectNode treeOf(Record params) {
+    ObjectNode tree = MAPPER.valueToTree(params);
+    tree.properties().removeIf(field -> field.getValue().isNull());
+    return tree;
+  }
+
   static ObjectNode emptyObject() {
     return MAPPER.createObjectNode();
   }

@@ -59,6 +59,9 @@ abstract class LiveConnection {
 
   private long paidAtNanos = System.nanoTime();
 
+  /** Whether the client knows what to do with deltas; set before it begins. */
+  private boolean takesDeltas;
+
   private volatile boolean suspect;
   private volatile long lastWriteNanos = System.nanoTime();
 
@@ -70,6 +73,11 @@ abstract class LiveConnection {
     this.hub = hub;
     this.standings = standings;
     this.sending = new Allowance(settings.maxBytesPerSecond(), BURST_SECONDS, System.nanoTime());
+  }
+
+  /** Lets deltas be sent to it. To be called before anything is watched. */
+  final void takeDeltas() {
+    takesDeltas = true;
   }
 
   /** It is open: from now on it ends when its caller is no longer who it was. */
@@ -133,6 +141,11 @@ abstract class LiveConnection {
       this.live = live;
       this.tag = have;
       this.unconfirmed = have != null;
+    }
+
+    @Override
+    public boolean takesDeltas() {
+      return takesDeltas;
     }
 
     @Override
@@ -336,9 +349,16 @@ abstract class LiveConnection {
 
   private void deliver(Subscription subscription, Present present) throws IOException {
     if (!present.tag().equals(subscription.tag)) {
-      awaitAllowance(present);
+      var delta = takesDeltas ? subscription.live.delta(subscription.tag, present) : null;
+      awaitAllowance(delta == null ? present : delta.to());
       counters.sent.increment();
-      send(headOf(Messages.resultHead(subscription.id, present), present.tag()), tailOf(present));
+      send(
+          headOf(
+              delta == null
+                  ? Messages.resultHead(subscription.id, present)
+                  : Messages.deltaHead(subscription.id, delta, present),
+              present.tag()),
+          tailOf(delta == null ? present : delta.to()));
     } else if (subscription.unconfirmed) {
       counters.unchanged.increment();
       send(whole(Messages.unchanged(subscription.id, present)), null);

@@ -37,6 +37,11 @@ final class LiveResult<P extends Record> {
      */
     void changed(boolean newResult);
 
+    /** Whether it can make use of {@link #delta}. */
+    default boolean takesDeltas() {
+      return false;
+    }
+
     /** There will be no further results. */
     void ended(WebException why);
   }
@@ -60,6 +65,7 @@ final class LiveResult<P extends Record> {
   private final Set<Subscriber> subscribers = ConcurrentHashMap.newKeySet();
   private final CountDownLatch first = new CountDownLatch(1);
   private volatile @Nullable Present present;
+  private volatile @Nullable Delta delta;
   private volatile @Nullable WebException end;
   private volatile @Nullable ReactiveComputation<?> running;
   private volatile @Nullable ResultTracker<?> results;
@@ -70,6 +76,9 @@ final class LiveResult<P extends Record> {
 
   /** What the hub counts for it; guarded by the hub's lock. */
   @Nullable Present held;
+
+  /** How long the delta is that the hub counts beside it; guarded by the hub's lock. */
+  int deltaBytes;
 
   /** When to close it if it still has no users; guarded by the hub's lock. */
   long closeAtNanos;
@@ -102,6 +111,17 @@ final class LiveResult<P extends Record> {
   /** The latest result, or null before the first. */
   @Nullable Present present() {
     return present;
+  }
+
+  /**
+   * How what somebody has becomes the latest result, or null if that is not known: it is only from
+   * the result before, and only while somebody takes deltas.
+   */
+  @Nullable Delta delta(@Nullable String from, Present to) {
+    var last = delta;
+    return last != null && last.from().equals(from) && last.to().tag().equals(to.tag())
+        ? last
+        : null;
   }
 
   /** Why there will be no further results, or null while there may be. */
@@ -264,7 +284,10 @@ final class LiveResult<P extends Record> {
   private synchronized void publish(Present next) {
     var last = present;
     if (last == null || !last.tag().equals(next.tag())) {
-      present = hub.hold(this, next);
+      delta = null;
+      var held = hub.hold(this, next);
+      delta = last == null ? null : heldDelta(last, held);
+      present = held;
       first.countDown();
       tell(true);
     } else if (last.freshness() != next.freshness()) {
@@ -272,6 +295,14 @@ final class LiveResult<P extends Record> {
       present = last.with(next.freshness());
       tell(false);
     }
+  }
+
+  private @Nullable Delta heldDelta(Present last, Present next) {
+    if (subscribers.stream().noneMatch(Subscriber::takesDeltas)) {
+      return null;
+    }
+    var made = Delta.between(last, next);
+    return made != null && hub.holdDelta(this, made.to().bytes().length) ? made : null;
   }
 
   private void tell(boolean newResult) {

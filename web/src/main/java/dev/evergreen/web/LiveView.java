@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.Computation;
+import java.lang.reflect.Type;
 import java.time.Duration;
 import java.util.function.BiFunction;
 import java.util.function.Function;
@@ -30,6 +31,7 @@ public final class LiveView<P extends Record> {
 
   private final String name;
   private final Class<P> paramsType;
+  private final @Nullable Type resultType;
   private final ValueType valueType;
   private final Authorisation<? super P> authorisation;
   private final boolean perCaller;
@@ -39,12 +41,14 @@ public final class LiveView<P extends Record> {
   private LiveView(
       String name,
       Class<P> paramsType,
+      @Nullable ResultType<?> resultType,
       Authorisation<? super P> authorisation,
       boolean perCaller,
       BiFunction<Caller, P, ? extends Computation<?>> computation,
       @Nullable Duration every) {
     this.name = checkName(name);
     this.paramsType = paramsType;
+    this.resultType = resultType == null ? null : resultType.type();
     this.valueType = ViewKey.type(paramsType);
     this.authorisation = authorisation;
     this.perCaller = perCaller;
@@ -70,6 +74,27 @@ public final class LiveView<P extends Record> {
     return new LiveView<>(
         name,
         paramsType,
+        null,
+        authorisation,
+        false,
+        (caller, params) -> computation.apply(params),
+        null);
+  }
+
+  /**
+   * As {@link #of(String, Class, Authorisation, Function)}, and says what its results are, for
+   * {@link WebServer.Builder#typeScript}.
+   */
+  public static <P extends Record, R> LiveView<P> of(
+      String name,
+      Class<P> paramsType,
+      ResultType<R> resultType,
+      Authorisation<? super P> authorisation,
+      Function<P, ? extends Computation<? extends R>> computation) {
+    return new LiveView<>(
+        name,
+        paramsType,
+        resultType,
         authorisation,
         false,
         (caller, params) -> computation.apply(params),
@@ -86,7 +111,20 @@ public final class LiveView<P extends Record> {
       Class<P> paramsType,
       Authorisation<? super P> authorisation,
       BiFunction<Caller, P, ? extends Computation<?>> computation) {
-    return new LiveView<>(name, paramsType, authorisation, true, computation, null);
+    return new LiveView<>(name, paramsType, null, authorisation, true, computation, null);
+  }
+
+  /**
+   * As {@link #perCaller(String, Class, Authorisation, BiFunction)}, and says what its results are,
+   * for {@link WebServer.Builder#typeScript}.
+   */
+  public static <P extends Record, R> LiveView<P> perCaller(
+      String name,
+      Class<P> paramsType,
+      ResultType<R> resultType,
+      Authorisation<? super P> authorisation,
+      BiFunction<Caller, P, ? extends Computation<? extends R>> computation) {
+    return new LiveView<>(name, paramsType, resultType, authorisation, true, computation, null);
   }
 
   /**
@@ -100,7 +138,7 @@ public final class LiveView<P extends Record> {
       Duration every,
       Computation<?> result) {
     return new LiveView<>(
-        name, NoParams.class, authorisation, false, (caller, params) -> result, every);
+        name, NoParams.class, null, authorisation, false, (caller, params) -> result, every);
   }
 
   /** The name, as it appears in the URL. */
@@ -118,6 +156,11 @@ public final class LiveView<P extends Record> {
 
   Class<P> paramsType() {
     return paramsType;
+  }
+
+  /** What its results are; null if that was not said. */
+  @Nullable Type resultType() {
+    return resultType;
   }
 
   ValueType valueType() {

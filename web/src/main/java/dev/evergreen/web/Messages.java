@@ -40,6 +40,11 @@ final class Messages {
         + (present.error() == null ? ",\"value\":" : ",\"error\":");
   }
 
+  /** The beginning of a message that the tail of {@link Delta#to} completes. */
+  static String deltaHead(@Nullable Long id, Delta delta, Present present) {
+    return start("delta", id, present) + ",\"from\":\"" + delta.from() + "\",\"delta\":";
+  }
+
   static String unchanged(@Nullable Long id, Present present) {
     return start("unchanged", id, present) + "}";
   }

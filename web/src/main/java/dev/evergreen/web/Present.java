@@ -34,6 +34,11 @@ record Present(String tag, byte[] bytes, @Nullable WebException error, Freshness
     return new Present(hash("e", json), withTail(json), error, freshness);
   }
 
+  /** Under the same tag, a delta that leads to it instead of its JSON. */
+  Present carrying(byte[] delta) {
+    return new Present(tag, withTail(delta), null, freshness);
+  }
+
   /** The same in the bytes of another that is equal. */
   Present inBytesOf(Present same) {
     return new Present(tag, same.bytes, error, freshness);

@@ -93,7 +93,7 @@ public final class WebServer implements AutoCloseable {
             settings,
             builder.authenticator,
             new Standings(builder.node, builder.authenticator),
-            List.copyOf(builder.routes),
+            builder.routesWith(hub),
             hub,
             peers,
             failures,
@@ -289,6 +289,7 @@ public final class WebServer implements AutoCloseable {
     private final Node node;
     private final Map<String, LiveView<?>> views = new LinkedHashMap<>();
     private final List<Edge.Route> routes = new ArrayList<>();
+    private final Map<String, FirstPage> pages = new LinkedHashMap<>();
     private final Map<String, Resource> files = new LinkedHashMap<>();
     private final Set<String> hosts = new LinkedHashSet<>();
     private final Set<String> origins = new LinkedHashSet<>();
@@ -301,6 +302,8 @@ public final class WebServer implements AutoCloseable {
     private Function<Exception, Optional<WebException>> errorMapping = failure -> Optional.empty();
     private final Set<String> peers = new LinkedHashSet<>();
     private @Nullable String contentSecurityPolicy;
+
+    private final TypeScript typeScript = new TypeScript();
 
     private Builder(Node node) {
       this.node = node;
@@ -365,6 +368,36 @@ public final class WebServer implements AutoCloseable {
       return this;
     }
 
+    /**
+     * Takes the settings that stand in a file of Java properties; the keys are in {@code
+     * docs/operations.md}. What is called later changes them.
+     *
+     * @throws IllegalArgumentException if a key is not known or a value makes no sense; the message
+     *     names the key and the file
+     * @throws UncheckedIOException if the file cannot be read
+     */
+    public Builder configuredBy(Path file) {
+      return configuredBy(WebConfiguration.of(file));
+    }
+
+    /**
+     * Takes the settings that stand in the environment: each key of {@link #configuredBy} in
+     * capitals, with {@code _} for {@code -}, behind {@code EVERGREEN_WEB_}.
+     *
+     * @throws IllegalArgumentException if a variable is not known or its value makes no sense; the
+     *     message names it
+     */
+    public Builder configuredByEnvironment() {
+      return configuredBy(WebConfiguration.of(System.getenv()));
+    }
+
+    Builder configuredBy(WebConfiguration configuration) {
+      var limits = settings.with();
+      configuration.apply(this, limits);
+      settings = limits.build();
+      return this;
+    }
+
     /** Who is asking; by default everyone is anonymous. */
     public Builder authenticator(Authenticator value) {
       authenticator = value;
@@ -396,6 +429,7 @@ public final class WebServer implements AutoCloseable {
       if (views.putIfAbsent(view.name(), view) != null) {
         throw new IllegalArgumentException("There are two views named '" + view.name() + "'.");
       }
+      typeScript.view(view);
       return this;
     }
 
@@ -410,7 +444,8 @@ public final class WebServer implements AutoCloseable {
         Class<C> type,
         Authorisation<? super C> authorisation,
         CommandHandler<C> handler) {
-      return commandWithResult(
+      typeScript.command(name, type);
+      return commandAt(
           name,
           type,
           authorisation,
@@ -422,6 +457,30 @@ public final class WebServer implements AutoCloseable {
 
     /** As {@link #command}, for a command that has an answer. */
     public <C extends Record> Builder commandWithResult(
+        String name,
+        Class<C> type,
+        Authorisation<? super C> authorisation,
+        CommandHandler.WithResult<C> handler) {
+      typeScript.command(name, type, null);
+      return commandAt(name, type, authorisation, handler);
+    }
+
+    /**
+     * As {@link #commandWithResult(String, Class, Authorisation, CommandHandler.WithResult)}, and
+     * says what its answers are, for {@link #typeScript}. The compiler cannot compare that with
+     * what the handler gives, as it may give a {@link Reply}.
+     */
+    public <C extends Record> Builder commandWithResult(
+        String name,
+        Class<C> type,
+        ResultType<?> answers,
+        Authorisation<? super C> authorisation,
+        CommandHandler.WithResult<C> handler) {
+      typeScript.command(name, type, answers.type());
+      return commandAt(name, type, authorisation, handler);
+    }
+
+    private <C extends Record> Builder commandAt(
         String name,
         Class<C> type,
         Authorisation<? super C> authorisation,
@@ -531,6 +590,35 @@ public final class WebServer implements AutoCloseable {
     }
 
     /**
+     * Serves a page with the results in it that it will show at first, so that they are there
+     * without a further question; {@code @evergreen/client} takes them from the page. What the
+     * caller may not see, what fails and what is not there within half a second is left out.
+     *
+     * @param path such as {@code "/"}; exact
+     * @param html the page, with a {@code </head>} in it
+     * @param first asked at each request
+     */
+    public Builder page(String path, String html, Function<Request, List<FirstResult>> first) {
+      if (pages.putIfAbsent(path, new FirstPage(html, first)) != null) {
+        throw new IllegalArgumentException("There are two pages for " + path + ".");
+      }
+      return this;
+    }
+
+    private List<Edge.Route> routesWith(Hub hub) {
+      var all = new ArrayList<>(routes);
+      pages.forEach(
+          (path, page) ->
+              all.add(
+                  new Edge.Route(
+                      Edge.Kind.APPLICATION,
+                      "GET",
+                      path,
+                      request -> page.reply((Exchange) request, hub))));
+      return List.copyOf(all);
+    }
+
+    /**
      * Serves the files of a directory, with ETags, but none whose path has a part that begins with
      * a dot, {@code .well-known} apart. What lies in {@code assets/} is taken to have a hash in its
      * name and is cached for a year.
@@ -569,6 +657,15 @@ public final class WebServer implements AutoCloseable {
     public Builder singlePage() {
       singlePage = true;
       return this;
+    }
+
+    /**
+     * The views and commands so far as a module of TypeScript, with an interface for each record,
+     * by which {@code @evergreen/client} knows what there is. A build that writes it to the page's
+     * sources finds there what no longer fits.
+     */
+    public String typeScript() {
+      return typeScript.text();
     }
 
     /**

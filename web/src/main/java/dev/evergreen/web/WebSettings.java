@@ -118,6 +118,11 @@ public record WebSettings(
     return new Builder(DEFAULT);
   }
 
+  /** Starts from these. */
+  Builder with() {
+    return new Builder(this);
+  }
+
   /** Changes some of the settings; each method is named as the setting it changes. */
   public static final class Builder {
 

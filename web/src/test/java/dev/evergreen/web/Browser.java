@@ -31,12 +31,21 @@ final class Browser implements AutoCloseable {
   }
 
   static Browser open(WebServer server, String... headers) {
+    return openAt(server, "live", headers);
+  }
+
+  /** One that knows what to do with deltas. */
+  static Browser openForDeltas(WebServer server) {
+    return openAt(server, "live?deltas=1");
+  }
+
+  private static Browser openAt(WebServer server, String path, String... headers) {
     var listener = new Listener();
     var builder = CLIENT.newWebSocketBuilder();
     for (int i = 0; i < headers.length; i += 2) {
       builder.header(headers[i], headers[i + 1]);
     }
-    var uri = URI.create(server.uri().toString().replace("http:", "ws:") + "live");
+    var uri = URI.create(server.uri().toString().replace("http:", "ws:") + path);
     var browser = new Browser(builder.buildAsync(uri, listener).join(), listener);
     var hello = browser.next();
     if (!hello.path("type").asText().equals("hello")) {

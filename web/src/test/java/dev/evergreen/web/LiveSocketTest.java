@@ -91,6 +91,49 @@ final class LiveSocketTest {
     }
   }
 
+  private static List<String> posts(int from, int to) {
+    return IntStream.range(from, to).mapToObj(i -> "A post of some length, number " + i).toList();
+  }
+
+  @Test
+  void sendsDeltasToWhomHasTheResultBeforeAndKnowsThem() {
+    values.put("a", posts(0, 20));
+    var running = start(settings().build());
+    try (var browser = Browser.openForDeltas(running);
+        var old = Browser.open(running)) {
+      browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      old.subscribe(1, "value", "{\"name\":\"a\"}", null);
+      var first = browser.next();
+      assertEquals("result", first.path("type").asText());
+      assertEquals(first, old.next());
+
+      change("a", posts(0, 21));
+      var delta = browser.next();
+      assertEquals("delta", delta.path("type").asText());
+      assertEquals(first.path("tag"), delta.path("from"));
+      assertEquals(
+          "{\"items\":[[0,20],{\"add\":[\"A post of some length, number 20\"]}]}",
+          delta.path("delta").toString());
+      var second = old.next();
+      assertEquals("result", second.path("type").asText());
+      assertEquals(second.path("tag"), delta.path("tag"));
+
+      // Who comes back with the result before is told what is new, who has an older one, all of it.
+      browser.subscribe(2, "value", "{\"name\":\"a\"}", first.path("tag").asText());
+      assertEquals(delta.path("delta"), browser.next().path("delta"));
+      change("a", posts(0, 22));
+      assertEquals("delta", browser.next().path("type").asText());
+      assertEquals("delta", browser.next().path("type").asText());
+      browser.subscribe(3, "value", "{\"name\":\"a\"}", first.path("tag").asText());
+      assertEquals(22, browser.next().path("value").size());
+
+      assertTrue(running.counts().heldBytes() > 0);
+      change("a", "short");
+      assertEquals("short", browser.next().path("value").asText());
+      assertEquals("\"short\"}\n\n".length(), running.counts().heldBytes());
+    }
+  }
+
   @Test
   void takesSeveralMessagesInOneAndAnswersAPingAtOnce() {
     try (var browser = Browser.open(start(settings().maxMessagesPerSecond(1).build()))) {

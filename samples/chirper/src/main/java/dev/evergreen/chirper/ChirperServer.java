@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 final class ChirperServer implements AutoCloseable {
 
   private static final int MANY_NEW_VIEWS = 500;
-  private static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
+  static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
 
   /** On the loopback address all browsers are one address. */
   private static final WebSettings SETTINGS =

@@ -10,6 +10,7 @@ import dev.evergreen.web.CommandHandler;
 import dev.evergreen.web.LiveView;
 import dev.evergreen.web.Reply;
 import dev.evergreen.web.Request;
+import dev.evergreen.web.ResultType;
 import dev.evergreen.web.SignedSessions;
 import dev.evergreen.web.WebException;
 import dev.evergreen.web.WebServer;
@@ -31,6 +32,12 @@ final class Pages {
   /** How long after it was written a post may still be sent: a page may have been offline. */
   private static final Duration OFFLINE = Duration.ofDays(1);
 
+  private static final ResultType<List<Chirp>> CHIRPS = new ResultType<>() {};
+  private static final ResultType<Person> PERSON = new ResultType<>() {};
+  private static final ResultType<Boolean> YES_OR_NO = new ResultType<>() {};
+  private static final ResultType<List<Marked>> NAMES = new ResultType<>() {};
+  private static final ResultType<Named> NAME = new ResultType<>() {};
+
   private final Grains grains;
   private final SignedSessions sessions;
   private final List<Integer> ports;
@@ -50,14 +57,14 @@ final class Pages {
   void addTo(WebServer.Builder server) {
     server
         .authenticator(sessions)
-        .view(LiveView.perCaller("timeline", Count.class, signedIn(), this::timeline))
-        .view(LiveView.of("profile", Named.class, everyone(), this::profile))
-        .view(LiveView.of("posts", Listed.class, everyone(), this::posts))
-        .view(LiveView.perCaller("following", Named.class, signedIn(), this::following))
-        .view(LiveView.perCaller("follows", Listed.class, everyone(), this::follows))
-        .view(LiveView.perCaller("followers", Listed.class, everyone(), this::followers))
-        .view(LiveView.perCaller("people", Search.class, everyone(), this::people))
-        .commandWithResult("sign-in", Named.class, everyone(), this::signIn)
+        .view(LiveView.perCaller("timeline", Count.class, CHIRPS, signedIn(), this::timeline))
+        .view(LiveView.of("profile", Named.class, PERSON, everyone(), this::profile))
+        .view(LiveView.of("posts", Listed.class, CHIRPS, everyone(), this::posts))
+        .view(LiveView.perCaller("following", Named.class, YES_OR_NO, signedIn(), this::following))
+        .view(LiveView.perCaller("follows", Listed.class, NAMES, everyone(), this::follows))
+        .view(LiveView.perCaller("followers", Listed.class, NAMES, everyone(), this::followers))
+        .view(LiveView.perCaller("people", Search.class, NAMES, everyone(), this::people))
+        .commandWithResult("sign-in", Named.class, NAME, everyone(), this::signIn)
         .command("post", Post.class, signedIn(), refusing(this::post))
         .command("unpost", Unpost.class, signedIn(), refusing(this::unpost))
         .command("follow", Named.class, signedIn(), refusing(this::follow))
@@ -70,9 +77,9 @@ final class Pages {
     return () -> me(caller).timeline(count.count());
   }
 
-  private Computation<PersonView> profile(Named person) {
+  private Computation<Person> profile(Named person) {
     var name = name(person.name());
-    return () -> new PersonView(NameIndex.people(grains).contains(name), user(name).profile());
+    return () -> new Person(NameIndex.people(grains).contains(name), user(name).profile());
   }
 
   private Computation<List<Chirp>> posts(Listed person) {
@@ -213,7 +220,7 @@ final class Pages {
    *
    * @param known whether anyone ever signed in by that name or was imported
    */
-  record PersonView(boolean known, User.Profile profile) {}
+  record Person(boolean known, User.Profile profile) {}
 
   /** A name in a list, and whether the one who looks follows it. */
   record Marked(String name, boolean followed) {}

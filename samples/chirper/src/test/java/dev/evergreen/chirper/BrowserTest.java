@@ -143,6 +143,41 @@ final class BrowserTest {
   }
 
   @Test
+  void theFocusStaysWherePeopleAre() throws Exception {
+    start(0);
+    signedIn("gus");
+    var page = signedIn("hal");
+    assertThat(page.getByRole(AriaRole.HEADING, named("Home"))).isFocused();
+
+    for (var text : List.of("First", "Second", "Third")) {
+      write(page, text);
+    }
+    assertPosts(page, "Third", "Second", "First");
+    remove(page, "Second");
+    assertPosts(page, "Third", "First");
+    assertThat(page.locator("li:has-text('First')")).isFocused();
+    remove(page, "First");
+    assertThat(page.locator("li:has-text('Third')")).isFocused();
+    remove(page, "Third");
+    assertThat(page.getByRole(AriaRole.HEADING, named("Home"))).isFocused();
+
+    page.navigate(address + "/@gus");
+    var follow = page.getByRole(AriaRole.BUTTON, named("Follow gus"));
+    follow.press("Enter");
+    assertThat(page.getByText("1 follower")).isVisible();
+    assertThat(follow).isFocused();
+
+    page.getByRole(AriaRole.CHECKBOX, named("Single keys")).uncheck();
+    page.keyboard().press("/");
+    page.getByRole(AriaRole.CHECKBOX, named("Single keys")).check();
+    assertThat(page).hasURL(address + "/@gus");
+    page.keyboard().press("/");
+    assertThat(page).hasURL(address + "/search");
+    assertThat(page.getByLabel("Names that begin with")).isFocused();
+    assertEquals(List.of(), faults);
+  }
+
+  @Test
   void theTabsOfABrowserAgreeOnWhoIsSignedIn() throws Exception {
     start(0);
     var context = browser.newContext();

@@ -221,7 +221,7 @@ final class DashboardBrowserTest {
   @Test
   void fitsEveryWidthInLightAndDark() {
     for (var scheme : List.of(ColorScheme.LIGHT, ColorScheme.DARK)) {
-      for (int width : new int[] {360, 800, 1280}) {
+      for (int width : new int[] {320, 360, 800, 1280}) {
         var page = open(new NewContextOptions().setColorScheme(scheme).setViewportSize(width, 900));
         assertThat(page.locator("#nodes tbody tr")).hasCount(2);
         var overflow =

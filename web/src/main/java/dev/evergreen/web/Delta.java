@@ -1,0 +1,163 @@
+package dev.evergreen.web;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How one result of a view becomes the next, where that is much shorter than the next itself. What
+ * it looks like stands in {@code docs/web-protocol.md}. Items of a list are known by their content:
+ * those that were in the former list are named by their place there, in runs, and only others are
+ * written out.
+ *
+ * @param from the tag of the result that it is applied to
+ * @param to carries the tag of the result that it leads to, and the delta instead of its JSON
+ */
+record Delta(String from, Present to) {
+
+  /** Shorter results are sent as they are. */
+  private static final int WORTH_IT_FROM_BYTES = 256;
+
+  private static final JsonMapper MAPPER =
+      JsonMapper.builder()
+          .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+          .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+          .enable(JsonGenerator.Feature.WRITE_BIGDECIMAL_AS_PLAIN)
+          .build();
+
+  /** From one to the other; null if it would not be half as long as the other. */
+  static @Nullable Delta between(Present from, Present to) {
+    if (from.error() != null || to.error() != null) {
+      return null;
+    }
+    var json = to.json();
+    if (json.remaining() < WORTH_IT_FROM_BYTES) {
+      return null;
+    }
+    var delta = between(tree(from), tree(to), json.remaining() / 2);
+    return delta == null ? null : new Delta(from.tag(), to.carrying(delta));
+  }
+
+  private static JsonNode tree(Present present) {
+    var json = present.json();
+    try {
+      return MAPPER.readTree(json.array(), json.arrayOffset(), json.remaining());
+    } catch (IOException e) {
+      throw new UncheckedIOException("A result that was written cannot be read", e);
+    }
+  }
+
+  /** The delta as JSON; null if it is longer than {@code most} bytes. */
+  static byte @Nullable [] between(JsonNode from, JsonNode to, int most) {
+    var out = new ByteArrayOutputStream();
+    try (var json = MAPPER.createGenerator(out)) {
+      write(from, to, json);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return out.size() <= most ? out.toByteArray() : null;
+  }
+
+  private static void write(JsonNode from, JsonNode to, JsonGenerator json) throws IOException {
+    json.writeStartObject();
+    if (from.isArray() && to.isArray()) {
+      json.writeFieldName("items");
+      writeItems(from, to, json);
+    } else if (from.isObject() && to.isObject() && keepsOrder(from, to)) {
+      writeFields(from, to, json);
+    } else {
+      json.writeFieldName("value");
+      json.writeTree(to);
+    }
+    json.writeEndObject();
+  }
+
+  /** Whether what is left of the one, with what is new at its end, is in the order of the other. */
+  private static boolean keepsOrder(JsonNode from, JsonNode to) {
+    var expected = new ArrayList<String>();
+    from.fieldNames().forEachRemaining(name -> addIf(to.has(name), name, expected));
+    to.fieldNames().forEachRemaining(name -> addIf(!from.has(name), name, expected));
+    var actual = new ArrayList<String>();
+    to.fieldNames().forEachRemaining(actual::add);
+    return actual.equals(expected);
+  }
+
+  private static void addIf(boolean condition, String name, List<String> names) {
+    if (condition) {
+      names.add(name);
+    }
+  }
+
+  private static void writeFields(JsonNode from, JsonNode to, JsonGenerator json)
+      throws IOException {
+    json.writeObjectFieldStart("fields");
+    for (var field : to.properties()) {
+      var before = from.get(field.getKey());
+      if (!field.getValue().equals(before)) {
+        json.writeFieldName(field.getKey());
+        write(before == null ? MAPPER.missingNode() : before, field.getValue(), json);
+      }
+    }
+    json.writeEndObject();
+    json.writeArrayFieldStart("gone");
+    for (var field : from.properties()) {
+      if (!to.has(field.getKey())) {
+        json.writeString(field.getKey());
+      }
+    }
+    json.writeEndArray();
+  }
+
+  private static void writeItems(JsonNode from, JsonNode to, JsonGenerator json)
+      throws IOException {
+    var places = places(from);
+    json.writeStartArray();
+    int i = 0;
+    while (i < to.size()) {
+      var place = places.get(to.get(i));
+      int end = i + 1;
+      if (place == null) {
+        while (end < to.size() && !places.containsKey(to.get(end))) {
+          end++;
+        }
+        writeNew(to, i, end, json);
+      } else {
+        while (end < to.size() && to.get(end).equals(from.get(place + end - i))) {
+          end++;
+        }
+        json.writeArray(new int[] {place, end - i}, 0, 2);
+      }
+      i = end;
+    }
+    json.writeEndArray();
+  }
+
+  private static Map<JsonNode, Integer> places(JsonNode items) {
+    var places = new HashMap<JsonNode, Integer>();
+    for (int i = 0; i < items.size(); i++) {
+      places.putIfAbsent(items.get(i), i);
+    }
+    return places;
+  }
+
+  private static void writeNew(JsonNode items, int start, int end, JsonGenerator json)
+      throws IOException {
+    json.writeStartObject();
+    json.writeArrayFieldStart("add");
+    for (int i = start; i < end; i++) {
+      json.writeTree(items.get(i));
+    }
+    json.writeEndArray();
+    json.writeEndObject();
+  }
+}

@@ -1,0 +1,86 @@
+package dev.evergreen.web;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A page with the results in it that it shows at first. What the caller may not see, what fails and
+ * what takes longer than a moment is left out: the page asks for it as it would without.
+ */
+final class FirstPage {
+
+  private static final Duration WITHIN = Duration.ofMillis(500);
+  private static final String HEAD_END = "</head>";
+
+  private final String before;
+  private final String after;
+  private final Function<Request, List<FirstResult>> wanted;
+
+  FirstPage(String html, Function<Request, List<FirstResult>> wanted) {
+    int at = html.indexOf(HEAD_END);
+    if (at < 0) {
+      throw new IllegalArgumentException("A page has a " + HEAD_END + ", before which results go.");
+    }
+    this.before = html.substring(0, at);
+    this.after = html.substring(at);
+    this.wanted = wanted;
+  }
+
+  Reply reply(Exchange request, Hub hub) throws InterruptedException {
+    var asked = new ArrayList<Asked>();
+    try {
+      for (var wish : wanted.apply(request)) {
+        var live = acquire(wish, request, hub);
+        if (live != null) {
+          asked.add(new Asked(wish, live));
+        }
+      }
+      return Reply.html(before + script(asked) + after)
+          .withHeader("Cache-Control", "private, no-store");
+    } finally {
+      asked.forEach(one -> hub.release(one.live));
+    }
+  }
+
+  private record Asked(FirstResult wish, LiveResult<?> live) {}
+
+  private static @Nullable LiveResult<?> acquire(FirstResult wish, Exchange request, Hub hub) {
+    try {
+      var params = Json.treeOf(wish.params());
+      return hub.acquire(hub.view(wish.view()), request.caller(), request.payer(), params);
+    } catch (WebException refused) {
+      return null;
+    }
+  }
+
+  private static String script(List<Asked> asked) throws InterruptedException {
+    long deadline = System.nanoTime() + WITHIN.toNanos();
+    var results = new ArrayList<String>();
+    for (var one : asked) {
+      var present = one.live.awaitFirst(Duration.ofNanos(deadline - System.nanoTime()));
+      if (present != null && present.error() == null) {
+        results.add(result(one.wish, present));
+      }
+    }
+    // In JSON a < stands only in texts; none may end the script.
+    return "<script type=\"application/json\" id=\"evergreen-first\">["
+        + String.join(",", results).replace("<", "\\u003c")
+        + "]</script>";
+  }
+
+  private static String result(FirstResult wish, Present present) {
+    return "{\"view\":"
+        + Json.text(wish.view())
+        + ",\"params\":"
+        + Json.text(Json.treeOf(wish.params()))
+        + ",\"tag\":"
+        + Json.text(present.tag())
+        + ",\"value\":"
+        + StandardCharsets.UTF_8.decode(present.json())
+        + "}";
+  }
+}

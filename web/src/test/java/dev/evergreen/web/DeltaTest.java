@@ -1,0 +1,202 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.evergreen.core.Freshness;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A delta makes exactly the next result out of the last one, for whatever results. */
+final class DeltaTest {
+
+  private static final int SEEDS = 20_000;
+  private static final Path CLIENT = Path.of("..", "client-js").toAbsolutePath().normalize();
+  private static final ObjectMapper MAPPER = new ObjectMapper();
+  private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
+
+  @TempDir private Path folder;
+
+  private static JsonNode any(Random random, int depth) {
+    return switch (random.nextInt(depth > 3 ? 5 : 8)) {
+      case 0 -> JSON.nullNode();
+      case 1 -> JSON.booleanNode(random.nextBoolean());
+      case 2 -> JSON.numberNode(random.nextInt(3));
+      case 3 -> JSON.textNode(List.of("", "a", "é\"\\\n", "💡").get(random.nextInt(4)));
+      case 4 -> JSON.numberNode(random.nextInt(8) / 4.0);
+      case 5, 6 -> list(random, depth);
+      default -> object(random, depth);
+    };
+  }
+
+  private static ArrayNode list(Random random, int depth) {
+    var list = JSON.arrayNode();
+    for (int i = random.nextInt(7); i > 0; i--) {
+      list.add(any(random, depth + 1));
+    }
+    return list;
+  }
+
+  private static ObjectNode object(Random random, int depth) {
+    var object = JSON.objectNode();
+    for (int i = random.nextInt(4); i > 0; i--) {
+      object.set(
+          List.of("a", "b", "c", "__proto__", "2").get(random.nextInt(5)), any(random, depth + 1));
+    }
+    return object;
+  }
+
+  /** The same with some changes, as a write makes them. */
+  private static JsonNode changed(JsonNode value, Random random, int depth) {
+    if (random.nextInt(8) == 0) {
+      return any(random, depth);
+    } else if (value.isArray()) {
+      var items = new ArrayList<JsonNode>();
+      value.forEach(
+          item -> items.add(random.nextInt(4) == 0 ? changed(item, random, depth + 1) : item));
+      switch (random.nextInt(6)) {
+        case 0 -> items.addFirst(any(random, depth + 1));
+        case 1 -> items.add(any(random, depth + 1));
+        case 2 -> Collections.rotate(items, 1);
+        case 3 -> items.addAll(items.subList(0, items.size() / 2).stream().toList());
+        case 4 -> items.removeIf(item -> random.nextInt(3) == 0);
+        default -> Collections.shuffle(items, random);
+      }
+      return JSON.arrayNode().addAll(items);
+    } else if (value.isObject()) {
+      var object = JSON.objectNode();
+      for (var field : value.properties()) {
+        if (random.nextInt(6) > 0) {
+          object.set(field.getKey(), changed(field.getValue(), random, depth + 1));
+        }
+      }
+      return random.nextBoolean() ? object : object.setAll(object(random, depth));
+    }
+    return value;
+  }
+
+  private static JsonNode delta(JsonNode from, JsonNode to) throws IOException {
+    return MAPPER.readTree(Objects.requireNonNull(Delta.between(from, to, Integer.MAX_VALUE)));
+  }
+
+  /** What the protocol's page says of deltas, in Java. */
+  private static JsonNode applied(JsonNode delta, JsonNode value) {
+    if (delta.has("value")) {
+      return delta.get("value");
+    } else if (delta.has("items")) {
+      var items = JSON.arrayNode();
+      for (var part : delta.get("items")) {
+        if (part.isArray()) {
+          for (int i = 0; i < part.get(1).intValue(); i++) {
+            items.add(value.get(part.get(0).intValue() + i));
+          }
+        } else {
+          part.get("add").forEach(items::add);
+        }
+      }
+      return items;
+    }
+    var object = (ObjectNode) value.deepCopy();
+    delta.get("gone").forEach(name -> object.remove(name.textValue()));
+    for (var field : delta.get("fields").properties()) {
+      var before = value.path(field.getKey());
+      object.set(field.getKey(), applied(field.getValue(), before));
+    }
+    return object;
+  }
+
+  @Test
+  void aDeltaMakesTheNextOutOfTheLast() throws Exception {
+    for (int seed = 0; seed < SEEDS; seed++) {
+      var random = new Random(seed);
+      var from = any(random, 0);
+      var to = changed(from, random, 0);
+      // As text: the order of fields counts.
+      assertEquals(to.toString(), applied(delta(from, to), from).toString(), "seed " + seed);
+    }
+  }
+
+  @Test
+  void theClientMakesTheSame() throws Exception {
+    var vitest = CLIENT.resolve(Path.of("node_modules", "vitest", "vitest.mjs"));
+    assumeTrue(Files.exists(vitest), "client-js is not installed");
+    var cases = JSON.arrayNode();
+    for (int seed = 0; seed < 3_000; seed++) {
+      var random = new Random(seed);
+      var from = any(random, 0);
+      var to = changed(from, random, 0);
+      cases.add(
+          JSON.objectNode()
+              .<ObjectNode>set("from", from)
+              .<ObjectNode>set("to", to)
+              .set("delta", delta(from, to)));
+    }
+    var file = folder.resolve("deltas.json");
+    MAPPER.writeValue(file.toFile(), cases);
+    var builder =
+        new ProcessBuilder("node", vitest.toString(), "run", "delta")
+            .directory(CLIENT.toFile())
+            .redirectErrorStream(true);
+    builder.environment().put("EVERGREEN_DELTAS", file.toString());
+    var process = builder.start();
+    try {
+      var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+      assertTrue(process.waitFor(60, TimeUnit.SECONDS), output);
+      assertEquals(0, process.exitValue(), output);
+      assertTrue(output.contains("3 passed"), output);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private static Present present(Object value) {
+    return Present.value(Json.text(value).getBytes(StandardCharsets.UTF_8), Freshness.CURRENT);
+  }
+
+  @Test
+  void aNewItemInALongListIsAllThatIsSent() {
+    var items = new ArrayList<String>();
+    for (int i = 0; i < 50; i++) {
+      items.add("A post of some length, number " + i);
+    }
+    var last = present(items);
+    items.addFirst("The newest");
+    items.removeLast();
+    var next = present(items);
+    var delta = Delta.between(last, next);
+    assertNotNull(delta);
+    assertEquals(last.tag(), delta.from());
+    assertEquals(next.tag(), delta.to().tag());
+    assertEquals(
+        "{\"items\":[{\"add\":[\"The newest\"]},[0,49]]}",
+        StandardCharsets.UTF_8.decode(delta.to().json()).toString());
+  }
+
+  @Test
+  void whatIsShortOrWhollyNewOrAFailureHasNoDelta() {
+    var text = "x".repeat(1_000);
+    assertNull(Delta.between(present(List.of("a")), present(List.of("a", "b"))));
+    assertNull(Delta.between(present(List.of(text + "a")), present(List.of(text + "b"))));
+    var failure = Present.failure(new WebException(500, "failed", text), Freshness.CURRENT);
+    assertNull(Delta.between(failure, present(List.of(text))));
+    assertNull(Delta.between(present(List.of(text)), failure));
+  }
+}
