@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * side.
  */
 public abstract sealed class Connection implements AutoCloseable, FibersBase.Closing
-    permits OwnConnection, JdkConnection, TlsConnection {
+    permits OwnConnection, JdkConnection, MemoryConnection, TlsConnection {
 
   private Buffers.@Nullable Loan output;
   private @Nullable Thread writer;
@@ -375,7 +375,23 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     return secured;
   }
 
+  /** Closes it like {@link #close}, such that the peer gets an error instead of the end. */
+  public abstract void reset();
+
   /** Closes it, whoever uses it; output that was not flushed is dropped. Does not block. */
   @Override
-  public abstract void close();
+  public final void close() {
+    closeSocket();
+    var dropped = output;
+    // Another fiber may be writing into it, and gives it back when it finds that this is closed.
+    if (dropped != null && writer == Thread.currentThread()) {
+      output = null;
+      writer = null;
+      dropped.close();
+      outputs().remove(this);
+    }
+  }
+
+  /** Closes what is below; may be called often. */
+  abstract void closeSocket();
 }

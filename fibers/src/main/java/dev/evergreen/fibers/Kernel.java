@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -43,6 +44,7 @@ final class Kernel {
   static final int EHOSTUNREACH = 113;
   static final int EINPROGRESS = 115;
 
+  static final int AF_UNSPEC = 0;
   static final int AF_UNIX = 1;
   static final int AF_INET = 2;
   static final int AF_INET6 = 10;
@@ -386,6 +388,12 @@ final class Kernel {
     } catch (Throwable e) {
       throw failed(e);
     }
+  }
+
+  /** Ends a connection by TCP at once, with a reset; does nothing to others. */
+  static void disconnect(Scratch scratch, int fd) {
+    scratch.address().set(JAVA_SHORT, 0, (short) AF_UNSPEC);
+    int ignored = connect(scratch, fd, 16);
   }
 
   static int listen(Scratch scratch, int fd, int backlog) {

@@ -54,7 +54,7 @@ final class OwnListener implements Listener, FibersBase.Closing {
           case Kernel.EAGAIN -> {
             acceptedInARow = 0;
             fibers.outputs().flushAll();
-            descriptor.await(descriptor.readable(), fibers.here().poller());
+            await();
           }
           case Kernel.EINTR, Kernel.ECONNABORTED, Kernel.EPROTO -> {
             // The next one may be better.
@@ -67,6 +67,26 @@ final class OwnListener implements Listener, FibersBase.Closing {
       }
     } finally {
       descriptor.leave();
+    }
+  }
+
+  private void await() throws IOException {
+    var gate = descriptor.readable();
+    var scope = CancelScope.current();
+    if (scope == null) {
+      descriptor.await(gate, fibers.here().poller());
+      return;
+    }
+    scope.checkWait("accept a connection");
+    var limit = new TimeLimit(gate);
+    Runnable wake = gate::open;
+    scope.begin(wake);
+    limit.begin(scope.until(), fibers.here());
+    try {
+      descriptor.await(gate, fibers.here().poller());
+    } finally {
+      limit.cancel();
+      scope.end(wake);
     }
   }
 

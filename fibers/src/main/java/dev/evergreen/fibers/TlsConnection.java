@@ -269,7 +269,13 @@ final class TlsConnection extends Connection {
   }
 
   @Override
-  public void close() {
+  public void reset() {
+    raw.reset();
+    close();
+  }
+
+  @Override
+  void closeSocket() {
     raw.close();
   }
 

@@ -37,9 +37,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void bytesArriveInBothDirections(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void bytesArriveInBothDirections(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       var read =
           Fiber.start(
               fibers,
@@ -58,9 +58,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void outputLeavesBeforeItsWriterWaitsForInput(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void outputLeavesBeforeItsWriterWaitsForInput(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       var read =
           Fiber.start(
               fibers,
@@ -76,10 +76,10 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void outputToOneLeavesBeforeItsWriterWaitsOnAnother(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var client = Pair.accepted(fibers);
-        var upstream = Pair.accepted(fibers);
+  void outputToOneLeavesBeforeItsWriterWaitsOnAnother(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var client = wire.pair(fibers);
+        var upstream = wire.pair(fibers);
         var listener = fibers.listen(Pair.loopback())) {
       var read =
           Fiber.start(
@@ -109,10 +109,10 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void outputThatCannotLeaveIsTheConcernOfItsOwnConnection(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var client = Pair.accepted(fibers);
-        var upstream = Pair.accepted(fibers)) {
+  void outputThatCannotLeaveIsTheConcernOfItsOwnConnection(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var client = wire.pair(fibers);
+        var upstream = wire.pair(fibers)) {
       client.peerResets();
       var read =
           Fiber.start(
@@ -193,9 +193,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aLimitHoldsWhateverItWasBefore(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void aLimitHoldsWhateverItWasBefore(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       pair.ours().readTimeout(Duration.ofDays(1));
       pair.peerSends("a");
       Fiber.run(fibers, () -> Pair.read(pair.ours(), 1));
@@ -227,9 +227,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void outputLeavesBeforeTheEndOfInputIsTold(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void outputLeavesBeforeTheEndOfInputIsTold(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       pair.peerSends("quit");
       pair.peer().shutdownOutput();
       int end =
@@ -249,9 +249,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aHalfClosedConnectionStillCarriesTheOtherDirection(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void aHalfClosedConnectionStillCarriesTheOtherDirection(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       pair.peer().shutdownOutput();
       Fiber.run(
           fibers,
@@ -268,13 +268,13 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void theEndThatComesWithTheLastBytesIsSeen(Kind kind) throws Exception {
-    try (var fibers = kind.start()) {
+  void theEndThatComesWithTheLastBytesIsSeen(Wire wire) throws Exception {
+    try (var fibers = wire.start()) {
       for (int i = 0; i < 200; i++) {
-        try (var pair = Pair.accepted(fibers)) {
+        try (var pair = wire.pair(fibers)) {
           var read = Fiber.start(fibers, () -> Pair.read(pair.ours(), 100));
           pair.peerSends("last words");
-          pair.peer().close();
+          pair.peer().shutdownOutput();
           assertEquals("last words", Fiber.get(read));
         }
       }
@@ -283,11 +283,11 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aLargeTransferArrivesWholeThroughSmallBuffers(Kind kind) throws Exception {
+  void aLargeTransferArrivesWholeThroughSmallBuffers(Wire wire) throws Exception {
     var sent = new byte[3_000_000];
     new Random(1).nextBytes(sent);
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+    try (var fibers = wire.start();
+        var pair = wire.smallPair(fibers)) {
       var written =
           Fiber.start(
               fibers,
@@ -320,11 +320,11 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void bothDirectionsMoveAtOnceByTwoFibers(Kind kind) throws Exception {
+  void bothDirectionsMoveAtOnceByTwoFibers(Wire wire) throws Exception {
     var sent = new byte[2_000_000];
     new Random(2).nextBytes(sent);
-    try (var fibers = kind.start();
-        var ours = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+    try (var fibers = wire.start();
+        var ours = wire.smallPair(fibers)) {
       var echo =
           Thread.ofPlatform()
               .start(
@@ -369,14 +369,14 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aResetByThePeerEndsAReadAndAWrite(Kind kind) throws Exception {
-    try (var fibers = kind.start()) {
-      try (var pair = Pair.accepted(fibers)) {
+  void aResetByThePeerEndsAReadAndAWrite(Wire wire) throws Exception {
+    try (var fibers = wire.start()) {
+      try (var pair = wire.pair(fibers)) {
         var read = Fiber.start(fibers, () -> pair.ours().read(ByteBuffer.allocate(1)));
         pair.peerResets();
         assertThrows(IOException.class, () -> Fiber.get(read));
       }
-      try (var pair = Pair.accepted(fibers)) {
+      try (var pair = wire.pair(fibers)) {
         pair.peerResets();
         assertThrows(
             IOException.class,
@@ -395,9 +395,31 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aReadThatIsLateCanBeTriedAgain(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void aResetByUsIsNoEndToThePeer(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers);
+        var other = wire.pair(fibers)) {
+      pair.ours().reset();
+      if (pair.peer() instanceof Pair.Other(var peer)) {
+        assertThrows(IOException.class, () -> peer.read(ByteBuffer.allocate(1)));
+      } else {
+        assertThrows(IOException.class, () -> pair.peer().read(ByteBuffer.allocate(1)));
+      }
+      assertThrows(ClosedChannelException.class, () -> pair.ours().read(ByteBuffer.allocate(1)));
+      var read = Fiber.start(fibers, () -> other.ours().read(ByteBuffer.allocate(1)));
+      other.ours().reset();
+      assertThrows(IOException.class, () -> Fiber.get(read));
+      if (other.peer() instanceof Pair.Socket(var peer)) {
+        assertThrows(IOException.class, () -> peer.read(ByteBuffer.allocate(1)));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aReadThatIsLateCanBeTriedAgain(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       pair.ours().readTimeout(Duration.ofMillis(10));
       for (int i = 0; i < 3; i++) {
         assertThrows(
@@ -422,9 +444,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aDeadlineEndsEvenAReaderThatGetsAByteAtATime(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void aDeadlineEndsEvenAReaderThatGetsAByteAtATime(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       pair.ours().readTimeout(Duration.ofMinutes(1));
       pair.ours().readDeadline(Duration.ofMillis(50));
       var read = Fiber.start(fibers, () -> Pair.read(pair.ours(), 1_000_000));
@@ -438,9 +460,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aPeerThatTakesNothingIsGivenUp(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+  void aPeerThatTakesNothingIsGivenUp(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.smallPair(fibers)) {
       pair.ours().writeTimeout(Duration.ofMillis(50));
       assertThrows(
           WriteTimeoutException.class,
@@ -459,9 +481,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void aSlowPeerIsNotGivenUp(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+  void aSlowPeerIsNotGivenUp(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.smallPair(fibers)) {
       pair.ours().writeTimeout(Duration.ofSeconds(20));
       var written =
           Fiber.start(
@@ -478,9 +500,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void closingEndsAReadThatWaits(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void closingEndsAReadThatWaits(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       var reader = new AtomicReference<Thread>();
       var read =
           Fiber.start(
@@ -503,9 +525,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void interruptingAReaderClosesItsConnection(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void interruptingAReaderClosesItsConnection(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       var thrown = new CompletableFuture<Exception>();
       var reader =
           fibers.spawn(
@@ -525,9 +547,9 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void tryReadTakesWhatIsThereAndDoesNotWait(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void tryReadTakesWhatIsThereAndDoesNotWait(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       var served =
           Fiber.start(
               fibers,
@@ -697,32 +719,34 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
-  void theOutputCanBeWrittenInPlace(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
-      Fiber.run(
-          fibers,
-          () -> {
-            for (int i = 0; i < 3; i++) {
-              var into = pair.ours().reserve(40_000);
-              for (int k = 0; k < 40_000; k++) {
-                into.put((byte) ('a' + i));
-              }
-            }
-            pair.ours().flush();
-            return 0;
-          });
+  void theOutputCanBeWrittenInPlace(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
+      var written =
+          Fiber.start(
+              fibers,
+              () -> {
+                for (int i = 0; i < 3; i++) {
+                  var into = pair.ours().reserve(40_000);
+                  for (int k = 0; k < 40_000; k++) {
+                    into.put((byte) ('a' + i));
+                  }
+                }
+                pair.ours().flush();
+                return 0;
+              });
       assertEquals(
           "a".repeat(40_000) + "b".repeat(40_000) + "c".repeat(40_000), pair.peerReads(120_000));
+      Fiber.get(written);
       assertThrows(IllegalArgumentException.class, () -> pair.ours().reserve(70_000));
     }
   }
 
   @ParameterizedTest
   @EnumSource
-  void whatOneFiberWritesIsNotFlushedByAnotherThatReads(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = Pair.accepted(fibers)) {
+  void whatOneFiberWritesIsNotFlushedByAnotherThatReads(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
       var reader = Fiber.start(fibers, () -> Pair.read(pair.ours(), 2));
       Fiber.run(
           fibers,
