@@ -19,9 +19,15 @@ final class Ahead<T> {
     T run() throws IOException;
   }
 
-  private final CompletableFuture<T> result = new CompletableFuture<>();
+  private final CompletableFuture<T> result;
+
+  /** Of something that goes on elsewhere. */
+  Ahead(CompletableFuture<T> result) {
+    this.result = result;
+  }
 
   Ahead(Call<T> call) {
+    this(new CompletableFuture<>());
     var _ =
         Thread.ofVirtual()
             .start(

@@ -24,9 +24,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A wait that ends so throws a {@link WaitCancelledException} or a {@link DeadlineException},
  * and so does every later one in the scope. A connection or listener whose <em>input</em> was
  * waited for can be used further, by anybody: nothing is lost. One whose <em>output</em> had to
- * wait (in mode JDK: that has not left yet) is closed, as its peer may have got the beginning of
- * something; and so is one that was still being made. What can be done without waiting may still be
- * done.
+ * wait is closed, as its peer may have got the beginning of something; and so is one that was still
+ * being made. What can be done without waiting is still done.
  *
  * <p>Scopes nest: inside an inner one the deadlines and cancellations of the outer ones hold, too.
  * Any number of threads may be in one scope, and any thread may cancel it. Threads that are started

@@ -6,6 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.Optional;
 import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
 
@@ -43,6 +45,17 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   private @Nullable Pace sending;
 
   private @Nullable SlowPeers blockedWriters;
+
+  /** Of the reader. */
+  private final Counters.Counter received = new Counters.Counter();
+
+  /** Of the writer. */
+  private final Counters.Counter sent = new Counters.Counter();
+
+  /** Of both: either's time will do. */
+  private final Counters.Counter lastActivity = new Counters.Counter(System.nanoTime());
+
+  private final long openedMillis = System.currentTimeMillis();
 
   private long readTimeoutNanos = Nanos.FOREVER;
   private long writeTimeoutNanos = Nanos.FOREVER;
@@ -153,7 +166,7 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     }
     var present = output;
     if (present == null) {
-      present = Buffers.borrow();
+      present = Buffers.lend();
       output = present;
     }
     return present.buffer();
@@ -303,6 +316,10 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   }
 
   final void hasReceived(int bytes) {
+    if (bytes > 0) {
+      received.add(bytes);
+      lastActivity.set(fibers().now());
+    }
     if (receiving != null) {
       receiving.moved(Math.max(0, bytes));
     }
@@ -322,6 +339,8 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   }
 
   final void hasSent(int bytes) {
+    sent.add(bytes);
+    lastActivity.set(fibers().now());
     if (sending != null) {
       sending.moved(bytes);
     }
@@ -360,9 +379,11 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    * input is told only if the peer has announced it ({@code close_notify}); else reading throws an
    * {@link javax.net.ssl.SSLException}, as something may have been cut off. {@link #close} alone
    * announces nothing, {@link #shutdownOutput} does. TLS 1.2 has no half-closed connections: when
-   * its peer has ended it, nothing more can be written.
+   * its peer has ended it, nothing more can be written. If the sides do not agree this connection
+   * is closed.
    *
-   * @param engine this connection's own, in the mode of a client or a server, for TLS 1.2 or later
+   * @param engine this connection's own, in the mode of a client or a server, for TLS 1.2 or later;
+   *     {@code ClientTls} and {@code ServerTls} of {@code dev.evergreen.tls} make them of PEM files
    * @param limit how long it may take to shake hands
    * @throws javax.net.ssl.SSLException if the sides do not agree, or the peer speaks no TLS; it is
    *     told why
@@ -371,8 +392,28 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   public final Connection overTls(SSLEngine engine, Duration limit) throws IOException {
     flush();
     var secured = new TlsConnection(this, engine);
-    secured.shakeHands(limit);
-    return secured;
+    try {
+      secured.shakeHands(limit);
+      return secured;
+    } catch (IOException | RuntimeException e) {
+      close();
+      throw e;
+    }
+  }
+
+  /** What has gone over the wire so far, records of TLS as they are. Any thread may ask. */
+  public ConnectionReport report() {
+    long idle = System.nanoTime() - lastActivity.value();
+    return new ConnectionReport(
+        Instant.ofEpochMilli(openedMillis),
+        Duration.ofNanos(Math.max(0, idle)),
+        received.value(),
+        sent.value());
+  }
+
+  /** What was agreed on with the peer, if this is a connection {@linkplain #overTls with TLS}. */
+  public Optional<TlsSession> tlsSession() {
+    return Optional.empty();
   }
 
   /** Closes it like {@link #close}, such that the peer gets an error instead of the end. */

@@ -53,7 +53,7 @@ final class JdkConnection extends Connection {
     try {
       configure(channel, inet, options);
       long nanos = limit == null ? Nanos.FOREVER : Nanos.of(limit);
-      JdkSockets.inTime(
+      JdkSockets.connect(
           channel, "connect to " + address, nanos, () -> channel.connect(resolved(address)));
       return new JdkConnection(fibers, channel);
     } catch (IOException e) {
@@ -217,7 +217,7 @@ final class JdkConnection extends Connection {
 
   private int transmitInTime(ByteBuffer from) throws IOException {
     try {
-      return JdkSockets.inTime(this, "write", writeTimeoutNanos(), () -> channel.write(from));
+      return JdkSockets.write(this, writeTimeoutNanos(), () -> channel.write(from));
     } catch (DeadlineException | WriteTimeoutException e) {
       throw e;
     } catch (SocketTimeoutException e) {

@@ -9,6 +9,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /** A listener by the JDK's sockets. */
@@ -18,6 +19,7 @@ final class JdkListener implements Listener, FibersBase.Closing {
   private final ServerSocketChannel channel;
   private final SocketOptions options;
   private final SocketAddress address;
+  private final Served served = new Served();
 
   /** Of the acceptor: a call that it stopped waiting for. */
   private volatile @Nullable Ahead<SocketChannel> accepting;
@@ -93,7 +95,19 @@ final class JdkListener implements Listener, FibersBase.Closing {
 
   @Override
   public void serve(Handler handler, ConnectionLimit limit, Handler refusal) {
-    new Serving(fibers, this, (_, task) -> fibers.spawn(task), handler, limit, refusal).serve();
+    new Serving(fibers, this, served, (_, task) -> fibers.spawn(task), handler, limit, refusal)
+        .serve();
+  }
+
+  @Override
+  public CancelScope draining() {
+    return served.draining();
+  }
+
+  @Override
+  public boolean drain(Duration grace) {
+    close();
+    return served.drain(grace);
   }
 
   @Override

@@ -300,7 +300,7 @@ final class OwnConnection extends Connection {
       into.position(into.position() + Math.max(0, n));
       return n;
     }
-    try (var loan = Buffers.borrow()) {
+    try (var loan = Buffers.lend()) {
       var direct = loan.buffer().limit(Math.min(Buffers.SIZE, into.remaining()));
       int n = receive(MemorySegment.ofBuffer(direct));
       into.put(direct.limit(Math.max(0, n)));
@@ -338,10 +338,12 @@ final class OwnConnection extends Connection {
   @Override
   boolean post(ByteBuffer from) {
     var current = ofOurs();
+    int size = from.remaining();
     if (current == null || !current.outbox().post(this, from)) {
       return false;
     }
     current.counters().posts.add();
+    hasSent(size);
     return true;
   }
 
@@ -358,7 +360,7 @@ final class OwnConnection extends Connection {
   /** Of the outbox: the system has taken all but this, if there is a rest. */
   void left(@Nullable MemorySegment rest) {
     if (rest != null) {
-      var kept = Buffers.borrow();
+      var kept = Buffers.lendAnyway();
       kept.buffer().put(rest.asByteBuffer()).flip();
       unsent = kept;
     }
@@ -388,6 +390,8 @@ final class OwnConnection extends Connection {
     var rest = unsent;
     if (rest != null) {
       try (rest) {
+        // It was counted when it was posted.
+        hasSent(-rest.buffer().remaining());
         send(rest.buffer());
       } finally {
         unsent = null;

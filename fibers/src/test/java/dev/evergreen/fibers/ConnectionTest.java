@@ -417,6 +417,50 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
+  void whatMovesIsCounted(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
+      var before = pair.ours().report();
+      pair.peerSends("hello");
+      Fiber.run(fibers, () -> Pair.read(pair.ours(), 5));
+      Fiber.run(
+          fibers,
+          () -> {
+            pair.ours().write(Pair.bytes("123"));
+            pair.ours().flush();
+            return 0;
+          });
+      // As a reply that leaves while its writer waits for input.
+      var read =
+          Fiber.start(
+              fibers,
+              () -> {
+                pair.ours().write(Pair.bytes("4567"));
+                return Pair.read(pair.ours(), 1);
+              });
+      assertEquals("1234567", pair.peerReads(7));
+      pair.peerSends("!");
+      Fiber.get(read);
+      var after = pair.ours().report();
+      long received = after.received() - before.received();
+      long sent = after.sent() - before.sent();
+      if (wire == Wire.TLS || wire == Wire.TLS_JDK) {
+        assertTrue(received > 6 && sent > 7, "records are longer than what they carry");
+      } else {
+        assertEquals(6, received);
+        assertEquals(7, sent);
+      }
+      assertEquals(before.opened(), after.opened());
+      assertFalse(after.opened().isAfter(java.time.Instant.now()));
+      assertTrue(fibers.connections().stream().anyMatch(one -> one.report().sent() >= 7));
+      pair.ours().close();
+      pair.peer().close();
+      assertEquals(0, fibers.connections().size());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void aReadThatIsLateCanBeTriedAgain(Wire wire) throws Exception {
     try (var fibers = wire.start();
         var pair = wire.pair(fibers)) {
