@@ -1,10 +1,12 @@
 package dev.evergreen.fibers;
 
 import dev.evergreen.fibers.SlowPeers.Direction;
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Optional;
@@ -186,6 +188,76 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    */
   public final void flush() throws IOException {
     leave(false);
+  }
+
+  /**
+   * Sends what was written before and all that is in some buffers, without copying what is in
+   * native memory, by one system call if there is room for all: such as a header and a body that
+   * are kept. Blocks until the system has taken all of it; the buffers may then be used for
+   * something else.
+   *
+   * @throws WriteTimeoutException as {@link #flush} does
+   */
+  public final void writeAndFlush(ByteBuffer... from) throws IOException {
+    checkFailure();
+    for (var part : from) {
+      if (!part.isDirect()) {
+        write(from);
+        flush();
+        return;
+      }
+    }
+    var present = output;
+    if (present == null) {
+      transmit(from);
+      return;
+    }
+    var parts = new ByteBuffer[from.length + 1];
+    parts[0] = present.buffer().flip();
+    System.arraycopy(from, 0, parts, 1, from.length);
+    try (present) {
+      transmit(parts);
+    } finally {
+      output = null;
+      writer = null;
+      outputs().remove(this);
+    }
+  }
+
+  private void write(ByteBuffer[] from) throws IOException {
+    for (var part : from) {
+      write(part);
+    }
+  }
+
+  /** Sends all that is in some buffers of native memory, waiting as often as need be. */
+  void transmit(ByteBuffer[] from) throws IOException {
+    for (var part : from) {
+      transmit(part);
+    }
+  }
+
+  /**
+   * Appends a part of a file to the output. Reading it blocks the processor for as long as the
+   * system takes; what is in its cache comes at once.
+   *
+   * @param position where it begins, in bytes
+   * @param count how many bytes it has
+   * @throws java.io.EOFException if the file ends before; what there is has been written
+   */
+  public final void write(FileChannel file, long position, long count) throws IOException {
+    for (long done = 0; done < count; ) {
+      var into = reserve(1);
+      int room = (int) Math.min(into.remaining(), count - done);
+      int end = into.limit();
+      int n = file.read(into.limit(into.position() + room), position + done);
+      into.limit(end);
+      if (n < 0) {
+        throw new EOFException(
+            "the file ends at " + (position + done) + ", not at " + (position + count));
+      }
+      done += n;
+    }
   }
 
   private void leave(boolean withOthers) throws IOException {

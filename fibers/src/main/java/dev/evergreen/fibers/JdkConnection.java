@@ -215,6 +215,16 @@ final class JdkConnection extends Connection {
     }
   }
 
+  @Override
+  void transmit(ByteBuffer[] from) throws IOException {
+    if (from.length > 1 && !mayGiveUp() && !writeLimited()) {
+      hasSent((int) channel.write(from));
+    }
+    for (var rest : from) {
+      transmit(rest);
+    }
+  }
+
   private int transmitInTime(ByteBuffer from) throws IOException {
     try {
       return JdkSockets.write(this, writeTimeoutNanos(), () -> channel.write(from));

@@ -12,6 +12,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.nio.ByteBuffer;
 import java.util.Locale;
 
 /**
@@ -101,6 +102,8 @@ final class Kernel {
       call("recv", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
   private static final MethodHandle SEND =
       call("send", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
+  private static final MethodHandle SENDMSG =
+      call("sendmsg", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT);
   private static final MethodHandle EPOLL_WAIT =
       call("epoll_wait", JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT);
   private static final MethodHandle EPOLL_PWAIT2 =
@@ -199,6 +202,18 @@ final class Kernel {
           result(
               scratch,
               (long) SEND.invokeExact(scratch.errno(), fd, from, from.byteSize(), MSG_NOSIGNAL));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Sends what is in several buffers of native memory, at most {@link Scratch#PARTS}. */
+  static int sendGathered(Scratch scratch, int fd, ByteBuffer[] from) {
+    try {
+      return (int)
+          result(
+              scratch,
+              (long) SENDMSG.invokeExact(scratch.errno(), fd, scratch.message(from), MSG_NOSIGNAL));
     } catch (Throwable e) {
       throw failed(e);
     }

@@ -410,6 +410,40 @@ final class OwnConnection extends Connection {
     }
   }
 
+  @Override
+  void transmit(ByteBuffer[] from) throws IOException {
+    descriptor.enter();
+    try {
+      settle();
+      gather(from);
+      // What found no room waits for it.
+      for (var rest : from) {
+        send(rest);
+      }
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  /** Sends as much as there is room for, by one call. */
+  private void gather(ByteBuffer[] from) throws IOException {
+    if (from.length == 1 || from.length > Scratch.PARTS) {
+      return;
+    }
+    var _ = descriptor.writable().pass();
+    int n = Kernel.sendGathered(Scratch.current(), descriptor.number(), from);
+    if (n < 0) {
+      // Sending the parts tells what is the matter.
+      return;
+    }
+    hasSent(n);
+    for (var part : from) {
+      int taken = Math.min(n, part.remaining());
+      part.position(part.position() + taken);
+      n -= taken;
+    }
+  }
+
   private void send(ByteBuffer from) throws IOException {
     if (!sendWhatHasRoom(from)) {
       var hold = holdForWriter();

@@ -417,6 +417,81 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
+  void severalBuffersLeaveInOrderBehindWhatWasWrittenBefore(Wire wire) throws Exception {
+    var body = new byte[100_000];
+    new Random(3).nextBytes(body);
+    try (var fibers = wire.start();
+        var pair = wire.smallPair(fibers)) {
+      for (int parts = 1; parts <= 2 * Scratch.PARTS; parts += 5) {
+        int count = parts;
+        for (boolean direct : new boolean[] {true, false}) {
+          var written =
+              Fiber.start(
+                  fibers,
+                  () -> {
+                    var buffers = new ByteBuffer[count];
+                    for (int i = 0; i < count; i++) {
+                      int from = (int) ((long) body.length * i / count);
+                      int to = (int) ((long) body.length * (i + 1) / count);
+                      buffers[i] =
+                          direct
+                              ? ByteBuffer.allocateDirect(to - from)
+                              : ByteBuffer.allocate(to - from);
+                      buffers[i].put(body, from, to - from).flip();
+                    }
+                    pair.ours().write(Pair.bytes("before"));
+                    pair.ours().writeAndFlush(buffers);
+                    for (var buffer : buffers) {
+                      assertFalse(buffer.hasRemaining());
+                    }
+                    pair.ours().writeAndFlush(ByteBuffer.allocateDirect(3));
+                    return 0;
+                  });
+          assertEquals("before", pair.peerReads(6));
+          var received = ByteBuffer.allocate(body.length + 3);
+          while (received.hasRemaining()) {
+            assertTrue(pair.peer().read(received) > 0);
+          }
+          Fiber.get(written);
+          assertEquals(ByteBuffer.wrap(body), received.flip().limit(body.length));
+        }
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aPartOfAFileIsWritten(Wire wire) throws Exception {
+    var content = new byte[200_000];
+    new Random(4).nextBytes(content);
+    var file = java.nio.file.Files.write(folder.resolve("file"), content);
+    try (var fibers = wire.start();
+        var pair = wire.smallPair(fibers);
+        var channel = java.nio.channels.FileChannel.open(file)) {
+      var written =
+          Fiber.start(
+              fibers,
+              () -> {
+                pair.ours().write(Pair.bytes("before"));
+                pair.ours().write(channel, 1000, 150_000);
+                pair.ours().flush();
+                assertThrows(
+                    java.io.EOFException.class,
+                    () -> pair.ours().write(channel, content.length - 10, 11));
+                return 0;
+              });
+      assertEquals("before", pair.peerReads(6));
+      var received = ByteBuffer.allocate(150_000);
+      while (received.hasRemaining()) {
+        assertTrue(pair.peer().read(received) > 0);
+      }
+      assertEquals(ByteBuffer.wrap(content, 1000, 150_000), received.flip());
+      Fiber.get(written);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void whatMovesIsCounted(Wire wire) throws Exception {
     try (var fibers = wire.start();
         var pair = wire.pair(fibers)) {

@@ -110,8 +110,7 @@ class DialerTest {
                               .withLimit(Duration.ofSeconds(1))
                               .dial("x", port)));
       assertTrue(
-          late.toString()
-              .matches("(?s).*x:.*127\\.0\\.0\\.3.*127\\.0\\.0\\.2.*no answer yet.*"),
+          late.toString().matches("(?s).*x:.*127\\.0\\.0\\.3.*127\\.0\\.0\\.2.*no answer yet.*"),
           late::toString);
       var alone =
           assertThrows(

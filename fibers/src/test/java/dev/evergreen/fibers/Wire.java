@@ -40,7 +40,8 @@ enum Wire {
   Pair smallPair(Fibers fibers) throws Exception {
     return switch (this) {
       case MEMORY, MEMORY_JDK -> of(MemoryPair.of(fibers, 1000, 7000));
-      case TLS, TLS_JDK -> tls(fibers, Pair.SMALL);
+      // Less than a record would have TCP wait for its timers again and again.
+      case TLS, TLS_JDK -> tls(fibers, SocketOptions.DEFAULT.withBuffers(64 << 10, 64 << 10));
       default -> Pair.accepted(fibers, Pair.loopback(), Pair.SMALL);
     };
   }
