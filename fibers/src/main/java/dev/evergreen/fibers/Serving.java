@@ -37,7 +37,7 @@ record Serving(
         } else {
           refuse(connection);
         }
-      } catch (ClosedChannelException e) {
+      } catch (ClosedChannelException | WaitCancelledException | DeadlineException e) {
         return;
       } catch (IOException e) {
         if (!told) {

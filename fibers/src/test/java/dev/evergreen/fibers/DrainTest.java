@@ -113,6 +113,20 @@ class DrainTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void servingEndsWithTheScopeItIsIn(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var listener = fibers.listen(Pair.loopback())) {
+      var scope = CancelScope.open();
+      var server = fibers.spawn(() -> scope.run(() -> listener.serve(_ -> {})));
+      Fiber.awaitParked(server);
+      scope.cancel();
+      server.join();
+      CancelScope.within(Duration.ZERO).run(() -> listener.serve(_ -> {}));
+    }
+  }
+
   /** Nobody is served any more after the end was told, whenever it connects. */
   @ParameterizedTest
   @EnumSource
