@@ -15,6 +15,7 @@ class FibersStressTest extends StressSuite {
             GateStress.class,
             SleepStress.class,
             TimeLimitStress.class,
-            DescriptorStress.class));
+            DescriptorStress.class,
+            CancelScopeStress.class));
   }
 }

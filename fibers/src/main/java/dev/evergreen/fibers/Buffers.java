@@ -1,11 +1,13 @@
 package dev.evergreen.fibers;
 
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.concurrent.LinkedBlockingDeque;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +22,11 @@ public final class Buffers {
 
   /** More of them are left to the garbage collector. */
   private static final int KEPT = 64;
+
+  /** Changes only when one is made or left to the garbage collector, which is rare. */
+  private static final AtomicInteger count = new AtomicInteger();
+
+  private static volatile int limit = Integer.MAX_VALUE;
 
   /** The last given back is taken first, as it may still be in the core's cache. */
   private final ArrayDeque<ByteBuffer> free = new ArrayDeque<>();
@@ -73,22 +80,86 @@ public final class Buffers {
 
   /** Lends an empty one, of the current processor's if there is one. */
   public static Loan borrow() {
+    try {
+      return lend();
+    } catch (BuffersExhaustedException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Like {@link #borrow}, for those who can throw what is the matter. */
+  static Loan lend() throws BuffersExhaustedException {
+    var ready = ready();
+    if (ready == null) {
+      int most = limit;
+      if (count.incrementAndGet() > most) {
+        count.decrementAndGet();
+        throw new BuffersExhaustedException(most);
+      }
+    }
+    return new Loan(ready != null ? ready : allocate());
+  }
+
+  /** Lends one in any case, for what has to be kept. */
+  static Loan lendAnyway() {
+    var ready = ready();
+    if (ready == null) {
+      count.incrementAndGet();
+    }
+    return new Loan(ready != null ? ready : allocate());
+  }
+
+  /** Of a processor that has ended. */
+  void discard() {
+    count.addAndGet(-free.size());
+    free.clear();
+  }
+
+  private static @Nullable ByteBuffer ready() {
     var processor = Processor.current();
     var buffer = processor == null ? SHARED.pollFirst() : processor.buffers().free.pollFirst();
-    return new Loan(buffer != null ? buffer.clear() : allocate());
+    return buffer == null ? null : buffer.clear();
+  }
+
+  /**
+   * Limits how many there may be in this process, lent and lying ready together; by default there
+   * is no limit. Where one is needed beyond it, reading and writing throws a {@link
+   * BuffersExhaustedException}, and {@link #borrow} one that has it as its cause. Each processor
+   * may keep 64 of those ready that others cannot have, so the limit should be well above that.
+   *
+   * @throws IllegalArgumentException if it is less than 1
+   */
+  public static void limit(int most) {
+    if (most < 1) {
+      throw new IllegalArgumentException("at least 1 buffer must be allowed, not " + most);
+    }
+    limit = most;
+  }
+
+  /** How many there are in this process, lent and lying ready together. */
+  public static int count() {
+    return count.get();
   }
 
   /** With an arena of its own: else a segment of it would make one each time. */
   private static ByteBuffer allocate() {
-    return Arena.ofAuto().allocate(SIZE).asByteBuffer();
+    var memory = Arena.ofAuto().allocate(SIZE);
+    return memory.asByteBuffer();
   }
 
   private static void giveBack(ByteBuffer buffer) {
     var processor = Processor.current();
+    boolean kept;
     if (processor == null) {
-      var _ = SHARED.offerFirst(buffer);
-    } else if (processor.buffers().free.size() < KEPT) {
-      processor.buffers().free.addFirst(buffer);
+      kept = SHARED.offerFirst(buffer);
+    } else {
+      kept = processor.buffers().free.size() < KEPT;
+      if (kept) {
+        processor.buffers().free.addFirst(buffer);
+      }
+    }
+    if (!kept) {
+      count.decrementAndGet();
     }
   }
 }

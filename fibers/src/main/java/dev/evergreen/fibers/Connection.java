@@ -1,11 +1,15 @@
 package dev.evergreen.fibers;
 
 import dev.evergreen.fibers.SlowPeers.Direction;
+import java.io.EOFException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.Optional;
 import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
 
@@ -29,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  * side.
  */
 public abstract sealed class Connection implements AutoCloseable, FibersBase.Closing
-    permits OwnConnection, JdkConnection, TlsConnection {
+    permits OwnConnection, JdkConnection, MemoryConnection, TlsConnection {
 
   private Buffers.@Nullable Loan output;
   private @Nullable Thread writer;
@@ -43,6 +47,17 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   private @Nullable Pace sending;
 
   private @Nullable SlowPeers blockedWriters;
+
+  /** Of the reader. */
+  private final Counters.Counter received = new Counters.Counter();
+
+  /** Of the writer. */
+  private final Counters.Counter sent = new Counters.Counter();
+
+  /** Of both: either's time will do. */
+  private final Counters.Counter lastActivity = new Counters.Counter(System.nanoTime());
+
+  private final long openedMillis = System.currentTimeMillis();
 
   private long readTimeoutNanos = Nanos.FOREVER;
   private long writeTimeoutNanos = Nanos.FOREVER;
@@ -153,7 +168,7 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     }
     var present = output;
     if (present == null) {
-      present = Buffers.borrow();
+      present = Buffers.lend();
       output = present;
     }
     return present.buffer();
@@ -173,6 +188,76 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    */
   public final void flush() throws IOException {
     leave(false);
+  }
+
+  /**
+   * Sends what was written before and all that is in some buffers, without copying what is in
+   * native memory, by one system call if there is room for all: such as a header and a body that
+   * are kept. Blocks until the system has taken all of it; the buffers may then be used for
+   * something else.
+   *
+   * @throws WriteTimeoutException as {@link #flush} does
+   */
+  public final void writeAndFlush(ByteBuffer... from) throws IOException {
+    checkFailure();
+    for (var part : from) {
+      if (!part.isDirect()) {
+        write(from);
+        flush();
+        return;
+      }
+    }
+    var present = output;
+    if (present == null) {
+      transmit(from);
+      return;
+    }
+    var parts = new ByteBuffer[from.length + 1];
+    parts[0] = present.buffer().flip();
+    System.arraycopy(from, 0, parts, 1, from.length);
+    try (present) {
+      transmit(parts);
+    } finally {
+      output = null;
+      writer = null;
+      outputs().remove(this);
+    }
+  }
+
+  private void write(ByteBuffer[] from) throws IOException {
+    for (var part : from) {
+      write(part);
+    }
+  }
+
+  /** Sends all that is in some buffers of native memory, waiting as often as need be. */
+  void transmit(ByteBuffer[] from) throws IOException {
+    for (var part : from) {
+      transmit(part);
+    }
+  }
+
+  /**
+   * Appends a part of a file to the output. Reading it blocks the processor for as long as the
+   * system takes; what is in its cache comes at once.
+   *
+   * @param position where it begins, in bytes
+   * @param count how many bytes it has
+   * @throws java.io.EOFException if the file ends before; what there is has been written
+   */
+  public final void write(FileChannel file, long position, long count) throws IOException {
+    for (long done = 0; done < count; ) {
+      var into = reserve(1);
+      int room = (int) Math.min(into.remaining(), count - done);
+      int end = into.limit();
+      int n = file.read(into.limit(into.position() + room), position + done);
+      into.limit(end);
+      if (n < 0) {
+        throw new EOFException(
+            "the file ends at " + (position + done) + ", not at " + (position + count));
+      }
+      done += n;
+    }
   }
 
   private void leave(boolean withOthers) throws IOException {
@@ -303,6 +388,10 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   }
 
   final void hasReceived(int bytes) {
+    if (bytes > 0) {
+      received.add(bytes);
+      lastActivity.set(fibers().now());
+    }
     if (receiving != null) {
       receiving.moved(Math.max(0, bytes));
     }
@@ -322,6 +411,8 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   }
 
   final void hasSent(int bytes) {
+    sent.add(bytes);
+    lastActivity.set(fibers().now());
     if (sending != null) {
       sending.moved(bytes);
     }
@@ -360,9 +451,11 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    * input is told only if the peer has announced it ({@code close_notify}); else reading throws an
    * {@link javax.net.ssl.SSLException}, as something may have been cut off. {@link #close} alone
    * announces nothing, {@link #shutdownOutput} does. TLS 1.2 has no half-closed connections: when
-   * its peer has ended it, nothing more can be written.
+   * its peer has ended it, nothing more can be written. If the sides do not agree this connection
+   * is closed.
    *
-   * @param engine this connection's own, in the mode of a client or a server, for TLS 1.2 or later
+   * @param engine this connection's own, in the mode of a client or a server, for TLS 1.2 or later;
+   *     {@code ClientTls} and {@code ServerTls} of {@code dev.evergreen.tls} make them of PEM files
    * @param limit how long it may take to shake hands
    * @throws javax.net.ssl.SSLException if the sides do not agree, or the peer speaks no TLS; it is
    *     told why
@@ -371,11 +464,47 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   public final Connection overTls(SSLEngine engine, Duration limit) throws IOException {
     flush();
     var secured = new TlsConnection(this, engine);
-    secured.shakeHands(limit);
-    return secured;
+    try {
+      secured.shakeHands(limit);
+      return secured;
+    } catch (IOException | RuntimeException e) {
+      close();
+      throw e;
+    }
   }
+
+  /** What has gone over the wire so far, records of TLS as they are. Any thread may ask. */
+  public ConnectionReport report() {
+    long idle = System.nanoTime() - lastActivity.value();
+    return new ConnectionReport(
+        Instant.ofEpochMilli(openedMillis),
+        Duration.ofNanos(Math.max(0, idle)),
+        received.value(),
+        sent.value());
+  }
+
+  /** What was agreed on with the peer, if this is a connection {@linkplain #overTls with TLS}. */
+  public Optional<TlsSession> tlsSession() {
+    return Optional.empty();
+  }
+
+  /** Closes it like {@link #close}, such that the peer gets an error instead of the end. */
+  public abstract void reset();
 
   /** Closes it, whoever uses it; output that was not flushed is dropped. Does not block. */
   @Override
-  public abstract void close();
+  public final void close() {
+    closeSocket();
+    var dropped = output;
+    // Another fiber may be writing into it, and gives it back when it finds that this is closed.
+    if (dropped != null && writer == Thread.currentThread()) {
+      output = null;
+      writer = null;
+      dropped.close();
+      outputs().remove(this);
+    }
+  }
+
+  /** Closes what is below; may be called often. */
+  abstract void closeSocket();
 }

@@ -20,8 +20,22 @@ final class Counters {
 
     private long value;
 
+    Counter() {}
+
+    Counter(long value) {
+      this.value = value;
+    }
+
     void add() {
       VALUE.setOpaque(this, value + 1);
+    }
+
+    void add(long more) {
+      VALUE.setOpaque(this, value + more);
+    }
+
+    void set(long now) {
+      VALUE.setOpaque(this, now);
     }
 
     long value() {

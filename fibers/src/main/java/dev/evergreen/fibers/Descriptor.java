@@ -105,12 +105,24 @@ final class Descriptor {
    * Closes it; whoever is inside learns it at once. Any thread may do this, any number of times.
    */
   boolean close() {
+    return close(false);
+  }
+
+  /** Closes it such that the peer of a connection by TCP gets an error instead of the end. */
+  boolean reset() {
+    return close(true);
+  }
+
+  private boolean close(boolean reset) {
     while (true) {
       int before = uses;
       if ((before & CLOSED) != 0) {
         return false;
       }
       if (USES.compareAndSet(this, before, (before + ONE_USE) | CLOSED)) {
+        if (reset) {
+          Kernel.disconnect(Scratch.current(), number);
+        }
         if (before != 0) {
           // Who is inside may take a moment to leave, and the peer shall not wait for that.
           Kernel.shutdown(Scratch.current(), number, Kernel.SHUT_RDWR);

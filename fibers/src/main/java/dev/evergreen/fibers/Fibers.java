@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.time.Duration;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -124,6 +125,12 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
    */
   Connection connect(SocketAddress address, @Nullable Duration limit, SocketOptions options)
       throws IOException;
+
+  /**
+   * The connections that are open, both made and accepted, to be looked at or closed; one with TLS
+   * is there as that below it.
+   */
+  List<Connection> connections();
 
   /** What each processor has done so far, and how it is now; empty in mode JDK. */
   FibersReport report();

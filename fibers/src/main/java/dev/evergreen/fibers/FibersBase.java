@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -73,6 +74,19 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
   final Outputs outputs() {
     var known = fibers.get(Thread.currentThread());
     return known != null ? known : Outputs.ofOther();
+  }
+
+  /** The time in the terms of {@link System#nanoTime}, maybe that when the caller's turn began. */
+  long now() {
+    return System.nanoTime();
+  }
+
+  @Override
+  public final List<Connection> connections() {
+    return sockets.stream()
+        .filter(Connection.class::isInstance)
+        .map(Connection.class::cast)
+        .toList();
   }
 
   final int living() {

@@ -54,6 +54,15 @@ final class Gate {
    * @throws IllegalStateException if another thread waits here already
    */
   boolean await() {
+    return await(false, 0);
+  }
+
+  /** Like {@link #await()}, but returns at a time at the latest, as if it were open. */
+  boolean await(long until) {
+    return await(true, until);
+  }
+
+  private boolean await(boolean limited, long until) {
     var me = Thread.currentThread();
     while (true) {
       if (pass()) {
@@ -63,13 +72,26 @@ final class Gate {
         // Unless it was opened just now.
         return !STATE.compareAndSet(this, me, (Object) null) && pass();
       }
+      long nanos = limited ? until - System.nanoTime() : 0;
+      if (limited && nanos <= 0) {
+        var _ = STATE.compareAndSet(this, me, (Object) null) || pass();
+        return true;
+      }
       var found = STATE.compareAndExchange(this, (Object) null, me);
       if (found == null || found == me) {
-        LockSupport.park(this);
+        park(limited, nanos);
       } else if (found != OPEN) {
         throw new IllegalStateException(
             "two fibers wait for the same direction of a socket: " + found + " and " + me);
       }
+    }
+  }
+
+  private void park(boolean limited, long nanos) {
+    if (limited) {
+      LockSupport.parkNanos(this, nanos);
+    } else {
+      LockSupport.park(this);
     }
   }
 }

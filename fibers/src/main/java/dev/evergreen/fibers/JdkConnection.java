@@ -1,7 +1,6 @@
 package dev.evergreen.fibers;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.SocketTimeoutException;
@@ -10,16 +9,10 @@ import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
-import java.nio.channels.Channel;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ForkJoinPool;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -39,11 +32,8 @@ final class JdkConnection extends Connection {
   /** Of the reader: what was read ahead, ready to be taken. */
   private @Nullable ByteBuffer staging;
 
-  private @Nullable CompletableFuture<Integer> reading;
+  private @Nullable Ahead<Integer> reading;
   private boolean ended;
-
-  /** A write took too long. */
-  private volatile boolean givenUp;
 
   JdkConnection(JdkFibers fibers, SocketChannel channel) {
     this.fibers = fibers;
@@ -62,12 +52,9 @@ final class JdkConnection extends Connection {
     var channel = inet ? SocketChannel.open() : SocketChannel.open(StandardProtocolFamily.UNIX);
     try {
       configure(channel, inet, options);
-      if (inet && limit != null) {
-        long millis = Math.min(Integer.MAX_VALUE, Math.max(1, Nanos.of(limit) / 1_000_000));
-        channel.socket().connect(resolved(address), (int) millis);
-      } else {
-        channel.connect(resolved(address));
-      }
+      long nanos = limit == null ? Nanos.FOREVER : Nanos.of(limit);
+      JdkSockets.connect(
+          channel, "connect to " + address, nanos, () -> channel.connect(resolved(address)));
       return new JdkConnection(fibers, channel);
     } catch (IOException e) {
       channel.close();
@@ -103,7 +90,7 @@ final class JdkConnection extends Connection {
     }
     if (!hasStaged() && !ended) {
       flushBeforeWaiting();
-      if (!readLimited() && reading == null) {
+      if (!mayGiveUp() && reading == null) {
         waitsToReceive();
         try {
           return noteEnd(channel.read(into));
@@ -167,29 +154,24 @@ final class JdkConnection extends Connection {
   /** Reads ahead, in this thread if there is no limit. */
   private void readAhead() throws IOException {
     if (staging == null) {
-      staging = ByteBuffer.allocateDirect(STAGING_SIZE);
+      staging = ByteBuffer.allocateDirect(STAGING_SIZE).limit(0);
     }
     var into = staging;
-    if (reading == null && !readLimited()) {
+    if (reading == null && !mayGiveUp()) {
       noteEnd(fill(into));
       return;
     }
+    CancelScope.check("read");
     if (reading == null) {
-      var future = new CompletableFuture<Integer>();
-      var _ =
-          Thread.ofVirtual()
-              .start(
-                  () -> {
-                    try {
-                      future.complete(fill(into));
-                    } catch (IOException e) {
-                      future.completeExceptionally(e);
-                    }
-                  });
-      reading = future;
+      reading = new Ahead<>(() -> fill(into));
     }
     noteEnd(await(reading));
     reading = null;
+  }
+
+  /** Whether the reader may stop waiting before something has come. */
+  private boolean mayGiveUp() {
+    return readLimited() || CancelScope.current() != null;
   }
 
   private int fill(ByteBuffer into) throws IOException {
@@ -201,22 +183,17 @@ final class JdkConnection extends Connection {
     }
   }
 
-  private int await(CompletableFuture<Integer> future) throws IOException {
+  private int await(Ahead<Integer> read) throws IOException {
     try {
-      return readLimited()
-          ? future.get(readLimit() - System.nanoTime(), TimeUnit.NANOSECONDS)
-          : future.get();
-    } catch (TimeoutException e) {
-      var late = new SocketTimeoutException("could not read in time");
-      late.initCause(e);
-      throw late;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+      boolean limited = readLimited();
+      return read.await("read", limited, limited ? readLimit() : 0);
+    } catch (ClosedByInterruptException e) {
       close();
-      throw new ClosedByInterruptException();
-    } catch (ExecutionException e) {
-      reading = null;
-      throw e.getCause() instanceof IOException io ? io : new IOException(e.getCause());
+      throw e;
+    } finally {
+      if (read.failed()) {
+        reading = null;
+      }
     }
   }
 
@@ -228,7 +205,7 @@ final class JdkConnection extends Connection {
       while (from.hasRemaining()) {
         waitsToSend();
         try {
-          hasSent(writeLimited() ? transmitInTime(from) : channel.write(from));
+          hasSent(transmitInTime(from));
         } finally {
           goesOnSending();
         }
@@ -238,26 +215,26 @@ final class JdkConnection extends Connection {
     }
   }
 
-  private int transmitInTime(ByteBuffer from) throws IOException {
-    var alarm =
-        ForkJoinPool.commonPool().schedule(this::giveUp, writeTimeoutNanos(), TimeUnit.NANOSECONDS);
-    try {
-      return channel.write(from);
-    } catch (IOException e) {
-      if (givenUp) {
-        var late = new WriteTimeoutException(Duration.ofNanos(writeTimeoutNanos()));
-        late.initCause(e);
-        throw late;
-      }
-      throw e;
-    } finally {
-      alarm.cancel(false);
+  @Override
+  void transmit(ByteBuffer[] from) throws IOException {
+    if (from.length > 1 && !mayGiveUp() && !writeLimited()) {
+      hasSent((int) channel.write(from));
+    }
+    for (var rest : from) {
+      transmit(rest);
     }
   }
 
-  private void giveUp() {
-    givenUp = true;
-    close();
+  private int transmitInTime(ByteBuffer from) throws IOException {
+    try {
+      return JdkSockets.write(this, writeTimeoutNanos(), () -> channel.write(from));
+    } catch (DeadlineException | WriteTimeoutException e) {
+      throw e;
+    } catch (SocketTimeoutException e) {
+      var late = new WriteTimeoutException(Duration.ofNanos(writeTimeoutNanos()));
+      late.initCause(e);
+      throw late;
+    }
   }
 
   @Override
@@ -277,17 +254,21 @@ final class JdkConnection extends Connection {
   }
 
   @Override
-  public void close() {
-    fibers.forget(this);
-    close(channel);
+  public void reset() {
+    try {
+      if (channel.supportedOptions().contains(StandardSocketOptions.SO_LINGER)) {
+        channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+      }
+    } catch (IOException e) {
+      // It is closed already.
+    }
+    close();
   }
 
-  static void close(Channel channel) {
-    try {
-      channel.close();
-    } catch (IOException e) {
-      throw new UncheckedIOException("a socket could not be closed", e);
-    }
+  @Override
+  void closeSocket() {
+    fibers.forget(this);
+    JdkSockets.close(channel);
   }
 
   @Override

@@ -6,7 +6,11 @@ import java.net.SocketAddress;
 import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** A listener by the JDK's sockets. */
 final class JdkListener implements Listener, FibersBase.Closing {
@@ -15,6 +19,10 @@ final class JdkListener implements Listener, FibersBase.Closing {
   private final ServerSocketChannel channel;
   private final SocketOptions options;
   private final SocketAddress address;
+  private final Served served = new Served();
+
+  /** Of the acceptor: a call that it stopped waiting for. */
+  private volatile @Nullable Ahead<SocketChannel> accepting;
 
   private JdkListener(JdkFibers fibers, ServerSocketChannel channel, SocketOptions options)
       throws IOException {
@@ -49,7 +57,7 @@ final class JdkListener implements Listener, FibersBase.Closing {
   @Override
   public Connection accept() throws IOException {
     fibers.outputs().flushAll();
-    var accepted = channel.accept();
+    var accepted = next();
     try {
       return fibers.opened(
           new JdkConnection(
@@ -61,15 +69,55 @@ final class JdkListener implements Listener, FibersBase.Closing {
     }
   }
 
+  private SocketChannel next() throws IOException {
+    if (accepting == null && CancelScope.current() == null) {
+      return channel.accept();
+    }
+    CancelScope.check("accept a connection");
+    var present = accepting;
+    if (present == null) {
+      present = new Ahead<>(channel::accept);
+      accepting = present;
+    }
+    try {
+      var accepted = present.await("accept a connection", false, 0);
+      accepting = null;
+      return accepted;
+    } catch (ClosedByInterruptException e) {
+      close();
+      throw e;
+    } finally {
+      if (present.failed()) {
+        accepting = null;
+      }
+    }
+  }
+
   @Override
   public void serve(Handler handler, ConnectionLimit limit, Handler refusal) {
-    new Serving(fibers, this, (_, task) -> fibers.spawn(task), handler, limit, refusal).serve();
+    new Serving(fibers, this, served, (_, task) -> fibers.spawn(task), handler, limit, refusal)
+        .serve();
+  }
+
+  @Override
+  public CancelScope draining() {
+    return served.draining();
+  }
+
+  @Override
+  public boolean drain(Duration grace) {
+    close();
+    return served.drain(grace);
   }
 
   @Override
   public void close() {
     fibers.forget(this);
-    JdkConnection.close(channel);
+    var left = accepting;
+    if (left != null) {
+      left.abandon(JdkSockets::close);
+    }
+    JdkSockets.close(channel);
   }
 
   @Override

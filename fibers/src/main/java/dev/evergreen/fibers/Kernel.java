@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -11,6 +12,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.nio.ByteBuffer;
 import java.util.Locale;
 
 /**
@@ -43,6 +45,7 @@ final class Kernel {
   static final int EHOSTUNREACH = 113;
   static final int EINPROGRESS = 115;
 
+  static final int AF_UNSPEC = 0;
   static final int AF_UNIX = 1;
   static final int AF_INET = 2;
   static final int AF_INET6 = 10;
@@ -99,6 +102,8 @@ final class Kernel {
       call("recv", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
   private static final MethodHandle SEND =
       call("send", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
+  private static final MethodHandle SENDMSG =
+      call("sendmsg", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT);
   private static final MethodHandle EPOLL_WAIT =
       call("epoll_wait", JAVA_INT, JAVA_INT, ADDRESS, JAVA_INT, JAVA_INT);
   private static final MethodHandle EPOLL_PWAIT2 =
@@ -197,6 +202,18 @@ final class Kernel {
           result(
               scratch,
               (long) SEND.invokeExact(scratch.errno(), fd, from, from.byteSize(), MSG_NOSIGNAL));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Sends what is in several buffers of native memory, at most {@link Scratch#PARTS}. */
+  static int sendGathered(Scratch scratch, int fd, ByteBuffer[] from) {
+    try {
+      return (int)
+          result(
+              scratch,
+              (long) SENDMSG.invokeExact(scratch.errno(), fd, scratch.message(from), MSG_NOSIGNAL));
     } catch (Throwable e) {
       throw failed(e);
     }
@@ -386,6 +403,12 @@ final class Kernel {
     } catch (Throwable e) {
       throw failed(e);
     }
+  }
+
+  /** Ends a connection by TCP at once, with a reset; does nothing to others. */
+  static void disconnect(Scratch scratch, int fd) {
+    scratch.address().set(JAVA_SHORT, 0, (short) AF_UNSPEC);
+    int ignored = connect(scratch, fd, 16);
   }
 
   static int listen(Scratch scratch, int fd, int backlog) {

@@ -2,6 +2,7 @@ package dev.evergreen.fibers;
 
 import java.io.IOException;
 import java.net.SocketAddress;
+import java.time.Duration;
 
 /** A socket that takes connections. */
 public sealed interface Listener extends AutoCloseable permits OwnListener, JdkListener {
@@ -30,9 +31,10 @@ public sealed interface Listener extends AutoCloseable permits OwnListener, JdkL
   }
 
   /**
-   * Accepts until the listener is closed, and serves each connection by a fiber of its own, on the
-   * processors in turn. Blocks until then. If there are too many open files it goes on when some
-   * are closed. However many connect, fibers that are ready run in between.
+   * Accepts until the listener is closed or a {@link CancelScope} ends it, and serves each
+   * connection by a fiber of its own, on the processors in turn. Blocks until then. If there are
+   * too many open files it goes on when some are closed. However many connect, fibers that are
+   * ready run in between.
    *
    * @param limit how many are served at a time, here and at other listeners that have the same one
    * @param refusal talks with each connection beyond it, before that is closed: a few words, as it
@@ -40,6 +42,24 @@ public sealed interface Listener extends AutoCloseable permits OwnListener, JdkL
    *     waited for
    */
   void serve(Handler handler, ConnectionLimit limit, Handler refusal);
+
+  /**
+   * Is cancelled when the listener is {@linkplain #drain drained}. The wait of a handler for its
+   * client's next request belongs in this scope: it ends then, while requests that have begun are
+   * answered. Whether it is {@linkplain CancelScope#cancelled cancelled} says whether a reply
+   * should tell the client that it is the last.
+   */
+  CancelScope draining();
+
+  /**
+   * Stops listening, and lets the connections that {@link #serve(Handler, ConnectionLimit, Handler)
+   * serve} serves come to their end; after a time those that are left are closed. Blocks until all
+   * have ended or are closed. Any thread may call this.
+   *
+   * @param grace how long they may go on
+   * @return whether all have ended by themselves
+   */
+  boolean drain(Duration grace);
 
   /** Stops listening. Connections that were accepted stay. */
   @Override

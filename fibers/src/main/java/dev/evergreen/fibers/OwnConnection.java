@@ -70,13 +70,17 @@ final class OwnConnection extends Connection {
       int result = OwnSockets.connect(descriptor, address);
       while (result == -Kernel.EAGAIN) {
         // Only a UNIX socket says so: too many wait to be accepted, and no event will tell.
+        CancelScope.check(what);
         checkTime(until, what);
         pause();
         result = OwnSockets.connect(descriptor, address);
       }
       if (result == -Kernel.EINPROGRESS) {
-        awaitWritable(until, limit != null);
-        checkConnected(until, what);
+        while (!connected(what)) {
+          CancelScope.check(what);
+          checkTime(until, what);
+          await(descriptor.writable(), limit != null, until);
+        }
       } else {
         SocketErrors.check(result, what);
       }
@@ -85,16 +89,12 @@ final class OwnConnection extends Connection {
     }
   }
 
-  private void checkConnected(long until, String what) throws IOException {
+  private boolean connected(String what) throws IOException {
     int error = Kernel.takeError(Scratch.current(), descriptor.number());
     if (error != 0) {
       throw SocketErrors.of(error, what);
     }
-    // The gate may have been opened by the time limit instead.
-    if (Kernel.peerName(Scratch.current(), descriptor.number()) < 0) {
-      checkTime(until, what);
-      throw new IOException("could not " + what + ": the system tells no reason");
-    }
+    return Kernel.peerName(Scratch.current(), descriptor.number()) >= 0;
   }
 
   private void pause() throws IOException {
@@ -169,6 +169,7 @@ final class OwnConnection extends Connection {
         boolean limited = readLimited();
         long until = limited ? readLimit() : 0;
         awaitReadable(until, limited);
+        CancelScope.check("read");
         if (limited) {
           checkTime(until, "read");
         }
@@ -214,41 +215,64 @@ final class OwnConnection extends Connection {
     } finally {
       goesOnReceiving();
     }
-    settle();
+    // Also if the wait was cancelled: the gate may have been opened by an event as well.
     drained = false;
+    settle();
     readBefore = false;
   }
 
   private void awaitEvent(long until, boolean limited) throws IOException {
+    CancelScope.check("read");
     if (limited) {
       checkTime(until, "read");
-      if (readLimit == null) {
-        readLimit = new TimeLimit(descriptor.readable());
-      }
-      await(descriptor.readable(), readLimit, until);
-    } else {
-      descriptor.await(descriptor.readable(), poller());
+    }
+    await(descriptor.readable(), limited, until);
+  }
+
+  /** Waits for an event, but not beyond a limit or for longer than the caller's scopes allow. */
+  private void await(Gate gate, boolean limited, long until) throws IOException {
+    var scope = CancelScope.current();
+    if (scope == null) {
+      awaitInTime(gate, limited, until);
+      return;
+    }
+    boolean sooner = scope.limited() && (!limited || scope.until() - until < 0);
+    Runnable wake = gate::open;
+    scope.begin(wake);
+    try {
+      awaitInTime(gate, limited || sooner, sooner ? scope.until() : until);
+    } finally {
+      scope.end(wake);
     }
   }
 
-  private void awaitWritable(long until, boolean limited) throws IOException {
-    if (limited) {
-      if (writeLimit == null) {
-        writeLimit = new TimeLimit(descriptor.writable());
-      }
-      await(descriptor.writable(), writeLimit, until);
-    } else {
-      descriptor.await(descriptor.writable(), poller());
+  private void awaitInTime(Gate gate, boolean limited, long until) throws IOException {
+    if (!limited) {
+      descriptor.await(gate, poller());
+      return;
     }
-  }
-
-  private void await(Gate gate, TimeLimit limit, long until) throws IOException {
+    var limit = timeLimit(gate);
     limit.begin(until, fibers.here());
     try {
       descriptor.await(gate, poller());
     } finally {
       limit.end();
     }
+  }
+
+  private TimeLimit timeLimit(Gate gate) {
+    boolean reading = gate == descriptor.readable();
+    var present = reading ? readLimit : writeLimit;
+    if (present != null) {
+      return present;
+    }
+    var made = new TimeLimit(gate);
+    if (reading) {
+      readLimit = made;
+    } else {
+      writeLimit = made;
+    }
+    return made;
   }
 
   private Poller poller() {
@@ -276,7 +300,7 @@ final class OwnConnection extends Connection {
       into.position(into.position() + Math.max(0, n));
       return n;
     }
-    try (var loan = Buffers.borrow()) {
+    try (var loan = Buffers.lend()) {
       var direct = loan.buffer().limit(Math.min(Buffers.SIZE, into.remaining()));
       int n = receive(MemorySegment.ofBuffer(direct));
       into.put(direct.limit(Math.max(0, n)));
@@ -295,7 +319,10 @@ final class OwnConnection extends Connection {
       drained = true;
       return 0;
     }
-    SocketErrors.check(n, "read");
+    if (n < 0) {
+      descriptor.checkOpen();
+      throw SocketErrors.of(n, "read");
+    }
     if (n == 0) {
       // Also after our own close, which shuts the socket down first.
       descriptor.checkOpen();
@@ -311,10 +338,12 @@ final class OwnConnection extends Connection {
   @Override
   boolean post(ByteBuffer from) {
     var current = ofOurs();
+    int size = from.remaining();
     if (current == null || !current.outbox().post(this, from)) {
       return false;
     }
     current.counters().posts.add();
+    hasSent(size);
     return true;
   }
 
@@ -331,7 +360,7 @@ final class OwnConnection extends Connection {
   /** Of the outbox: the system has taken all but this, if there is a rest. */
   void left(@Nullable MemorySegment rest) {
     if (rest != null) {
-      var kept = Buffers.borrow();
+      var kept = Buffers.lendAnyway();
       kept.buffer().put(rest.asByteBuffer()).flip();
       unsent = kept;
     }
@@ -361,6 +390,8 @@ final class OwnConnection extends Connection {
     var rest = unsent;
     if (rest != null) {
       try (rest) {
+        // It was counted when it was posted.
+        hasSent(-rest.buffer().remaining());
         send(rest.buffer());
       } finally {
         unsent = null;
@@ -376,6 +407,40 @@ final class OwnConnection extends Connection {
       send(from);
     } finally {
       descriptor.leave();
+    }
+  }
+
+  @Override
+  void transmit(ByteBuffer[] from) throws IOException {
+    descriptor.enter();
+    try {
+      settle();
+      gather(from);
+      // What found no room waits for it.
+      for (var rest : from) {
+        send(rest);
+      }
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  /** Sends as much as there is room for, by one call. */
+  private void gather(ByteBuffer[] from) throws IOException {
+    if (from.length == 1 || from.length > Scratch.PARTS) {
+      return;
+    }
+    var _ = descriptor.writable().pass();
+    int n = Kernel.sendGathered(Scratch.current(), descriptor.number(), from);
+    if (n < 0) {
+      // Sending the parts tells what is the matter.
+      return;
+    }
+    hasSent(n);
+    for (var part : from) {
+      int taken = Math.min(n, part.remaining());
+      part.position(part.position() + taken);
+      n -= taken;
     }
   }
 
@@ -415,9 +480,15 @@ final class OwnConnection extends Connection {
    */
   private void awaitRoom() throws IOException {
     long until = System.nanoTime() + writeTimeoutNanos();
+    try {
+      CancelScope.check("write");
+    } catch (IOException e) {
+      close();
+      throw e;
+    }
     waitsToSend();
     try {
-      awaitWritable(until, writeLimited());
+      await(descriptor.writable(), writeLimited(), until);
     } finally {
       goesOnSending();
     }
@@ -451,10 +522,20 @@ final class OwnConnection extends Connection {
   }
 
   @Override
-  public void close() {
+  public void reset() {
+    close(true);
+    close();
+  }
+
+  @Override
+  void closeSocket() {
+    close(false);
+  }
+
+  private void close(boolean reset) {
     // Its reader has flushed that.
     leaveOutbox();
-    if (descriptor.close()) {
+    if (reset ? descriptor.reset() : descriptor.close()) {
       fibers.forget(this);
       if (readLimit != null) {
         readLimit.cancel();

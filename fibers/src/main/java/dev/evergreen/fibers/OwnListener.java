@@ -2,6 +2,7 @@ package dev.evergreen.fibers;
 
 import java.io.IOException;
 import java.net.SocketAddress;
+import java.time.Duration;
 
 /** A listener by system calls of ours. */
 final class OwnListener implements Listener, FibersBase.Closing {
@@ -12,6 +13,7 @@ final class OwnListener implements Listener, FibersBase.Closing {
   private final ProcessorFibers fibers;
   private final Descriptor descriptor;
   private final SocketAddress address;
+  private final Served served = new Served();
 
   /** Of the acceptor: how many it accepted since it last let others run. */
   private int acceptedInARow;
@@ -54,7 +56,7 @@ final class OwnListener implements Listener, FibersBase.Closing {
           case Kernel.EAGAIN -> {
             acceptedInARow = 0;
             fibers.outputs().flushAll();
-            descriptor.await(descriptor.readable(), fibers.here().poller());
+            await();
           }
           case Kernel.EINTR, Kernel.ECONNABORTED, Kernel.EPROTO -> {
             // The next one may be better.
@@ -67,6 +69,26 @@ final class OwnListener implements Listener, FibersBase.Closing {
       }
     } finally {
       descriptor.leave();
+    }
+  }
+
+  private void await() throws IOException {
+    var gate = descriptor.readable();
+    var scope = CancelScope.current();
+    if (scope == null) {
+      descriptor.await(gate, fibers.here().poller());
+      return;
+    }
+    scope.checkWait("accept a connection");
+    var limit = new TimeLimit(gate);
+    Runnable wake = gate::open;
+    scope.begin(wake);
+    limit.begin(scope.until(), fibers.here());
+    try {
+      descriptor.await(gate, fibers.here().poller());
+    } finally {
+      limit.cancel();
+      scope.end(wake);
     }
   }
 
@@ -92,11 +114,23 @@ final class OwnListener implements Listener, FibersBase.Closing {
     new Serving(
             fibers,
             this,
+            served,
             (connection, task) -> fibers.spawnAt(((OwnConnection) connection).home(), task),
             handler,
             limit,
             refusal)
         .serve();
+  }
+
+  @Override
+  public CancelScope draining() {
+    return served.draining();
+  }
+
+  @Override
+  public boolean drain(Duration grace) {
+    close();
+    return served.drain(grace);
   }
 
   @Override

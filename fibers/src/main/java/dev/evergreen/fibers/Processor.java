@@ -97,6 +97,11 @@ final class Processor implements Runnable {
     return index;
   }
 
+  /** Of its carrier: when the present task began. */
+  long now() {
+    return now;
+  }
+
   Scratch scratch() {
     return scratch;
   }

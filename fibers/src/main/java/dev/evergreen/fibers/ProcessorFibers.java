@@ -53,6 +53,12 @@ final class ProcessorFibers extends FibersBase {
     return current != null && current.scheduler() == scheduler ? current : scheduler.place();
   }
 
+  @Override
+  long now() {
+    var current = Processor.current();
+    return current != null ? current.now() : System.nanoTime();
+  }
+
   Processor place() {
     return scheduler.place();
   }

@@ -263,6 +263,7 @@ final class Scheduler {
     for (var processor : processors) {
       processor.poller().close(Scratch.current());
       processor.outbox().close();
+      processor.buffers().discard();
     }
   }
 

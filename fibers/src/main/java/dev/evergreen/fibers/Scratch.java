@@ -7,6 +7,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 
 /**
  * The native memory that a thread needs to make system calls: for error numbers, events, addresses.
@@ -22,12 +23,22 @@ final class Scratch {
 
   static final int ADDRESS_SIZE = 128;
 
+  /** As many buffers one send gathers at most. */
+  static final int PARTS = 16;
+
+  /** The size of C's {@code struct msghdr}, behind which the parts are put. */
+  private static final int MESSAGE_SIZE = 56;
+
+  private static final int PARTS_AT = 16;
+  private static final int PART_COUNT_AT = 24;
+
   private static final ThreadLocal<Scratch> OF_OTHERS = ThreadLocal.withInitial(Scratch::new);
 
   private final MemorySegment errno;
   private final MemorySegment address;
   private final MemorySegment small;
   private MemorySegment events = MemorySegment.NULL;
+  private MemorySegment message = MemorySegment.NULL;
 
   Scratch() {
     var arena = Arena.ofAuto();
@@ -48,6 +59,21 @@ final class Scratch {
 
   MemorySegment address() {
     return address;
+  }
+
+  /** A message of all that is in some buffers of native memory. */
+  MemorySegment message(ByteBuffer[] from) {
+    if (message.byteSize() == 0) {
+      message = Arena.ofAuto().allocate(MESSAGE_SIZE + 16L * PARTS, 8);
+      message.set(JAVA_LONG, PARTS_AT, message.address() + MESSAGE_SIZE);
+    }
+    message.set(JAVA_LONG, PART_COUNT_AT, from.length);
+    for (int i = 0; i < from.length; i++) {
+      long at = MESSAGE_SIZE + 16L * i;
+      message.set(JAVA_LONG, at, MemorySegment.ofBuffer(from[i]).address());
+      message.set(JAVA_LONG, at + 8, from[i].remaining());
+    }
+    return message;
   }
 
   MemorySegment events() {

@@ -1,6 +1,7 @@
 package dev.evergreen.fibers;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
@@ -9,6 +10,7 @@ import java.time.Duration;
 record Serving(
     Fibers fibers,
     Listener listener,
+    Served served,
     Starter starter,
     Listener.Handler handler,
     ConnectionLimit limit,
@@ -35,7 +37,7 @@ record Serving(
         } else {
           refuse(connection);
         }
-      } catch (ClosedChannelException e) {
+      } catch (ClosedChannelException | WaitCancelledException | DeadlineException e) {
         return;
       } catch (IOException e) {
         if (!told) {
@@ -53,11 +55,18 @@ record Serving(
   }
 
   private void start(Connection connection) {
+    if (!served.add(connection)) {
+      // The listener was closed; the next accept will say so.
+      connection.close();
+      limit.leave();
+      return;
+    }
     try {
       starter.start(connection, () -> serveAdmitted(connection));
     } catch (IllegalStateException e) {
       // The runtime is being closed; the next accept will say so.
       connection.close();
+      served.remove(connection);
       limit.leave();
     }
   }
@@ -66,6 +75,7 @@ record Serving(
     try {
       serve(connection, handler);
     } finally {
+      served.remove(connection);
       limit.leave();
     }
   }
@@ -83,7 +93,7 @@ record Serving(
     try (connection) {
       handler.serve(connection);
       connection.flush();
-    } catch (IOException e) {
+    } catch (IOException | UncheckedIOException e) {
       LOG.log(Level.DEBUG, "a connection ended", e);
     }
   }

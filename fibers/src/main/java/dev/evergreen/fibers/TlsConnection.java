@@ -4,12 +4,19 @@ import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Optional;
+import javax.net.ssl.ExtendedSSLSession;
+import javax.net.ssl.SNIHostName;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLEngineResult.HandshakeStatus;
 import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLPeerUnverifiedException;
+import javax.net.ssl.SSLSession;
 
 /**
  * A connection with TLS over another one.
@@ -166,7 +173,7 @@ final class TlsConnection extends Connection {
 
   /** Decrypts what is there, without waiting for more. */
   private void receive(ByteBuffer into) throws IOException {
-    try (var loan = Buffers.borrow()) {
+    try (var loan = Buffers.lend()) {
       var records = loan.buffer();
       boolean ended = raw.tryRead(records.put(rest)) < 0;
       boolean some = decrypt(records.flip(), into);
@@ -208,7 +215,7 @@ final class TlsConnection extends Connection {
   }
 
   private SSLEngineResult decryptAside(ByteBuffer records, ByteBuffer into) throws IOException {
-    try (var loan = Buffers.borrow()) {
+    try (var loan = Buffers.lend()) {
       var text = loan.buffer();
       var result = engine.unwrap(records, text);
       ready = copyOf(text.flip());
@@ -228,7 +235,7 @@ final class TlsConnection extends Connection {
   @Override
   synchronized void transmit(ByteBuffer from) throws IOException {
     raw.writeTimeout(Duration.ofNanos(writeTimeoutNanos()));
-    try (var loan = Buffers.borrow()) {
+    try (var loan = Buffers.lend()) {
       var records = loan.buffer();
       while (encrypt(from, records) == Status.BUFFER_OVERFLOW) {
         raw.transmit(records.flip());
@@ -269,7 +276,47 @@ final class TlsConnection extends Connection {
   }
 
   @Override
-  public void close() {
+  public ConnectionReport report() {
+    return raw.report();
+  }
+
+  @Override
+  public Optional<TlsSession> tlsSession() {
+    var session = engine.getSession();
+    var certificates = new ArrayList<X509Certificate>();
+    try {
+      for (var certificate : session.getPeerCertificates()) {
+        certificates.add((X509Certificate) certificate);
+      }
+    } catch (SSLPeerUnverifiedException e) {
+      // It showed none.
+    }
+    return Optional.of(
+        new TlsSession(
+            session.getProtocol(),
+            session.getCipherSuite(),
+            Optional.ofNullable(engine.getApplicationProtocol()).filter(name -> !name.isEmpty()),
+            requestedHost(session),
+            certificates));
+  }
+
+  private static Optional<String> requestedHost(SSLSession session) {
+    return session instanceof ExtendedSSLSession extended
+        ? extended.getRequestedServerNames().stream()
+            .filter(SNIHostName.class::isInstance)
+            .map(name -> ((SNIHostName) name).getAsciiName())
+            .findFirst()
+        : Optional.empty();
+  }
+
+  @Override
+  public void reset() {
+    raw.reset();
+    close();
+  }
+
+  @Override
+  void closeSocket() {
     raw.close();
   }
 

@@ -1,10 +1,13 @@
 package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.util.ArrayList;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -52,6 +55,57 @@ class BuffersTest {
             }
             return 0;
           });
+    }
+  }
+
+  @Test
+  void noMoreAreMadeThanTheLimitSays() throws Exception {
+    int before = Buffers.count();
+    var loans = new ArrayList<Buffers.Loan>();
+    try {
+      Buffers.limit(before + 3);
+      while (Buffers.count() < before + 3) {
+        loans.add(Buffers.borrow());
+      }
+      var none =
+          assertThrows(
+              java.io.UncheckedIOException.class,
+              () -> {
+                while (true) {
+                  loans.add(Buffers.borrow());
+                }
+              });
+      assertInstanceOf(BuffersExhaustedException.class, none.getCause());
+      try (var fibers = Kind.JDK.start();
+          var pair = MemoryPair.of(fibers)) {
+        assertThrows(BuffersExhaustedException.class, () -> pair.near().write(new byte[1]));
+        loans.removeLast().close();
+        pair.near().write(new byte[1]);
+        pair.near().flush();
+      }
+      assertThrows(IllegalArgumentException.class, () -> Buffers.limit(0));
+    } finally {
+      Buffers.limit(Integer.MAX_VALUE);
+      loans.forEach(Buffers.Loan::close);
+    }
+  }
+
+  /** Whoever closes a connection with output of its own gives the buffer back. */
+  @Test
+  void outputThatIsDroppedKeepsNoBuffer() throws Exception {
+    try (var fibers = Kind.JDK.start()) {
+      for (int i = 0; i < 200; i++) {
+        try (var pair = MemoryPair.of(fibers)) {
+          pair.near().write(new byte[1]);
+        }
+      }
+      int before = Buffers.count();
+      for (int i = 0; i < 200; i++) {
+        try (var pair = MemoryPair.of(fibers)) {
+          pair.near().write(new byte[1]);
+        }
+      }
+      assertEquals(before, Buffers.count());
     }
   }
 }

@@ -9,9 +9,92 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import javax.net.ssl.SSLException;
 
-/** A connection of ours, and its peer: a socket of the JDK in blocking mode. */
-record Pair(Connection ours, SocketChannel peer) implements AutoCloseable {
+/** A connection of ours, and its peer, which the thread of the test uses. */
+record Pair(Connection ours, Peer peer) implements AutoCloseable {
+
+  /** The other side of a connection. */
+  interface Peer {
+    /** Reads at least one byte, or -1 at the end. */
+    int read(ByteBuffer into) throws IOException;
+
+    /** Sends all bytes. */
+    void write(ByteBuffer from) throws IOException;
+
+    void shutdownOutput() throws IOException;
+
+    void close() throws IOException;
+
+    /** Closes such that our side is reset. */
+    void reset() throws IOException;
+  }
+
+  /** A socket of the JDK in blocking mode. */
+  record Socket(SocketChannel channel) implements Peer {
+    @Override
+    public int read(ByteBuffer into) throws IOException {
+      return channel.read(into);
+    }
+
+    @Override
+    public void write(ByteBuffer from) throws IOException {
+      // One write of the JDK's may take a part only, in blocking mode, too.
+      while (from.hasRemaining()) {
+        channel.write(from);
+      }
+    }
+
+    @Override
+    public void shutdownOutput() throws IOException {
+      channel.shutdownOutput();
+    }
+
+    @Override
+    public void close() throws IOException {
+      channel.close();
+    }
+
+    @Override
+    public void reset() throws IOException {
+      channel.setOption(StandardSocketOptions.SO_LINGER, 0);
+      channel.close();
+    }
+  }
+
+  /** Another connection of ours. */
+  record Other(Connection connection) implements Peer {
+    @Override
+    public int read(ByteBuffer into) throws IOException {
+      try {
+        return connection.read(into);
+      } catch (SSLException e) {
+        // An end that TLS did not announce, as that of a socket does not either.
+        return -1;
+      }
+    }
+
+    @Override
+    public void write(ByteBuffer from) throws IOException {
+      connection.write(from);
+      connection.flush();
+    }
+
+    @Override
+    public void shutdownOutput() throws IOException {
+      connection.shutdownOutput();
+    }
+
+    @Override
+    public void close() {
+      connection.close();
+    }
+
+    @Override
+    public void reset() {
+      connection.reset();
+    }
+  }
 
   static final SocketOptions SMALL = SocketOptions.DEFAULT.withBuffers(4096, 4096);
 
@@ -31,7 +114,7 @@ record Pair(Connection ours, SocketChannel peer) implements AutoCloseable {
         peer.setOption(StandardSocketOptions.SO_SNDBUF, options.sendBuffer());
       }
       peer.connect(listener.address());
-      return new Pair(listener.accept(), peer);
+      return new Pair(listener.accept(), new Socket(peer));
     }
   }
 
@@ -53,8 +136,7 @@ record Pair(Connection ours, SocketChannel peer) implements AutoCloseable {
 
   /** Closes the peer such that our side is reset. */
   void peerResets() throws IOException {
-    peer.setOption(StandardSocketOptions.SO_LINGER, 0);
-    peer.close();
+    peer.reset();
   }
 
   static String read(Connection from, int bytes) throws IOException {

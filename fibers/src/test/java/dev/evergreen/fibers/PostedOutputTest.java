@@ -127,7 +127,7 @@ class PostedOutputTest {
       var reads = new AtomicInteger();
       var server = fibers.spawn(() -> reply(pair.ours(), size, reads));
       var all = ByteBuffer.allocate(requests * size);
-      pair.peer().configureBlocking(false);
+      channel(pair).configureBlocking(false);
       for (int i = 0; i < requests; i++) {
         pair.peerSends("x");
         // The peer reads only a little, and only while the server waits for room.
@@ -137,7 +137,7 @@ class PostedOutputTest {
           }
         }
       }
-      pair.peer().configureBlocking(true);
+      channel(pair).configureBlocking(true);
       pair.peer().shutdownOutput();
       all.limit(all.capacity());
       while (all.hasRemaining() && pair.peer().read(all) >= 0) {
@@ -249,5 +249,9 @@ class PostedOutputTest {
         reader.join();
       }
     }
+  }
+
+  private static java.nio.channels.SocketChannel channel(Pair pair) {
+    return ((Pair.Socket) pair.peer()).channel();
   }
 }

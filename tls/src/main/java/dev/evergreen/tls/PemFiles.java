@@ -12,8 +12,8 @@ import java.security.KeyStore;
 import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Signature;
-import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
 import java.security.spec.InvalidKeySpecException;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.ArrayList;
@@ -59,15 +59,23 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
    *     certificate; the message says which
    */
   public SSLContext load() throws IOException, GeneralSecurityException {
-    var chain = certificates(certificates);
-    var privateKey = privateKey(chain.getFirst().getPublicKey());
+    var identity = identity();
     var own = emptyStore();
-    own.setKeyEntry("own", privateKey, NO_PASSWORD, chain.toArray(Certificate[]::new));
+    own.setKeyEntry("own", identity.key(), NO_PASSWORD, identity.chain());
     var keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
     keys.init(own, NO_PASSWORD);
     var made = SSLContext.getInstance("TLS");
     made.init(keys.getKeyManagers(), new TrustManager[] {trust()}, null);
     return made;
+  }
+
+  /** A key and its certificates. */
+  record Identity(PrivateKey key, X509Certificate[] chain) {}
+
+  Identity identity() throws IOException, GeneralSecurityException {
+    var chain = certificates(certificates);
+    var privateKey = privateKey(chain.getFirst().getPublicKey());
+    return new Identity(privateKey, chain.toArray(X509Certificate[]::new));
   }
 
   /**
@@ -78,8 +86,14 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
    * @throws GeneralSecurityException if it holds something else; the message says so
    */
   public X509TrustManager trust() throws IOException, GeneralSecurityException {
+    return trust(authority == null ? List.of() : List.of(authority));
+  }
+
+  /** Reads whom to trust: what judges the certificates of others by those in some files. */
+  static X509TrustManager trust(List<Path> authorities)
+      throws IOException, GeneralSecurityException {
     var trusted = emptyStore();
-    if (authority != null) {
+    for (var authority : authorities) {
       for (var certificate : certificates(authority)) {
         trusted.setCertificateEntry("authority-" + trusted.size(), certificate);
       }
@@ -113,13 +127,13 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     }
   }
 
-  private static List<Certificate> certificates(Path file)
+  private static List<X509Certificate> certificates(Path file)
       throws IOException, GeneralSecurityException {
     var factory = CertificateFactory.getInstance("X.509");
-    var found = new ArrayList<Certificate>();
+    var found = new ArrayList<X509Certificate>();
     try {
       for (var block : blocks(file, CERTIFICATE)) {
-        found.add(factory.generateCertificate(new ByteArrayInputStream(block)));
+        found.add((X509Certificate) factory.generateCertificate(new ByteArrayInputStream(block)));
       }
     } catch (GeneralSecurityException | IllegalArgumentException e) {
       throw new GeneralSecurityException(file + " holds no certificates: " + e.getMessage(), e);

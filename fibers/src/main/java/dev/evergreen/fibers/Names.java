@@ -1,0 +1,160 @@
+package dev.evergreen.fibers;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Looks up the addresses of hosts. That blocks a thread for as long as the system's resolver likes,
+ * so it is done by a few platform threads, and whoever asks waits without a processor. Those who
+ * ask for the same name at a time share one look-up, and its answer is kept for a while.
+ *
+ * <p>All is bounded: threads, names that wait for one (who asks for more gets an exception), and
+ * answers that are kept.
+ */
+public final class Names {
+
+  /** As many names are looked up at a time. */
+  static final int THREADS = 4;
+
+  /** As many more may wait for that. */
+  static final int WAITING = 256;
+
+  /** As many answers are kept. */
+  private static final int KEPT = 10_000;
+
+  /** How long it is remembered that a name has no address. */
+  private static final Duration KEEP_FAILURES = Duration.ofSeconds(1);
+
+  private static final Names SYSTEM =
+      new Names(host -> List.of(InetAddress.getAllByName(host)), Duration.ofSeconds(5));
+
+  /** A way to find the addresses of a host. */
+  @FunctionalInterface
+  public interface Lookup {
+    /**
+     * Finds them, the best first. May block.
+     *
+     * @throws UnknownHostException if there are none
+     */
+    List<InetAddress> find(String host) throws UnknownHostException;
+  }
+
+  /**
+   * What a look-up has found.
+   *
+   * @param failure why there are no addresses; else null
+   * @param until when it is to be asked for again
+   */
+  private record Found(List<InetAddress> addresses, @Nullable String failure, long until) {}
+
+  private final Lookup lookup;
+  private final long keepNanos;
+  private final ConcurrentHashMap<String, CompletableFuture<Found>> answers =
+      new ConcurrentHashMap<>();
+  private final ThreadPoolExecutor threads;
+
+  /**
+   * Names that are looked up in another way than the system's.
+   *
+   * @param keep how long an answer is kept
+   */
+  public Names(Lookup lookup, Duration keep) {
+    this.lookup = lookup;
+    keepNanos = Nanos.of(keep);
+    threads =
+        new ThreadPoolExecutor(
+            THREADS,
+            THREADS,
+            10,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(WAITING),
+            Thread.ofPlatform().daemon().name("names-", 0).factory());
+    threads.allowCoreThreadTimeOut(true);
+  }
+
+  /** Those that the system knows, each kept for 5 s. Always the same object. */
+  public static Names ofSystem() {
+    return SYSTEM;
+  }
+
+  /**
+   * Tells the addresses of a host, the best first. Blocks the calling fiber while they are looked
+   * up, but no processor; a literal address is told at once. What holds for waits ({@link
+   * CancelScope}) holds here; the look-up itself goes on for the next one who asks.
+   *
+   * @throws UnknownHostException if it has none
+   * @throws IOException if too many names are being looked up
+   */
+  public List<InetAddress> addresses(String host) throws IOException {
+    try {
+      return List.of(InetAddress.ofLiteral(host));
+    } catch (IllegalArgumentException e) {
+      // It is a name.
+    }
+    var answer = ask(host.toLowerCase(Locale.ROOT));
+    var found = new Ahead<>(answer).await("look up " + host, false, 0);
+    if (found.failure != null) {
+      throw new UnknownHostException("the host " + host + " is not known: " + found.failure);
+    }
+    return found.addresses;
+  }
+
+  private CompletableFuture<Found> ask(String host) throws IOException {
+    var made = new CompletableFuture<Found>();
+    var answer = answers.merge(host, made, (present, other) -> isOld(present) ? other : present);
+    if (answer == made) {
+      try {
+        threads.execute(() -> made.complete(find(host)));
+      } catch (RejectedExecutionException e) {
+        answers.remove(host, made);
+        var why = "too many names are being looked up at a time";
+        // Others may wait for it by now.
+        made.completeExceptionally(new IOException(why + ", one of them " + host));
+        throw new IOException("could not look up " + host + ": " + why, e);
+      }
+      forgetOld();
+    }
+    return answer;
+  }
+
+  private static boolean isOld(CompletableFuture<Found> answer) {
+    return answer.isDone() && answer.join().until - System.nanoTime() <= 0;
+  }
+
+  private Found find(String host) {
+    try {
+      var addresses = List.copyOf(lookup.find(host));
+      if (!addresses.isEmpty()) {
+        return new Found(addresses, null, System.nanoTime() + keepNanos);
+      }
+      return failed("it has no address");
+    } catch (UnknownHostException | RuntimeException e) {
+      return failed(String.valueOf(e.getMessage()));
+    }
+  }
+
+  private Found failed(String why) {
+    long keep = Math.min(keepNanos, KEEP_FAILURES.toNanos());
+    return new Found(List.of(), why, System.nanoTime() + keep);
+  }
+
+  private void forgetOld() {
+    if (answers.size() > KEPT) {
+      answers.values().removeIf(Names::isOld);
+      if (answers.size() > KEPT) {
+        answers.values().removeIf(CompletableFuture::isDone);
+      }
+    }
+  }
+}
