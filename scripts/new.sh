@@ -12,7 +12,7 @@ END
 }
 
 # The modules whose jars a project needs, with those that they need.
-new_modules=(codec json core storage web)
+new_modules=(codec json core reports storage web)
 
 # new_project DIR: makes a project of samples/start, named after its folder.
 new_project() {

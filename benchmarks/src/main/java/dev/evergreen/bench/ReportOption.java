@@ -39,9 +39,7 @@ final class ReportOption {
       return null;
     }
     try {
-      return Files.isDirectory(document)
-          ? Section.in(document, name)
-          : Section.of(document, name);
+      return Files.isDirectory(document) ? Section.in(document, name) : Section.of(document, name);
     } catch (IOException e) {
       throw new ParameterException(command.commandLine(), "--report: " + e, e);
     }

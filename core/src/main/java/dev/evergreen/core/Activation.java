@@ -490,14 +490,27 @@ final class Activation {
 
   // Subscriptions
 
+  /** What became of a subscription. */
+  enum Subscribed {
+    /** This activation is closing, or has nothing of that name to follow. */
+    NOT_HERE,
+    /** The cache holds the present result. */
+    CURRENT,
+    /** A result follows. */
+    OWED;
+
+    static Subscribed of(boolean owed) {
+      return owed ? OWED : CURRENT;
+    }
+  }
+
   /**
    * Registers or renews a subscription of a node's cache.
    *
    * @param name what that node calls it; null if it is this node
    * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
-   * @return false if this activation is closing, or has nothing of that name to follow
    */
-  boolean subscribe(
+  Subscribed subscribe(
       CallKey key,
       NodeId subscriber,
       @Nullable SummaryKey name,
@@ -507,16 +520,16 @@ final class Activation {
       Tasks next) {
     if (node.graph().isReads(key)) {
       var followed = summaryReadBy(key);
-      if (followed != null) {
-        followed.followReads(key, subscriber, name, generation, have, request, next);
-      }
-      return followed != null;
+      return followed == null
+          ? Subscribed.NOT_HERE
+          : followed.followReads(key, subscriber, name, generation, have, request, next);
     }
     GrainSummary summary;
     boolean settled;
+    boolean owed;
     synchronized (this) {
       if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
-        return false;
+        return Subscribed.NOT_HERE;
       }
       summary = summaries.get(key);
       if (summary == null) {
@@ -524,14 +537,14 @@ final class Activation {
         summaries.put(key, summary);
         pending.add(summary);
       }
-      summary.results().subscribe(subscriber, name, generation, have, request);
+      owed = summary.results().subscribe(subscriber, name, generation, have, request);
       admit(next);
       settled = summary.settled();
     }
     if (settled) {
       summary.results().pushOwed(next);
     }
-    return true;
+    return Subscribed.of(owed);
   }
 
   /** The summary whose reads a call asks for; null if it is not here. */

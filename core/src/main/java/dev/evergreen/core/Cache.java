@@ -473,6 +473,10 @@ final class Cache {
 
   /** Who had read another result than this one, or an earlier one, is marked by now. */
   synchronized void told(Version version) {
+    var known = version();
+    if (known == null || known.epoch() != version.epoch()) {
+      return; // what another publisher said since then marks them all, or has
+    }
     var before = told;
     if (before == null
         || before.epoch() != version.epoch()

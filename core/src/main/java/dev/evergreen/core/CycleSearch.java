@@ -37,7 +37,8 @@ import org.jspecify.annotations.Nullable;
  * suspect, which it subscribes like any other results. The lists of the other members stay edges of
  * a member: a verdict is computed from the edges that made it, and runs again when one of them
  * changes, wherever it is. It is in doubt as long as one of these publishers is not heard of. What
- * did not answer in time stays an edge too, so that the search is made again when it does.
+ * did not answer in time stays an edge too, so that the search is made again when it does; and so
+ * do all lists of who reads a member and is none.
  *
  * <p>An edge is listed from before its value is returned, also that of a run under way: of the
  * members of a circle, the last to begin its search sees the edges of all.
@@ -150,12 +151,13 @@ final class CycleSearch {
    * asked.
    *
    * @param rank how deep the summary is when it is in no circle
+   * @param readsMember whether it has read a member of a circle, as far as that knows
    */
-  Verdict judge(GrainSummary summary, List<Graph.Read> reads, int rank) {
+  Verdict judge(GrainSummary summary, List<Graph.Read> reads, int rank, boolean readsMember) {
     var search =
         new Search(summary, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
     search.run(reads, key -> true);
-    return search.verdict();
+    return search.verdict(readsMember);
   }
 
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
@@ -164,7 +166,7 @@ final class CycleSearch {
     // What nobody has a result of is waited for.
     var search = new Search(summary, scope, depth -> depth == 0);
     search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own));
-    var verdict = search.verdict();
+    var verdict = search.verdict(false);
     verdict.edges().release();
     return verdict.circle();
   }
@@ -276,13 +278,18 @@ final class CycleSearch {
       return asked.stream().allMatch(edge -> edge.cache.present() != null);
     }
 
-    Verdict verdict() {
+    /**
+     * @param readsMember if so, that the summary is in no circle rests on all lists: the member may
+     *     be one of another life, and fail in the same way again when the lists are others
+     */
+    Verdict verdict(boolean readsMember) {
       var members = members();
       var kept = new ArrayList<Edge>();
       var released = new ArrayList<Edge>();
       lines.forEach(
           (key, line) -> {
-            boolean evidence = members.isEmpty() ? line.outcome() == null : members.contains(key);
+            boolean evidence =
+                members.isEmpty() ? readsMember || line.outcome() == null : members.contains(key);
             (evidence ? kept : released).add(line);
           });
       new Edges(released).release();

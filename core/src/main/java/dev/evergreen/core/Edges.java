@@ -32,6 +32,11 @@ record Edges(List<Edge> list) {
     return list.stream().map(edge -> edge.cache).toList();
   }
 
+  /** The caches at their ends that count: a branch that did not wait has read nothing. */
+  List<Cache> read() {
+    return list.stream().filter(Edge::passed).map(edge -> edge.cache).toList();
+  }
+
   Edges and(Edges others) {
     if (others.list.isEmpty()) {
       return this;

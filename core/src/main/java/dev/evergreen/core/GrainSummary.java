@@ -113,7 +113,7 @@ final class GrainSummary extends RunnableSummary {
   List<Cache> computedFrom() {
     return inCircle
         ? List.of()
-        : edges.caches().stream().filter(cache -> !node.graph().isReads(cache.key())).toList();
+        : edges.read().stream().filter(cache -> !node.graph().isReads(cache.key())).toList();
   }
 
   @Override
@@ -142,7 +142,7 @@ final class GrainSummary extends RunnableSummary {
     boolean suspicious =
         run.waitedInCircle() || deepest == ENDLESS || (othersMayRead && deepest >= least);
     return suspicious
-        ? node.cycles().judge(this, listed(read.caches()), least)
+        ? node.cycles().judge(this, listed(read.caches()), least, deepest == ENDLESS)
         : CycleSearch.Verdict.UNSUSPICIOUS;
   }
 
@@ -233,7 +233,7 @@ final class GrainSummary extends RunnableSummary {
   // The list of reads
 
   /** Somebody follows what this summary reads; see {@link Publication#subscribe}. */
-  void followReads(
+  Activation.Subscribed followReads(
       CallKey call,
       NodeId from,
       @Nullable SummaryKey name,
@@ -241,15 +241,20 @@ final class GrainSummary extends RunnableSummary {
       @Nullable Version have,
       long request,
       Tasks next) {
+    boolean owed;
     synchronized (activation) {
+      if (removed) {
+        return Activation.Subscribed.NOT_HERE;
+      }
       var followed = reads;
       if (followed == null) {
         followed = new Publication(activation, call);
         reads = followed;
       }
-      followed.subscribe(from, name, generation, have, request);
+      owed = followed.subscribe(from, name, generation, have, request);
     }
     publishReads(next);
+    return Activation.Subscribed.of(owed);
   }
 
   /** Nobody on that node follows any more what this summary reads. */

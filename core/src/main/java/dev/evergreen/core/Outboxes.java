@@ -58,7 +58,9 @@ final class Outboxes {
     boolean sent = false;
     if (Outbox.sizeOf(update) <= node.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
       try {
-        sent = node.send(to, new Message.SubscribeAnswer(request, List.of(), List.of(update)));
+        sent =
+            node.send(
+                to, new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of()));
       } catch (IllegalArgumentException e) {
         // It is too large for a link, which the outbox tells.
       }

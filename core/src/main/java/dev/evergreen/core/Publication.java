@@ -167,8 +167,9 @@ final class Publication {
    * @param name what its node calls it; null if it is of this node
    * @param have what the cache holds
    * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
+   * @return whether the cache holds another result than the present one, or than one to come
    */
-  void subscribe(
+  boolean subscribe(
       NodeId from,
       @Nullable SummaryKey name,
       long generation,
@@ -183,12 +184,13 @@ final class Publication {
         subscribers.add(subscriber);
       }
       subscriber.heard = node.clock().nanos();
-      if (generation < subscriber.generation) {
-        return;
+      boolean other = !version.equals(have);
+      if (generation >= subscriber.generation) {
+        subscriber.generation = generation;
+        subscriber.owed = other;
+        subscriber.request = other ? request : 0;
       }
-      subscriber.generation = generation;
-      subscriber.owed = !version.equals(have);
-      subscriber.request = subscriber.owed ? request : 0;
+      return other;
     }
   }
 

@@ -156,11 +156,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
 
   @GuardedBy("guard")
   private boolean owedProvisionally(boolean insideWrite, @Nullable Scope scope) {
-    return insideWrite
-        && scope != null
-        && underWay == null
-        && !closed
-        && present(scope.turn()) == null;
+    return insideWrite && scope != null && underWay == null && !closed;
   }
 
   @Override
@@ -199,7 +195,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   @Override
   @SuppressWarnings("GuardedBy") // called with the guard's monitor held
   @Nullable List<Cache> computedFrom() {
-    return outcome == null ? null : edges.caches();
+    return outcome == null ? null : edges.read();
   }
 
   @Override
@@ -215,7 +211,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   private void accept(Run run, @Nullable Outcome result, @Nullable Turn turn, Tasks next) {
     var read = run.edges();
     // A comparer is the user's code: it runs without the monitor.
-    boolean same = same(present(null), result);
+    boolean same = same(present(turn), result);
     Edges released = read;
     synchronized (guard) {
       boolean wanted = underWay == run && !closed && result != null;
@@ -237,10 +233,11 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
 
   @GuardedBy("guard")
   private void accepted(Outcome result, boolean same, @Nullable Turn turn) {
+    if (same && (turn != null || provisional == null)) {
+      return;
+    }
     if (turn != null) {
       provisional = new Provisional(turn, result);
-    } else if (provisional == null && same) {
-      return;
     } else {
       // Also the same as before: a tracker may have delivered the provisional one meanwhile.
       provisional = null;
@@ -294,11 +291,12 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   @Override
   public <X extends Exception> T after(Write<X> write, Duration timeout) throws X {
     var scope = Scope.current();
-    if ((scope != null && scope.run() != null) || insideWrite(scope)) {
+    var turn = scope == null ? null : scope.turn();
+    if ((scope != null && scope.run() != null) || (turn != null && turn.isPartOfWrite())) {
       throw new InvalidGrainException(
           "a computation was asked for a result after a write, inside of what must end before there"
-              + " can be one: inside of another computation, or of a write of the grain that owns"
-              + " it. Ask outside");
+              + " can be one: inside of another computation, or of an operation that may write and"
+              + " that the result may depend on. Ask outside");
     }
     write.perform();
     startOnce(false);

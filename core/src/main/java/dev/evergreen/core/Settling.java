@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Fence;
 import dev.evergreen.core.spi.Message.Version;
@@ -12,7 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,20 +35,40 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>If it is not, it runs, and the caches that it reads then are asked too. What reflects once
  * does so for good, so none is asked twice. Members of a circle do not ask further.
+ *
+ * <p>Those who ask at about the same time share a fence, so that each summary is asked once for
+ * all. A publisher answers another node only if it still belongs to the cluster, and is asked only
+ * while it is where the grain is: one that does not know that it was replaced knows of no write.
  */
 final class Settling {
 
   /** So many summaries at most are asked at the same time by fences of all nodes. */
   private static final int MAX_VISITS = 100_000;
 
+  /** While one fence after the other is wished for, they begin so far apart. */
+  private static final long GATHER_NANOS = 5_000_000;
+
+  /** After this a question is asked again for the first time; then the time doubles. */
+  private static final long FIRST_PATIENCE_NANOS = 50_000_000;
+
   private final NodeRuntime node;
-  private final AtomicLong numbers = new AtomicLong();
+
+  @GuardedBy("this")
+  private long fences;
+
+  /** When the last fence begins, or has begun. */
+  @GuardedBy("this")
+  private long begins;
+
   private final Map<Place, Visit> visits = new ConcurrentHashMap<>();
   private final Map<Name, Set<Question>> questions = new ConcurrentHashMap<>();
 
   private record Place(Fence fence, CallKey key) {}
 
   private record Name(Fence fence, SummaryKey key) {}
+
+  /** A fence that begins at a moment, for all who had wished for it before. */
+  private record Planned(Fence fence, long begins) {}
 
   Settling(NodeRuntime node) {
     this.node = node;
@@ -60,8 +81,26 @@ final class Settling {
    * @return false if that is not known by then, or if the computation is closed
    */
   boolean await(RootComputation<?> root, @Nullable Scope scope, long deadline) {
-    var fence = new Fence(node.self(), numbers.incrementAndGet());
-    return new Descent(fence, root, scope, deadline).succeeds();
+    var planned = plan();
+    if (planned.begins() - node.clock().nanos() > 0) {
+      await(scope, node::stopped, planned.begins());
+    }
+    return new Descent(planned.fence(), root, scope, deadline).succeeds();
+  }
+
+  /** A fence that has not begun yet. */
+  private synchronized Planned plan() {
+    long now = node.clock().nanos();
+    if (fences == 0 || begins - now <= 0) {
+      boolean soon = fences > 0 && begins + GATHER_NANOS - now > 0;
+      begins = soon ? begins + GATHER_NANOS : now;
+      fences++;
+    }
+    return new Planned(new Fence(node.self(), fences), begins);
+  }
+
+  private boolean await(@Nullable Scope scope, BooleanSupplier done, long until) {
+    return scope == null ? Scope.awaitOutside(node, done, until) : scope.await(done, until);
   }
 
   /** Asks what one summary's present result was computed from; for one thread, which it blocks. */
@@ -72,6 +111,7 @@ final class Settling {
     private final long deadline;
     private final Thread thread = Thread.currentThread();
     private final Map<Cache, Question> asked = new LinkedHashMap<>();
+    private long patience = FIRST_PATIENCE_NANOS;
 
     Descent(Fence fence, RunnableSummary summary, @Nullable Scope scope, long deadline) {
       this.fence = fence;
@@ -124,23 +164,18 @@ final class Settling {
 
     /** Returns whether it is worth another look. */
     private boolean awaitProgress() {
-      long again = node.clock().nanos() + node.settings().pushRetryAfter().toNanos();
-      while (!awaitChange(again - deadline < 0 ? again : deadline)) {
+      long again = node.clock().nanos() + patience;
+      while (!await(scope, this::hasProgressed, again - deadline < 0 ? again : deadline)) {
         long now = node.clock().nanos();
         if (now - deadline >= 0 || node.stopped()) {
           return false;
         }
         // What was lost, and what has moved: its cache knows another publisher by now.
         asked.values().stream().filter(q -> !q.hasTold()).forEach(q -> ask(q, deadline));
-        again = now + node.settings().pushRetryAfter().toNanos();
+        patience = Math.min(2 * patience, node.settings().pushRetryAfter().toNanos());
+        again = now + patience;
       }
       return !isOver();
-    }
-
-    private boolean awaitChange(long until) {
-      return scope == null
-          ? Scope.awaitOutside(node, this::hasProgressed, until)
-          : scope.await(this::hasProgressed, until);
     }
 
     private boolean hasProgressed() {
@@ -168,8 +203,15 @@ final class Settling {
       this.name = new Name(fence, cache.key().wire());
       this.cache = cache;
       this.waiter = waiter;
-      questions.computeIfAbsent(name, n -> ConcurrentHashMap.newKeySet(1)).add(this);
+      // In one step, as the last question of that name may be closed meanwhile.
+      questions.compute(name, (n, all) -> add(all));
       cache.addWaiter(waiter);
+    }
+
+    private Set<Question> add(@Nullable Set<Question> all) {
+      Set<Question> questions = all == null ? ConcurrentHashMap.newKeySet(1) : all;
+      questions.add(this);
+      return questions;
     }
 
     /** Whether the cache's readers know of a result that reflects, or else are marked. */
@@ -196,14 +238,14 @@ final class Settling {
 
   private void ask(Question question, long deadline) {
     var to = question.cache.publisher();
-    if (to == null) {
-      return; // it has none yet, and is asked again
+    if (to == null || !to.equals(place(question.cache.key().grain()))) {
+      return; // it is being subscribed where the grain is now, and asked again
     }
     var fence = question.name.fence();
     if (to.equals(node.self())) {
       var summary = node.activations().summary(question.cache.key());
       if (summary != null) {
-        visit(fence, summary, deadline, question.name.key(), to);
+        visit(fence, summary, earlier(deadline), question.name.key(), to);
       }
       return;
     }
@@ -213,6 +255,15 @@ final class Settling {
     } catch (IllegalArgumentException e) {
       // No link takes it; its subscription did not leave either, and says so.
       node.logFailure("a question to " + to, Failures.of(e));
+    }
+  }
+
+  /** Where a grain is; null if that is not known. */
+  private @Nullable NodeId place(GrainId grain) {
+    try {
+      return node.placement().isHere(grain) ? node.self() : node.placement().locate(grain);
+    } catch (NotStartedException e) {
+      return null;
     }
   }
 
@@ -229,13 +280,16 @@ final class Settling {
     var call = node.knownCallKey(question.key());
     var summary = call == null ? null : node.activations().summary(call);
     if (summary != null) {
-      long patience = Math.clamp(question.patienceNanos(), 0, longestPatience());
-      visit(question.fence(), summary, node.clock().nanos() + patience, question.key(), from);
+      long patience = Math.clamp(question.patienceNanos(), 0, Long.MAX_VALUE / 2);
+      long deadline = earlier(node.clock().nanos() + patience);
+      visit(question.fence(), summary, deadline, question.key(), from);
     }
   }
 
-  private long longestPatience() {
-    return node.settings().leaseFor().toNanos();
+  /** Who waits longer asks again, so that nothing is looked for that nobody waits for. */
+  private long earlier(long deadline) {
+    long longest = node.clock().nanos() + node.settings().leaseFor().toNanos();
+    return deadline - longest < 0 ? deadline : longest;
   }
 
   private void visit(
@@ -273,7 +327,7 @@ final class Settling {
     }
 
     void run() {
-      if (new Descent(place.fence(), summary, null, deadline).succeeds()) {
+      if (new Descent(place.fence(), summary, null, deadline).succeeds() && mayAnswer()) {
         settled(summary.results().version());
         // For a while, so that who is read by many is not asked as often as there are paths to it.
         node.clock()
@@ -281,6 +335,16 @@ final class Settling {
       } else {
         visits.remove(place, this);
       }
+    }
+
+    /** One that was replaced without knowing it has not seen what others have written since. */
+    private boolean mayAnswer() {
+      boolean others;
+      synchronized (this) {
+        others = askers.stream().anyMatch(asker -> !asker.node().equals(node.self()));
+      }
+      return node.placement().isHere(place.key().grain())
+          && (!others || node.placement().confirmed());
     }
 
     private void settled(Version reflecting) {

@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Activation.Subscribed;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscription;
@@ -145,12 +146,15 @@ final class Subscriptions {
       return;
     }
     var activation = publisher(cache.key(), next);
-    if (activation == null
-        || !activation.subscribe(
-            cache.key(), node.self(), null, generation, cache.version(), 0, next)) {
-      retries.later(cache, finds);
-    } else if (cache.heard()) {
-      node.standings().tell(cache.dependents());
+    var subscribed =
+        activation == null
+            ? Subscribed.NOT_HERE
+            : activation.subscribe(
+                cache.key(), node.self(), null, generation, cache.version(), 0, next);
+    switch (subscribed) {
+      case NOT_HERE -> retries.later(cache, finds);
+      case CURRENT -> heard(cache);
+      case OWED -> {} // what is known is doubted until that comes
     }
     if (cache.closed()) {
       // Whoever closed it may have ended its subscription before that began.
@@ -305,14 +309,25 @@ final class Subscriptions {
       open.remove(answer.request());
     }
     var notHere = new LinkedHashSet<>(answer.notHere());
+    var owed = new LinkedHashSet<>(answer.owed());
     for (var wish : request.wishes()) {
       var cache = wish.cache();
-      if (notHere.contains(cache.key().wire())) {
+      var name = cache.key().wire();
+      if (!wish.isLatest()) {
+        continue;
+      }
+      if (notHere.contains(name)) {
         node.placement().notThere(cache.key().grain(), from);
         silent(cache, request.finds());
-      } else if (cache.heard()) {
-        node.standings().tell(cache.dependents());
+      } else if (!owed.contains(name)) {
+        heard(cache);
       }
+    }
+  }
+
+  private void heard(Cache cache) {
+    if (cache.heard()) {
+      node.standings().tell(cache.dependents());
     }
   }
 
@@ -415,27 +430,35 @@ final class Subscriptions {
   /** Registers the subscriptions of another node's caches. */
   void subscribe(NodeId from, Message.Subscribe message, Tasks next) {
     var notHere = new ArrayList<SummaryKey>();
+    var owed = new ArrayList<SummaryKey>();
     long request = message.waits() ? message.request() : 0;
     for (var subscription : message.subscriptions()) {
-      if (!subscribe(from, subscription, request, next)) {
-        notHere.add(subscription.key());
+      switch (subscribe(from, subscription, request, next)) {
+        case NOT_HERE -> notHere.add(subscription.key());
+        case OWED -> {
+          if (subscription.have() != null) {
+            owed.add(subscription.key());
+          }
+        }
+        case CURRENT -> {}
       }
     }
     if (!message.waits() || !notHere.isEmpty()) {
-      node.send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of()));
+      node.send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed));
     }
   }
 
-  private boolean subscribe(NodeId from, Subscription subscription, long request, Tasks next) {
+  private Subscribed subscribe(NodeId from, Subscription subscription, long request, Tasks next) {
     GrainId grain = subscription.key().grain();
     if (!node.placement().isHere(grain)) {
-      return false;
+      return Subscribed.NOT_HERE;
     }
     try {
       var key = node.callKey(subscription.key());
       var activation = publisher(key, next);
-      return activation != null
-          && activation.subscribe(
+      return activation == null
+          ? Subscribed.NOT_HERE
+          : activation.subscribe(
               key,
               from,
               subscription.key(),
@@ -446,7 +469,7 @@ final class Subscriptions {
     } catch (GrainException e) {
       node.outboxes()
           .provisional(from, subscription.key(), subscription.generation(), Failures.of(e));
-      return true;
+      return Subscribed.OWED;
     }
   }
 

@@ -166,7 +166,8 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   }
 
   private boolean hasOtherState() {
-    return hasNews() || (version > 0 && computation.freshness() != shown);
+    var state = computation.state(turn());
+    return state.outcome() != null && (state.version() > version || state.freshness() != shown);
   }
 
   private static @Nullable Turn turn() {

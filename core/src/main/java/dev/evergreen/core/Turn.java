@@ -84,6 +84,16 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     return activation;
   }
 
+  /** Whether an operation that may write waits for this one, on whatever node, or is this one. */
+  boolean isPartOfWrite() {
+    for (var turn = this; turn != null; turn = turn.caller) {
+      if (!turn.readOnly || turn.remoteChain.stream().anyMatch(hop -> !hop.readOnly())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** The operation's name, or what else runs as a turn. */
   String name() {
     return name;

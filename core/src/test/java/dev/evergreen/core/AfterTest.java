@@ -4,6 +4,7 @@ import static dev.evergreen.core.TestGrains.SOON;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.TestGrains.Cell;
 import dev.evergreen.core.TestGrains.Sum;
@@ -12,8 +13,10 @@ import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -131,6 +134,117 @@ class AfterTest {
     try (var computation = node.reactive(cell::text)) {
       assertEquals("new", computation.after(() -> cell.set("new"), SOON));
       assertEquals(2, lost.size());
+    }
+  }
+
+  /** One that was replaced without knowing it has seen no write since. */
+  @Test
+  void whoWasReplacedIsNotAsked() {
+    var host = new AtomicReference<>(B);
+    wired.hosts = grain -> host.get();
+    var c = WiredNodes.id("c");
+    var node = start(A);
+    start(B);
+    start(c);
+    var cell = node.grains().get(Cell.class, "c");
+    try (var computation = node.reactive(cell::text)) {
+      assertEquals("", computation.tracker().next(SOON));
+      host.set(c);
+      assertThrows(
+          NoNewResultException.class,
+          () -> computation.after(() -> cell.set("new"), Duration.ofMillis(300)));
+      node.notHeardOf(B);
+      assertEquals("new", computation.after(() -> {}, SOON));
+    }
+  }
+
+  @Test
+  void aBranchThatWasNotWaitedForIsNotAsked() {
+    var node = start(A);
+    TestGrains.GateGrain.shut();
+    var gate = node.grains().get(TestGrains.Gate.class, "g");
+    var cell = node.grains().get(Cell.class, "c");
+    Callable<String> slow = gate::readWhenOpen;
+    Callable<String> fast = cell::text;
+    try (var computation =
+        node.reactive(() -> Parallel.first(List.<Callable<String>>of(slow, fast)))) {
+      assertEquals("new", computation.after(() -> cell.set("new"), SOON));
+    } finally {
+      TestGrains.GateGrain.open.countDown();
+    }
+  }
+
+  @Test
+  void aGrainThatIsActivatedAnewIsAskedThere() {
+    var node = start(A);
+    var cell = node.grains().get(Cell.class, "c");
+    try (var computation = node.reactive(cell::text)) {
+      for (int i = 0; i < 20; i++) {
+        var text = "text " + i;
+        assertEquals(
+            text,
+            computation.after(
+                () -> {
+                  cell.set(text);
+                  node.release(grain -> true);
+                },
+                SOON));
+      }
+    }
+  }
+
+  @Test
+  void manyWhoAskAtOnceShareTheQuestions() throws Exception {
+    var node = startBoth();
+    var cell = node.grains().get(Cell.class, "c");
+    var questions = new AtomicInteger();
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Settle) {
+            questions.incrementAndGet();
+          }
+          wired.deliver(from, to, message);
+        };
+    try (var computation = node.reactive(cell::text)) {
+      assertEquals("new", computation.after(() -> cell.set("new"), SOON));
+      var asking = new ArrayList<Thread>();
+      var right = new AtomicInteger();
+      for (int i = 0; i < 2_000; i++) {
+        asking.add(
+            Thread.ofVirtual()
+                .start(
+                    () ->
+                        right.addAndGet(computation.after(() -> {}, SOON).equals("new") ? 1 : 0)));
+      }
+      for (var thread : asking) {
+        thread.join();
+      }
+      assertEquals(2_000, right.get());
+      assertTrue(questions.get() <= 2_001, () -> questions + " questions");
+    }
+  }
+
+  @Test
+  void insideOfAWriteThereIsNothingToWaitFor() {
+    var node =
+        wired.start(
+            A,
+            WiredNodes.quick(),
+            TestGrains.types().add(Poster.class, context -> text -> post(context, text)));
+    var poster = node.grains().get(Poster.class, "p");
+    assertThrows(InvalidGrainException.class, () -> poster.post("new"));
+    assertEquals("", node.grains().get(Cell.class, "c").text());
+  }
+
+  /** Has a computation of its own, and may write. */
+  interface Poster extends Grain {
+    String post(String text);
+  }
+
+  private static String post(GrainContext<String> context, String text) {
+    var cell = context.grains().get(Cell.class, "c");
+    try (var computation = context.reactive(cell::text)) {
+      return computation.after(() -> cell.set(text), SOON);
     }
   }
 

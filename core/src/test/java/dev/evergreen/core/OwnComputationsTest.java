@@ -6,11 +6,15 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -26,7 +30,13 @@ class OwnComputationsTest {
     long setAndAsk(long amount, boolean subscribesFirst, boolean fails);
 
     void set(long amount);
+
+    /** Sets the amount twice, and asks one computation of all its life each time. */
+    List<Long> setTwiceAndAsk(long first, long second);
   }
+
+  /** The computation of {@link Account#setAndAsk}. */
+  private static final AtomicReference<ReactiveComputation<Long>> ASKED = new AtomicReference<>();
 
   /** What a subscriber from outside has seen. */
   private static final List<Long> SEEN = new CopyOnWriteArrayList<>();
@@ -34,6 +44,7 @@ class OwnComputationsTest {
   private static final class AccountGrain implements Account {
     private final GrainContext<String> context;
     private final State<Amount> state;
+    private @Nullable ReactiveComputation<Long> kept;
 
     AccountGrain(GrainContext<String> context) {
       this.context = context;
@@ -44,6 +55,7 @@ class OwnComputationsTest {
     public long setAndAsk(long amount, boolean subscribesFirst, boolean fails) {
       state.set(new Amount(amount));
       var computation = context.reactive(() -> state.get().value());
+      ASKED.set(computation);
       var tracker = computation.tracker();
       if (subscribesFirst) {
         follow(computation);
@@ -66,6 +78,17 @@ class OwnComputationsTest {
     @Override
     public void set(long amount) {
       state.set(new Amount(amount));
+    }
+
+    @Override
+    public List<Long> setTwiceAndAsk(long first, long second) {
+      if (kept == null) {
+        kept = context.reactive(() -> state.get().value());
+      }
+      state.set(new Amount(first));
+      long one = kept.tracker().next();
+      state.set(new Amount(second));
+      return List.of(one, kept.tracker().next());
     }
   }
 
@@ -131,5 +154,27 @@ class OwnComputationsTest {
     WiredNodes.await("a result", () -> SEEN.equals(List.of(7L)));
     account.set(8);
     WiredNodes.await("a result", () -> SEEN.equals(List.of(7L, 8L)));
+  }
+
+  @Test
+  void aWriteSeesWhatItHasDoneSoFarAlsoWhenThereWasAResultBefore() {
+    var account = node.grains().get(Account.class, "a");
+    assertEquals(List.of(5L, 6L), account.setTwiceAndAsk(5, 6));
+    assertEquals(List.of(7L, 8L), account.setTwiceAndAsk(7, 8));
+  }
+
+  /** There is nothing for others yet, which is not to be looked for without a pause. */
+  @Test
+  void whatIsProvisionalIsWaitedForInPeace() throws Exception {
+    TestGrains.GateGrain.shut();
+    var account = node.grains().get(Account.class, "a");
+    var asked = CompletableFuture.supplyAsync(() -> account.setAndAsk(5, false, false));
+    TestGrains.GateGrain.entered.await();
+    try (var tracker = Objects.requireNonNull(ASKED.get()).tracker()) {
+      assertEquals(Optional.empty(), tracker.observe(TestGrains.SHORTLY));
+      TestGrains.GateGrain.open.countDown();
+      assertEquals(5, asked.get(20, TimeUnit.SECONDS));
+      assertEquals(new Result.Value<>(5L), tracker.observe(SOON).orElseThrow().result());
+    }
   }
 }

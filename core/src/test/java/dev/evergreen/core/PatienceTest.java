@@ -5,10 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.TestGrains.Cell;
+import dev.evergreen.core.spi.Message;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -67,6 +70,48 @@ class PatienceTest {
       assertEquals(42L, tracker.next(SOON));
       assertEquals(42L, fallback.next(SOON));
       WiredNodes.await("freshness", () -> fallback.freshness() == Freshness.CURRENT);
+    }
+  }
+
+  /** That a new publisher answers is no sign that what the old one said is still true. */
+  @Test
+  void aResultIsInDoubtUntilItsNewPublisherHasOne() throws Exception {
+    var a = WiredNodes.id("a");
+    var b = WiredNodes.id("b");
+    var c = WiredNodes.id("c");
+    var d = WiredNodes.id("d");
+    var host = new AtomicReference<>(b);
+    wired.hosts = grain -> grain.key().equals("low") ? d : host.get();
+    var here = wired.start(a, NodeSettings.DEFAULT);
+    var before = wired.start(b, NodeSettings.DEFAULT);
+    var after = wired.start(c, NodeSettings.DEFAULT);
+    wired.start(d, NodeSettings.DEFAULT);
+    var low = here.grains().get(Cell.class, "low");
+    low.set("old");
+    var sum = here.grains().get(TestGrains.Sum.class, "mid");
+    try (var computation = here.reactive(() -> sum.joined(List.of("low")))) {
+      var tracker = computation.tracker();
+      assertEquals("old", tracker.next(SOON));
+      var answered = new CountDownLatch(1);
+      wired.wire =
+          (from, to, message) -> {
+            if ((from.equals(d) && !to.equals(a)) || (to.equals(d) && !from.equals(a))) {
+              return;
+            }
+            wired.deliver(from, to, message);
+            if (message instanceof Message.SubscribeAnswer && from.equals(c)) {
+              answered.countDown();
+            }
+          };
+      low.set("new");
+      host.set(c);
+      before.release(grain -> true);
+      after.notHeardOf(d);
+      answered.await();
+      assertEquals(Freshness.IN_DOUBT, tracker.freshness());
+      wired.wire = wired::deliver;
+      assertEquals("new", tracker.next(SOON));
+      WiredNodes.await("freshness", () -> tracker.freshness() == Freshness.CURRENT);
     }
   }
 

@@ -138,7 +138,10 @@ class ReceiveFuzzTest {
               number(random), some(random, () -> subscription(random)), random.nextBoolean());
       case 4 ->
           new Message.SubscribeAnswer(
-              number(random), some(random, () -> key(random)), some(random, () -> update(random)));
+              number(random),
+              some(random, () -> key(random)),
+              some(random, () -> update(random)),
+              some(random, () -> key(random)));
       case 5 -> new Message.Unsubscribe(some(random, () -> subscription(random)));
       case 6 -> new Message.Push(number(random), some(random, () -> update(random)));
       case 7 -> new Message.PushAck(number(random));

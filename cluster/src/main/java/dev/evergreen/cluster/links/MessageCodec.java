@@ -58,11 +58,12 @@ final class MessageCodec {
         list(out, subscriptions, MessageCodec::subscription);
         out.u8(waits ? FLAG_1 : 0);
       }
-      case Message.SubscribeAnswer(var request, var notHere, var results) -> {
+      case Message.SubscribeAnswer(var request, var notHere, var results, var owed) -> {
         type(out, 4);
         out.varint(request);
         list(out, notHere, MessageCodec::key);
         list(out, results, MessageCodec::update);
+        list(out, owed, MessageCodec::key);
       }
       case Message.Unsubscribe(var subscriptions) -> {
         type(out, 5);
@@ -419,7 +420,8 @@ final class MessageCodec {
       long request = in.varint();
       List<SummaryKey> notHere = list(this::key);
       List<Message.Update> results = in.remaining() > 0 ? list(this::update) : List.of();
-      return new Message.SubscribeAnswer(request, notHere, results);
+      List<SummaryKey> owed = in.remaining() > 0 ? list(this::key) : List.of();
+      return new Message.SubscribeAnswer(request, notHere, results, owed);
     }
 
     private @Nullable TraceContext trace(int flags) throws MalformedMessageException {

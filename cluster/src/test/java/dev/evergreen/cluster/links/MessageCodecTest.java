@@ -236,8 +236,8 @@ class MessageCodecTest {
       case Message.Reply(var id, var answer, var time) ->
           lengthOf(message, new Message.Reply(id, answer, 0));
       case Message.Subscribe subscribe -> 1;
-      case Message.SubscribeAnswer(var request, var notHere, var results) ->
-          lengthOf(message, new Message.SubscribeAnswer(request, notHere, List.of()));
+      case Message.SubscribeAnswer(var request, var notHere, var results, var owed) ->
+          lengthOf(message, new Message.SubscribeAnswer(request, notHere, List.of(), List.of()));
       default -> 0;
     };
   }
@@ -274,8 +274,8 @@ class MessageCodecTest {
             case Message.Reply(var id, var answer, var time) -> new Message.Reply(id, answer, 0);
             case Message.Subscribe(var request, var subscriptions, var waits) ->
                 new Message.Subscribe(request, subscriptions, false);
-            case Message.SubscribeAnswer(var request, var notHere, var results) ->
-                new Message.SubscribeAnswer(request, notHere, List.of());
+            case Message.SubscribeAnswer(var request, var notHere, var results, var owed) ->
+                new Message.SubscribeAnswer(request, notHere, List.of(), List.of());
             default -> throw new IllegalStateException("no field was appended to " + message);
           };
       assertTrue(Messages.same(expected, older));

@@ -106,8 +106,11 @@ public sealed interface Message {
    *
    * @param results of a request that waited for them; not acknowledged, as whoever gets no answer
    *     asks again
+   * @param owed of which the subscriber holds another result, so that it is not to be trusted
+   *     before the one that follows
    */
-  record SubscribeAnswer(long request, List<SummaryKey> notHere, List<Update> results)
+  record SubscribeAnswer(
+      long request, List<SummaryKey> notHere, List<Update> results, List<SummaryKey> owed)
       implements Message {}
 
   /** Ends subscriptions. */
