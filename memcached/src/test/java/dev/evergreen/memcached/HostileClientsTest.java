@@ -129,6 +129,7 @@ class HostileClientsTest {
         clients.add(client);
         client.send("set k" + i + " 0 0 400000\r\n" + "v".repeat(10_000));
       }
+      await(() -> server.server().statistics.totalConnections.sum() == 20);
       // The slowest go, until those that are left have room.
       await(() -> server.server().limit.served() < 10);
       checkHeld(server);
