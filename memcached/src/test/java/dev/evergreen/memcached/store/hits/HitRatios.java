@@ -6,8 +6,8 @@ import java.util.stream.Stream;
 
 /**
  * Compares policies of eviction by their hit ratios in equal memory, all overhead included, and
- * prints the table of docs/evaluation/store-eviction.md. Arguments: the number of requests per trace, by default
- * three million.
+ * prints the table of docs/evaluation/store-eviction.md. Arguments: the number of requests per
+ * trace, by default three million.
  */
 public final class HitRatios {
   private HitRatios() {}
