@@ -220,9 +220,10 @@ class MessageCodecTest {
       var message = messages.ofType(i % Messages.TYPES);
       var bytes = bytes(message);
       int without = bytes.length - appended(message);
+      int withoutLast = bytes.length - appendedLast(message);
       int step = Math.max(1, bytes.length / 100);
       for (int length = 0; length < bytes.length; length += step) {
-        if (length != without) {
+        if (length != without && length != withoutLast) {
           assertMalformed(Arrays.copyOf(bytes, length));
         }
       }
@@ -237,9 +238,18 @@ class MessageCodecTest {
           lengthOf(message, new Message.Reply(id, answer, 0));
       case Message.Subscribe subscribe -> 1;
       case Message.SubscribeAnswer(var request, var notHere, var results, var owed) ->
-          lengthOf(message, new Message.SubscribeAnswer(request, notHere, List.of(), List.of()));
+          lengthOf(message, new Message.SubscribeAnswer(request, notHere, List.of(), List.of()))
+              + 1;
       default -> 0;
     };
+  }
+
+  /** How many of them later nodes did not write either, but the last. */
+  private static int appendedLast(Message message) {
+    return message
+            instanceof Message.SubscribeAnswer(var request, var notHere, var results, var owed)
+        ? lengthOf(message, new Message.SubscribeAnswer(request, notHere, results, List.of()))
+        : appended(message);
   }
 
   private static Message.Call withoutAge(Message.Call call) {
