@@ -327,7 +327,7 @@ final class Settling {
     }
 
     void run() {
-      if (new Descent(place.fence(), summary, null, deadline).succeeds() && mayAnswer()) {
+      if (new Descent(place.fence(), summary, null, deadline).succeeds()) {
         settled(summary.results().version());
         // For a while, so that who is read by many is not asked as often as there are paths to it.
         node.clock()
@@ -337,16 +337,6 @@ final class Settling {
       }
     }
 
-    /** One that was replaced without knowing it has not seen what others have written since. */
-    private boolean mayAnswer() {
-      boolean others;
-      synchronized (this) {
-        others = askers.stream().anyMatch(asker -> !asker.node().equals(node.self()));
-      }
-      return node.placement().isHere(place.key().grain())
-          && (!others || node.placement().confirmed());
-    }
-
     private void settled(Version reflecting) {
       List<Asker> waiting;
       synchronized (this) {
@@ -354,10 +344,10 @@ final class Settling {
         waiting = List.copyOf(askers);
         askers.clear();
       }
-      waiting.forEach(asker -> answer(asker, reflecting));
+      answer(waiting, reflecting);
     }
 
-    /** Tells an asker, now or when it is so. */
+    /** Tells an asker, now or when it is so. Does not block. */
     void tell(SummaryKey name, NodeId to) {
       var asker = new Asker(name, to);
       Version reflecting;
@@ -368,16 +358,30 @@ final class Settling {
         }
       }
       if (reflecting != null) {
-        answer(asker, reflecting);
+        node.threads().start(() -> answer(List.of(asker), reflecting));
       }
     }
 
-    private void answer(Asker asker, Version reflecting) {
-      var answer = new Message.Settled(place.fence(), asker.name(), reflecting);
-      if (asker.node().equals(node.self())) {
-        answered(answer);
-      } else {
-        node.send(asker.node(), answer); // if it is lost, it is asked for again
+    /**
+     * Answers, unless this node was replaced: then it has not seen what others have written since.
+     * What is not answered is asked again. Blocks while the node finds out, before it tells others.
+     */
+    private void answer(List<Asker> waiting, Version reflecting) {
+      if (!node.placement().isHere(place.key().grain())) {
+        return;
+      }
+      var others = new ArrayList<Asker>();
+      for (var asker : waiting) {
+        if (asker.node().equals(node.self())) {
+          answered(new Message.Settled(place.fence(), asker.name(), reflecting));
+        } else {
+          others.add(asker);
+        }
+      }
+      if (!others.isEmpty() && node.placement().confirmed()) {
+        for (var asker : others) {
+          node.send(asker.node(), new Message.Settled(place.fence(), asker.name(), reflecting));
+        }
       }
     }
   }

@@ -158,6 +158,33 @@ class AfterTest {
     }
   }
 
+  /** Also for who asks when somebody on the publisher's own node has been answered already. */
+  @Test
+  void whoMayHaveBeenReplacedTellsOthersNothing() {
+    wired.hosts = grain -> B;
+    start(B);
+    var node = start(A);
+    var cell = node.grains().get(Cell.class, "c");
+    var sum = node.grains().get(Sum.class, "s");
+    var told = new AtomicInteger();
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Settled) {
+            told.incrementAndGet();
+          }
+          wired.deliver(from, to, message);
+        };
+    try (var computation = node.reactive(() -> sum.joined(List.of("c")) + cell.text())) {
+      assertEquals("", computation.tracker().next(SOON));
+      wired.confirmed = false;
+      assertThrows(
+          NoNewResultException.class, () -> computation.after(() -> {}, Duration.ofMillis(500)));
+      assertEquals(0, told.get());
+      wired.confirmed = true;
+      assertEquals("newnew", computation.after(() -> cell.set("new"), SOON));
+    }
+  }
+
   @Test
   void aBranchThatWasNotWaitedForIsNotAsked() {
     var node = start(A);
