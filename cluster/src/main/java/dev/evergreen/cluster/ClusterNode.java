@@ -26,6 +26,7 @@ import dev.evergreen.core.spi.Tracing;
 import dev.evergreen.reports.LifeLog;
 import dev.evergreen.reports.NodeReport;
 import dev.evergreen.reports.Reporter;
+import dev.evergreen.settings.Settings;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
@@ -795,7 +796,7 @@ public final class ClusterNode implements Node {
      * @throws java.io.UncheckedIOException if the file cannot be read
      */
     public Builder configuredBy(Path file) {
-      NodeConfiguration.of(file, this);
+      NodeConfiguration.apply(Settings.of(file), this);
       return this;
     }
 
@@ -807,7 +808,7 @@ public final class ClusterNode implements Node {
      *     message names it
      */
     public Builder configuredByEnvironment() {
-      NodeConfiguration.of(System.getenv(), this);
+      NodeConfiguration.apply(Settings.of(System.getenv(), NodeConfiguration.VARIABLES), this);
       return this;
     }
 

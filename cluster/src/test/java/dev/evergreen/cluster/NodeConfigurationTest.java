@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.settings.Settings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -67,9 +68,9 @@ final class NodeConfigurationTest {
   @Test
   void theEnvironmentSaysTheSameInItsOwnStyleAndWhatIsCalledLaterCounts() throws IOException {
     var builder = configured("port = 4000\nname = shop");
-    NodeConfiguration.of(
-        Map.of("EVERGREEN_NODE_PORT", "5000", "EVERGREEN_NODE_LINK_PORT", "5005", "PATH", "/bin"),
-        builder);
+    var environment =
+        Map.of("EVERGREEN_NODE_PORT", "5000", "EVERGREEN_NODE_LINK_PORT", "5005", "PATH", "/bin");
+    NodeConfiguration.apply(Settings.of(environment, NodeConfiguration.VARIABLES), builder);
     assertEquals(5000, builder.described().port());
     assertEquals(5005, builder.described().linkPort());
     assertEquals("shop", builder.described().name());
@@ -100,8 +101,10 @@ final class NodeConfigurationTest {
         assertThrows(
             IllegalArgumentException.class,
             () ->
-                NodeConfiguration.of(
-                    Map.of(variable, text.split(" = ", -1)[1]), ClusterNode.builder()));
+                NodeConfiguration.apply(
+                    Settings.of(
+                        Map.of(variable, text.split(" = ", -1)[1]), NodeConfiguration.VARIABLES),
+                    ClusterNode.builder()));
     assertTrue(
         String.valueOf(failure.getMessage()).startsWith("EVERGREEN_NODE_"), failure::toString);
   }

@@ -12,8 +12,7 @@ import picocli.CommandLine.Spec;
     description = "The servers of Evergreen, and what operators need.",
     footer = "./evergreen new DIR makes a project of your own.",
     version = MemcachedCommand.VERSION,
-    mixinStandardHelpOptions = true,
-    subcommands = {MemcachedCommand.class, OperatorCommand.class})
+    mixinStandardHelpOptions = true)
 public final class Main implements Runnable {
   @Spec private CommandSpec spec = CommandSpec.create();
 
@@ -27,7 +26,13 @@ public final class Main implements Runnable {
 
   /** Runs a server until it is ended; the exit code is 0 if that was by a signal or a client. */
   public static void main(String[] arguments) {
-    System.exit(
-        new CommandLine(new Main()).setCaseInsensitiveEnumValuesAllowed(true).execute(arguments));
+    System.exit(commandLine().execute(arguments));
+  }
+
+  static CommandLine commandLine() {
+    return new CommandLine(new Main())
+        .addSubcommand(MemcachedCommand.commandLine())
+        .addSubcommand(new OperatorCommand())
+        .setCaseInsensitiveEnumValuesAllowed(true);
   }
 }

@@ -99,9 +99,9 @@ public final class MemcachedCommand implements Callable<Integer> {
   @Option(
       names = {"-I", "--max-item-size"},
       paramLabel = "SIZE",
-      defaultValue = "1m",
-      description = "The largest item, 1k to 1024m. Default: ${DEFAULT-VALUE}.")
-  private String itemSize = "1m";
+      description =
+          "The largest item, 1k to 1024m. Default: 1m, or half of the memory if that is less.")
+  private @Nullable String itemSize;
 
   @Option(
       names = {"-c", "--conn-limit"},
@@ -262,7 +262,8 @@ public final class MemcachedCommand implements Callable<Integer> {
   }
 
   static CommandLine commandLine() {
-    return new CommandLine(new MemcachedCommand()).setCaseInsensitiveEnumValuesAllowed(true);
+    return ConfiguredOptions.addTo(new CommandLine(new MemcachedCommand()))
+        .setCaseInsensitiveEnumValuesAllowed(true);
   }
 
   @Override
@@ -397,13 +398,15 @@ public final class MemcachedCommand implements Callable<Integer> {
 
   /** A size such as 512k; the default is cut to what the memory allows. */
   private int itemLimit() {
+    if (itemSize == null) {
+      return (int) Math.min(MIB, (long) memory * MIB / 2);
+    }
     var number = itemSize.toLowerCase(Locale.ROOT);
     check(number.matches("[0-9]{1,9}[km]?"), "-I must be a size such as 512k, but is " + itemSize);
     long unit = number.endsWith("k") ? 1024 : number.endsWith("m") ? MIB : 1;
     long size = Long.parseLong(number.replaceAll("[km]", "")) * unit;
     check(size >= LEAST_ITEM && size <= 1024L * MIB, "-I must be between 1k and 1024m");
-    boolean given = spec.commandLine().getParseResult().hasMatchedOption("-I");
-    return (int) (given ? size : Math.min(size, (long) memory * MIB / 2));
+    return (int) size;
   }
 
   private int octal(String mask) {

@@ -223,7 +223,7 @@ class MemcachedCommandTest {
     var process = start("-p", "0", "-t", "1");
     try (var output = reader(process.getInputStream())) {
       var version = ask(port(output.readLine()), "version").replace("VERSION", "memcached");
-      for (var command : List.of(MemcachedCommand.commandLine(), new CommandLine(new Main()))) {
+      for (var command : List.of(MemcachedCommand.commandLine(), Main.commandLine())) {
         var said = new StringWriter();
         assertEquals(0, command.setOut(new PrintWriter(said)).execute("--version"));
         assertEquals(List.of(version), said.toString().lines().toList());

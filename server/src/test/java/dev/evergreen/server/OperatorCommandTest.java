@@ -9,7 +9,6 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import picocli.CommandLine;
 
 /** The command for operators, with a node. */
 @Timeout(60)
@@ -21,7 +20,7 @@ class OperatorCommandTest {
     var out = new StringWriter();
     var err = new StringWriter();
     int status =
-        new CommandLine(new Main())
+        Main.commandLine()
             .setOut(new PrintWriter(out))
             .setErr(new PrintWriter(err))
             .execute(arguments);

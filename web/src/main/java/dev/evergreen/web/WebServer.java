@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import dev.evergreen.core.Node;
 import dev.evergreen.reports.NodeReport;
+import dev.evergreen.settings.Settings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
@@ -377,7 +378,7 @@ public final class WebServer implements AutoCloseable {
      * @throws UncheckedIOException if the file cannot be read
      */
     public Builder configuredBy(Path file) {
-      return configuredBy(WebConfiguration.of(file));
+      return configuredBy(Settings.of(file));
     }
 
     /**
@@ -388,12 +389,12 @@ public final class WebServer implements AutoCloseable {
      *     message names it
      */
     public Builder configuredByEnvironment() {
-      return configuredBy(WebConfiguration.of(System.getenv()));
+      return configuredBy(Settings.of(System.getenv(), WebConfiguration.VARIABLES));
     }
 
-    Builder configuredBy(WebConfiguration configuration) {
+    private Builder configuredBy(Settings given) {
       var limits = settings.with();
-      configuration.apply(this, limits);
+      WebConfiguration.apply(given, this, limits);
       settings = limits.build();
       return this;
     }

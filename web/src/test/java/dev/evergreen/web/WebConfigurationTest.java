@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.settings.Settings;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
@@ -25,7 +26,8 @@ final class WebConfigurationTest {
   private static WebSettings limits(Map<String, String> environment) {
     var limits = WebSettings.builder();
     try (var node = EmbeddedNode.builder().start()) {
-      WebConfiguration.of(environment).apply(WebServer.builder(node), limits);
+      WebConfiguration.apply(
+          Settings.of(environment, WebConfiguration.VARIABLES), WebServer.builder(node), limits);
     }
     return limits.build();
   }

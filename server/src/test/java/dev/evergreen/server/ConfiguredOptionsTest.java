@@ -1,0 +1,106 @@
+package dev.evergreen.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Options from the command line, the environment and a file. */
+final class ConfiguredOptionsTest {
+
+  @TempDir private Path folder;
+
+  /** Shows what it is told. */
+  @Command(name = "shop", mixinStandardHelpOptions = true)
+  private static final class Shop implements Runnable {
+    @Option(
+        names = {"-p", "--port"},
+        defaultValue = "80")
+    private int port;
+
+    @Option(names = "--open")
+    private boolean open;
+
+    @Option(names = "--goods", split = ",")
+    private List<String> goods = List.of();
+
+    @Option(names = "-x")
+    private String unnamed = "none";
+
+    @Override
+    public void run() {}
+
+    @Override
+    public String toString() {
+      return "%d %s %s %s".formatted(port, open, goods, unnamed);
+    }
+  }
+
+  private String told(Map<String, String> environment, String... arguments) {
+    var shop = new Shop();
+    var errors = new StringWriter();
+    var command =
+        ConfiguredOptions.addTo(new CommandLine(shop), environment).setErr(new PrintWriter(errors));
+    return command.execute(arguments) == 0 ? shop.toString() : errors.toString();
+  }
+
+  private String file(String text) throws IOException {
+    return Files.writeString(folder.resolve("shop.conf"), text).toString();
+  }
+
+  @Test
+  void theCommandLineGoesBeforeTheEnvironmentAndThatBeforeTheFile() throws IOException {
+    var file = file("port = 1\nopen = true\ngoods = a,b\n");
+    var environment = Map.of("EVERGREEN_SHOP_PORT", "2", "EVERGREEN_MALL_PORT", "9");
+    assertEquals("80 false [] none", told(Map.of()));
+    assertEquals("1 true [a, b] none", told(Map.of(), "--config", file));
+    assertEquals("2 true [a, b] none", told(environment, "--config", file));
+    assertEquals("3 true [c] none", told(environment, "--goods", "c", "--config", file, "-p", "3"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "prot = 1, prot in",
+    "port = x, x",
+    "x = 1, x in",
+    "config = other, config in",
+    "help = true, help in",
+  })
+  void whatIsNotKnownIsNamed(String text, String named) throws IOException {
+    var said = told(Map.of(), "--config", file(text));
+    assertTrue(said.contains(named), said);
+    var variable = "EVERGREEN_SHOP_" + text.split(" ", -1)[0].toUpperCase(java.util.Locale.ROOT);
+    said = told(Map.of(variable, text.split(" ", -1)[2]));
+    assertTrue(said.contains(variable) || said.contains("'x' is not"), said);
+  }
+
+  @Test
+  void aFileThatIsNotThereIsNamed() {
+    var said = told(Map.of(), "--config", folder.resolve("none.conf").toString());
+    assertTrue(said.contains("none.conf cannot be read"), said);
+  }
+
+  @Test
+  void memcachedIsConfiguredByAFile() throws IOException {
+    var file = file("port = 0\nmemory-limit = 2\nmax-item-size = 2m\n");
+    var errors = new StringWriter();
+    int code =
+        MemcachedCommand.commandLine().setErr(new PrintWriter(errors)).execute("--config", file);
+    assertNotEquals(0, code);
+    assertTrue(errors.toString().contains("half of the memory limit"), errors.toString());
+  }
+}
