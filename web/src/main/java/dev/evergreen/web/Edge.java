@@ -15,6 +15,7 @@ import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.websocket.core.ExtensionConfig;
 import org.eclipse.jetty.websocket.core.WebSocketComponents;
 import org.eclipse.jetty.websocket.core.server.Handshaker;
 import org.jspecify.annotations.Nullable;
@@ -196,7 +197,14 @@ final class Edge extends Handler.Abstract {
     var opened =
         handshaker.isWebSocketUpgradeRequest(request)
             && handshaker.upgradeRequest(
-                (upgrade, answer, done) -> socket(request, caller, address),
+                (upgrade, answer, done) -> {
+                  var extensions =
+                      components.getExtensionRegistry().isAvailable(SharedDeflate.NAME)
+                          ? SharedDeflate.accept(upgrade.getExtensions())
+                          : List.<ExtensionConfig>of();
+                  answer.setExtensions(extensions);
+                  return socket(request, caller, address, !extensions.isEmpty());
+                },
                 request,
                 response,
                 callback,
@@ -215,8 +223,9 @@ final class Edge extends Handler.Abstract {
     }
   }
 
-  private LiveSocket socket(Request request, Caller caller, Object address) {
-    var socket = new LiveSocket(caller, address, settings, counters, hub, standings, live);
+  private LiveSocket socket(Request request, Caller caller, Object address, boolean compressed) {
+    var socket =
+        new LiveSocket(caller, address, compressed, settings, counters, hub, standings, live);
     if (wantsDeltas(request)) {
       socket.takeDeltas();
     }

@@ -103,33 +103,21 @@ final class EventStream extends LiveConnection {
   }
 
   @Override
-  void write(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
+  void write(String message) throws IOException {
+    write(StandardCharsets.UTF_8.encode("data: " + message + "\n\n"));
+  }
+
+  @Override
+  void write(String head, Present result) throws IOException {
+    write(StandardCharsets.UTF_8.encode("id: " + result.tag() + "\ndata: " + head));
+    write(result.eventTail());
+  }
+
+  private void write(ByteBuffer bytes) throws IOException {
     try (var written = Blocker.callback()) {
-      response.write(false, head, written);
+      response.write(false, bytes, written);
       written.block();
     }
-    if (tail != null) {
-      try (var written = Blocker.callback()) {
-        response.write(false, tail, written);
-        written.block();
-      }
-    }
-  }
-
-  @Override
-  ByteBuffer tailOf(Present present) {
-    return present.eventTail();
-  }
-
-  @Override
-  ByteBuffer headOf(String message, @Nullable String tag) {
-    return StandardCharsets.UTF_8.encode(
-        (tag == null ? "" : "id: " + tag + "\n") + "data: " + message);
-  }
-
-  @Override
-  ByteBuffer whole(String message) {
-    return StandardCharsets.UTF_8.encode("data: " + message + "\n\n");
   }
 
   @Override

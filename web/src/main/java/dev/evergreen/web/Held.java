@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** The bytes of all results that are held, equal ones once. Guarded by the hub's lock. */
 final class Held {
@@ -9,9 +10,33 @@ final class Held {
   private static final class Entry {
     private final Present present;
     private int uses;
+    private @Nullable Compressed compressed;
 
     Entry(Present present) {
       this.present = present;
+    }
+  }
+
+  /** What ends a message with a result, compressed by whoever needs it first. */
+  static final class Compressed {
+    private @Nullable Present from;
+    private byte @Nullable [] bytes;
+
+    Compressed(Present from) {
+      this.from = from;
+    }
+
+    static int most(Present present) {
+      return present.bytes().length / 2;
+    }
+
+    /** Null if it is not worth it. To be called without the hub's lock. */
+    synchronized byte @Nullable [] bytes() {
+      if (from != null) {
+        bytes = SharedDeflate.deflate(from.messageTail());
+        from = null;
+      }
+      return bytes;
     }
   }
 
@@ -35,7 +60,27 @@ final class Held {
     if (entry != null && --entry.uses == 0) {
       byTag.remove(present.tag());
       bytes -= entry.present.bytes().length;
+      if (entry.compressed != null) {
+        bytes -= Compressed.most(entry.present);
+      }
     }
+  }
+
+  /**
+   * The compressed form of a result, for all who are sent it; null if that is not held, or if there
+   * is no room for it among {@code most} bytes. Whether it is made or not, it counts as long as it
+   * may be.
+   */
+  @Nullable Compressed compressed(Present present, long most) {
+    var entry = byTag.get(present.tag());
+    if (entry == null || entry.present.bytes() != present.bytes()) {
+      return null;
+    }
+    if (entry.compressed == null && bytes + Compressed.most(present) <= most) {
+      entry.compressed = new Compressed(present);
+      bytes += Compressed.most(present);
+    }
+    return entry.compressed;
   }
 
   /** Counts what is held beside results; negative when it is no more. */

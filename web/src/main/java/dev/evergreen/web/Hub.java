@@ -19,6 +19,9 @@ final class Hub {
 
   private static final int BURST_SECONDS = 60;
 
+  /** Shorter results fit into one packet anyway. */
+  private static final int WORTH_COMPRESSING = 1024;
+
   private final Node node;
   private final Map<String, LiveView<?>> views;
   private final WebSettings settings;
@@ -229,6 +232,18 @@ final class Hub {
 
   synchronized long heldBytes() {
     return held.bytes();
+  }
+
+  /** What ends a message with this result, compressed; null if it is sent as it is. */
+  byte @Nullable [] compressed(Present present) {
+    if (present.bytes().length < WORTH_COMPRESSING) {
+      return null;
+    }
+    Held.Compressed compressed;
+    synchronized (this) {
+      compressed = held.compressed(present, settings.maxHeldBytes());
+    }
+    return compressed == null ? null : compressed.bytes();
   }
 
   private boolean evictFirst(Set<LiveResult<?>> unused) {

@@ -189,17 +189,11 @@ abstract class LiveConnection {
     }
   }
 
-  /** Writes one message, made of a head and a tail, and blocks until the socket has taken it. */
-  abstract void write(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException;
+  /** Writes a message and blocks until the socket has taken it. */
+  abstract void write(String message) throws IOException;
 
-  /** The tail of a message that carries this result. */
-  abstract ByteBuffer tailOf(Present present);
-
-  /** The head of a message as this transport begins it. */
-  abstract ByteBuffer headOf(String message, @Nullable String tag);
-
-  /** A message that is complete without a tail. */
-  abstract ByteBuffer whole(String message);
+  /** Writes a message that begins so and ends with the bytes of a result. */
+  abstract void write(String head, Present result) throws IOException;
 
   abstract void writePong(ByteBuffer payload) throws IOException;
 
@@ -309,13 +303,13 @@ abstract class LiveConnection {
       readingPaused &= !resume;
     }
     switch (work) {
-      case Work.Control(var message) -> send(whole(message), null);
+      case Work.Control(var message) -> send(message);
       case Work.Pong(var payload) -> {
         writePong(ByteBuffer.wrap(payload));
         lastWriteNanos = System.nanoTime();
       }
       case Work.Bye(var message, var code, var reason) -> {
-        send(whole(message), null);
+        send(message);
         finish(code, reason);
       }
     }
@@ -352,18 +346,17 @@ abstract class LiveConnection {
       var delta = takesDeltas ? subscription.live.delta(subscription.tag, present) : null;
       awaitAllowance(delta == null ? present : delta.to());
       counters.sent.increment();
-      send(
-          headOf(
-              delta == null
-                  ? Messages.resultHead(subscription.id, present)
-                  : Messages.deltaHead(subscription.id, delta, present),
-              present.tag()),
-          tailOf(delta == null ? present : delta.to()));
+      if (delta == null) {
+        write(Messages.resultHead(subscription.id, present), present);
+      } else {
+        write(Messages.deltaHead(subscription.id, delta, present), delta.to());
+      }
+      lastWriteNanos = System.nanoTime();
     } else if (subscription.unconfirmed) {
       counters.unchanged.increment();
-      send(whole(Messages.unchanged(subscription.id, present)), null);
+      send(Messages.unchanged(subscription.id, present));
     } else if (present.freshness() != subscription.freshness) {
-      send(whole(Messages.freshness(subscription.id, present)), null);
+      send(Messages.freshness(subscription.id, present));
     }
     subscription.tag = present.tag();
     subscription.freshness = present.freshness();
@@ -389,11 +382,11 @@ abstract class LiveConnection {
   private void endOne(Subscription subscription, WebException why) throws IOException {
     drop(subscription);
     forget(subscription);
-    send(whole(Messages.end(subscription.id, why)), null);
+    send(Messages.end(subscription.id, why));
   }
 
-  private void send(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
-    write(head, tail);
+  private void send(String message) throws IOException {
+    write(message);
     lastWriteNanos = System.nanoTime();
   }
 

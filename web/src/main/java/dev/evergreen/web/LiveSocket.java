@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.zip.DataFormatException;
 import org.eclipse.jetty.util.Blocker;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.websocket.core.CloseStatus;
@@ -27,11 +28,12 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   private static final int BURST_SECONDS = 10;
 
   private static final int UNSUPPORTED_DATA = 1003;
-  private static final int INVALID_UTF8 = 1007;
+  private static final int INVALID_DATA = 1007;
   private static final int POLICY_VIOLATION = 1008;
   private static final int TOO_BIG = 1009;
 
   private final Object address;
+  private final boolean compressed;
   private final Hub hub;
   private final Set<LiveConnection> registry;
 
@@ -44,11 +46,14 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   /** Touched by the reading thread only: the message so far, when it came in pieces. */
   private @Nullable ByteArrayOutputStream partial;
 
+  private boolean partialIsCompressed;
+
   private final Allowance messages;
 
   LiveSocket(
       Caller caller,
       Object address,
+      boolean compressed,
       WebSettings settings,
       Counters counters,
       Hub hub,
@@ -56,6 +61,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       Set<LiveConnection> registry) {
     super(caller, settings, counters, hub, standings);
     this.address = address;
+    this.compressed = compressed;
     this.hub = hub;
     this.registry = registry;
     this.messages =
@@ -112,12 +118,15 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   private void takeText(Frame frame) {
     var soFar = partial == null ? 0 : partial.size();
     if (soFar + frame.getPayloadLength() > settings.maxMessageBytes()) {
-      malformed(TOO_BIG, "A message is at most " + settings.maxMessageBytes() + " bytes long.");
+      tooLong();
       return;
     }
     var bytes = payload(frame);
+    if (frame.getOpCode() == OpCode.TEXT) {
+      partialIsCompressed = frame.isRsv1();
+    }
     if (frame.isFin() && partial == null) {
-      takeMessage(bytes);
+      inflateAndTake(bytes);
       return;
     }
     if (partial == null) {
@@ -127,8 +136,29 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     if (frame.isFin()) {
       bytes = partial.toByteArray();
       partial = null;
-      takeMessage(bytes);
+      inflateAndTake(bytes);
     }
+  }
+
+  private void inflateAndTake(byte[] bytes) {
+    if (!partialIsCompressed) {
+      takeMessage(bytes);
+      return;
+    }
+    try {
+      var inflated = SharedDeflate.inflate(bytes, settings.maxMessageBytes());
+      if (inflated == null) {
+        tooLong();
+      } else {
+        takeMessage(inflated);
+      }
+    } catch (DataFormatException e) {
+      malformed(INVALID_DATA, "A message is not compressed as it says.");
+    }
+  }
+
+  private void tooLong() {
+    malformed(TOO_BIG, "A message is at most " + settings.maxMessageBytes() + " bytes long.");
   }
 
   private void takeMessage(byte[] bytes) {
@@ -141,7 +171,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
         takeMessage(message);
       }
     } catch (CharacterCodingException e) {
-      malformed(INVALID_UTF8, "Messages are UTF-8.");
+      malformed(INVALID_DATA, "Messages are UTF-8.");
     } catch (WebException e) {
       malformed(POLICY_VIOLATION, String.valueOf(e.getMessage()));
     }
@@ -277,42 +307,36 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   }
 
   @Override
-  void write(ByteBuffer head, @Nullable ByteBuffer tail) throws IOException {
-    var open = session();
+  void write(String message) throws IOException {
+    send(new Frame(OpCode.TEXT, StandardCharsets.UTF_8.encode(message)));
+  }
+
+  @Override
+  void write(String head, Present result) throws IOException {
+    var start = new Frame(OpCode.TEXT, false, StandardCharsets.UTF_8.encode(head));
+    var tail = result.messageTail();
+    var deflated = compressed ? hub.compressed(result) : null;
+    if (deflated != null) {
+      start.setPayload(SharedDeflate.stored(start.getPayload()));
+      start.setRsv1(true);
+      tail = ByteBuffer.wrap(deflated);
+    }
+    // Two frames of one message: the head is this client's own, the tail is everybody's. Batched,
+    // so that they leave in one system call.
+    session().sendFrame(start, Callback.NOOP, true);
+    send(new Frame(OpCode.CONTINUATION, tail));
+  }
+
+  private void send(Frame frame) throws IOException {
     try (var written = Blocker.callback()) {
-      if (tail == null) {
-        open.sendFrame(new Frame(OpCode.TEXT, head), written, false);
-      } else {
-        // Two frames of one message: the head is this client's own, the tail is everybody's.
-        // Batched, so that they leave in one system call.
-        open.sendFrame(new Frame(OpCode.TEXT, false, head), Callback.NOOP, true);
-        open.sendFrame(new Frame(OpCode.CONTINUATION, tail), written, false);
-      }
+      session().sendFrame(frame, written, false);
       written.block();
     }
   }
 
   @Override
   void writePong(ByteBuffer payload) throws IOException {
-    try (var written = Blocker.callback()) {
-      session().sendFrame(new Frame(OpCode.PONG, payload), written, false);
-      written.block();
-    }
-  }
-
-  @Override
-  ByteBuffer tailOf(Present present) {
-    return present.messageTail();
-  }
-
-  @Override
-  ByteBuffer headOf(String message, @Nullable String tag) {
-    return whole(message);
-  }
-
-  @Override
-  ByteBuffer whole(String message) {
-    return StandardCharsets.UTF_8.encode(message);
+    send(new Frame(OpCode.PONG, payload));
   }
 
   @Override

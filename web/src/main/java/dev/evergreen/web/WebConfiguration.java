@@ -32,6 +32,7 @@ final class WebConfiguration {
     takers.put("bind", server::bind);
     takers.put("allowed-hosts", value -> server.allowedHosts(list(value)));
     takers.put("allowed-origins", value -> server.allowedOrigins(list(value)));
+    takers.put("compressed", value -> server.compressed(Settings.yes(value)));
     takers.put("peers", value -> server.peers(list(value)));
     for (var limit : WebSettings.class.getRecordComponents()) {
       takers.put(key(limit), value -> set(limits, limit, value));

@@ -100,7 +100,7 @@ public final class WebServer implements AutoCloseable {
             failures,
             counters,
             replies,
-            components(server, buffers));
+            components(server, buffers, builder.compressed));
     var handlers = new ArrayList<Handler>();
     handlers.add(edge);
     builder.files.forEach((path, base) -> handlers.add(new Files(path, base, builder.singlePage)));
@@ -158,11 +158,17 @@ public final class WebServer implements AutoCloseable {
     return connector;
   }
 
-  /** Without compression: it would cost every connection hundreds of kilobytes. */
-  private static WebSocketComponents components(Server server, ByteBufferPool buffers) {
+  /**
+   * Of Jetty's extensions none: its compression would cost every connection hundreds of kilobytes.
+   */
+  private static WebSocketComponents components(
+      Server server, ByteBufferPool buffers, boolean compressed) {
     var extensions = new WebSocketExtensionRegistry();
     for (var name : List.copyOf(extensions.getAvailableExtensionNames())) {
       extensions.unregister(name);
+    }
+    if (compressed) {
+      extensions.register(SharedDeflate.NAME, SharedDeflate.Permit.class);
     }
     var components =
         new WebSocketComponents(extensions, null, buffers, null, null, server.getThreadPool());
@@ -297,6 +303,7 @@ public final class WebServer implements AutoCloseable {
     private String bind = "127.0.0.1";
     private int port = 8080;
     private boolean singlePage;
+    private boolean compressed = true;
     private WebSettings settings = WebSettings.DEFAULT;
     private Proxies proxies = Proxies.NONE;
     private Authenticator authenticator = request -> Caller.ANONYMOUS;
@@ -396,6 +403,17 @@ public final class WebServer implements AutoCloseable {
       var limits = settings.with();
       WebConfiguration.apply(given, this, limits);
       settings = limits.build();
+      return this;
+    }
+
+    /**
+     * Whether results of more than a kilobyte are compressed for WebSockets whose clients can read
+     * that, as browsers can; they are by default. It is done once for all who watch. Switch it off
+     * where a result shows a secret beside what strangers have written, since its length tells
+     * whether they are alike (BREACH).
+     */
+    public Builder compressed(boolean value) {
+      compressed = value;
       return this;
     }
 

@@ -85,28 +85,15 @@ class LiveConnectionTest {
     }
 
     @Override
-    void write(ByteBuffer head, @Nullable ByteBuffer tail) {
-      if (tail == null) {
-        control.add(text(head));
-      } else {
-        results.add(text(tail));
-      }
+    void write(String message) {
+      control.add(message);
       linger();
     }
 
     @Override
-    ByteBuffer tailOf(Present present) {
-      return present.messageTail();
-    }
-
-    @Override
-    ByteBuffer headOf(String message, @Nullable String tag) {
-      return whole(message);
-    }
-
-    @Override
-    ByteBuffer whole(String message) {
-      return ByteBuffer.wrap(message.getBytes(StandardCharsets.UTF_8));
+    void write(String head, Present result) {
+      results.add(text(result.messageTail()));
+      linger();
     }
 
     @Override

@@ -28,6 +28,7 @@ final class LiveSocketEndTest {
         new LiveSocket(
             Caller.ANONYMOUS,
             "peer",
+            false,
             settings,
             counters,
             hub,
