@@ -13,6 +13,7 @@ import dev.evergreen.memcached.store.Item;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.EnumSet;
@@ -107,8 +108,8 @@ final class AdminCommands {
     }
     protocol.noteNoreply();
     try {
-      tls.refresh();
-    } catch (IOException e) {
+      tls.reload();
+    } catch (IOException | GeneralSecurityException e) {
       return say("Error " + String.valueOf(e.getMessage()).replaceAll("\\s+", " "));
     }
     return protocol.reply(OK);

@@ -13,6 +13,7 @@ import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.live.LiveItems;
 import dev.evergreen.memcached.store.Store;
 import dev.evergreen.memcached.store.StoreOptions;
+import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -26,6 +27,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -94,7 +96,7 @@ public final class MemcachedServer implements AutoCloseable {
     this.settings = settings;
     limit = new ConnectionLimit(settings.connections);
     authentication = new Authentication(settings.authFile);
-    tls = settings.tls == null ? null : new ServerTls(settings.tls);
+    tls = settings.tls == null ? null : read(settings.tls);
     details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
@@ -181,6 +183,14 @@ public final class MemcachedServer implements AutoCloseable {
     return PosixFilePermissions.fromString(text.toString());
   }
 
+  private static ServerTls read(ServerTls.Settings settings) throws IOException {
+    try {
+      return new ServerTls(settings);
+    } catch (GeneralSecurityException e) {
+      throw new IOException(e.getMessage(), e);
+    }
+  }
+
   private void refuse(Connection connection) throws IOException {
     statistics.rejectedConnections.increment();
     if (tls == null) {
@@ -222,7 +232,7 @@ public final class MemcachedServer implements AutoCloseable {
     var idle = settings.idleTimeout;
     boolean idleFirst = idle.compareTo(Duration.ZERO) > 0 && idle.compareTo(LONGEST_HANDSHAKE) < 0;
     try {
-      return tls.accept(connection, idleFirst ? idle : LONGEST_HANDSHAKE);
+      return connection.overTls(tls.engine(), idleFirst ? idle : LONGEST_HANDSHAKE);
     } catch (IOException e) {
       statistics.handshakeErrors.increment();
       throw e;

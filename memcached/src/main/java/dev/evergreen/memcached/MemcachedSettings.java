@@ -2,6 +2,7 @@ package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.live.LiveViews;
+import dev.evergreen.tls.ServerTls;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -37,7 +38,7 @@ public final class MemcachedSettings {
   boolean dumps = true;
   boolean watches = true;
   @Nullable Path authFile;
-  @Nullable MemcachedTls tls;
+  ServerTls.@Nullable Settings tls;
   Duration idleTimeout = Duration.ZERO;
   Duration writeTimeout = Duration.ofSeconds(30);
   long leastRate = 16 << 10;
@@ -185,8 +186,11 @@ public final class MemcachedSettings {
     return this;
   }
 
-  /** Speaks TLS at all addresses, not at the UNIX socket. */
-  public MemcachedSettings tls(MemcachedTls tls) {
+  /**
+   * Speaks TLS at all addresses, not at the UNIX socket. The files are read when the server starts,
+   * and again at the command {@code refresh_certs}.
+   */
+  public MemcachedSettings tls(ServerTls.Settings tls) {
     this.tls = tls;
     return this;
   }

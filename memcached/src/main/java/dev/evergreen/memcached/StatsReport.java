@@ -2,7 +2,7 @@ package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Fibers;
-import dev.evergreen.memcached.MemcachedTls.Version;
+import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -140,7 +140,7 @@ final class StatsReport {
         .stat("auth_errors", counts.authenticationErrors);
     if (server.tls != null) {
       stat("ssl_handshake_errors", counts.handshakeErrors)
-          .stat("time_since_server_cert_refresh", server.tls.secondsSinceRefresh());
+          .stat("time_since_server_cert_refresh", server.tls.age().toSeconds());
     }
     stat("bytes_read", counts.read).stat("bytes_written", counts.written);
   }
@@ -239,24 +239,25 @@ final class StatsReport {
     return end();
   }
 
-  private void tls(MemcachedTls tls) {
-    var authority = tls.files().authority();
+  private void tls(ServerTls.Settings tls) {
+    var files = tls.certificates().getFirst();
+    var authority = files.authority();
     // memcached shows the bits of its library's modes, not the number that was given.
     int mode =
         switch (tls.clients()) {
-          case UNASKED -> 0;
+          case ANONYMOUS -> 0;
           case WANTED -> 1;
           case REQUIRED -> 3;
         };
-    stat("ssl_chain_cert", tls.files().certificates())
-        .stat("ssl_key", tls.files().key())
+    stat("ssl_chain_cert", files.certificates())
+        .stat("ssl_key", files.key())
         .stat("ssl_verify_mode", mode)
         .stat("ssl_keyformat", 1)
         .stat("ssl_ciphers", "NULL")
         .stat("ssl_ca_cert", authority == null ? "NULL" : authority)
         .stat("ssl_session_cache", "no")
         .stat("ssl_kernel_tls", "no")
-        .stat("ssl_min_version", tls.least() == Version.TLS_1_2 ? "tlsv1.2" : "tlsv1.3");
+        .stat("ssl_min_version", tls.least() == ServerTls.Version.TLS_1_2 ? "tlsv1.2" : "tlsv1.3");
   }
 
   private static String yesNo(boolean is) {

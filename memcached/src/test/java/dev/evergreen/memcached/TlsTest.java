@@ -7,9 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers.Mode;
-import dev.evergreen.memcached.MemcachedTls.ClientCertificates;
-import dev.evergreen.memcached.MemcachedTls.Version;
 import dev.evergreen.tls.PemFiles;
+import dev.evergreen.tls.ServerTls;
+import dev.evergreen.tls.ServerTls.Clients;
+import dev.evergreen.tls.ServerTls.Version;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
@@ -55,12 +56,13 @@ class TlsTest {
         files.resolve(name + ".key"), files.resolve(name + ".pem"), files.resolve("authority.pem"));
   }
 
-  private static MemcachedSettings settings(Mode mode, ClientCertificates clients, Version least) {
-    return TestServer.settings(mode).tls(new MemcachedTls(pem("server"), clients, least));
+  private static MemcachedSettings settings(Mode mode, Clients clients, Version least) {
+    return TestServer.settings(mode)
+        .tls(ServerTls.Settings.of(pem("server")).withClients(clients).withLeast(least));
   }
 
   private static MemcachedSettings settings(Mode mode) {
-    return settings(mode, ClientCertificates.UNASKED, Version.TLS_1_2);
+    return settings(mode, Clients.ANONYMOUS, Version.TLS_1_2);
   }
 
   private static Client connect(TestServer server, SSLContext context, String version)
@@ -230,10 +232,10 @@ class TlsTest {
   @EnumSource
   void clientsCertificatesAreAskedForAsIsSet(Mode mode) throws Exception {
     var own = List.of("-cert", "client.pem", "-key", "client.key");
-    for (var clients : ClientCertificates.values()) {
+    for (var clients : Clients.values()) {
       try (var server = TestServer.start(settings(mode, clients, Version.TLS_1_3))) {
         var anonymous = openssl(server, "get k\r\nquit\r\n", "-quiet");
-        assertEquals(clients != ClientCertificates.REQUIRED, anonymous.endsWith("END\r\n"));
+        assertEquals(clients != Clients.REQUIRED, anonymous.endsWith("END\r\n"));
         var known =
             openssl(
                 server,
@@ -254,9 +256,7 @@ class TlsTest {
   @EnumSource
   void certificatesAreReadAgainOnCommand(Mode mode) throws Exception {
     certificates("changing");
-    var settings =
-        TestServer.settings(mode)
-            .tls(new MemcachedTls(pem("changing"), ClientCertificates.UNASKED, Version.TLS_1_2));
+    var settings = TestServer.settings(mode).tls(ServerTls.Settings.of(pem("changing")));
     try (var server = TestServer.start(settings);
         var client = connect(server)) {
       var before = ((SSLSocket) client.socket).getSession().getPeerCertificates()[0];
@@ -283,9 +283,7 @@ class TlsTest {
     var missing = new PemFiles(files.resolve("no.key"), files.resolve("server.pem"), null);
     var wrong = new PemFiles(files.resolve("client.key"), files.resolve("server.pem"), null);
     for (var pem : List.of(missing, wrong)) {
-      var settings =
-          TestServer.settings(Mode.JDK)
-              .tls(new MemcachedTls(pem, ClientCertificates.UNASKED, Version.TLS_1_2));
+      var settings = TestServer.settings(Mode.JDK).tls(ServerTls.Settings.of(pem));
       var thrown = assertThrows(IOException.class, () -> TestServer.start(settings));
       assertTrue(String.valueOf(thrown.getMessage()).contains(pem.key().toString()));
     }

@@ -3,10 +3,10 @@ package dev.evergreen.server;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.memcached.MemcachedSettings;
-import dev.evergreen.memcached.MemcachedTls;
-import dev.evergreen.memcached.MemcachedTls.ClientCertificates;
-import dev.evergreen.memcached.MemcachedTls.Version;
 import dev.evergreen.tls.PemFiles;
+import dev.evergreen.tls.ServerTls;
+import dev.evergreen.tls.ServerTls.Clients;
+import dev.evergreen.tls.ServerTls.Version;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -450,7 +450,7 @@ public final class MemcachedCommand implements Callable<Integer> {
     }
   }
 
-  private MemcachedTls tls(Map<String, String> options) {
+  private ServerTls.Settings tls(Map<String, String> options) {
     var certificates = options.getOrDefault("ssl_chain_cert", "");
     check(!certificates.isEmpty(), "-Z needs -o ssl_chain_cert=FILE");
     var key = options.getOrDefault("ssl_key", certificates);
@@ -464,14 +464,16 @@ public final class MemcachedCommand implements Callable<Integer> {
     check(
         least.matches("[23]"),
         "-o ssl_min_version must be 2 (TLS 1.2) or 3 (TLS 1.3), but is " + least);
-    return new MemcachedTls(
+    var files =
         new PemFiles(
-            Path.of(key), Path.of(certificates), authority == null ? null : Path.of(authority)),
-        switch (mode) {
-          case "0" -> ClientCertificates.UNASKED;
-          case "1" -> ClientCertificates.WANTED;
-          default -> ClientCertificates.REQUIRED;
-        },
-        least.equals("2") ? Version.TLS_1_2 : Version.TLS_1_3);
+            Path.of(key), Path.of(certificates), authority == null ? null : Path.of(authority));
+    return ServerTls.Settings.of(files)
+        .withClients(
+            switch (mode) {
+              case "0" -> Clients.ANONYMOUS;
+              case "1" -> Clients.WANTED;
+              default -> Clients.REQUIRED;
+            })
+        .withLeast(least.equals("2") ? Version.TLS_1_2 : Version.TLS_1_3);
   }
 }

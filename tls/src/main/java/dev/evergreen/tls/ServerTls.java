@@ -2,6 +2,7 @@ package dev.evergreen.tls;
 
 import java.io.IOException;
 import java.security.GeneralSecurityException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -53,6 +54,11 @@ public final class ServerTls {
       if (certificates.isEmpty()) {
         throw new IllegalArgumentException("a server needs a certificate");
       }
+      if (clients != Clients.ANONYMOUS
+          && certificates.stream().allMatch(files -> files.authority() == null)) {
+        throw new IllegalArgumentException(
+            "clients' certificates cannot be checked without those of their authority");
+      }
     }
 
     /** For anonymous clients of TLS 1.2 and 1.3, without application protocols. */
@@ -78,6 +84,7 @@ public final class ServerTls {
 
   private final Settings settings;
   private volatile SSLContext context;
+  private volatile long readAtNanos;
 
   /**
    * Reads the files.
@@ -87,7 +94,7 @@ public final class ServerTls {
    */
   public ServerTls(Settings settings) throws IOException, GeneralSecurityException {
     this.settings = settings;
-    context = load();
+    reload();
   }
 
   /**
@@ -99,6 +106,12 @@ public final class ServerTls {
    */
   public void reload() throws IOException, GeneralSecurityException {
     context = load();
+    readAtNanos = System.nanoTime();
+  }
+
+  /** How long ago the files that are used were read. */
+  public Duration age() {
+    return Duration.ofNanos(System.nanoTime() - readAtNanos);
   }
 
   private SSLContext load() throws IOException, GeneralSecurityException {
