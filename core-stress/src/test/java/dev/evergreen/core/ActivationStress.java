@@ -330,7 +330,7 @@ public final class ActivationStress {
 
     @Actor
     public void acknowledge() {
-      node.runtime().outboxes().acknowledged(StressNode.OTHER, batch);
+      node.runtime().outboxes.acknowledged(StressNode.OTHER, batch);
     }
 
     @Arbiter
@@ -358,7 +358,7 @@ public final class ActivationStress {
 
     @Actor
     public void acknowledge() {
-      node.runtime().outboxes().acknowledged(StressNode.OTHER, batch);
+      node.runtime().outboxes.acknowledged(StressNode.OTHER, batch);
     }
 
     @Actor
@@ -374,6 +374,6 @@ public final class ActivationStress {
   }
 
   private static void acknowledge(StressNode node) {
-    node.runtime().outboxes().acknowledged(StressNode.OTHER, node.pushed().batch());
+    node.runtime().outboxes.acknowledged(StressNode.OTHER, node.pushed().batch());
   }
 }

@@ -60,7 +60,7 @@ public final class CallStress {
 
     private int serve() {
       var next = new Tasks();
-      node.runtime().calls().serve(StressNode.OTHER, call, next);
+      node.runtime().calls.serve(StressNode.OTHER, call, next);
       int turns = 0;
       for (var task = next.poll(); task != null; task = next.poll()) {
         task.run(next);
@@ -88,9 +88,7 @@ public final class CallStress {
   public static class AnswerWakes {
     private final StressNode node = new StressNode();
     private final byte[] seven =
-        node.runtime()
-                    .encode(
-                        new dev.evergreen.core.Outcome.Returned(7), node.valueOf("c").operation())
+        new dev.evergreen.core.Outcome.Returned(7).encode(node.valueOf("c").operation())
                 instanceof Message.Answer.Returned(var bytes)
             ? bytes
             : new byte[0];

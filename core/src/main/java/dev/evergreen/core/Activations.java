@@ -5,19 +5,30 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The grains that are active on this node; at most one activation each. */
 final class Activations {
 
-  private final NodeRuntime node;
+  private final Propagation parts;
+  private final Base base;
+  private final Workers workers;
+  private final Function<Activation, Activation.Inside> inside;
   private final Map<GrainId, Activation> table = new ConcurrentHashMap<>();
   private final AtomicLong epochs;
 
-  Activations(NodeRuntime node) {
-    this.node = node;
-    this.epochs = new AtomicLong(node.firstEpoch());
+  /**
+   * @param firstEpoch differs between the lives of nodes
+   * @param inside makes what is inside of an activation
+   */
+  Activations(Propagation parts, long firstEpoch, Function<Activation, Activation.Inside> inside) {
+    this.parts = parts;
+    this.base = parts.base();
+    this.workers = base.workers();
+    this.epochs = new AtomicLong(firstEpoch);
+    this.inside = inside;
   }
 
   int size() {
@@ -44,23 +55,23 @@ final class Activations {
     if (activation != null) {
       return activation;
     }
-    node.checkHosted(model, id);
-    var opened = new Activation(node, model, id, epochs.incrementAndGet());
+    base.models().hosted(model, id); // or it throws
+    var opened = new Activation(parts, model, id, epochs.incrementAndGet(), inside, this::remove);
     var winner = table.putIfAbsent(id, opened);
     if (winner != null) {
       return winner;
     }
     next.add(opened::open);
     // Checked when whoever stops the node, or hands its grains off, can see this one.
-    if (node.stopped()) {
+    if (base.lifetime().stopped()) {
       opened.close("the node has stopped", null, next);
-    } else if (!node.placement().isHere(id)) {
+    } else if (!base.placement().isHere(id)) {
       opened.close(id + " moved to another node", null, next);
     }
     return opened;
   }
 
-  void remove(Activation activation) {
+  private void remove(Activation activation) {
     table.remove(activation.id(), activation);
   }
 
@@ -76,11 +87,11 @@ final class Activations {
   List<Activation> close(Predicate<GrainId> leaving, String reason) {
     var closing = all().stream().filter(a -> leaving.test(a.id())).toList();
     closing.forEach(a -> a.beginClosing(reason));
-    long deadline = node.clock().nanos() + node.settings().stopGrace().toNanos();
+    long deadline = workers.nanos() + base.settings().stopGrace().toNanos();
     closing.forEach(a -> a.awaitIdle(deadline));
     var next = new Tasks();
     closing.forEach(a -> a.close(reason, null, next));
-    node.fork(next);
+    workers.fork(next);
     return closing;
   }
 
@@ -88,22 +99,19 @@ final class Activations {
   void closeNow(String reason) {
     var next = new Tasks();
     all().forEach(a -> a.close(reason, null, next));
-    node.fork(next);
+    workers.fork(next);
   }
 
   /** Closes what nobody has used for a while, and drops subscriptions nobody has renewed. */
-  void sweep() {
-    long now = node.clock().nanos();
-    long idle = now - node.settings().idleAfter().toNanos();
-    long heard = now - node.settings().leaseFor().toNanos();
-    var next = new Tasks();
+  void sweep(Tasks next) {
+    long now = workers.nanos();
+    long idle = now - base.settings().idleAfter().toNanos();
+    long heard = now - base.settings().leaseFor().toNanos();
     for (var activation : all()) {
       activation.expire(heard, null);
-      activation.summaries().forEach(summary -> summary.collectCircle(next));
       if (activation.leaveIfIdle(idle)) {
         activation.close(activation.id() + " was idle", null, next);
       }
     }
-    node.fork(next);
   }
 }

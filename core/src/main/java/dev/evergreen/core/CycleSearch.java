@@ -1,5 +1,8 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.Cache.Dependent;
+import dev.evergreen.core.Cache.Edge;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -13,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -66,10 +70,22 @@ final class CycleSearch {
     static final Verdict UNSUSPICIOUS = new Verdict(null, Edges.NONE);
   }
 
-  private final NodeRuntime node;
+  /** A run of {@code reader} waits for a cache. */
+  record Wait(CallKey reader, Cache cache, Cancellation run) {}
 
-  CycleSearch(NodeRuntime node) {
-    this.node = node;
+  private final Workers workers;
+  private final Models models;
+  private final NodeObserver observer;
+  private final Caches caches;
+  private final long patience;
+  private final Map<CallKey, List<Wait>> waits = new ConcurrentHashMap<>();
+
+  CycleSearch(Base base, Caches caches) {
+    this.workers = base.workers();
+    this.models = base.models();
+    this.observer = base.observer();
+    this.caches = caches;
+    this.patience = base.settings().pushRetryAfter().toNanos();
   }
 
   /** What those end with that read or wait in a circle; counts it. */
@@ -78,12 +94,45 @@ final class CycleSearch {
   }
 
   private Outcome.Threw found(String circle) {
-    node.observer().circleFound();
+    observer.circleFound();
     return Outcome.Threw.of(
         new CycleException(circle + "; let one of them read less, or keep a copy in its state"));
   }
 
   // Waiting in this process
+
+  /**
+   * A run is about to wait.
+   *
+   * @param reader whose run it is; null if nobody can wait for that
+   */
+  @Nullable Wait waits(@Nullable CallKey reader, Cache cache, Cancellation run) {
+    if (reader == null) {
+      return null;
+    }
+    var wait = new Wait(reader, cache, run);
+    waits.compute(reader, (key, all) -> with(all, wait));
+    return wait;
+  }
+
+  /** It waits no more. */
+  void waitsNoMore(@Nullable Wait wait) {
+    if (wait != null) {
+      waits.computeIfPresent(wait.reader(), (key, all) -> without(all, wait));
+    }
+  }
+
+  private static List<Wait> with(@Nullable List<Wait> all, Wait wait) {
+    var more = all == null ? new ArrayList<Wait>(1) : new ArrayList<>(all);
+    more.add(wait);
+    return more;
+  }
+
+  private static @Nullable List<Wait> without(List<Wait> all, Wait wait) {
+    var fewer = new ArrayList<>(all);
+    fewer.remove(wait);
+    return fewer.isEmpty() ? null : fewer;
+  }
 
   /**
    * Whether a run of {@code own} that waits for {@code cache} waits for itself, as far as this
@@ -102,7 +151,7 @@ final class CycleSearch {
    * @return the path, or null
    */
   @Nullable List<String> waitingForWrite(Turn write, Cache cache) {
-    var grain = write.activation().id();
+    var grain = write.home().id();
     var path = waitingHere(key -> key.grain().equals(grain), cache);
     if (path != null) {
       path.set(0, write.toString());
@@ -119,13 +168,11 @@ final class CycleSearch {
       if (target.test(at.key())) {
         return path(at.key(), before);
       }
-      var summary = node.activations().summary(at.key());
-      if (summary != null) {
-        for (var waited : summary.waitingFor()) {
-          if (!before.containsKey(waited.key())) {
-            before.put(waited.key(), at.key());
-            frontier.add(waited);
-          }
+      for (var wait : waits.getOrDefault(at.key(), List.of())) {
+        var waited = wait.cache();
+        if (!wait.run().cancelled() && !before.containsKey(waited.key())) {
+          before.put(waited.key(), at.key());
+          frontier.add(waited);
         }
       }
     }
@@ -153,19 +200,19 @@ final class CycleSearch {
    * @param rank how deep the summary is when it is in no circle
    * @param readsMember whether it has read a member of a circle, as far as that knows
    */
-  Verdict judge(GrainSummary summary, List<Graph.Read> reads, int rank, boolean readsMember) {
+  Verdict judge(
+      Dependent summary, CallKey own, List<Graph.Read> reads, int rank, boolean readsMember) {
     var search =
-        new Search(summary, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
+        new Search(summary, own, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
     search.run(reads, key -> true);
     return search.verdict(readsMember);
   }
 
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
-  Outcome.@Nullable Threw waiting(Scope scope, GrainSummary summary, Cache cache) {
-    var own = summary.key().wire();
+  Outcome.@Nullable Threw waiting(Scope scope, Dependent summary, CallKey own, Cache cache) {
     // What nobody has a result of is waited for.
-    var search = new Search(summary, scope, depth -> depth == 0);
-    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own));
+    var search = new Search(summary, own, scope, depth -> depth == 0);
+    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own.wire()));
     var verdict = search.verdict(false);
     verdict.edges().release();
     return verdict.circle();
@@ -190,7 +237,7 @@ final class CycleSearch {
 
   /** Breadth first from one summary along reads. */
   private final class Search {
-    private final GrainSummary summary;
+    private final Dependent summary;
     private final SummaryKey own;
     private final @Nullable Scope scope;
     private final IntPredicate follows;
@@ -201,9 +248,9 @@ final class CycleSearch {
      * @param scope of the calling thread if it holds a baton
      * @param follows by their depth, which reads are followed
      */
-    Search(GrainSummary summary, @Nullable Scope scope, IntPredicate follows) {
+    Search(Dependent summary, CallKey own, @Nullable Scope scope, IntPredicate follows) {
       this.summary = summary;
-      this.own = summary.key().wire();
+      this.own = own.wire();
       this.scope = scope;
       this.follows = follows;
     }
@@ -226,7 +273,7 @@ final class CycleSearch {
     private List<SummaryKey> expand(Set<SummaryKey> keys) {
       var asked = new ArrayList<Edge>();
       for (var key : keys) {
-        var line = node.caches().retain(node.graph().readsOf(key), summary);
+        var line = caches.retain(models.graph().readsOf(key), summary);
         lines.put(key, line);
         asked.add(line);
       }
@@ -245,7 +292,7 @@ final class CycleSearch {
       var keys = new ArrayList<SummaryKey>();
       for (var read : reads) {
         if (follows.test(read.depth())) {
-          keys.add(node.ownName(read.summary()));
+          keys.add(models.ownName(read.summary()));
         }
       }
       return keys;
@@ -257,25 +304,21 @@ final class CycleSearch {
         return;
       }
       var thread = Thread.currentThread();
-      open.forEach(edge -> edge.cache.addWaiter(thread));
+      open.forEach(edge -> edge.cache().addWaiter(thread));
       try {
-        long deadline = node.clock().nanos() + node.settings().pushRetryAfter().toNanos();
-        if (scope == null) {
-          Scope.awaitOutside(node, () -> answered(open), deadline);
-        } else {
-          scope.await(() -> answered(open), deadline);
-        }
+        long deadline = workers.nanos() + patience;
+        Scope.await(workers, scope, () -> answered(open), deadline, false);
       } catch (CallInterruptedException e) {
         // What has not answered by now stays an edge that has given up.
         return;
       } finally {
-        open.forEach(edge -> edge.cache.removeWaiter(thread));
-        open.forEach(edge -> edge.cache.giveUp(edge, null));
+        open.forEach(edge -> edge.cache().removeWaiter(thread));
+        open.forEach(edge -> edge.cache().giveUp(edge, null));
       }
     }
 
     private static boolean answered(List<Edge> asked) {
-      return asked.stream().allMatch(edge -> edge.cache.present() != null);
+      return asked.stream().allMatch(edge -> edge.cache().present() != null);
     }
 
     /**

@@ -21,7 +21,7 @@ final class Publication {
    * One cache that is kept true. A node usually has one of this result. One of a newer version may
    * have several, whose arguments differ in what this version does not know.
    */
-  final class Subscriber {
+  final class Subscriber implements Outboxes.Recipient {
     private final NodeId node;
 
     /**
@@ -53,23 +53,48 @@ final class Publication {
       return name == null;
     }
 
-    NodeId node() {
+    @Override
+    public NodeId node() {
       return node;
     }
 
-    /** The present result for another node; null if its subscription is gone. */
-    Message.@Nullable Update update() {
-      synchronized (activation) {
-        var result = outcome;
-        if (ended || name == null || result == null || !subscribers.contains(this)) {
-          return null;
+    @Override
+    public Message.@Nullable Update update() {
+      // Values are written by code of the application's: without the monitor, and again if the
+      // result is another by then.
+      while (true) {
+        Outcome result;
+        synchronized (home) {
+          result = outcome;
+          if (ended || name == null || result == null || !subscribers.contains(this)) {
+            return null;
+          }
+          if (encoded != null) {
+            return new Message.Update(
+                name, generation, version, encoded, depth, inDoubt, false, written);
+          }
         }
-        if (encoded == null) {
-          encoded = Publication.this.node.encode(result, key.operation());
+        var bytes = result.encode(key.operation());
+        synchronized (home) {
+          if (result == outcome) {
+            encoded = bytes;
+          }
         }
-        return new Message.Update(
-            name, generation, version, encoded, depth, inDoubt, false, written);
       }
+    }
+  }
+
+  /** What became of a subscription. */
+  enum Subscribed {
+    /** Nothing of that name can be followed here. */
+    NOT_HERE,
+    /** The cache holds the present result. */
+    CURRENT,
+    /** A result follows. */
+    OWED;
+
+    static Subscribed of(boolean owed) {
+      return owed ? OWED : CURRENT;
     }
   }
 
@@ -81,42 +106,38 @@ final class Publication {
     record Remote(Subscriber subscriber, long request) {}
   }
 
-  private final NodeRuntime node;
-  private final Activation activation;
+  private final Propagation parts;
+  private final Summary.Home home;
   private final CallKey key;
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private final List<Subscriber> subscribers = new ArrayList<>(1);
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private boolean ended;
 
   private volatile @Nullable Outcome outcome; // written with the monitor held
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private Message.@Nullable Answer encoded;
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private Version version;
 
   /** Where in a trace the write was that led to the present result, if that is traced. */
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private @Nullable TraceContext written;
 
   private volatile int depth; // written with the monitor held
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private boolean inDoubt;
 
-  Publication(Activation activation, CallKey key) {
-    this.node = activation.node();
-    this.activation = activation;
+  Publication(Propagation parts, Summary.Home home, CallKey key) {
+    this.parts = parts;
+    this.home = home;
     this.key = key;
-    this.version = new Version(activation.epoch(), 0);
-  }
-
-  CallKey key() {
-    return key;
+    this.version = new Version(home.epoch(), 0);
   }
 
   /** The present result; null before the first. */
@@ -126,7 +147,7 @@ final class Publication {
 
   /** Where the present result stands. */
   Version version() {
-    synchronized (activation) {
+    synchronized (home) {
       return version;
     }
   }
@@ -143,16 +164,18 @@ final class Publication {
    * @param write where in a trace the write was that led to it, if that is traced
    */
   void publish(Outcome result, int depthNow, boolean doubt, @Nullable TraceContext write) {
-    synchronized (activation) {
+    synchronized (home) {
       if (result == outcome && depthNow == depth && doubt == inDoubt) {
         return;
+      }
+      if (result != outcome) {
+        encoded = null;
       }
       outcome = result;
       depth = depthNow;
       inDoubt = doubt;
       written = write;
-      encoded = null;
-      version = new Version(activation.epoch(), activation.nextSequence());
+      version = new Version(home.epoch(), home.nextSequence());
       for (var subscriber : subscribers) {
         subscriber.owed = true;
       }
@@ -175,15 +198,15 @@ final class Publication {
       long generation,
       @Nullable Version have,
       long request) {
-    synchronized (activation) {
+    // Of the same version it has the same name for it, which need not be kept twice.
+    var kept = name != null && name.equals(key.wire()) ? key.wire() : name;
+    synchronized (home) {
       var subscriber = subscriber(from, name);
       if (subscriber == null) {
-        // Of the same version it has the same name for it, which need not be kept twice.
-        boolean usual = name != null && name.equals(key.wire());
-        subscriber = new Subscriber(from, usual ? key.wire() : name);
+        subscriber = new Subscriber(from, kept);
         subscribers.add(subscriber);
       }
-      subscriber.heard = node.clock().nanos();
+      subscriber.heard = parts.base().workers().nanos();
       boolean other = !version.equals(have);
       if (generation >= subscriber.generation) {
         subscriber.generation = generation;
@@ -196,7 +219,7 @@ final class Publication {
 
   /** Returns whether nobody subscribes any more. */
   boolean unsubscribe(NodeId from, @Nullable SummaryKey name, long generation) {
-    synchronized (activation) {
+    synchronized (home) {
       var subscriber = subscriber(from, name);
       if (subscriber != null && subscriber.generation <= generation) {
         subscribers.remove(subscriber);
@@ -206,7 +229,7 @@ final class Publication {
   }
 
   /** One cache among few, as every process subscribes once. */
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private @Nullable Subscriber subscriber(NodeId node, @Nullable SummaryKey name) {
     for (var subscriber : subscribers) {
       if (subscriber.is(node, name)) {
@@ -221,7 +244,7 @@ final class Publication {
    * subscribes any more.
    */
   boolean expire(long heardSince, @Nullable NodeId gone) {
-    synchronized (activation) {
+    synchronized (home) {
       subscribers.removeIf(
           s -> gone != null ? s.node.equals(gone) : !s.isHere() && s.heard - heardSince < 0);
       return subscribers.isEmpty();
@@ -229,7 +252,7 @@ final class Publication {
   }
 
   int subscribers() {
-    synchronized (activation) {
+    synchronized (home) {
       return subscribers.size();
     }
   }
@@ -237,7 +260,7 @@ final class Publication {
   /** The caches of other nodes that are kept true, as those nodes know them. */
   List<Message.Located> cachesElsewhere() {
     var caches = new ArrayList<Message.Located>();
-    synchronized (activation) {
+    synchronized (home) {
       for (var subscriber : subscribers) {
         if (subscriber.name != null) {
           caches.add(new Message.Located(subscriber.node, subscriber.name));
@@ -256,7 +279,7 @@ final class Publication {
 
   /** The caches that have not got the present result; it counts as sent to them. */
   Owed owed() {
-    synchronized (activation) {
+    synchronized (home) {
       var result = outcome;
       if (result == null || ended) {
         return Owed.NOTHING;
@@ -285,13 +308,13 @@ final class Publication {
   /** Sends what {@link #owed} has given; called without the monitor. */
   void push(Owed owed, Tasks next) {
     if (owed.local != null) {
-      node.caches().install(key, owed.local, next);
+      parts.caches().install(key, owed.local, next);
     }
     for (var to : owed.remote) {
       if (to.request == 0) {
-        node.outboxes().add(to.subscriber);
+        parts.outboxes().add(to.subscriber);
       } else {
-        node.outboxes().answer(to.subscriber, to.request);
+        parts.outboxes().answer(to.subscriber, to.request);
       }
     }
   }
@@ -300,7 +323,7 @@ final class Publication {
 
   /** Nothing is sent any more. */
   void end() {
-    synchronized (activation) {
+    synchronized (home) {
       ended = true;
     }
   }
@@ -309,9 +332,9 @@ final class Publication {
   void move() {
     for (var subscriber : endAll()) {
       if (subscriber.name != null) {
-        node.outboxes().moved(subscriber.node, subscriber.name);
+        parts.outboxes().moved(subscriber.node, subscriber.name);
       } else {
-        node.caches().moved(key);
+        parts.caches().moved(key);
       }
     }
   }
@@ -320,17 +343,18 @@ final class Publication {
   void fail(Outcome.Threw why, Tasks next) {
     for (var subscriber : endAll()) {
       if (subscriber.name != null) {
-        node.outboxes()
+        parts
+            .outboxes()
             .provisional(subscriber.node, subscriber.name, subscriber.generation, why.failure());
       } else {
         var update = Cache.Update.provisional(subscriber.generation, why);
-        node.caches().install(key, update, next);
+        parts.caches().install(key, update, next);
       }
     }
   }
 
   private List<Subscriber> endAll() {
-    synchronized (activation) {
+    synchronized (home) {
       var all = List.copyOf(subscribers);
       subscribers.clear();
       ended = true;

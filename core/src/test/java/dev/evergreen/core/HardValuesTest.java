@@ -341,7 +341,7 @@ final class HardValuesTest {
     try (var count = a.reactive(() -> bag.countOf(new Fussy(3)))) {
       assertEquals(0, count.tracker().next(SOON));
       var seen = new ArrayList<SummaryView>();
-      new View(b).walk(new Looking(seen));
+      b.view.walk(new Looking(seen));
       assertEquals("?", seen.getFirst().arguments());
     }
   }

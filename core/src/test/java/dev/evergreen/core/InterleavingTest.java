@@ -102,7 +102,7 @@ class InterleavingTest {
     var a = start(A);
     var text = WiredNodes.key(a, Cell.class, "c", "text()");
     var same = new Message.Hop(text.grain(), "text", Turn.digest(text), true, 1, 1);
-    var sum = a.model(Sum.class);
+    var sum = a.models.model(Sum.class);
     var joined = Objects.requireNonNull(sum.operation("joined(java.util.List)"));
     wired.wire = (from, to, message) -> {};
     a.receive(
@@ -243,7 +243,7 @@ class InterleavingTest {
   }
 
   private static boolean waits(NodeRuntime node, String key, int turns) {
-    var activation = node.activations().get(node.model(Relay.class).id(key));
+    var activation = node.activations.get(node.models.model(Relay.class).id(key));
     return activation != null && activation.waiting() >= turns;
   }
 
@@ -253,7 +253,7 @@ class InterleavingTest {
     RelayGrain.prepare();
     var call = aside(() -> relay(a, "one").askOther("two", Duration.ofSeconds(9)));
     RelayGrain.reached.await();
-    var one = a.model(Relay.class).id("one");
+    var one = a.models.model(Relay.class).id("one");
     var handOff =
         aside(
             () -> {
@@ -303,7 +303,7 @@ class InterleavingTest {
     Thread.currentThread().interrupt();
     a.close();
     assertTrue(Thread.interrupted(), "the interruption is kept");
-    assertTrue(a.stopped());
+    assertTrue(a.lifetime.stopped());
     GateGrain.open.countDown();
     var unknown = assertThrows(ExecutionException.class, () -> write.get(20, TimeUnit.SECONDS));
     assertInstanceOf(OutcomeUnknownException.class, unknown.getCause());
@@ -314,9 +314,10 @@ class InterleavingTest {
   @Test
   void aReaderThatGivesUpAsTheAnswerArrivesTakesTheAnswer() {
     var a = start(A);
-    var cache = new Cache(a, WiredNodes.key(a, Cell.class, "c", "text()"));
+    var cache = new Cache(a.caches, WiredNodes.key(a, Cell.class, "c", "text()"));
     var answer = new Outcome.Returned("x");
-    var edge = Objects.requireNonNull(cache.retain(new RootComputation<>(a, null, () -> 1, null)));
+    var reader = ((LiveComputation<Integer>) a.reactive(() -> 1)).root();
+    var edge = Objects.requireNonNull(cache.retain(reader));
     cache.install(new Cache.Update(0, new Message.Version(1, 1), answer, 1, false, false, null));
     assertEquals(
         answer, cache.giveUp(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
@@ -333,7 +334,7 @@ class InterleavingTest {
         () -> {
           if (once.compareAndSet(false, true)) {
             computation.close();
-            await("the end of the cache", () -> a.caches().size() == 0);
+            await("the end of the cache", () -> a.caches.size() == 0);
           }
         };
     a.release(grain -> true);
@@ -348,9 +349,9 @@ class InterleavingTest {
     var a = start(A);
     var sent = new CopyOnWriteArrayList<Message>();
     wired.wire = (from, to, message) -> sent.add(message);
-    var key = new SummaryKey(a.model(Cell.class).id("c"), "text()", new byte[0]);
-    a.subscriptions().nextGeneration();
-    a.subscriptions().nextGeneration();
+    var key = new SummaryKey(a.models.model(Cell.class).id("c"), "text()", new byte[0]);
+    a.caches.nextGeneration();
+    a.caches.nextGeneration();
     a.receive(
         B,
         new Message.Push(

@@ -258,7 +258,7 @@ final class VersionsTest {
             WiredNodes.quick().withOverwriteNewer(true),
             oldProgram.types());
     fresh("fill s first");
-    host(again.self());
+    host(again.peers.self());
     oldProgram.ask(again.grains(), "fill s more");
     host(NEWER);
     var kept = "Item[name=fig, count=2, colours=[]]";

@@ -150,8 +150,8 @@ public final class WiredNodes implements AutoCloseable {
   }
 
   static CallKey key(NodeRuntime node, Class<?> type, String key, String signature) {
-    var model = node.model(type);
-    return node.callKey(new SummaryKey(model.id(key), signature, new byte[0]));
+    var model = node.models.model(type);
+    return node.models.callKey(new SummaryKey(model.id(key), signature, new byte[0]));
   }
 
   @Override

@@ -67,14 +67,14 @@ final class MutantTest {
         // A result that cannot be encoded held up all others for its node.
         new Fault(
             new Mutant.Says(
-                "NodeRuntime",
+                "Outcome",
                 """
                         } catch (RuntimeException | Error e) {
-                          yield new Message.Answer.Threw(
+                          yield failed(
                 """,
                 """
                         } catch (ArrayStoreException e) {
-                          yield new Message.Answer.Threw(
+                          yield failed(
                 """),
             "a result that cannot be encoded, beside others"),
         // A closed cache took the place of the live one in the table of remote ones.
@@ -98,13 +98,16 @@ final class MutantTest {
         new Fault(
             new Mutant.Says(
                 "Cache",
-                "edge.giveUp(instead);",
-                "edge.giveUp(instead); if (instead != null) { content = new Content.Failed(instead); }"),
+                "edge.gaveUp = true;",
+                "edge.gaveUp = true; if (instead != null) {"
+                    + " standing = new Standing(new Content.Failed(instead), standing.line); }"),
             "one reader is impatient, the other is not"),
         // What a reader went on with after a time-out counted as current.
         new Fault(
             new Mutant.Says(
-                "Edge", "gaveUp || (outcome != null && cache.inDoubt())", "cache.unheard()"),
+                "Cache",
+                "gaveUp || (outcome != null && Cache.this.inDoubt())",
+                "standing.line != Line.HEARD"),
             "an impatient reader shows something else"),
         // The members of a circle kept each other in doubt.
         new Fault(
@@ -149,7 +152,8 @@ final class MutantTest {
             "a write computes what it then takes back"),
         // A result counts as one that reflects a write: while it is computed again,
         new Fault(
-            new Mutant.Says("RunnableSummary", "marked || underWay != null || over()", "over()"),
+            new Mutant.Says(
+                "Summary", "return marked || underWay != null || over()", "return over()"),
             "who has written looks at once"),
         // whatever others read below it,
         new Fault(
