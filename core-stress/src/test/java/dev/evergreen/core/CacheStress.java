@@ -167,7 +167,7 @@ public final class CacheStress {
 
     @Actor
     public void giveUp(IL_Result r) {
-      r.r2 = StressNode.text(cache.giveUp(edge, FAILURE));
+      r.r2 = StressNode.text(cache.goOnWithout(edge, FAILURE));
     }
   }
 

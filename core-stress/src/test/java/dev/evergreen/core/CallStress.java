@@ -5,6 +5,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.evergreen.core.spi.Message;
 import java.util.List;
+import java.util.Set;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.Description;
@@ -141,7 +142,7 @@ public final class CallStress {
 
     @Actor
     public void end() {
-      node.runtime().nodeRemoved(StressNode.OTHER);
+      node.runtime().nodesRemoved(Set.of(StressNode.OTHER));
     }
 
     @Arbiter

@@ -187,10 +187,15 @@ final class StressNode {
     return turn(activation, false, setting(value));
   }
 
+  /** The other node's cache of a call. */
+  static Publication.Follower follower(CallKey key, long generation) {
+    return new Publication.Follower(OTHER, key.wire(), generation, null, 0);
+  }
+
   /** Subscribes the other node and runs what that makes possible. */
   void subscribe(Activation activation, CallKey key, long generation) {
     var next = new Tasks();
-    activation.subscribe(key, OTHER, key.wire(), generation, null, 0, next);
+    activation.subscribe(key, follower(key, generation), next);
     run(next);
   }
 

@@ -1,11 +1,9 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Publication.Follower;
 import dev.evergreen.core.Publication.Subscribed;
 import dev.evergreen.core.spi.GrainId;
-import dev.evergreen.core.spi.Message.Version;
-import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -16,6 +14,7 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -211,7 +210,7 @@ final class Activation implements Summary.Home {
   /** Takes a turn: it runs, waits, or is refused. */
   void submit(Turn turn, Tasks next) {
     String refusal = null;
-    boolean moved = false;
+    boolean again = false;
     synchronized (this) {
       long now = workers.nanos();
       lastUsed = turn.isCall() ? now : lastUsed;
@@ -221,7 +220,7 @@ final class Activation implements Summary.Home {
         begin(turn, next);
       } else if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
         refusal = closeReason != null ? closeReason : id + " is being deactivated";
-        moved = true;
+        again = true;
       } else if (turn.isCall() && admission.waiting() >= base.settings().maxWaitingCalls()) {
         refusal =
             id
@@ -239,7 +238,7 @@ final class Activation implements Summary.Home {
       }
     }
     if (refusal != null) {
-      turn.refuse(refusal, moved);
+      turn.refuse(refusal, again);
     }
   }
 
@@ -510,25 +509,11 @@ final class Activation implements Summary.Home {
 
   // Subscriptions
 
-  /**
-   * Registers or renews a subscription of a node's cache.
-   *
-   * @param name what that node calls it; null if it is this node
-   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
-   */
-  Subscribed subscribe(
-      CallKey key,
-      NodeId subscriber,
-      @Nullable SummaryKey name,
-      long generation,
-      @Nullable Version have,
-      long request,
-      Tasks next) {
+  /** Registers or renews a subscription of a node's cache. */
+  Subscribed subscribe(CallKey key, Follower follower, Tasks next) {
     if (base.models().graph().isReads(key)) {
       var followed = summaryReadBy(key);
-      return followed == null
-          ? Subscribed.NOT_HERE
-          : followed.followReads(key, subscriber, name, generation, have, request, next);
+      return followed == null ? Subscribed.NOT_HERE : followed.followReads(key, follower, next);
     }
     GrainSummary summary;
     boolean settled;
@@ -543,7 +528,7 @@ final class Activation implements Summary.Home {
         summaries.put(key, summary);
         pending.add(summary);
       }
-      owed = summary.results().subscribe(subscriber, name, generation, have, request);
+      owed = summary.results().subscribe(follower);
       admit(next);
       settled = summary.settled();
     }
@@ -560,18 +545,18 @@ final class Activation implements Summary.Home {
   }
 
   /** Ends a subscription; a summary without any goes (004 §4.2). */
-  void unsubscribe(CallKey key, NodeId subscriber, @Nullable SummaryKey name, long generation) {
+  void unsubscribe(CallKey key, Follower follower) {
     if (base.models().graph().isReads(key)) {
       var followed = summaryReadBy(key);
       if (followed != null) {
-        followed.unfollowReads(subscriber, name, generation);
+        followed.unfollowReads(follower);
       }
       return;
     }
     GrainSummary gone = null;
     synchronized (this) {
       var summary = summaries.get(key);
-      if (summary != null && summary.results().unsubscribe(subscriber, name, generation)) {
+      if (summary != null && summary.results().unsubscribe(follower)) {
         remove(summary);
         gone = summary;
       }
@@ -592,12 +577,12 @@ final class Activation implements Summary.Home {
     lastUsed = workers.nanos();
   }
 
-  /** Drops subscriptions of other nodes that were not renewed, or those of a removed node. */
-  void expire(long heardSince, @Nullable NodeId removed) {
+  /** Drops subscriptions that are over. */
+  void expire(Predicate<Publication.Subscriber> over) {
     var gone = new ArrayList<GrainSummary>();
     synchronized (this) {
       for (var summary : List.copyOf(summaries.values())) {
-        if (summary.expire(heardSince, removed)) {
+        if (summary.expire(over)) {
           remove(summary);
           gone.add(summary);
         }

@@ -176,7 +176,7 @@ final class Cache {
 
   /**
    * That a run of a summary has read this cache: an edge of the dependency graph, from before the
-   * value is taken until it is given up.
+   * value is taken until it is released.
    *
    * <p>An edge knows what was read, so that a new result marks just those dependents that have read
    * another. Its fields are written with the cache's monitor; the run that made it reads them
@@ -192,7 +192,7 @@ final class Cache {
     private volatile @Nullable Outcome outcome;
 
     /** Whether the reader went on without the publisher's answer, so that it is in doubt. */
-    private volatile boolean gaveUp;
+    private volatile boolean wentOn;
 
     private Edge(Dependent dependent) {
       this.dependent = dependent;
@@ -208,12 +208,12 @@ final class Cache {
 
     private void take(Outcome present) {
       outcome = present;
-      gaveUp = false;
+      wentOn = false;
     }
 
     /** Whether the reader has gone on, with an outcome or without. */
     boolean passed() {
-      return outcome != null || gaveUp;
+      return outcome != null || wentOn;
     }
 
     /**
@@ -221,7 +221,7 @@ final class Cache {
      * an answer, since another was first, has read nothing.
      */
     boolean inDoubt() {
-      return gaveUp || (outcome != null && Cache.this.inDoubt());
+      return wentOn || (outcome != null && Cache.this.inDoubt());
     }
   }
 
@@ -390,10 +390,10 @@ final class Cache {
    * @param instead what it goes on with; null if it may ask again
    * @return what it goes on with
    */
-  synchronized @Nullable Outcome giveUp(Edge edge, @Nullable Outcome instead) {
+  synchronized @Nullable Outcome goOnWithout(Edge edge, @Nullable Outcome instead) {
     if (take(edge) == null) {
       edge.outcome = instead;
-      edge.gaveUp = true;
+      edge.wentOn = true;
     }
     return edge.outcome();
   }

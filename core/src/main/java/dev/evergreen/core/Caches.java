@@ -5,7 +5,6 @@ import dev.evergreen.core.Cache.Dependent;
 import dev.evergreen.core.Cache.Edge;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -34,9 +33,8 @@ final class Caches implements Cache.Keeper {
     void end(List<Cache> caches);
   }
 
+  private final Base base;
   private final Workers workers;
-  private final Peers peers;
-  private final NodeObserver observer;
   private final Standings standings = new Standings();
   private final AtomicLong generations = new AtomicLong();
   private final Map<CallKey, Cache> table = new ConcurrentHashMap<>();
@@ -55,9 +53,8 @@ final class Caches implements Cache.Keeper {
   private record Idle(Cache cache, long graceEnds) {}
 
   Caches(Base base) {
+    this.base = base;
     this.workers = base.workers();
-    this.peers = base.peers();
-    this.observer = base.observer();
     this.grace = base.settings().cacheGrace().toNanos();
   }
 
@@ -133,7 +130,7 @@ final class Caches implements Cache.Keeper {
   void install(CallKey key, Cache.Update update, Tasks next) {
     var cache = table.get(key);
     if (cache != null) {
-      observer.pushedHere();
+      base.observer().pushedHere();
       schedule(install(cache, update), next);
     }
   }
@@ -142,7 +139,7 @@ final class Caches implements Cache.Keeper {
    * Installs a batch from another node: all dependents are marked before any of them runs again.
    */
   void install(NodeId from, List<Message.Update> updates, Tasks next) {
-    observer.batchReceived(updates.size());
+    base.observer().batchReceived(updates.size());
     var marked = new ArrayList<Dependent>();
     var unwanted = new ArrayList<Message.Subscription>();
     for (var update : updates) {
@@ -165,7 +162,7 @@ final class Caches implements Cache.Keeper {
                   update.trace())));
     }
     if (!unwanted.isEmpty()) {
-      peers.sendParts(from, unwanted, Message.Unsubscribe::new);
+      base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
     }
     schedule(marked, next);
   }

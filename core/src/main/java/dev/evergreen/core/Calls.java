@@ -4,8 +4,6 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.NodeObserver;
-import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import java.time.Duration;
@@ -15,6 +13,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -128,7 +127,7 @@ final class Calls implements Turn.Departures {
       if (over || to == null || caller == null) {
         return false;
       }
-      peers.send(to, new Message.Hasten(number(), caller.began()));
+      base.peers().send(to, new Message.Hasten(number(), caller.began()));
       return true;
     }
 
@@ -240,11 +239,6 @@ final class Calls implements Turn.Departures {
 
   private final Base base;
   private final Workers workers;
-  private final Peers peers;
-  private final NodeSettings settings;
-  private final Placement placement;
-  private final ChainClock chainClock;
-  private final NodeObserver observer;
   private final Activations activations;
   private final Numbered<Pending> pending = new Numbered<>();
 
@@ -258,11 +252,6 @@ final class Calls implements Turn.Departures {
   Calls(Base base, Activations activations) {
     this.base = base;
     this.workers = base.workers();
-    this.peers = base.peers();
-    this.settings = base.settings();
-    this.placement = base.placement();
-    this.chainClock = base.chainClock();
-    this.observer = base.observer();
     this.activations = activations;
   }
 
@@ -305,7 +294,7 @@ final class Calls implements Turn.Departures {
       failure = e;
       throw e;
     } finally {
-      observer.callEnded(workers.nanos() - begun, failure);
+      base.observer().callEnded(workers.nanos() - begun, failure);
       if (span != null) {
         span.end(failure == null ? null : failure.getClass().getName());
       }
@@ -326,7 +315,7 @@ final class Calls implements Turn.Departures {
       String trouble = "the connection to its node broke";
       try {
         outcome =
-            placement.isHere(key.grain())
+            base.placement().isHere(key.grain())
                 ? here(scope, key, deadline, timeout, trace)
                 : there(scope, key, deadline, timeout, trace);
       } catch (NotStartedException e) {
@@ -337,8 +326,8 @@ final class Calls implements Turn.Departures {
           return value;
         }
         case Outcome.Threw(var failure, var original) -> throw Failures.rebuild(failure, key);
-        case Outcome.NotStarted(var reason, var moved) -> {
-          if (!moved) {
+        case Outcome.NotStarted(var reason, var again) -> {
+          if (!again) {
             throw new NotStartedException(key + " did not start: " + reason);
           }
           trouble = reason;
@@ -350,7 +339,7 @@ final class Calls implements Turn.Departures {
         throw new NotStartedException(
             key + " did not start within " + Nanos.text(timeout) + ": " + trouble + "; call again");
       }
-      observer.callRetried();
+      base.observer().callRetried();
       pause(scope, Math.min(left, pause / 2 + workers.randomBelow(pause / 2 + 1)));
     }
   }
@@ -393,7 +382,7 @@ final class Calls implements Turn.Departures {
     return outcome;
   }
 
-  /** A caller has got an outcome, or gives up waiting. */
+  /** A caller has got an outcome, or waits no longer. */
   private static void goOn(@Nullable Turn caller, Awaited call) {
     if (caller != null) {
       call.goOnWithout();
@@ -428,16 +417,17 @@ final class Calls implements Turn.Departures {
       long deadline,
       Duration timeout,
       @Nullable TraceContext trace) {
-    var to = placement.locate(key.grain());
-    if (to.equals(peers.self())) {
+    var to = base.placement().locate(key.grain());
+    if (to.equals(base.peers().self())) {
       return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
     }
-    var room = rooms.computeIfAbsent(to, n -> new Room(workers, settings.maxCallsInFlight()));
+    var room =
+        rooms.computeIfAbsent(to, n -> new Room(workers, base.settings().maxCallsInFlight()));
     if (scope != null) {
       room.enterAnyway();
     } else if (!room.enter(deadline)) {
       return new Outcome.NotStarted(
-          settings.maxCallsInFlight() + " calls to " + to + " wait for their answers", true);
+          base.settings().maxCallsInFlight() + " calls to " + to + " wait for their answers", true);
     }
     try {
       return sendAndAwait(scope, key, to, deadline, timeout, trace);
@@ -462,8 +452,8 @@ final class Calls implements Turn.Departures {
     try {
       // Checked when whoever ends the calls of a node, or all calls, can see this one.
       checkRunning(scope);
-      if (peers.isGone(to)) {
-        placement.notThere(key.grain(), to);
+      if (base.peers().isGone(to)) {
+        base.placement().notThere(key.grain(), to);
         return new Outcome.NotStarted(to + " is gone", true);
       }
       long began = caller == null ? ChainClock.NONE : caller.began();
@@ -492,8 +482,8 @@ final class Calls implements Turn.Departures {
     }
     var outcome = call.outcome;
     if (outcome != null) {
-      if (outcome instanceof Outcome.NotStarted(var reason, var moved) && moved) {
-        placement.notThere(key.grain(), to);
+      if (outcome instanceof Outcome.NotStarted(var reason, var again) && again) {
+        base.placement().notThere(key.grain(), to);
       }
       return outcome;
     }
@@ -513,7 +503,7 @@ final class Calls implements Turn.Departures {
 
   private boolean send(NodeId to, Message.Call message, CallKey key) {
     try {
-      return peers.send(to, message);
+      return base.peers().send(to, message);
     } catch (IllegalArgumentException e) {
       throw new ValueTooLargeException(
           key.grain() + "." + key.operation().name() + ": the arguments are too large", e);
@@ -527,20 +517,20 @@ final class Calls implements Turn.Departures {
     }
   }
 
-  /** The link to a node is gone: calls on it end at once. */
-  void breakOff(NodeId gone) {
+  /** The links to nodes are gone: calls on them end at once. */
+  void breakOff(Set<NodeId> gone) {
     for (var call : pending.all()) {
-      if (gone.equals(call.to)) {
+      if (call.to != null && gone.contains(call.to)) {
         call.breakOff();
       }
     }
   }
 
-  /** A node will not be heard of again. */
-  void forget(NodeId gone) {
-    rooms.remove(gone);
+  /** Nodes will not be heard of again. */
+  void forget(Set<NodeId> gone) {
+    rooms.keySet().removeAll(gone);
     synchronized (seen) {
-      seen.remove(gone);
+      seen.keySet().removeAll(gone);
     }
   }
 
@@ -549,7 +539,7 @@ final class Calls implements Turn.Departures {
   }
 
   void answered(NodeId from, Message.Reply reply) {
-    chainClock.heard(reply.time());
+    base.chainClock().learns(reply.time());
     var call = pending.get(reply.id());
     if (call == null || !from.equals(call.to)) {
       return;
@@ -577,9 +567,9 @@ final class Calls implements Turn.Departures {
     if (!fresh) {
       return;
     }
-    chainClock.heard(message.began());
+    base.chainClock().learns(message.began());
     serving.incrementAndGet();
-    observer.callServed();
+    base.observer().callServed();
     try {
       serve(from, message, message.target(), next);
     } catch (RuntimeException e) {
@@ -588,11 +578,11 @@ final class Calls implements Turn.Departures {
   }
 
   private void serve(NodeId from, Message.Call message, GrainId target, Tasks next) {
-    if (!placement.isHere(target)) {
+    if (!base.placement().isHere(target)) {
       reply(
           from,
           message.id(),
-          new Message.Answer.NotStarted(target + " is not on " + peers.self(), true));
+          new Message.Answer.NotStarted(target + " is not on " + base.peers().self(), true));
       return;
     }
     var key =
@@ -619,7 +609,7 @@ final class Calls implements Turn.Departures {
 
   /** A call of another node that is served here is waited for by an older chain. */
   void hastened(NodeId from, Message.Hasten hasten, Tasks next) {
-    chainClock.heard(hasten.began());
+    base.chainClock().learns(hasten.began());
     var turn = served.get(new Served(from, hasten.id()));
     if (turn != null && hasten.began() > ChainClock.NONE) {
       turn.hasten(hasten.began(), next);
@@ -628,7 +618,7 @@ final class Calls implements Turn.Departures {
 
   private void reply(NodeId to, long id, Message.Answer answer) {
     serving.decrementAndGet();
-    var reply = new Message.Reply(id, answer, chainClock.at(workers.nanos()));
+    var reply = new Message.Reply(id, answer, base.chainClock().at(workers.nanos()));
     if (!sent(to, reply)) {
       // Not on this thread: others wait for what it does next.
       workers.threads().start(() -> sendLater(to, reply));
@@ -640,11 +630,11 @@ final class Calls implements Turn.Departures {
    * an answer that comes after all.
    */
   private void sendLater(NodeId to, Message.Reply reply) {
-    long deadline = workers.nanos() + settings.callTimeout().toNanos();
+    long deadline = workers.nanos() + base.settings().callTimeout().toNanos();
     for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
       pause(null, pause);
       boolean over =
-          base.lifetime().stopped() || peers.isGone(to) || deadline - workers.nanos() <= 0;
+          base.lifetime().stopped() || base.peers().isGone(to) || deadline - workers.nanos() <= 0;
       if (over || sent(to, reply)) {
         return;
       }
@@ -653,10 +643,10 @@ final class Calls implements Turn.Departures {
 
   private boolean sent(NodeId to, Message.Reply reply) {
     try {
-      return peers.send(to, reply);
+      return base.peers().send(to, reply);
     } catch (IllegalArgumentException e) {
-      return peers.send(
-          to, new Message.Reply(reply.id(), Outcome.tooLarge("the answer", e), reply.time()));
+      return base.peers()
+          .send(to, new Message.Reply(reply.id(), Outcome.tooLarge("the answer", e), reply.time()));
     }
   }
 }

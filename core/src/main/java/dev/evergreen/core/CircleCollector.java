@@ -33,9 +33,8 @@ final class CircleCollector {
     final Thread waiter = Thread.currentThread();
   }
 
+  private final Base base;
   private final Workers workers;
-  private final Peers peers;
-  private final Models models;
   private final Caches caches;
   private final Activations activations;
   private final long patience;
@@ -43,9 +42,8 @@ final class CircleCollector {
   private final Map<Long, Question> open = new ConcurrentHashMap<>();
 
   CircleCollector(Propagation parts, Activations activations) {
-    this.workers = parts.base().workers();
-    this.peers = parts.base().peers();
-    this.models = parts.base().models();
+    this.base = parts.base();
+    this.workers = base.workers();
     this.caches = parts.caches();
     this.activations = activations;
     this.patience = parts.base().settings().pushRetryAfter().toNanos();
@@ -64,7 +62,7 @@ final class CircleCollector {
 
   /** Closes what reads a member of a circle, unless a computation does. */
   private void collect(CallKey member) {
-    var found = readersOf(new Place(peers.self(), member.wire()));
+    var found = readersOf(new Place(base.peers().self(), member.wire()));
     if (found == null) {
       return;
     }
@@ -74,10 +72,10 @@ final class CircleCollector {
     }
     byNode.forEach(
         (at, keys) -> {
-          if (at.equals(peers.self())) {
+          if (at.equals(base.peers().self())) {
             close(keys);
           } else {
-            peers.sendParts(at, keys, Message.Unreachable::new);
+            base.peers().sendParts(at, keys, Message.Unreachable::new);
           }
         });
   }
@@ -86,7 +84,7 @@ final class CircleCollector {
   void close(List<SummaryKey> unreachable) {
     var calls = new LinkedHashSet<CallKey>();
     for (var key : unreachable) {
-      var call = models.knownCallKey(key);
+      var call = base.models().knownCallKey(key);
       if (call != null) {
         calls.add(call);
       }
@@ -118,7 +116,7 @@ final class CircleCollector {
     var reached = new LinkedHashSet<Place>();
     for (var there : byNode.entrySet()) {
       var answer =
-          there.getKey().equals(peers.self())
+          there.getKey().equals(base.peers().self())
               ? readers(there.getValue())
               : ask(there.getKey(), there.getValue());
       if (answer == null || answer.stream().anyMatch(Message.Readers::root)) {
@@ -136,7 +134,7 @@ final class CircleCollector {
     var question = new Question();
     open.put(id, question);
     try {
-      peers.send(to, new Message.Probe(id, keys));
+      base.peers().send(to, new Message.Probe(id, keys));
       workers.await(() -> question.answer != null, workers.nanos() + patience, false);
       return question.answer;
     } catch (IllegalArgumentException e) {
@@ -166,7 +164,7 @@ final class CircleCollector {
   private Message.Readers readers(SummaryKey key) {
     var readers = new LinkedHashSet<Message.Located>();
     boolean root = false;
-    var call = models.knownCallKey(key);
+    var call = base.models().knownCallKey(key);
     var summary = call == null ? null : activations.summary(call);
     if (summary != null) {
       readers.addAll(summary.results().cachesElsewhere());
@@ -178,7 +176,7 @@ final class CircleCollector {
         if (reader == null) {
           root = true;
         } else {
-          readers.add(new Message.Located(peers.self(), reader.wire()));
+          readers.add(new Message.Located(base.peers().self(), reader.wire()));
         }
       }
     }

@@ -2,7 +2,6 @@ package dev.evergreen.core;
 
 import dev.evergreen.core.Cache.Dependent;
 import dev.evergreen.core.Cache.Edge;
-import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -73,17 +72,15 @@ final class CycleSearch {
   /** A run of {@code reader} waits for a cache. */
   record Wait(CallKey reader, Cache cache, Cancellation run) {}
 
+  private final Base base;
   private final Workers workers;
-  private final Models models;
-  private final NodeObserver observer;
   private final Caches caches;
   private final long patience;
   private final Map<CallKey, List<Wait>> waits = new ConcurrentHashMap<>();
 
   CycleSearch(Base base, Caches caches) {
+    this.base = base;
     this.workers = base.workers();
-    this.models = base.models();
-    this.observer = base.observer();
     this.caches = caches;
     this.patience = base.settings().pushRetryAfter().toNanos();
   }
@@ -94,7 +91,7 @@ final class CycleSearch {
   }
 
   private Outcome.Threw found(String circle) {
-    observer.circleFound();
+    base.observer().circleFound();
     return Outcome.Threw.of(
         new CycleException(circle + "; let one of them read less, or keep a copy in its state"));
   }
@@ -273,7 +270,7 @@ final class CycleSearch {
     private List<SummaryKey> expand(Set<SummaryKey> keys) {
       var asked = new ArrayList<Edge>();
       for (var key : keys) {
-        var line = caches.retain(models.graph().readsOf(key), summary);
+        var line = caches.retain(base.models().graph().readsOf(key), summary);
         lines.put(key, line);
         asked.add(line);
       }
@@ -292,7 +289,7 @@ final class CycleSearch {
       var keys = new ArrayList<SummaryKey>();
       for (var read : reads) {
         if (follows.test(read.depth())) {
-          keys.add(models.ownName(read.summary()));
+          keys.add(base.models().ownName(read.summary()));
         }
       }
       return keys;
@@ -309,11 +306,11 @@ final class CycleSearch {
         long deadline = workers.nanos() + patience;
         Scope.await(workers, scope, () -> answered(open), deadline, false);
       } catch (CallInterruptedException e) {
-        // What has not answered by now stays an edge that has given up.
+        // What has not answered by now stays an edge that went on without.
         return;
       } finally {
         open.forEach(edge -> edge.cache().removeWaiter(thread));
-        open.forEach(edge -> edge.cache().giveUp(edge, null));
+        open.forEach(edge -> edge.cache().goOnWithout(edge, null));
       }
     }
 

@@ -48,14 +48,14 @@ record Edges(List<Edge> list) {
     return new Edges(all);
   }
 
-  /** Gives them up, since there is another run. */
+  /** Releases them, since there is another run. */
   void release() {
     for (var edge : list) {
       edge.cache().release(edge, false);
     }
   }
 
-  /** Gives them up, since the summary is gone after its cache's grace. */
+  /** Releases them, since the summary is gone after its cache's grace. */
   void releaseForGood() {
     for (var edge : list) {
       edge.cache().release(edge, true);

@@ -1,13 +1,12 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Publication.Follower;
 import dev.evergreen.core.Publication.Subscribed;
-import dev.evergreen.core.spi.Message.Version;
-import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -109,7 +108,7 @@ final class GrainSummary extends Summary {
   @Override
   void accept(Run run, @Nullable Outcome computed, Tasks next) {
     if (computed == null) {
-      giveUp(run, next);
+      runAgain(run, next);
       return;
     }
     var read = run.reads().edges();
@@ -163,7 +162,7 @@ final class GrainSummary extends Summary {
     publishReads(next);
   }
 
-  private void giveUp(Run run, Tasks next) {
+  private void runAgain(Run run, Tasks next) {
     synchronized (guard) {
       home.ended(run);
       ended(run, true);
@@ -223,15 +222,8 @@ final class GrainSummary extends Summary {
 
   // The list of reads
 
-  /** Somebody follows what this summary reads; see {@link Publication#subscribe}. */
-  Subscribed followReads(
-      CallKey call,
-      NodeId from,
-      @Nullable SummaryKey name,
-      long generation,
-      @Nullable Version have,
-      long request,
-      Tasks next) {
+  /** Somebody follows what this summary reads. */
+  Subscribed followReads(CallKey call, Follower follower, Tasks next) {
     boolean owed;
     synchronized (guard) {
       if (removed) {
@@ -242,17 +234,16 @@ final class GrainSummary extends Summary {
         followed = new Publication(parts, home, call);
         reads = followed;
       }
-      owed = followed.subscribe(from, name, generation, have, request);
+      owed = followed.subscribe(follower);
     }
     publishReads(next);
     return Subscribed.of(owed);
   }
 
-  /** Nobody on that node follows any more what this summary reads. */
-  void unfollowReads(NodeId from, @Nullable SummaryKey name, long generation) {
+  void unfollowReads(Follower follower) {
     synchronized (guard) {
       var followed = reads;
-      if (followed != null && followed.unsubscribe(from, name, generation)) {
+      if (followed != null && followed.unsubscribe(follower)) {
         reads = null;
       }
     }
@@ -314,16 +305,14 @@ final class GrainSummary extends Summary {
 
   // Ending
 
-  /**
-   * Drops caches of a node that is gone, or that were not renewed; returns whether none is left.
-   */
-  boolean expire(long heardSince, @Nullable NodeId gone) {
+  /** Drops caches whose subscriptions are over; returns whether none is left. */
+  boolean expire(Predicate<Publication.Subscriber> over) {
     synchronized (guard) {
       var followed = reads;
-      if (followed != null && followed.expire(heardSince, gone)) {
+      if (followed != null && followed.expire(over)) {
         reads = null;
       }
-      return results.expire(heardSince, gone);
+      return results.expire(over);
     }
   }
 
@@ -336,7 +325,7 @@ final class GrainSummary extends Summary {
     }
   }
 
-  /** Gives up what the accepted run has read. */
+  /** Releases what the accepted run has read. */
   void releaseReads() {
     Edges released;
     Publication followed;

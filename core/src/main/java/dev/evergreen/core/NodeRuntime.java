@@ -9,7 +9,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.NodeView;
 import dev.evergreen.core.spi.Tracing;
-import java.util.List;
+import java.util.Set;
 import java.util.function.BiPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -152,13 +152,17 @@ final class NodeRuntime implements EngineNode {
 
   @Override
   public void linkBroken(NodeId node) {
-    calls.breakOff(node);
-    subscriptions.silent(node);
+    linksBroken(Set.of(node));
+  }
+
+  private void linksBroken(Set<NodeId> nodes) {
+    calls.breakOff(nodes);
+    subscriptions.silent(nodes);
   }
 
   @Override
   public void notHeardOf(NodeId node) {
-    subscriptions.silent(node);
+    subscriptions.silent(Set.of(node));
   }
 
   @Override
@@ -167,27 +171,26 @@ final class NodeRuntime implements EngineNode {
   }
 
   @Override
-  public void nodeRemoved(NodeId node) {
-    peers.remove(List.of(node));
-    linkBroken(node);
-    calls.forget(node);
-    activations.all().forEach(activation -> activation.expire(0, node));
-    outboxes.remove(node);
+  public void nodesRemoved(Set<NodeId> nodes) {
+    peers.remove(nodes);
+    linksBroken(nodes);
+    calls.forget(nodes);
+    activations.forget(nodes);
+    outboxes.forget(nodes);
   }
 
   @Override
-  public void release(Predicate<GrainId> leaving) {
+  public void release(int... parts) {
+    var leaving = activations.of(parts);
+    if (leaving.isEmpty()) {
+      return;
+    }
     long begun = workers.nanos();
-    boolean any = activations.all().stream().anyMatch(open -> leaving.test(open.id()));
-    if (any) {
-      observer.releaseBegun();
-    }
-    var released = activations.close(leaving, "it moves to another node");
+    observer.releaseBegun();
+    activations.close(leaving, "it moves to another node");
     // Else the next activation could load what was there before.
-    released.forEach(Activation::awaitSaved);
-    if (any) {
-      observer.releaseEnded(released.size(), workers.nanos() - begun);
-    }
+    leaving.forEach(Activation::awaitSaved);
+    observer.releaseEnded(leaving.size(), workers.nanos() - begun);
   }
 
   // Application
@@ -246,9 +249,10 @@ final class NodeRuntime implements EngineNode {
   public void close() {
     if (lifetime.beginClosing()) {
       long begun = workers.nanos();
-      int closed = activations.close(id -> true, "the node is stopping").size();
+      var open = activations.all();
+      activations.close(open, "the node is stopping");
       stop("the node has stopped");
-      observer.stopped(closed, workers.nanos() - begun);
+      observer.stopped(open.size(), workers.nanos() - begun);
     }
   }
 

@@ -4,7 +4,6 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -35,18 +34,14 @@ final class Outboxes {
     Message.@Nullable Update update();
   }
 
+  private final Base base;
   private final Workers workers;
-  private final Peers peers;
-  private final NodeSettings settings;
-  private final NodeObserver observer;
   private final Map<NodeId, Outbox> outboxes = new ConcurrentHashMap<>();
   private final AtomicLong batches = new AtomicLong();
 
   Outboxes(Base base) {
+    this.base = base;
     this.workers = base.workers();
-    this.peers = base.peers();
-    this.settings = base.settings();
-    this.observer = base.observer();
   }
 
   long nextBatch() {
@@ -55,7 +50,7 @@ final class Outboxes {
 
   /** There is a new result for a cache of another node. */
   void add(Recipient subscriber) {
-    if (!peers.isGone(subscriber.node())) {
+    if (!base.peers().isGone(subscriber.node())) {
       outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
     }
   }
@@ -72,17 +67,19 @@ final class Outboxes {
       return;
     }
     boolean sent = false;
-    if (Outbox.sizeOf(update) <= settings.maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
+    if (Outbox.sizeOf(update) <= base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
       try {
         sent =
-            peers.send(
-                to, new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of()));
+            base.peers()
+                .send(
+                    to,
+                    new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of()));
       } catch (IllegalArgumentException e) {
         // It is too large for a link, which the outbox tells.
       }
     }
     if (sent) {
-      observer.firstResultSent(to);
+      base.observer().firstResultSent(to);
     } else {
       add(subscriber);
     }
@@ -90,7 +87,7 @@ final class Outboxes {
 
   /** A node's cache must look for the grain elsewhere. */
   void moved(NodeId to, SummaryKey name) {
-    peers.send(to, new Message.Moved(List.of(name)));
+    base.peers().send(to, new Message.Moved(List.of(name)));
   }
 
   /** Tells a node's cache why there is no result for now; it asks again. */
@@ -108,7 +105,7 @@ final class Outboxes {
    */
   private boolean sendAlone(NodeId to, long batch, Message.Update update) {
     try {
-      peers.send(to, new Message.Push(batch, List.of(update)));
+      base.peers().send(to, new Message.Push(batch, List.of(update)));
       return true;
     } catch (IllegalArgumentException e) {
       return sendRefusal(to, batch, update, e);
@@ -128,7 +125,7 @@ final class Outboxes {
             update.provisional(),
             update.trace());
     try {
-      peers.send(to, new Message.Push(batch, List.of(refusal)));
+      base.peers().send(to, new Message.Push(batch, List.of(refusal)));
       return true;
     } catch (IllegalArgumentException e) {
       Failures.log("a result for " + to, e);
@@ -150,8 +147,9 @@ final class Outboxes {
     return lengths;
   }
 
-  void remove(NodeId gone) {
-    outboxes.remove(gone);
+  /** Nothing more is sent to nodes that are gone. */
+  void forget(Set<NodeId> gone) {
+    outboxes.keySet().removeAll(gone);
   }
 
   /** For one node. */
@@ -166,7 +164,7 @@ final class Outboxes {
 
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
     @GuardedBy("this")
-    private long most = settings.maxBatchBytes();
+    private long most = base.settings().maxBatchBytes();
 
     @GuardedBy("this")
     private long batch;
@@ -215,7 +213,7 @@ final class Outboxes {
           }
         }
         if (!updates.isEmpty()) {
-          observer.batchSent(to, updates.size());
+          base.observer().batchSent(to, updates.size());
           send(number, List.copyOf(updates.values()));
         }
       }
@@ -261,7 +259,7 @@ final class Outboxes {
     }
 
     private long patience() {
-      return settings.pushRetryAfter().toNanos();
+      return base.settings().pushRetryAfter().toNanos();
     }
 
     /** One timer for all batches: one of its own for each would cost more than the batch. */
@@ -279,7 +277,7 @@ final class Outboxes {
         return;
       }
       try {
-        peers.send(to, new Message.Push(number, updates));
+        base.peers().send(to, new Message.Push(number, updates));
       } catch (IllegalArgumentException e) {
         takeBack(number);
         flush();
@@ -301,7 +299,7 @@ final class Outboxes {
           + switch (update.outcome()) {
             case Message.Answer.Returned(var value) -> value.length;
             case Message.Answer.Threw(var failure) -> failure.size();
-            case Message.Answer.NotStarted(var reason, var moved) -> reason.length();
+            case Message.Answer.NotStarted(var reason, var again) -> reason.length();
           };
     }
 
@@ -312,10 +310,10 @@ final class Outboxes {
         if (number != batch || underWay.isEmpty()) {
           return;
         }
-        observer.batchAcknowledged(underWay.size());
+        base.observer().batchAcknowledged(underWay.size());
         underWay.clear();
         roundTrip = workers.nanos() - sentAt;
-        rests = roundTrip > settings.pushRoundTrip().toNanos();
+        rests = roundTrip > base.settings().pushRoundTrip().toNanos();
         resting = rests;
       }
       if (rests) {
@@ -343,7 +341,7 @@ final class Outboxes {
           watchFor(left);
           return;
         }
-        observer.batchOverdue(underWay.size());
+        base.observer().batchOverdue(underWay.size());
         waiting.addAll(underWay);
         underWay.clear();
       }

@@ -28,9 +28,9 @@ sealed interface Outcome {
   /**
    * It did not start.
    *
-   * @param moved whether the grain may be found elsewhere, or here in a moment
+   * @param again whether to ask again: the grain may be found elsewhere, or here in a moment
    */
-  record NotStarted(String reason, boolean moved) implements Outcome {}
+  record NotStarted(String reason, boolean again) implements Outcome {}
 
   /** By a comparer of the user's; what it cannot compare is not the same. */
   static <T extends @Nullable Object> boolean same(
@@ -93,7 +93,7 @@ sealed interface Outcome {
         }
       }
       case Threw(var failure, var original) -> new Message.Answer.Threw(failure);
-      case NotStarted(var reason, var moved) -> new Message.Answer.NotStarted(reason, moved);
+      case NotStarted(var reason, var again) -> new Message.Answer.NotStarted(reason, again);
     };
   }
 
@@ -119,7 +119,7 @@ sealed interface Outcome {
         }
       }
       case Message.Answer.Threw(var failure) -> new Threw(failure, null);
-      case Message.Answer.NotStarted(var reason, var moved) -> new NotStarted(reason, moved);
+      case Message.Answer.NotStarted(var reason, var again) -> new NotStarted(reason, again);
     };
   }
 }

@@ -9,6 +9,7 @@ import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,7 +36,7 @@ final class Publication {
     /** What the present result answers; 0 if it is to be pushed. */
     private long request;
 
-    private long heard;
+    private long renewed;
 
     /** Whether the present result is still to be sent. */
     private boolean owed = true;
@@ -45,12 +46,13 @@ final class Publication {
       this.name = name;
     }
 
-    boolean is(NodeId other, @Nullable SummaryKey called) {
-      return node.equals(other) && Objects.equals(name, called);
-    }
-
     boolean isHere() {
       return name == null;
+    }
+
+    /** Whether another node has not renewed it since then. */
+    boolean isNotRenewedSince(long nanos) {
+      return !isHere() && renewed - nanos < 0;
     }
 
     @Override
@@ -83,6 +85,21 @@ final class Publication {
       }
     }
   }
+
+  /**
+   * A cache that is to be kept true.
+   *
+   * @param name what its node calls the result; null if it is of this node
+   * @param generation of its wish; older ones than the last are ignored
+   * @param have what it holds
+   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
+   */
+  record Follower(
+      NodeId node,
+      @Nullable SummaryKey name,
+      long generation,
+      @Nullable Version have,
+      long request) {}
 
   /** What became of a subscription. */
   enum Subscribed {
@@ -184,44 +201,33 @@ final class Publication {
 
   // Subscribers
 
-  /**
-   * Registers a cache, or renews that.
-   *
-   * @param name what its node calls it; null if it is of this node
-   * @param have what the cache holds
-   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
-   * @return whether the cache holds another result than the present one, or than one to come
-   */
-  boolean subscribe(
-      NodeId from,
-      @Nullable SummaryKey name,
-      long generation,
-      @Nullable Version have,
-      long request) {
+  /** Registers a cache, or renews that; returns whether it holds another result or is owed one. */
+  boolean subscribe(Follower follower) {
+    var name = follower.name();
     // Of the same version it has the same name for it, which need not be kept twice.
     var kept = name != null && name.equals(key.wire()) ? key.wire() : name;
     synchronized (home) {
-      var subscriber = subscriber(from, name);
+      var subscriber = subscriber(follower);
       if (subscriber == null) {
-        subscriber = new Subscriber(from, kept);
+        subscriber = new Subscriber(follower.node(), kept);
         subscribers.add(subscriber);
       }
-      subscriber.heard = parts.base().workers().nanos();
-      boolean other = !version.equals(have);
-      if (generation >= subscriber.generation) {
-        subscriber.generation = generation;
+      subscriber.renewed = parts.base().workers().nanos();
+      boolean other = !version.equals(follower.have());
+      if (follower.generation() >= subscriber.generation) {
+        subscriber.generation = follower.generation();
         subscriber.owed = other;
-        subscriber.request = other ? request : 0;
+        subscriber.request = other ? follower.request() : 0;
       }
       return other;
     }
   }
 
   /** Returns whether nobody subscribes any more. */
-  boolean unsubscribe(NodeId from, @Nullable SummaryKey name, long generation) {
+  boolean unsubscribe(Follower follower) {
     synchronized (home) {
-      var subscriber = subscriber(from, name);
-      if (subscriber != null && subscriber.generation <= generation) {
+      var subscriber = subscriber(follower);
+      if (subscriber != null && subscriber.generation <= follower.generation()) {
         subscribers.remove(subscriber);
       }
       return subscribers.isEmpty();
@@ -230,23 +236,20 @@ final class Publication {
 
   /** One cache among few, as every process subscribes once. */
   @GuardedBy("home")
-  private @Nullable Subscriber subscriber(NodeId node, @Nullable SummaryKey name) {
+  private @Nullable Subscriber subscriber(Follower follower) {
     for (var subscriber : subscribers) {
-      if (subscriber.is(node, name)) {
+      if (subscriber.node.equals(follower.node())
+          && Objects.equals(subscriber.name, follower.name())) {
         return subscriber;
       }
     }
     return null;
   }
 
-  /**
-   * Drops a node that is gone, or else those not heard of since then; returns whether nobody
-   * subscribes any more.
-   */
-  boolean expire(long heardSince, @Nullable NodeId gone) {
+  /** Drops those whose subscriptions are over; returns whether nobody subscribes any more. */
+  boolean expire(Predicate<Subscriber> over) {
     synchronized (home) {
-      subscribers.removeIf(
-          s -> gone != null ? s.node.equals(gone) : !s.isHere() && s.heard - heardSince < 0);
+      subscribers.removeIf(over);
       return subscribers.isEmpty();
     }
   }

@@ -122,7 +122,7 @@ final class Reads implements Scope.Reader {
     try {
       return awaitFirst(scope, read, timeoutNanos);
     } catch (CallInterruptedException e) {
-      var arrived = cache.giveUp(read, null);
+      var arrived = cache.goOnWithout(read, null);
       if (arrived != null) {
         return arrived;
       }
@@ -142,7 +142,7 @@ final class Reads implements Scope.Reader {
     long start = workers.nanos();
     var path = waitsForItself(scope, cache);
     if (path != null) {
-      return giveUpInCircle(read, cycles.found(path));
+      return goOnInCircle(read, cycles.found(path));
     }
     for (long patience = settings.cycleSuspicion().toNanos(); ; patience *= 2) {
       long wait = Math.min(timeoutNanos, patience);
@@ -153,22 +153,22 @@ final class Reads implements Scope.Reader {
         }
       }
       if (wait == timeoutNanos) {
-        return giveUp(read, timedOut(cache, timeoutNanos));
+        return goOnWithout(read, timedOut(cache, timeoutNanos));
       }
       var circle = searchForCircle(scope, cache);
       if (circle != null) {
-        return giveUpInCircle(read, circle);
+        return goOnInCircle(read, circle);
       }
     }
   }
 
-  private Outcome giveUpInCircle(Edge read, Outcome.Threw circle) {
+  private Outcome goOnInCircle(Edge read, Outcome.Threw circle) {
     waitedInCircle = true;
-    return giveUp(read, circle);
+    return goOnWithout(read, circle);
   }
 
-  private static Outcome giveUp(Edge read, Outcome instead) {
-    var outcome = read.cache().giveUp(read, instead);
+  private static Outcome goOnWithout(Edge read, Outcome instead) {
+    var outcome = read.cache().goOnWithout(read, instead);
     return outcome != null ? outcome : instead;
   }
 

@@ -84,7 +84,7 @@ final class References implements Grains {
       return switch (run.read(scope, key, Nanos.of(timeout))) {
         case Outcome.Returned(var value) -> key.operation().copyOut(value);
         case Outcome.Threw(var failure, var original) -> throw Failures.rebuild(failure, key);
-        case Outcome.NotStarted(var reason, var moved) -> throw new NotStartedException(reason);
+        case Outcome.NotStarted(var reason, var again) -> throw new NotStartedException(reason);
       };
     }
 

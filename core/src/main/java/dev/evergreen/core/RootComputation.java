@@ -302,7 +302,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
                   ? e
                   : new ComputationFailedException(
                       original != null ? original : new GrainFailureException(failure.type())));
-      case Outcome.NotStarted(var reason, var moved) ->
+      case Outcome.NotStarted(var reason, var again) ->
           new Result.Failure<>(new NotStartedException(reason));
     };
   }

@@ -6,7 +6,6 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Fence;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -53,9 +52,6 @@ final class Settling {
 
   private final Base base;
   private final Workers workers;
-  private final Peers peers;
-  private final NodeSettings settings;
-  private final Placement placement;
   private final Activations activations;
 
   @GuardedBy("this")
@@ -78,9 +74,6 @@ final class Settling {
   Settling(Base base, Activations activations) {
     this.base = base;
     this.workers = base.workers();
-    this.peers = base.peers();
-    this.settings = base.settings();
-    this.placement = base.placement();
     this.activations = activations;
   }
 
@@ -106,7 +99,7 @@ final class Settling {
       begins = soon ? begins + GATHER_NANOS : now;
       fences++;
     }
-    return new Planned(new Fence(peers.self(), fences), begins);
+    return new Planned(new Fence(base.peers().self(), fences), begins);
   }
 
   /** Asks what one summary's present result was computed from; for one thread, which it blocks. */
@@ -178,7 +171,7 @@ final class Settling {
         }
         // What was lost, and what has moved: its cache knows another publisher by now.
         asked.values().stream().filter(q -> !q.hasTold()).forEach(q -> ask(q, deadline));
-        patience = Math.min(2 * patience, settings.pushRetryAfter().toNanos());
+        patience = Math.min(2 * patience, base.settings().pushRetryAfter().toNanos());
         again = now + patience;
       }
       return !summary.isOver();
@@ -247,7 +240,7 @@ final class Settling {
       return; // it is being subscribed where the grain is now, and asked again
     }
     var fence = question.name.fence();
-    if (to.equals(peers.self())) {
+    if (to.equals(base.peers().self())) {
       var summary = activations.summary(question.cache.key());
       if (summary != null) {
         visit(fence, summary, earlier(deadline), question.name.key(), to);
@@ -256,7 +249,7 @@ final class Settling {
     }
     try {
       long patience = deadline - workers.nanos();
-      peers.send(to, new Message.Settle(fence, question.name.key(), patience));
+      base.peers().send(to, new Message.Settle(fence, question.name.key(), patience));
     } catch (IllegalArgumentException e) {
       // No link takes it; its subscription did not leave either, and says so.
       Failures.log("a question to " + to, e);
@@ -266,7 +259,7 @@ final class Settling {
   /** Where a grain is; null if that is not known. */
   private @Nullable NodeId place(GrainId grain) {
     try {
-      return placement.isHere(grain) ? peers.self() : placement.locate(grain);
+      return base.placement().isHere(grain) ? base.peers().self() : base.placement().locate(grain);
     } catch (NotStartedException e) {
       return null;
     }
@@ -293,7 +286,7 @@ final class Settling {
 
   /** Who waits longer asks again, so that nothing is looked for that nobody waits for. */
   private long earlier(long deadline) {
-    long longest = workers.nanos() + settings.leaseFor().toNanos();
+    long longest = workers.nanos() + base.settings().leaseFor().toNanos();
     return deadline - longest < 0 ? deadline : longest;
   }
 
@@ -337,7 +330,7 @@ final class Settling {
         // For a while, so that who is read by many is not asked as often as there are paths to it.
         workers
             .clock()
-            .after(settings.pushRetryAfter().toNanos(), () -> visits.remove(place, this));
+            .after(base.settings().pushRetryAfter().toNanos(), () -> visits.remove(place, this));
       } else {
         visits.remove(place, this);
       }
@@ -373,20 +366,21 @@ final class Settling {
      * What is not answered is asked again. Blocks while the node finds out, before it tells others.
      */
     private void answer(List<Asker> waiting, Version reflecting) {
-      if (!placement.isHere(place.key().grain())) {
+      if (!base.placement().isHere(place.key().grain())) {
         return;
       }
       var others = new ArrayList<Asker>();
       for (var asker : waiting) {
-        if (asker.node().equals(peers.self())) {
+        if (asker.node().equals(base.peers().self())) {
           answered(new Message.Settled(place.fence(), asker.name(), reflecting));
         } else {
           others.add(asker);
         }
       }
-      if (!others.isEmpty() && placement.confirmed()) {
+      if (!others.isEmpty() && base.placement().confirmed()) {
         for (var asker : others) {
-          peers.send(asker.node(), new Message.Settled(place.fence(), asker.name(), reflecting));
+          base.peers()
+              .send(asker.node(), new Message.Settled(place.fence(), asker.name(), reflecting));
         }
       }
     }

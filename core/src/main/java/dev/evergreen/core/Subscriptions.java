@@ -1,19 +1,19 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Publication.Follower;
 import dev.evergreen.core.Publication.Subscribed;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscription;
 import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.NodeObserver;
-import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
@@ -47,10 +47,6 @@ final class Subscriptions implements Caches.Lines {
 
   private final Base base;
   private final Workers workers;
-  private final Peers peers;
-  private final NodeSettings settings;
-  private final Placement placement;
-  private final NodeObserver observer;
   private final Caches caches;
   private final Outboxes outboxes;
   private final Activations activations;
@@ -70,10 +66,6 @@ final class Subscriptions implements Caches.Lines {
   Subscriptions(Propagation parts, Activations activations) {
     this.base = parts.base();
     this.workers = base.workers();
-    this.peers = base.peers();
-    this.settings = base.settings();
-    this.placement = base.placement();
-    this.observer = base.observer();
     this.caches = parts.caches();
     this.outboxes = parts.outboxes();
     this.activations = activations;
@@ -82,14 +74,14 @@ final class Subscriptions implements Caches.Lines {
             workers.clock(),
             workers::randomBelow,
             workers::start,
-            settings.renewEvery(),
+            base.settings().renewEvery(),
             this::subscribeAgain);
   }
 
   /** Subscribes a new cache; does not wait for the answer. */
   @Override
   public void begin(Cache cache) {
-    observer.subscribed();
+    base.observer().subscribed();
     var next = new Tasks();
     subscribe(cache, next);
     workers.fork(next);
@@ -103,7 +95,7 @@ final class Subscriptions implements Caches.Lines {
   }
 
   private void subscribeAgain(List<Cache> waiting, Tasks next) {
-    observer.askedAgain(waiting.size());
+    base.observer().askedAgain(waiting.size());
     var byNode = new TreeMap<NodeId, List<Cache>>();
     for (var cache : waiting) {
       var to = subscribeIfHere(cache, next);
@@ -132,14 +124,14 @@ final class Subscriptions implements Caches.Lines {
     long finds = retries.finds();
     try {
       var grain = cache.key().grain();
-      if (placement.isHere(grain)) {
+      if (base.placement().isHere(grain)) {
         subscribeHere(cache, finds, next);
       } else {
-        var to = placement.locate(grain);
-        if (to.equals(peers.self())) {
+        var to = base.placement().locate(grain);
+        if (to.equals(base.peers().self())) {
           retries.later(cache, finds);
-        } else if (peers.isGone(to)) {
-          placement.notThere(grain, to);
+        } else if (base.peers().isGone(to)) {
+          base.placement().notThere(grain, to);
           silent(cache, finds);
         } else {
           caches.isRemote(cache);
@@ -155,7 +147,7 @@ final class Subscriptions implements Caches.Lines {
   }
 
   private void subscribeHere(Cache cache, long finds, Tasks next) {
-    long generation = cache.wish(peers.self());
+    long generation = cache.wish(base.peers().self());
     if (generation == 0) {
       return;
     }
@@ -164,7 +156,9 @@ final class Subscriptions implements Caches.Lines {
         activation == null
             ? Subscribed.NOT_HERE
             : activation.subscribe(
-                cache.key(), peers.self(), null, generation, cache.version(), 0, next);
+                cache.key(),
+                new Follower(base.peers().self(), null, generation, cache.version(), 0),
+                next);
     switch (subscribed) {
       case NOT_HERE -> retries.later(cache, finds);
       case CURRENT -> caches.heard(cache);
@@ -216,7 +210,7 @@ final class Subscriptions implements Caches.Lines {
       }
     }
     try {
-      if (!peers.send(to, new Message.Subscribe(request, subscriptions, waits))) {
+      if (!base.peers().send(to, new Message.Subscribe(request, subscriptions, waits))) {
         unanswered(forget(request));
       }
     } catch (IllegalArgumentException e) {
@@ -282,18 +276,18 @@ final class Subscriptions implements Caches.Lines {
   }
 
   private long patience() {
-    return settings.pushRetryAfter().toNanos();
+    return base.settings().pushRetryAfter().toNanos();
   }
 
   /** One timer for all requests: one of its own for each would cost more than the answer. */
   @GuardedBy("open")
   private void watchFor(long nanos) {
     watching = true;
-    workers.after(nanos, next -> giveUpLate());
+    workers.after(nanos, next -> endLate());
   }
 
-  /** Gives up the requests that were not answered in time. */
-  private void giveUpLate() {
+  /** Ends the requests that were not answered in time. */
+  private void endLate() {
     var late = new ArrayList<Request>();
     synchronized (open) {
       watching = false;
@@ -331,7 +325,7 @@ final class Subscriptions implements Caches.Lines {
         continue;
       }
       if (notHere.contains(name)) {
-        placement.notThere(cache.key().grain(), from);
+        base.placement().notThere(cache.key().grain(), from);
         silent(cache, request.finds());
       } else if (!owed.contains(name)) {
         caches.heard(cache);
@@ -344,13 +338,14 @@ final class Subscriptions implements Caches.Lines {
     retries.later(cache, finds);
   }
 
-  /** The connection to a node is gone: what it published is in doubt. */
-  void silent(NodeId gone) {
+  /** The connections to nodes are gone: what these published is in doubt. */
+  void silent(Set<NodeId> gone) {
     synchronized (open) {
-      open.values().removeIf(request -> request.to().equals(gone));
+      open.values().removeIf(request -> gone.contains(request.to()));
     }
     for (var cache : caches.all()) {
-      if (gone.equals(cache.publisher())) {
+      var publisher = cache.publisher();
+      if (publisher != null && gone.contains(publisher)) {
         silent(cache, retries.finds());
       }
     }
@@ -369,7 +364,7 @@ final class Subscriptions implements Caches.Lines {
   // Renewal
 
   private void renewLater() {
-    long period = settings.renewEvery().toNanos();
+    long period = base.settings().renewEvery().toNanos();
     workers.after(period - workers.randomBelow(period / 10 + 1), next -> renew());
   }
 
@@ -379,7 +374,7 @@ final class Subscriptions implements Caches.Lines {
     boolean any = false;
     for (var cache : caches.all()) {
       var publisher = cache.publisher();
-      if (publisher != null && !publisher.equals(peers.self())) {
+      if (publisher != null && !publisher.equals(base.peers().self())) {
         any = true;
         if (!retries.contains(cache)) {
           byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);
@@ -394,7 +389,7 @@ final class Subscriptions implements Caches.Lines {
     }
     byNode.forEach(
         (publisher, caches) -> {
-          observer.renewed(publisher, caches.size());
+          base.observer().renewed(publisher, caches.size());
           sendInBatches(publisher, caches);
         });
   }
@@ -407,7 +402,7 @@ final class Subscriptions implements Caches.Lines {
       if (publisher == null) {
         continue;
       }
-      if (publisher.equals(peers.self())) {
+      if (publisher.equals(base.peers().self())) {
         unsubscribeHere(cache.key(), cache.generation());
       } else {
         byNode
@@ -415,13 +410,14 @@ final class Subscriptions implements Caches.Lines {
             .add(new Subscription(cache.key().wire(), cache.generation(), null));
       }
     }
-    byNode.forEach((publisher, gone) -> peers.sendParts(publisher, gone, Message.Unsubscribe::new));
+    byNode.forEach(
+        (publisher, gone) -> base.peers().sendParts(publisher, gone, Message.Unsubscribe::new));
   }
 
   private void unsubscribeHere(CallKey key, long generation) {
     var activation = activations.get(key.grain());
     if (activation != null) {
-      activation.unsubscribe(key, peers.self(), null, generation);
+      activation.unsubscribe(key, new Follower(base.peers().self(), null, generation, null, 0));
     }
   }
 
@@ -444,13 +440,14 @@ final class Subscriptions implements Caches.Lines {
       }
     }
     if (!message.waits() || !notHere.isEmpty()) {
-      peers.send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed));
+      base.peers()
+          .send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed));
     }
   }
 
   private Subscribed subscribe(NodeId from, Subscription subscription, long request, Tasks next) {
     GrainId grain = subscription.key().grain();
-    if (!placement.isHere(grain)) {
+    if (!base.placement().isHere(grain)) {
       return Subscribed.NOT_HERE;
     }
     try {
@@ -458,18 +455,15 @@ final class Subscriptions implements Caches.Lines {
       var activation = publisher(key, next);
       return activation == null
           ? Subscribed.NOT_HERE
-          : activation.subscribe(
-              key,
-              from,
-              subscription.key(),
-              subscription.generation(),
-              subscription.have(),
-              request,
-              next);
+          : activation.subscribe(key, follower(from, subscription, request), next);
     } catch (GrainException e) {
       outboxes.provisional(from, subscription.key(), subscription.generation(), Failures.of(e));
       return Subscribed.OWED;
     }
+  }
+
+  private static Follower follower(NodeId from, Subscription asked, long request) {
+    return new Follower(from, asked.key(), asked.generation(), asked.have(), request);
   }
 
   /** Ends subscriptions of another node's caches. */
@@ -478,7 +472,7 @@ final class Subscriptions implements Caches.Lines {
       var activation = activations.get(subscription.key().grain());
       var key = activation == null ? null : base.models().knownCallKey(subscription.key());
       if (activation != null && key != null) {
-        activation.unsubscribe(key, from, subscription.key(), subscription.generation());
+        activation.unsubscribe(key, follower(from, subscription, 0));
       }
     }
   }
@@ -488,7 +482,7 @@ final class Subscriptions implements Caches.Lines {
     for (var key : message.keys()) {
       var cache = caches.remote(key);
       if (cache != null && from.equals(cache.publisher())) {
-        placement.notThere(key.grain(), from);
+        base.placement().notThere(key.grain(), from);
         silent(cache, retries.finds());
       }
     }

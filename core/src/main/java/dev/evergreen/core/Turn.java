@@ -503,8 +503,8 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   /** The turn will not run. */
-  void refuse(String reason, boolean moved) {
-    whenDone.accept(new Outcome.NotStarted(reason, moved));
+  void refuse(String reason, boolean again) {
+    whenDone.accept(new Outcome.NotStarted(reason, again));
   }
 
   /** The turn will not run, since the activation has failed. */

@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -253,11 +254,10 @@ class InterleavingTest {
     RelayGrain.prepare();
     var call = aside(() -> relay(a, "one").askOther("two", Duration.ofSeconds(9)));
     RelayGrain.reached.await();
-    var one = a.models.model(Relay.class).id("one");
     var handOff =
         aside(
             () -> {
-              a.release(one::equals);
+              a.release(WiredNodes.part("one"));
               return "handed off";
             });
     await(
@@ -278,6 +278,28 @@ class InterleavingTest {
   }
 
   @Test
+  void onlyTheGrainsOfThePartThatIsHandedOffAreClosed() {
+    var a = start(A);
+    cell(a, "c").text();
+    cell(a, "d").text();
+    a.release(WiredNodes.part("c"));
+    assertEquals(List.of("d"), a.activations.all().stream().map(open -> open.id().key()).toList());
+  }
+
+  @Test
+  void severalNodesThatAreGoneTogetherLeaveNoSubscriptions() {
+    var a = start(A);
+    var others = List.of(start(B), start(WiredNodes.id("c")));
+    for (var other : others) {
+      assertEquals("", other.reactive(cell(other, "x")::text).tracker().next(SOON));
+    }
+    assertEquals(2, a.counts().subscriptions());
+    a.nodesRemoved(Set.of(B, WiredNodes.id("c")));
+    assertEquals(0, a.counts().subscriptions());
+    assertEquals(0, a.counts().summaries());
+  }
+
+  @Test
   void noActivationIsMadeBehindAHandOff() {
     var a = start(A);
     start(B);
@@ -286,7 +308,7 @@ class InterleavingTest {
         () -> {
           if (once.compareAndSet(false, true)) {
             wired.hosts = grain -> B;
-            a.release(grain -> true);
+            a.release(WiredNodes.everything());
           }
         };
     assertEquals("", cell(a, "c").text());
@@ -320,7 +342,7 @@ class InterleavingTest {
     var edge = Objects.requireNonNull(cache.retain(reader));
     cache.install(new Cache.Update(0, new Message.Version(1, 1), answer, 1, false, false, null));
     assertEquals(
-        answer, cache.giveUp(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
+        answer, cache.goOnWithout(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
     assertFalse(edge.inDoubt());
   }
 
@@ -337,7 +359,7 @@ class InterleavingTest {
             await("the end of the cache", () -> a.caches.size() == 0);
           }
         };
-    a.release(grain -> true);
+    a.release(WiredNodes.everything());
     await("the renewed subscription", once::get);
     wired.awaitNoThreads();
     assertEquals(0, a.counts().subscriptions());

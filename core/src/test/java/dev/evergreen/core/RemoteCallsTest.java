@@ -245,7 +245,7 @@ final class RemoteCallsTest {
     var call =
         aside(() -> assertThrows(OutcomeUnknownException.class, () -> slow.callWhenLetGo("c")));
     SlowGrain.entered.await();
-    b.release(id -> id.type().equals(b.models.model(Slow.class).name()));
+    b.release(WiredNodes.part("s"));
     call.get(20, TimeUnit.SECONDS);
     SlowGrain.go.countDown();
     var failure = SlowGrain.failure.get(20, TimeUnit.SECONDS);

@@ -224,8 +224,8 @@ final class VersionsTest {
 
   private void host(NodeId host) {
     wired.hosts = grain -> host;
-    older.release(grain -> true);
-    newer.release(grain -> true);
+    older.release(WiredNodes.everything());
+    newer.release(WiredNodes.everything());
   }
 
   @ParameterizedTest

@@ -29,6 +29,8 @@ final class MutantTest {
         new Mutant.LeavesOut("Activation", "begin", "discardRuns"),
         // Lost pushes: one that is not acknowledged is not sent again.
         new Mutant.LeavesOut("Outboxes$Outbox", "sendAgainIfLate", "addAll"),
+        // Nor one that found no room in its batch.
+        new Mutant.LeavesOut("Outboxes$Outbox", "isTooLarge", "addFirst"),
         // Every result counts as another one.
         new Mutant.DoesNothing("Outcome", "same"),
         // An activation ends without telling its subscribers.
@@ -98,15 +100,15 @@ final class MutantTest {
         new Fault(
             new Mutant.Says(
                 "Cache",
-                "edge.gaveUp = true;",
-                "edge.gaveUp = true; if (instead != null) {"
+                "edge.wentOn = true;",
+                "edge.wentOn = true; if (instead != null) {"
                     + " standing = new Standing(new Content.Failed(instead), standing.line); }"),
             "one reader is impatient, the other is not"),
         // What a reader went on with after a time-out counted as current.
         new Fault(
             new Mutant.Says(
                 "Cache",
-                "gaveUp || (outcome != null && Cache.this.inDoubt())",
+                "wentOn || (outcome != null && Cache.this.inDoubt())",
                 "standing.line != Line.HEARD"),
             "an impatient reader shows something else"),
         // The members of a circle kept each other in doubt.
