@@ -307,14 +307,22 @@ final class HardValuesTest {
       Slow.READS.acquire();
       try {
         assertEquals(1, aside(here::size).get(20, TimeUnit.SECONDS));
+        here.put(2);
+        await("the next result", () -> sequenceOf("slow") == 3);
         good.put(2);
         aside(() -> b.view.outboxes()).get(20, TimeUnit.SECONDS);
       } finally {
         Slow.go.countDown();
       }
-      assertEquals(new Slow(1), results.next(SOON));
+      assertEquals(new Slow(2), results.next(SOON), "not the bytes of the result before");
       assertEquals(2, sizes.next(SOON));
     }
+  }
+
+  /** How many results there were of a bag that is only asked for what is slow. */
+  private long sequenceOf(String key) {
+    var summary = b.activations.summary(WiredNodes.key(b, Bag.class, key, "slow()"));
+    return summary == null ? 0 : summary.results().version().sequence();
   }
 
   /** From now on, until the latch is open. */
