@@ -69,14 +69,24 @@ final class CycleSearch {
     static final Verdict UNSUSPICIOUS = new Verdict(null, Edges.NONE);
   }
 
-  /** A run of {@code reader} waits for a cache. */
-  record Wait(CallKey reader, Cache cache, Cancellation run) {}
+  /** That a run of {@code reader} waits for a cache; several of its branches may, for the same. */
+  static final class Wait {
+    private final CallKey reader;
+    private final Cache cache;
+    private final Cancellation run;
+
+    private Wait(CallKey reader, Cache cache, Cancellation run) {
+      this.reader = reader;
+      this.cache = cache;
+      this.run = run;
+    }
+  }
 
   private final Base base;
   private final Workers workers;
   private final Caches caches;
   private final long patience;
-  private final Map<CallKey, List<Wait>> waits = new ConcurrentHashMap<>();
+  private final Map<CallKey, Set<Wait>> waits = new ConcurrentHashMap<>();
 
   CycleSearch(Base base, Caches caches) {
     this.base = base;
@@ -108,27 +118,41 @@ final class CycleSearch {
       return null;
     }
     var wait = new Wait(reader, cache, run);
-    waits.compute(reader, (key, all) -> with(all, wait));
+    waits.compute(
+        reader,
+        (key, some) -> {
+          Set<Wait> all = some == null ? new LinkedHashSet<>(2) : some;
+          all.add(wait);
+          return all;
+        });
     return wait;
   }
 
   /** It waits no more. */
   void waitsNoMore(@Nullable Wait wait) {
     if (wait != null) {
-      waits.computeIfPresent(wait.reader(), (key, all) -> without(all, wait));
+      waits.computeIfPresent(
+          wait.reader,
+          (key, all) -> {
+            all.remove(wait);
+            return all.isEmpty() ? null : all;
+          });
     }
   }
 
-  private static List<Wait> with(@Nullable List<Wait> all, Wait wait) {
-    var more = all == null ? new ArrayList<Wait>(1) : new ArrayList<>(all);
-    more.add(wait);
-    return more;
-  }
-
-  private static @Nullable List<Wait> without(List<Wait> all, Wait wait) {
-    var fewer = new ArrayList<>(all);
-    fewer.remove(wait);
-    return fewer.isEmpty() ? null : fewer;
+  /** What runs of a summary wait for. */
+  private List<Wait> waitsOf(CallKey reader) {
+    if (!waits.containsKey(reader)) {
+      return List.of();
+    }
+    var copy = new ArrayList<Wait>();
+    waits.computeIfPresent(
+        reader,
+        (key, all) -> {
+          copy.addAll(all);
+          return all;
+        });
+    return copy;
   }
 
   /**
@@ -165,9 +189,9 @@ final class CycleSearch {
       if (target.test(at.key())) {
         return path(at.key(), before);
       }
-      for (var wait : waits.getOrDefault(at.key(), List.of())) {
-        var waited = wait.cache();
-        if (!wait.run().cancelled() && !before.containsKey(waited.key())) {
+      for (var wait : waitsOf(at.key())) {
+        var waited = wait.cache;
+        if (!wait.run.cancelled() && !before.containsKey(waited.key())) {
           before.put(waited.key(), at.key());
           frontier.add(waited);
         }
