@@ -581,7 +581,7 @@ public final class ClusterNode implements Node {
       links.remove(gone);
       lost.remove(gone);
       refusing.remove(gone);
-      node.nodeRemoved(gone);
+      node.nodesRemoved(Set.of(gone));
       partitions.forget(gone);
     }
   }

@@ -111,7 +111,7 @@ final class PartitionActor extends AbstractActor {
   }
 
   private void release() {
-    node.release(grain -> partitions.of(grain) == partition);
+    node.release(partition);
   }
 
   /** Also when the partition was lost without a hand-off, with the coordinator or the cluster. */

@@ -121,6 +121,16 @@ final class Partitions implements Placement {
   }
 
   @Override
+  public int parts() {
+    return owners.length();
+  }
+
+  @Override
+  public int part(GrainId grain) {
+    return of(grain);
+  }
+
+  @Override
   public NodeId locate(GrainId grain) {
     int partition = of(grain);
     var owner = owners.get(partition);

@@ -180,7 +180,7 @@ public final class ActivationStress {
 
     public WriteOrProtectedRun() {
       var next = new Tasks();
-      activation.subscribe(key, StressNode.OTHER, key.wire(), 1, null, 0, next);
+      activation.subscribe(key, StressNode.follower(key, 1), next);
       runs.add(next);
       for (int i = 1; i <= ENOUGH_FOR_PROTECTION; i++) {
         next = new Tasks();
@@ -294,7 +294,7 @@ public final class ActivationStress {
 
     @Actor
     public void unsubscribe() {
-      activation.unsubscribe(key, StressNode.OTHER, key.wire(), 1);
+      activation.unsubscribe(key, StressNode.follower(key, 1));
     }
 
     @Arbiter
@@ -330,7 +330,7 @@ public final class ActivationStress {
 
     @Actor
     public void acknowledge() {
-      node.runtime().outboxes().acknowledged(StressNode.OTHER, batch);
+      node.runtime().outboxes.acknowledged(StressNode.OTHER, batch);
     }
 
     @Arbiter
@@ -358,7 +358,7 @@ public final class ActivationStress {
 
     @Actor
     public void acknowledge() {
-      node.runtime().outboxes().acknowledged(StressNode.OTHER, batch);
+      node.runtime().outboxes.acknowledged(StressNode.OTHER, batch);
     }
 
     @Actor
@@ -374,6 +374,6 @@ public final class ActivationStress {
   }
 
   private static void acknowledge(StressNode node) {
-    node.runtime().outboxes().acknowledged(StressNode.OTHER, node.pushed().batch());
+    node.runtime().outboxes.acknowledged(StressNode.OTHER, node.pushed().batch());
   }
 }

@@ -34,11 +34,11 @@ public final class CacheStress {
   private CacheStress() {}
 
   private static Cache newCache() {
-    return new Cache(NODE.runtime(), NODE.valueOf("c"));
+    return new Cache(NODE.runtime().caches, NODE.valueOf("c"));
   }
 
   private static Summary newSummary() {
-    return new RootComputation<>(NODE.runtime(), null, () -> 1, null);
+    return NODE.computation(() -> 1);
   }
 
   private static Cache.Update update(dev.evergreen.core.Outcome outcome, boolean provisional) {
@@ -76,9 +76,9 @@ public final class CacheStress {
   public static class EdgesAreKept {
     private final Cache cache = newCache();
     private final Summary dependent = newSummary();
-    private final Edge first = edge();
+    private final Cache.Edge first = edge();
 
-    private Edge edge() {
+    private Cache.Edge edge() {
       return Objects.requireNonNull(cache.retain(dependent), "the cache is open");
     }
 
@@ -157,7 +157,7 @@ public final class CacheStress {
   @State
   public static class GivesUp {
     private final Cache cache = newCache();
-    private final Edge edge =
+    private final Cache.Edge edge =
         Objects.requireNonNull(cache.retain(newSummary()), "the cache is open");
 
     @Actor
@@ -167,7 +167,7 @@ public final class CacheStress {
 
     @Actor
     public void giveUp(IL_Result r) {
-      r.r2 = StressNode.text(cache.giveUp(edge, FAILURE));
+      r.r2 = StressNode.text(cache.goOnWithout(edge, FAILURE));
     }
   }
 
@@ -228,7 +228,7 @@ public final class CacheStress {
 
     @Actor
     public void read() {
-      later.newTracker().poll(StressNode.PATIENCE);
+      Tracker.of(later).poll(StressNode.PATIENCE);
     }
 
     @Actor
@@ -259,14 +259,14 @@ public final class CacheStress {
     private final RootComputation<Integer> later = reader(node);
 
     public LeaveOrSweep() {
-      earlier.newTracker().next(StressNode.PATIENCE);
+      Tracker.of(earlier).next(StressNode.PATIENCE);
       node.settle();
       earlier.close();
     }
 
     @Actor
     public void readAndLeave() {
-      later.newTracker().poll(StressNode.PATIENCE);
+      Tracker.of(later).poll(StressNode.PATIENCE);
       later.close();
     }
 
@@ -302,7 +302,7 @@ public final class CacheStress {
     /** Starts to read; the actors do not wait, as only timers may bring the result. */
     @Actor
     public void read() {
-      reader.newTracker().poll(Duration.ZERO);
+      Tracker.of(reader).poll(Duration.ZERO);
     }
 
     @Actor

@@ -5,6 +5,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.evergreen.core.spi.Message;
 import java.util.List;
+import java.util.Set;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.Description;
@@ -60,7 +61,7 @@ public final class CallStress {
 
     private int serve() {
       var next = new Tasks();
-      node.runtime().calls().serve(StressNode.OTHER, call, next);
+      node.runtime().calls.serve(StressNode.OTHER, call, next);
       int turns = 0;
       for (var task = next.poll(); task != null; task = next.poll()) {
         task.run(next);
@@ -88,9 +89,7 @@ public final class CallStress {
   public static class AnswerWakes {
     private final StressNode node = new StressNode();
     private final byte[] seven =
-        node.runtime()
-                    .encode(
-                        new dev.evergreen.core.Outcome.Returned(7), node.valueOf("c").operation())
+        new dev.evergreen.core.Outcome.Returned(7).encode(node.valueOf("c").operation())
                 instanceof Message.Answer.Returned(var bytes)
             ? bytes
             : new byte[0];
@@ -143,7 +142,7 @@ public final class CallStress {
 
     @Actor
     public void end() {
-      node.runtime().nodeRemoved(StressNode.OTHER);
+      node.runtime().nodesRemoved(Set.of(StressNode.OTHER));
     }
 
     @Arbiter

@@ -45,7 +45,7 @@ public final class ComputationStress {
 
     @Actor
     public void run() {
-      next(computation.newTracker());
+      next(Tracker.of(computation));
     }
 
     @Actor
@@ -129,8 +129,8 @@ public final class ComputationStress {
   public static class TrackersTogether {
     private final StressNode node = new StressNode();
     private final RootComputation<Integer> computation = node.computation(() -> 7);
-    private final Tracker<Integer> first = computation.newTracker();
-    private final Tracker<Integer> second = computation.newTracker();
+    private final Tracker<Integer> first = Tracker.of(computation);
+    private final Tracker<Integer> second = Tracker.of(computation);
 
     @Actor
     public void one(LL_Result r) {
@@ -157,7 +157,7 @@ public final class ComputationStress {
     private final StressNode node = new StressNode();
     private final RootComputation<Integer> computation =
         node.computation(() -> node.cell("c").value());
-    private final Tracker<Integer> tracker = computation.newTracker();
+    private final Tracker<Integer> tracker = Tracker.of(computation);
 
     public TrackerOrWrite() {
       tracker.next(StressNode.PATIENCE);
@@ -193,7 +193,7 @@ public final class ComputationStress {
   public static class TrackerOrClose {
     private final StressNode node = new StressNode();
     private final RootComputation<Integer> computation = node.computation(() -> 7);
-    private final Tracker<Integer> tracker = computation.newTracker();
+    private final Tracker<Integer> tracker = Tracker.of(computation);
 
     @Actor
     public void track(L_Result r) {
@@ -256,7 +256,7 @@ public final class ComputationStress {
     private final Told told = new Told();
 
     public DemandOrWrite() {
-      computation.publisher().subscribe(told);
+      new ResultPublisher<>(computation).subscribe(told);
     }
 
     @Actor
@@ -293,7 +293,7 @@ public final class ComputationStress {
     private final Told told = new Told();
 
     public DemandOrClose() {
-      computation.publisher().subscribe(told);
+      new ResultPublisher<>(computation).subscribe(told);
     }
 
     @Actor

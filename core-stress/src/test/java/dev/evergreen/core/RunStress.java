@@ -3,6 +3,7 @@ package dev.evergreen.core;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -10,8 +11,8 @@ import org.openjdk.jcstress.annotations.Description;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
-import org.openjdk.jcstress.infra.results.LI_Result;
 import org.openjdk.jcstress.infra.results.LL_Result;
 import org.openjdk.jcstress.infra.results.L_Result;
 
@@ -142,21 +143,26 @@ public final class RunStress {
   @State
   public static class DiscardEndsWaiting {
     private final StressNode node = new StressNode();
-    private final Run run =
-        new Run(
-            node.runtime(),
-            node.computation(
-                () -> {
-                  var deadline = System.nanoTime() + StressNode.PATIENCE.toNanos();
-                  var scope = Scope.current();
-                  return scope != null && scope.await(() -> false, deadline);
-                }));
+    private final RootComputation<Boolean> computation =
+        node.computation(
+            () -> {
+              var deadline = System.nanoTime() + StressNode.PATIENCE.toNanos();
+              var scope = Scope.current();
+              return scope != null && scope.await(() -> false, deadline, false);
+            });
+    private final Summary.Run run = begin();
+
+    private Summary.Run begin() {
+      synchronized (computation.guard) {
+        computation.marked = true;
+        return Objects.requireNonNull(computation.begin());
+      }
+    }
 
     @Actor
     public void execute(L_Result r) {
-      run.baton().acquire();
-      r.r1 = StressNode.text(run.execute(null));
-      run.baton().release();
+      run.runLent(new Tasks());
+      r.r1 = StressNode.text(computation.present(null));
     }
 
     @Actor
@@ -166,33 +172,32 @@ public final class RunStress {
   }
 
   @JCStressTest
-  @Description("What a run waits for can be looked at; when it has it, it waits for nothing.")
-  @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "it got the result")
-  @Outcome(expect = FORBIDDEN, desc = "it was not woken, or seems to wait still")
+  @Description("Of two runs that wait for each other, the one that waits last sees the circle.")
+  @Outcome(id = "0, 1", expect = ACCEPTABLE, desc = "the second sees it")
+  @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "the first sees it")
+  @Outcome(id = "1, 1", expect = ACCEPTABLE, desc = "both see it")
+  @Outcome(expect = FORBIDDEN, desc = "nobody sees it")
   @State
-  public static class WaitingForIsSeen {
+  public static class WaitingInCircleIsSeen {
     private final StressNode node = new StressNode();
-    private final Run run = new Run(node.runtime(), node.computation(() -> node.cell("c").value()));
+    private final CycleSearch cycles = node.runtime().cycles;
+    private final CallKey one = node.valueOf("one");
+    private final CallKey two = node.valueOf("two");
 
-    @Actor
-    public void execute(LI_Result r) {
-      run.baton().acquire();
-      r.r1 = StressNode.text(run.execute(null));
-      run.baton().release();
+    private int sees(CallKey own, CallKey other) {
+      var cache = new Cache(node.runtime().caches, other);
+      cycles.waits(own, cache, new Cancellation());
+      return cycles.waitingHere(own, cache) == null ? 0 : 1;
     }
 
     @Actor
-    public void look() {
-      var caches = run.waitingFor();
-      if (caches.size() > 1) {
-        throw new AssertionError("waits for " + caches);
-      }
+    public void one(II_Result r) {
+      r.r1 = sees(one, two);
     }
 
-    @Arbiter
-    public void end(LI_Result r) {
-      r.r2 = run.waitingFor().size();
-      node.settle();
+    @Actor
+    public void two(II_Result r) {
+      r.r2 = sees(two, one);
     }
   }
 }

@@ -108,11 +108,11 @@ final class StressNode {
 
   /** The call that reads a cell. */
   CallKey valueOf(String cell) {
-    return runtime.callKey(new SummaryKey(id(cell), "value()", new byte[0]));
+    return runtime.models.callKey(new SummaryKey(id(cell), "value()", new byte[0]));
   }
 
   GrainId id(String cell) {
-    return runtime.model(Cell.class).id(cell);
+    return runtime.models.model(Cell.class).id(cell);
   }
 
   /** From now on all grains are on the other node, until that is said to have none. */
@@ -123,13 +123,13 @@ final class StressNode {
   // Computations
 
   <T> RootComputation<T> computation(Computation<T> computation) {
-    return (RootComputation<T>) runtime.reactive(computation);
+    return ((LiveComputation<T>) runtime.reactive(computation)).root();
   }
 
   /** A computation that has its first result. */
   <T> RootComputation<T> started(Computation<T> computation) {
     var root = computation(computation);
-    root.newTracker().next(PATIENCE);
+    Tracker.of(root).next(PATIENCE);
     settle();
     return root;
   }
@@ -149,7 +149,7 @@ final class StressNode {
   /** An activation of a cell that is open. */
   Activation open(String cell) {
     var next = new Tasks();
-    var activation = runtime.activations().open(runtime.model(Cell.class), id(cell), next);
+    var activation = runtime.activations.open(runtime.models.model(Cell.class), id(cell), next);
     run(next);
     return activation;
   }
@@ -164,18 +164,7 @@ final class StressNode {
   /** Submits a turn; what that makes possible is left to be run. */
   static Answer submit(Activation activation, boolean readOnly, Turn.Body body, Tasks next) {
     var answer = new Answer();
-    activation.submit(
-        new Turn(
-            activation,
-            "turn",
-            readOnly,
-            body,
-            null,
-            null,
-            List.of(),
-            ChainClock.NONE,
-            answer::set),
-        next);
+    activation.submit(new Turn(activation, "turn", readOnly, body, answer::set), next);
     return answer;
   }
 
@@ -198,10 +187,15 @@ final class StressNode {
     return turn(activation, false, setting(value));
   }
 
+  /** The other node's cache of a call. */
+  static Publication.Follower follower(CallKey key, long generation) {
+    return new Publication.Follower(OTHER, key.wire(), generation, null, 0);
+  }
+
   /** Subscribes the other node and runs what that makes possible. */
   void subscribe(Activation activation, CallKey key, long generation) {
     var next = new Tasks();
-    activation.subscribe(key, OTHER, key.wire(), generation, null, 0, next);
+    activation.subscribe(key, follower(key, generation), next);
     run(next);
   }
 
@@ -261,12 +255,12 @@ final class StressNode {
     List<Message.Update> updates = List.of();
     for (var push = pushed(); !push.updates().isEmpty(); push = pushed()) {
       updates = push.updates();
-      runtime.outboxes().acknowledged(OTHER, push.batch());
+      runtime.outboxes.acknowledged(OTHER, push.batch());
       settle();
     }
     return updates.isEmpty()
         ? "nothing"
-        : text(runtime.decode(updates.getLast().outcome(), key.operation()));
+        : text(Outcome.decode(updates.getLast().outcome(), key.operation()));
   }
 
   // Time

@@ -1,11 +1,9 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Publication.Follower;
+import dev.evergreen.core.Publication.Subscribed;
 import dev.evergreen.core.spi.GrainId;
-import dev.evergreen.core.spi.Message.Version;
-import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.NodeView;
-import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -14,6 +12,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * <p>The object and its state cell belong to who holds the baton. No thread waits while it holds
  * the monitor.
  */
-final class Activation {
+final class Activation implements Summary.Home {
 
   private static final int DISCARDS_BEFORE_PROTECTION = 3;
 
@@ -42,12 +43,28 @@ final class Activation {
     CLOSED
   }
 
-  private final NodeRuntime node;
+  /** What is inside: the grain's object, and what that has asked for. */
+  interface Inside {
+
+    /** Makes the grain's object. */
+    Object construct();
+
+    /** Whether the calling thread does so. */
+    boolean isConstructing();
+
+    /** The activation has ended. */
+    void close();
+  }
+
+  private final Propagation parts;
+  private final Base base;
+  private final Workers workers;
   private final GrainModel model;
   private final GrainId id;
   private final long epoch;
   private final Baton baton;
-  private final Context<?> context;
+  private final Inside inside;
+  private final Consumer<Activation> whenClosed;
 
   private volatile @Nullable Object object;
   private @Nullable StateCell<?> state;
@@ -65,10 +82,10 @@ final class Activation {
   private final Set<RootComputation<?>> owned = new LinkedHashSet<>(2);
 
   @GuardedBy("this")
-  private final Chain<RunnableSummary> pending = new Chain<>();
+  private final Chain<Summary> pending = new Chain<>();
 
   @GuardedBy("this")
-  private final Chain<Run> runs = new Chain<>();
+  private final Chain<Summary.Run> runs = new Chain<>();
 
   @GuardedBy("this")
   private boolean runsHeldBack;
@@ -92,38 +109,56 @@ final class Activation {
   @GuardedBy("this")
   private final Set<Thread> closers = new LinkedHashSet<>(0);
 
-  Activation(NodeRuntime node, GrainModel model, GrainId id, long epoch) {
-    this.node = node;
+  /**
+   * @param inside makes what is inside of it
+   * @param whenClosed called once
+   */
+  Activation(
+      Propagation parts,
+      GrainModel model,
+      GrainId id,
+      long epoch,
+      Function<Activation, Inside> inside,
+      Consumer<Activation> whenClosed) {
+    this.parts = parts;
+    this.base = parts.base();
+    this.workers = base.workers();
     this.model = model;
     this.id = id;
     this.epoch = epoch;
-    this.baton = new Baton(node.threads());
-    this.context = new Context<>(this);
-    this.lastUsed = node.clock().nanos();
+    this.baton = new Baton(workers.threads());
+    this.whenClosed = whenClosed;
+    this.lastUsed = workers.nanos();
+    this.inside = inside.apply(this);
   }
 
-  NodeRuntime node() {
-    return node;
+  @Override
+  public Base base() {
+    return base;
   }
 
-  GrainModel model() {
+  @Override
+  public GrainModel model() {
     return model;
   }
 
-  GrainId id() {
+  @Override
+  public GrainId id() {
     return id;
   }
 
-  long epoch() {
+  @Override
+  public long epoch() {
     return epoch;
   }
 
-  Baton baton() {
+  @Override
+  public Baton baton() {
     return baton;
   }
 
-  /** The grain's object; for who holds the baton of an open activation. */
-  Object object() {
+  @Override
+  public Object object() {
     var grain = object;
     if (grain == null) {
       throw new Scope.Unwanted();
@@ -137,9 +172,9 @@ final class Activation {
   void open(Tasks next) {
     baton.acquire();
     ActivationException problem = null;
-    var opening = node.observer().activationBegins(id);
+    var opening = base.observer().activationBegins(id);
     try {
-      object = context.construct();
+      object = inside.construct();
     } catch (Throwable t) {
       problem = new ActivationException(id + " could not be activated: " + Failures.describe(t), t);
     } finally {
@@ -164,7 +199,8 @@ final class Activation {
       throw new InvalidGrainException(
           id + ": context.state(...) was called twice; a grain has one state, use a record");
     }
-    var cell = new StateCell<>(this, node.codec().of(type), initial);
+    var cell =
+        new StateCell<>(base, id, base.models().codec().of(type), initial, this::checkInside);
     state = cell;
     return cell;
   }
@@ -174,9 +210,9 @@ final class Activation {
   /** Takes a turn: it runs, waits, or is refused. */
   void submit(Turn turn, Tasks next) {
     String refusal = null;
-    boolean moved = false;
+    boolean again = false;
     synchronized (this) {
-      long now = node.clock().nanos();
+      long now = workers.nanos();
       lastUsed = turn.isCall() ? now : lastUsed;
       turn.arrive(now);
       if ((phase == Phase.OPEN || phase == Phase.CLOSING) && turn.isWaitedForBy(admission)) {
@@ -184,8 +220,8 @@ final class Activation {
         begin(turn, next);
       } else if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
         refusal = closeReason != null ? closeReason : id + " is being deactivated";
-        moved = true;
-      } else if (turn.isCall() && admission.waiting() >= node.settings().maxWaitingCalls()) {
+        again = true;
+      } else if (turn.isCall() && admission.waiting() >= base.settings().maxWaitingCalls()) {
         refusal =
             id
                 + " has "
@@ -196,24 +232,24 @@ final class Activation {
         admission.await(turn, next);
         admit(next);
         if (!admission.isInside(turn)) {
-          turn.tellCallers();
+          turn.waits(true);
           hastened(turn, next);
         }
       }
     }
     if (refusal != null) {
-      turn.refuse(refusal, moved);
+      turn.refuse(refusal, again);
     }
   }
 
-  /** A turn, or one that waits for it, has become older; it may wait here. */
-  synchronized void hastened(Turn turn, Tasks next) {
+  @Override
+  public synchronized void hastened(Turn turn, Tasks next) {
     admission.hastened(turn, next);
     admit(next);
   }
 
-  /** Whether an operation is under way that may have changed what is not committed yet. */
-  synchronized boolean isWritten() {
+  @Override
+  public synchronized boolean isWritten() {
     return admission.isWritten();
   }
 
@@ -221,7 +257,7 @@ final class Activation {
   void withdraw(Turn turn, Tasks next) {
     synchronized (this) {
       if (admission.withdraw(turn)) {
-        turn.tellCallersNoMore();
+        turn.waits(false);
         admit(next);
       }
     }
@@ -232,7 +268,8 @@ final class Activation {
    * call and is not done must not mix with it: its changes are undone, and it makes no more. With
    * the baton held.
    */
-  void expel(Awaited call) {
+  @Override
+  public void expel(Awaited call) {
     if (!model.reentrant()) {
       return;
     }
@@ -256,14 +293,14 @@ final class Activation {
     }
   }
 
-  /** Runs a turn's body with the baton held, and saves what it changed. */
-  Outcome execute(Turn turn, Turn.Body body) {
+  @Override
+  public Outcome execute(Turn turn, Turn.Body body) {
     var grain = object;
     if (grain == null) {
       return new Outcome.NotStarted(id + " is not active", true);
     }
     try {
-      var result = Scope.of(turn).call(() -> body.run(grain));
+      var result = Scope.of(workers, turn).call(() -> body.run(grain));
       // User code that interrupted its own thread must not disturb the storage.
       Thread.interrupted();
       if (turn.expelled()) {
@@ -308,7 +345,7 @@ final class Activation {
     } finally {
       synchronized (this) {
         saving = false;
-        closers.forEach(node.threads()::unpark);
+        closers.forEach(workers::unpark);
       }
     }
     if (problem != null) {
@@ -317,18 +354,14 @@ final class Activation {
     return problem;
   }
 
-  /**
-   * A turn has ended: its writes mark the summaries, and others may run.
-   *
-   * @return whether its outcome is still wanted
-   */
-  boolean finished(Turn turn, Tasks next) {
+  @Override
+  public boolean finished(Turn turn, Tasks next) {
     String close;
     boolean wanted;
     synchronized (this) {
       wanted = admission.leave(turn);
       if (turn.isCall()) {
-        lastUsed = node.clock().nanos();
+        lastUsed = workers.nanos();
       }
       if (!turn.readOnly()) {
         markAll(turn.trace());
@@ -340,7 +373,7 @@ final class Activation {
       }
       admit(next);
       if (nothingRuns()) {
-        closers.forEach(node.threads()::unpark);
+        closers.forEach(workers::unpark);
       }
     }
     if (close != null) {
@@ -355,7 +388,7 @@ final class Activation {
   @GuardedBy("this")
   private void begin(Turn turn, Tasks next) {
     admission.enter(turn);
-    turn.tellCallersNoMore();
+    turn.waits(false);
     if (!turn.readOnly()) {
       discardRuns();
       holdRunsBack();
@@ -363,9 +396,8 @@ final class Activation {
     next.add(turn);
   }
 
-  /** Lets begin what may. */
-  @GuardedBy("this")
-  void admit(Tasks next) {
+  @Override
+  public synchronized void admit(Tasks next) {
     if (phase != Phase.OPEN) {
       return;
     }
@@ -388,7 +420,7 @@ final class Activation {
   private void holdRunsBack() {
     if (!runsHeldBack && !pending.isEmpty()) {
       runsHeldBack = true;
-      runsHeldBackSince = node.clock().nanos();
+      runsHeldBackSince = workers.nanos();
     }
   }
 
@@ -396,22 +428,22 @@ final class Activation {
   @GuardedBy("this")
   private boolean runsOverdue() {
     return runsHeldBack
-        && node.clock().nanos() - runsHeldBackSince >= node.settings().writeDelay().toNanos();
+        && workers.nanos() - runsHeldBackSince >= base.settings().writeDelay().toNanos();
   }
 
   @GuardedBy("this")
   private void startRuns(Tasks next) {
     boolean overdue = runsOverdue();
     runsHeldBack = false;
-    // One that may not begin is under way, and comes back when it ends, or needs no run any more.
+    // One that does not begin is under way, and comes back when it ends, or needs no run any more.
     for (var summary = pending.poll(); summary != null; summary = pending.poll()) {
-      if (summary.mayBegin()) {
-        var run = summary.begin();
-        if (overdue || summary.discards >= DISCARDS_BEFORE_PROTECTION) {
-          run.protectUntil(node.clock().nanos() + node.settings().writeDelay().toNanos());
+      var run = summary.begin();
+      if (run != null) {
+        if (overdue || run.discardedBefore() >= DISCARDS_BEFORE_PROTECTION) {
+          run.protectUntil(workers.nanos() + base.settings().writeDelay().toNanos());
         }
         runs.add(run);
-        node.runScheduled();
+        parts.backlog().runScheduled();
         next.add(run);
       }
     }
@@ -420,24 +452,19 @@ final class Activation {
   @GuardedBy("this")
   private boolean heldUpByRuns() {
     for (var run : runs.toList()) {
-      long left = run.protectedUntil() == 0 ? 0 : run.protectedUntil() - node.clock().nanos();
+      long left = run.protectedFor();
       if (left > 0) {
-        node.clock().after(left, () -> node.start(this::readmit));
+        workers.after(left, this::admit);
         return true;
       }
     }
     return false;
   }
 
-  private synchronized void readmit(Tasks next) {
-    admit(next);
-  }
-
   @GuardedBy("this")
   private void discardRuns() {
     for (var run : runs.drain()) {
-      run.discard();
-      run.summary().discarded();
+      run.discardForWrite();
       pending.add(run.summary());
     }
   }
@@ -462,67 +489,31 @@ final class Activation {
     }
   }
 
-  /** Lets a marked summary of this activation run as soon as it may. */
-  synchronized void schedule(RunnableSummary summary, Tasks next) {
+  @Override
+  public synchronized void schedule(Summary summary, Tasks next) {
     if (phase != Phase.CLOSED) {
       pending.add(summary);
       admit(next);
     }
   }
 
-  /** A run has ended; whether its result may be accepted. */
-  @GuardedBy("this")
-  boolean ended(Run run) {
+  @Override
+  public synchronized boolean ended(Summary.Run run) {
     return runs.remove(run) && !run.discarded() && phase != Phase.CLOSED;
   }
 
-  /** A summary is marked and runs as soon as it may. */
-  @GuardedBy("this")
-  void pend(RunnableSummary summary) {
-    pending.add(summary);
-  }
-
-  /** The next sequence number of this activation's results. */
-  @GuardedBy("this")
-  long nextSequence() {
+  @Override
+  public synchronized long nextSequence() {
     return ++sequence;
   }
 
   // Subscriptions
 
-  /** What became of a subscription. */
-  enum Subscribed {
-    /** This activation is closing, or has nothing of that name to follow. */
-    NOT_HERE,
-    /** The cache holds the present result. */
-    CURRENT,
-    /** A result follows. */
-    OWED;
-
-    static Subscribed of(boolean owed) {
-      return owed ? OWED : CURRENT;
-    }
-  }
-
-  /**
-   * Registers or renews a subscription of a node's cache.
-   *
-   * @param name what that node calls it; null if it is this node
-   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
-   */
-  Subscribed subscribe(
-      CallKey key,
-      NodeId subscriber,
-      @Nullable SummaryKey name,
-      long generation,
-      @Nullable Version have,
-      long request,
-      Tasks next) {
-    if (node.graph().isReads(key)) {
+  /** Registers or renews a subscription of a node's cache. */
+  Subscribed subscribe(CallKey key, Follower follower, Tasks next) {
+    if (base.models().graph().isReads(key)) {
       var followed = summaryReadBy(key);
-      return followed == null
-          ? Subscribed.NOT_HERE
-          : followed.followReads(key, subscriber, name, generation, have, request, next);
+      return followed == null ? Subscribed.NOT_HERE : followed.followReads(key, follower, next);
     }
     GrainSummary summary;
     boolean settled;
@@ -533,11 +524,11 @@ final class Activation {
       }
       summary = summaries.get(key);
       if (summary == null) {
-        summary = new GrainSummary(this, key);
+        summary = new GrainSummary(parts, this, key);
         summaries.put(key, summary);
         pending.add(summary);
       }
-      owed = summary.results().subscribe(subscriber, name, generation, have, request);
+      owed = summary.results().subscribe(follower);
       admit(next);
       settled = summary.settled();
     }
@@ -549,23 +540,23 @@ final class Activation {
 
   /** The summary whose reads a call asks for; null if it is not here. */
   private @Nullable GrainSummary summaryReadBy(CallKey reads) {
-    var key = node.knownCallKey(node.graph().summaryOf(reads));
+    var key = base.models().knownCallKey(base.models().graph().summaryOf(reads));
     return key == null ? null : summary(key);
   }
 
   /** Ends a subscription; a summary without any goes (004 §4.2). */
-  void unsubscribe(CallKey key, NodeId subscriber, @Nullable SummaryKey name, long generation) {
-    if (node.graph().isReads(key)) {
+  void unsubscribe(CallKey key, Follower follower) {
+    if (base.models().graph().isReads(key)) {
       var followed = summaryReadBy(key);
       if (followed != null) {
-        followed.unfollowReads(subscriber, name, generation);
+        followed.unfollowReads(follower);
       }
       return;
     }
     GrainSummary gone = null;
     synchronized (this) {
       var summary = summaries.get(key);
-      if (summary != null && summary.results().unsubscribe(subscriber, name, generation)) {
+      if (summary != null && summary.results().unsubscribe(follower)) {
         remove(summary);
         gone = summary;
       }
@@ -579,19 +570,19 @@ final class Activation {
   private void remove(GrainSummary summary) {
     summaries.remove(summary.key());
     pending.remove(summary);
-    if (summary.underWay != null) {
-      runs.remove(summary.underWay);
+    var run = summary.remove();
+    if (run != null) {
+      runs.remove(run);
     }
-    summary.remove();
-    lastUsed = node.clock().nanos();
+    lastUsed = workers.nanos();
   }
 
-  /** Drops subscriptions of other nodes that were not renewed, or those of a removed node. */
-  void expire(long heardSince, @Nullable NodeId removed) {
+  /** Drops subscriptions that are over. */
+  void expire(Predicate<Publication.Subscriber> over) {
     var gone = new ArrayList<GrainSummary>();
     synchronized (this) {
       for (var summary : List.copyOf(summaries.values())) {
-        if (summary.expire(heardSince, removed)) {
+        if (summary.expire(over)) {
           remove(summary);
           gone.add(summary);
         }
@@ -611,15 +602,6 @@ final class Activation {
   /** How many turns wait to be admitted. */
   synchronized int waiting() {
     return admission.waiting();
-  }
-
-  /** Shows what is here. */
-  synchronized void show(NodeView.Visitor visitor) {
-    visitor.activation(id, admission.waiting());
-    for (var summary : summaries.values()) {
-      visitor.summary(
-          new View.Seen(node, summary.key()), summary.runs, summary.results().subscribers());
-    }
   }
 
   /** A computation made by this grain: it ends with the activation at the latest. */
@@ -683,7 +665,7 @@ final class Activation {
   @GuardedBy("this")
   private List<Turn> withdrawAll() {
     var all = admission.withdrawAll();
-    all.forEach(Turn::tellCallersNoMore);
+    all.forEach(turn -> turn.waits(false));
     return all;
   }
 
@@ -697,7 +679,7 @@ final class Activation {
    * interrupted. What was saved until then is what the next activation loads.
    */
   void awaitSaved() {
-    awaitEnd(this::savesNothing, node.clock().nanos() + Long.MAX_VALUE / 2);
+    awaitEnd(this::savesNothing, workers.nanos() + Long.MAX_VALUE / 2);
   }
 
   private synchronized boolean savesNothing() {
@@ -709,7 +691,7 @@ final class Activation {
       closers.add(Thread.currentThread());
     }
     try {
-      Scope.awaitOutside(node, end, deadline);
+      workers.await(end, deadline, false);
     } catch (CallInterruptedException e) {
       // Whoever closes in a hurry waits for nothing, but still closes; the interruption is kept.
       return;
@@ -743,12 +725,12 @@ final class Activation {
       summaries.clear();
       pending.drain();
       roots = List.copyOf(owned);
-      runs.drain().forEach(Run::discard);
+      runs.drain().forEach(Summary.Run::discard);
     }
-    context.close();
-    node.activations().remove(this);
+    inside.close();
+    whenClosed.accept(this);
     if (object != null) {
-      node.observer().deactivated(id, reason);
+      base.observer().deactivated(id, reason);
     }
     for (var turn : refused) {
       if (failed != null) {
@@ -773,10 +755,10 @@ final class Activation {
    */
   @Nullable Scope checkInside(String what) {
     var scope = Scope.current();
-    if (scope != null && scope.activation() == this) {
+    if (scope != null && scope.home() == this) {
       return scope;
     }
-    if (context.isConstructing()) {
+    if (inside.isConstructing()) {
       return null;
     }
     throw new InvalidGrainException(

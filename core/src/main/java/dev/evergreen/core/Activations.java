@@ -1,36 +1,56 @@
 package dev.evergreen.core;
 
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeId;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Predicate;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** The grains that are active on this node; at most one activation each. */
 final class Activations {
 
-  private final NodeRuntime node;
-  private final Map<GrainId, Activation> table = new ConcurrentHashMap<>();
+  private final Propagation propagation;
+  private final Base base;
+  private final Workers workers;
+  private final Function<Activation, Activation.Inside> inside;
+  private final List<Map<GrainId, Activation>> parts;
   private final AtomicLong epochs;
 
-  Activations(NodeRuntime node) {
-    this.node = node;
-    this.epochs = new AtomicLong(node.firstEpoch());
+  /**
+   * @param firstEpoch differs between the lives of nodes
+   * @param inside makes what is inside of an activation
+   */
+  Activations(
+      Propagation propagation, long firstEpoch, Function<Activation, Activation.Inside> inside) {
+    this.propagation = propagation;
+    this.base = propagation.base();
+    this.workers = base.workers();
+    this.epochs = new AtomicLong(firstEpoch);
+    this.inside = inside;
+    this.parts =
+        Stream.generate(
+                () -> (Map<GrainId, Activation>) new ConcurrentHashMap<GrainId, Activation>(2))
+            .limit(base.placement().parts())
+            .toList();
   }
 
   int size() {
-    return table.size();
+    return parts.stream().mapToInt(Map::size).sum();
   }
 
   @Nullable Activation get(GrainId id) {
-    return table.get(id);
+    return table(id).get(id);
   }
 
   /** The summary of a call; null if it is not here. */
   @Nullable GrainSummary summary(CallKey key) {
-    var activation = table.get(key.grain());
+    var activation = get(key.grain());
     return activation == null ? null : activation.summary(key);
   }
 
@@ -40,70 +60,80 @@ final class Activations {
    * @throws ActivationException if this node does not host the type
    */
   Activation open(GrainModel model, GrainId id, Tasks next) {
+    var table = table(id);
     var activation = table.get(id);
     if (activation != null) {
       return activation;
     }
-    node.checkHosted(model, id);
-    var opened = new Activation(node, model, id, epochs.incrementAndGet());
+    base.models().hosted(model, id); // or it throws
+    var opened =
+        new Activation(propagation, model, id, epochs.incrementAndGet(), inside, this::remove);
     var winner = table.putIfAbsent(id, opened);
     if (winner != null) {
       return winner;
     }
     next.add(opened::open);
     // Checked when whoever stops the node, or hands its grains off, can see this one.
-    if (node.stopped()) {
+    if (base.lifetime().stopped()) {
       opened.close("the node has stopped", null, next);
-    } else if (!node.placement().isHere(id)) {
+    } else if (!base.placement().isHere(id)) {
       opened.close(id + " moved to another node", null, next);
     }
     return opened;
   }
 
-  void remove(Activation activation) {
-    table.remove(activation.id(), activation);
+  private void remove(Activation activation) {
+    table(activation.id()).remove(activation.id(), activation);
+  }
+
+  private Map<GrainId, Activation> table(GrainId id) {
+    return parts.get(base.placement().part(id));
   }
 
   List<Activation> all() {
-    return List.copyOf(table.values());
+    return parts.stream().flatMap(part -> part.values().stream()).toList();
+  }
+
+  /** Those of some parts of all grains. */
+  List<Activation> of(int... some) {
+    return Arrays.stream(some).boxed().flatMap(i -> parts.get(i).values().stream()).toList();
   }
 
   /**
-   * Closes activations in order: nothing new starts, what runs gets a grace period.
-   *
-   * @return what was closed; a save may still be under way
+   * Closes activations in order: nothing new starts, what runs gets a grace period. A save may
+   * still be under way afterwards.
    */
-  List<Activation> close(Predicate<GrainId> leaving, String reason) {
-    var closing = all().stream().filter(a -> leaving.test(a.id())).toList();
+  void close(List<Activation> closing, String reason) {
     closing.forEach(a -> a.beginClosing(reason));
-    long deadline = node.clock().nanos() + node.settings().stopGrace().toNanos();
+    long deadline = workers.nanos() + base.settings().stopGrace().toNanos();
     closing.forEach(a -> a.awaitIdle(deadline));
     var next = new Tasks();
     closing.forEach(a -> a.close(reason, null, next));
-    node.fork(next);
-    return closing;
+    workers.fork(next);
   }
 
   /** Closes at once. */
   void closeNow(String reason) {
     var next = new Tasks();
     all().forEach(a -> a.close(reason, null, next));
-    node.fork(next);
+    workers.fork(next);
+  }
+
+  /** Drops the subscriptions of nodes that left for good. */
+  void forget(Set<NodeId> gone) {
+    all().forEach(a -> a.expire(subscriber -> gone.contains(subscriber.node())));
   }
 
   /** Closes what nobody has used for a while, and drops subscriptions nobody has renewed. */
-  void sweep() {
-    long now = node.clock().nanos();
-    long idle = now - node.settings().idleAfter().toNanos();
-    long heard = now - node.settings().leaseFor().toNanos();
-    var next = new Tasks();
+  void sweep(Tasks next) {
+    long now = workers.nanos();
+    long idle = now - base.settings().idleAfter().toNanos();
+    long due = now - base.settings().leaseFor().toNanos();
     for (var activation : all()) {
-      activation.expire(heard, null);
-      activation.summaries().forEach(summary -> summary.collectCircle(next));
+      activation.expire(subscriber -> subscriber.isNotRenewedSince(due));
       if (activation.leaveIfIdle(idle)) {
         activation.close(activation.id() + " was idle", null, next);
       }
     }
-    node.fork(next);
   }
 }

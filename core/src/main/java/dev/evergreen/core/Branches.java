@@ -1,10 +1,7 @@
 package dev.evergreen.core;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
@@ -15,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Fields that have no guard are touched only with the scope's baton held.
  */
-final class Branches {
+final class Branches implements Scope.Group {
 
   private static final int MAX_WORKERS = 1_024;
 
@@ -30,10 +27,7 @@ final class Branches {
   private int workers;
   private int winner = -1;
   private volatile int ended;
-  private volatile boolean cancelled;
-
-  @GuardedBy("this")
-  private final Set<Thread> parked = new LinkedHashSet<>();
+  private final Cancellation cancellation = new Cancellation();
 
   private Branches(Scope parent, List<? extends Callable<?>> branches, boolean first) {
     this.parent = parent;
@@ -75,18 +69,12 @@ final class Branches {
   private void run() throws Throwable {
     running = 1;
     workers = 1;
-    parent
-        .branch(this, true)
-        .call(
-            () -> {
-              work();
-              return null;
-            });
+    workIn(parent.branch(this, true));
     if (ended < branches.size()) {
       try {
-        parent.await(this::ended, parent.node().never());
+        parent.await(this::ended, parent.workers().never(), false);
       } catch (Throwable t) {
-        cancel();
+        cancellation.cancel(parent.workers());
         parent.awaitAnyway(this::ended);
         throw t;
       }
@@ -101,7 +89,7 @@ final class Branches {
   private void work() {
     while (next < branches.size()) {
       int i = next++;
-      if (!cancelled) {
+      if (!cancellation.cancelled()) {
         take(i);
       }
       countEnded();
@@ -109,7 +97,7 @@ final class Branches {
     running--;
     workers--;
     if (ended()) {
-      parent.node().threads().unpark(owner);
+      parent.workers().unpark(owner);
     }
   }
 
@@ -123,63 +111,51 @@ final class Branches {
       results[i] = branches.get(i).call();
       if (first && winner < 0) {
         winner = i;
-        cancel();
+        cancellation.cancel(parent.workers());
       }
     } catch (Throwable t) {
       failures[i] = t;
     }
   }
 
-  private void cancel() {
-    List<Thread> wake;
-    synchronized (this) {
-      cancelled = true;
-      wake = List.copyOf(parked);
-    }
-    wake.forEach(parent.node().threads()::unpark);
-  }
-
-  boolean cancelled() {
-    return cancelled;
-  }
-
-  synchronized void parked(Thread thread, boolean isParked) {
-    if (isParked) {
-      parked.add(thread);
-    } else {
-      parked.remove(thread);
-    }
+  @Override
+  public Cancellation cancellation() {
+    return cancellation;
   }
 
   /** A worker is about to block: the rest gets another one. */
-  void workerBlocks() {
+  @Override
+  public void workerBlocks() {
     running--;
     if (running == 0 && next < branches.size() && workers < MAX_WORKERS) {
       running++;
       workers++;
       var scope = parent.branch(this, false);
-      parent
-          .node()
-          .threads()
-          .start(
-              () -> {
-                scope.baton().acquire();
-                try {
-                  scope.call(
-                      () -> {
-                        work();
-                        return null;
-                      });
-                } catch (Throwable t) {
-                  throw new AssertionError("a branch worker failed", t);
-                } finally {
-                  parent.node().startPrepared(scope.baton().release());
-                }
-              });
+      parent.workers().threads().start(() -> workAlone(scope));
     }
   }
 
-  void workerGoesOn() {
+  private void workAlone(Scope scope) {
+    scope.baton().acquire();
+    try {
+      workIn(scope);
+    } catch (Throwable t) {
+      throw new AssertionError("a branch worker failed", t);
+    } finally {
+      scope.workers().startPrepared(scope.baton().release());
+    }
+  }
+
+  private void workIn(Scope scope) throws Throwable {
+    scope.call(
+        () -> {
+          work();
+          return null;
+        });
+  }
+
+  @Override
+  public void workerGoesOn() {
     running++;
   }
 }

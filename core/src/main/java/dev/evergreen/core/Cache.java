@@ -70,8 +70,8 @@ final class Cache {
   record Installed(
       boolean unknownEpoch,
       @Nullable Version version,
-      List<Summary> outdated,
-      List<Summary> affected) {
+      List<Dependent> outdated,
+      List<Dependent> affected) {
     private static final Installed NOTHING = new Installed(false, null, List.of(), List.of());
     private static final Installed UNKNOWN_EPOCH = new Installed(true, null, List.of(), List.of());
   }
@@ -116,9 +116,116 @@ final class Cache {
     CLOSED
   }
 
-  private static final Content NOTHING = new Content.Nothing();
+  /**
+   * What a cache holds, and how far it is to be trusted. Replaced as a whole with the monitor held,
+   * so that anybody may look at it at any time.
+   */
+  private record Standing(Content content, Line line) {
+    private static final Standing NEW = new Standing(new Content.Nothing(), Line.HEARD);
 
-  private final NodeRuntime node;
+    Standing with(Line now) {
+      return new Standing(content, now);
+    }
+
+    @Nullable Version version() {
+      return content instanceof Content.Held held ? held.version() : null;
+    }
+
+    int depth() {
+      return content instanceof Content.Held held ? held.depth() : 0;
+    }
+
+    boolean inDoubt() {
+      return line != Line.HEARD || !(content instanceof Content.Held held) || held.inDoubt();
+    }
+  }
+
+  /** All caches of a process, to one of them. */
+  interface Keeper {
+    Workers workers();
+
+    /** How long a cache without dependents is kept, in nanoseconds. */
+    long grace();
+
+    /** A generation that is greater than all before. */
+    long nextGeneration();
+
+    /** A cache has no dependents: it goes if that lasts. */
+    void idle(Cache cache, boolean graceSpent);
+  }
+
+  /** What depends on a cache, as far as that knows. */
+  interface Dependent {
+
+    /** What caches know it by; null for a root, which nobody reads. */
+    @Nullable CallKey key();
+
+    /**
+     * Says that a dependency has changed. Nothing runs before {@link #schedule}.
+     *
+     * @param cause where in a trace the write was that changed it; null if that is not traced
+     */
+    void mark(@Nullable TraceContext cause);
+
+    /** Lets what was marked run as soon as it may. */
+    void schedule(Tasks next);
+
+    /** Says that a dependency has become doubtful or certain, or deeper, but not different. */
+    void standingChanged();
+  }
+
+  /**
+   * That a run of a summary has read this cache: an edge of the dependency graph, from before the
+   * value is taken until it is released.
+   *
+   * <p>An edge knows what was read, so that a new result marks just those dependents that have read
+   * another. Its fields are written with the cache's monitor; the run that made it reads them
+   * freely.
+   */
+  final class Edge extends Chain.Link<Edge> {
+    private final Dependent dependent;
+
+    /**
+     * What was read; null while that is open. Once there is an outcome, the whole run sees the
+     * same.
+     */
+    private volatile @Nullable Outcome outcome;
+
+    /** Whether the reader went on without the publisher's answer, so that it is in doubt. */
+    private volatile boolean wentOn;
+
+    private Edge(Dependent dependent) {
+      this.dependent = dependent;
+    }
+
+    Cache cache() {
+      return Cache.this;
+    }
+
+    @Nullable Outcome outcome() {
+      return outcome;
+    }
+
+    private void take(Outcome present) {
+      outcome = present;
+      wentOn = false;
+    }
+
+    /** Whether the reader has gone on, with an outcome or without. */
+    boolean passed() {
+      return outcome != null || wentOn;
+    }
+
+    /**
+     * Whether what was read may be outdated, for all that is known. A branch that did not wait for
+     * an answer, since another was first, has read nothing.
+     */
+    boolean inDoubt() {
+      return wentOn || (outcome != null && Cache.this.inDoubt());
+    }
+  }
+
+  private final Keeper keeper;
   private final CallKey key;
 
   @GuardedBy("this")
@@ -127,10 +234,11 @@ final class Cache {
   @GuardedBy("this")
   private @Nullable Set<Thread> waiters; // only while somebody waits
 
-  // Written with the monitor held.
-  private volatile Content content = NOTHING;
-  private volatile Line line = Line.HEARD;
-  private volatile @Nullable Version told;
+  private volatile Standing standing = Standing.NEW;
+
+  /** The last result of which all know that had read another. */
+  @GuardedBy("this")
+  private @Nullable Version told;
 
   @GuardedBy("this")
   private long generation;
@@ -151,8 +259,8 @@ final class Cache {
   @GuardedBy("this")
   private boolean waitsForGrace;
 
-  Cache(NodeRuntime node, CallKey key) {
-    this.node = node;
+  Cache(Keeper keeper, CallKey key) {
+    this.keeper = keeper;
     this.key = key;
   }
 
@@ -162,35 +270,27 @@ final class Cache {
 
   /** The result to read: the last one, or why there is none yet; null while that is open. */
   @Nullable Outcome present() {
-    return content.outcome();
+    return standing.content.outcome();
   }
 
   int depth() {
-    return content instanceof Content.Held held ? held.depth() : 0;
+    return standing.depth();
   }
 
   /** Whether the result may be outdated, for all that is known. */
   boolean inDoubt() {
-    return unheard() || !(content instanceof Content.Held held) || held.inDoubt();
-  }
-
-  /** Whether the publisher itself is not heard of, whatever it said of others. */
-  boolean unheard() {
-    return line != Line.HEARD;
+    return standing.inDoubt();
   }
 
   // Dependents
 
   /** A new edge to this cache, with what there is to read; null if it is closed. */
-  synchronized @Nullable Edge retain(Summary dependent) {
+  synchronized @Nullable Edge retain(Dependent dependent) {
     if (closed()) {
       return null;
     }
-    var edge = new Edge(this, dependent);
-    var present = present();
-    if (present != null) {
-      edge.take(present);
-    }
+    var edge = new Edge(dependent);
+    take(edge);
     edges.add(edge);
     return edge;
   }
@@ -206,18 +306,18 @@ final class Cache {
       if (!edges.remove(edge) || !edges.isEmpty() || closed()) {
         return;
       }
-      idleSince = node.clock().nanos() - (graceSpent ? node.caches().grace() : 0);
+      idleSince = keeper.workers().nanos() - (graceSpent ? keeper.grace() : 0);
       if (waitsForGrace && !graceSpent) {
         return;
       }
       waitsForGrace = true;
     }
-    node.caches().idle(this, graceSpent);
+    keeper.idle(this, graceSpent);
   }
 
   /** Who depends on this cache; one that has two runs that read it is named twice. */
-  synchronized List<Summary> dependents() {
-    var dependents = new ArrayList<Summary>(1);
+  synchronized List<Dependent> dependents() {
+    var dependents = new ArrayList<Dependent>(1);
     edges.forEach(edge -> dependents.add(edge.dependent));
     return dependents;
   }
@@ -235,7 +335,7 @@ final class Cache {
       if (idleSince - since > 0) {
         return Grace.BEGUN_ANEW;
       }
-      line = Line.CLOSED;
+      standing = standing.with(Line.CLOSED);
       return Grace.OVER;
     }
     waitsForGrace = false;
@@ -253,12 +353,12 @@ final class Cache {
         return false;
       }
     }
-    line = Line.CLOSED;
+    standing = standing.with(Line.CLOSED);
     return true;
   }
 
   boolean closed() {
-    return line == Line.CLOSED;
+    return standing.line == Line.CLOSED;
   }
 
   synchronized void addWaiter(Thread thread) {
@@ -290,9 +390,10 @@ final class Cache {
    * @param instead what it goes on with; null if it may ask again
    * @return what it goes on with
    */
-  synchronized @Nullable Outcome giveUp(Edge edge, @Nullable Outcome instead) {
+  synchronized @Nullable Outcome goOnWithout(Edge edge, @Nullable Outcome instead) {
     if (take(edge) == null) {
-      edge.giveUp(instead);
+      edge.outcome = instead;
+      edge.wentOn = true;
     }
     return edge.outcome();
   }
@@ -310,7 +411,7 @@ final class Cache {
     if (closed()) {
       return 0;
     }
-    this.generation = node.subscriptions().nextGeneration();
+    this.generation = keeper.nextGeneration();
     this.publisher = publisher;
     return generation;
   }
@@ -335,7 +436,7 @@ final class Cache {
 
   /** Which result this cache holds; null if none. */
   @Nullable Version version() {
-    return content instanceof Content.Held held ? held.version() : null;
+    return standing.version();
   }
 
   synchronized @Nullable NodeId publisher() {
@@ -353,7 +454,7 @@ final class Cache {
 
   /** The publisher answered; returns whether that ended a doubt. */
   synchronized boolean heard() {
-    if (line != Line.HEARD && line != Line.SILENT) {
+    if (standing.line != Line.HEARD && standing.line != Line.SILENT) {
       return false;
     }
     attempts = 0;
@@ -362,24 +463,25 @@ final class Cache {
 
   /** The publisher is not heard of; returns whether that began a doubt. */
   synchronized boolean silent() {
-    return line == Line.HEARD && becomes(Line.SILENT);
+    return standing.line == Line.HEARD && becomes(Line.SILENT);
   }
 
   @GuardedBy("this")
   private boolean becomes(Line now) {
-    boolean before = inDoubt();
-    line = now;
-    return before != inDoubt();
+    var before = standing;
+    standing = before.with(now);
+    return before.inDoubt() != inDoubt();
   }
 
   // Results
 
   Installed install(Update update) {
     // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
-    for (var seen = content; ; seen = content) {
+    while (true) {
+      var seen = standing.content;
       boolean same = sameAs(seen, update);
       synchronized (this) {
-        if (seen == content) {
+        if (seen == standing.content) {
           return update.provisional() ? fail(update) : take(update, same);
         }
       }
@@ -400,24 +502,25 @@ final class Cache {
 
   @GuardedBy("this")
   private Installed take(Update update, boolean same) {
-    var known = version();
-    if (closed() || (known != null && isOld(update.version(), known))) {
+    var last = version();
+    if (closed() || (last != null && isOld(update.version(), last))) {
       return Installed.NOTHING;
     }
-    if (known != null
-        && update.version().epoch() != known.epoch()
+    if (last != null
+        && update.version().epoch() != last.epoch()
         && update.generation() != generation) {
       return Installed.UNKNOWN_EPOCH;
     }
-    int depthBefore = depth();
-    boolean doubtBefore = inDoubt();
-    var before = content.outcome();
-    var outcome = same && before != null ? before : update.outcome();
-    content = new Content.Held(outcome, update.version(), update.depth(), update.inDoubt());
-    line = Line.HEARD;
+    var before = standing;
+    var known = before.content.outcome();
+    var outcome = same && known != null ? known : update.outcome();
+    standing =
+        new Standing(
+            new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
+            Line.HEARD);
     attempts = 0;
     wakeWaiters();
-    return toldTo(before, outcome, depth() != depthBefore || inDoubt() != doubtBefore);
+    return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }
 
   @GuardedBy("this")
@@ -425,12 +528,12 @@ final class Cache {
     if (closed() || update.generation() != generation) {
       return Installed.NOTHING;
     }
-    boolean doubtBefore = inDoubt();
-    line = Line.FAILING;
-    if (content instanceof Content.Held(var held, var version, int depth, boolean doubt)) {
-      return toldTo(held, held, inDoubt() != doubtBefore);
+    var before = standing;
+    if (before.content instanceof Content.Held held) {
+      standing = before.with(Line.FAILING);
+      return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
     }
-    content = new Content.Failed(update.outcome());
+    standing = new Standing(new Content.Failed(update.outcome()), Line.FAILING);
     wakeWaiters();
     return toldTo(null, update.outcome(), false);
   }
@@ -442,8 +545,8 @@ final class Cache {
    */
   @GuardedBy("this")
   private Installed toldTo(@Nullable Outcome before, Outcome now, boolean standing) {
-    var outdated = new ArrayList<Summary>(1);
-    var affected = new ArrayList<Summary>(0);
+    var outdated = new ArrayList<Dependent>(1);
+    var affected = new ArrayList<Dependent>(0);
     edges.forEach(
         edge -> {
           if (edge.passed()) {
@@ -477,25 +580,21 @@ final class Cache {
     if (known == null || known.epoch() != version.epoch()) {
       return; // what another publisher said since then marks them all, or has
     }
-    var before = told;
-    if (before == null
-        || before.epoch() != version.epoch()
-        || before.sequence() < version.sequence()) {
+    if (told == null || !isOld(version, told)) {
       told = version;
       wakeWaiters();
     }
   }
 
   /** Whether all know of this result, or of a later one. */
-  boolean haveToldOf(Version version) {
-    var last = told;
-    return last != null && last.epoch() == version.epoch() && last.sequence() >= version.sequence();
+  synchronized boolean haveToldOf(Version version) {
+    return told != null && told.epoch() == version.epoch() && told.sequence() >= version.sequence();
   }
 
   @GuardedBy("this")
   private void wakeWaiters() {
     if (waiters != null) {
-      waiters.forEach(node.threads()::unpark);
+      waiters.forEach(keeper.workers()::unpark);
     }
   }
 

@@ -1,6 +1,8 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Cache.Dependent;
+import dev.evergreen.core.Cache.Edge;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
@@ -9,14 +11,32 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** All caches of this process, by what they are of (004 §4.2, §5: the cache manager). */
-final class Caches {
+final class Caches implements Cache.Keeper {
 
-  private final NodeRuntime node;
+  /** Keeps caches connected with their publishers, wherever these are. */
+  interface Lines {
+
+    /** Asks for the publisher of a new cache. */
+    void begin(Cache cache);
+
+    /** Asks for it again after a while. */
+    void askAgain(Cache cache);
+
+    /** The caches are closed. */
+    void end(List<Cache> caches);
+  }
+
+  private final Base base;
+  private final Workers workers;
+  private final Standings standings = new Standings();
+  private final AtomicLong generations = new AtomicLong();
   private final Map<CallKey, Cache> table = new ConcurrentHashMap<>();
   private final Map<SummaryKey, Cache> remote = new ConcurrentHashMap<>();
   private final long grace;
@@ -28,16 +48,38 @@ final class Caches {
   @GuardedBy("idle")
   private boolean sweeping;
 
+  private @Nullable Lines lines;
+
   private record Idle(Cache cache, long graceEnds) {}
 
-  Caches(NodeRuntime node) {
-    this.node = node;
-    this.grace = node.settings().cacheGrace().toNanos();
+  Caches(Base base) {
+    this.base = base;
+    this.workers = base.workers();
+    this.grace = base.settings().cacheGrace().toNanos();
   }
 
-  /** How long a cache without dependents is kept, in nanoseconds. */
-  long grace() {
+  /** Before there are any caches: what connects them. */
+  void connect(Lines to) {
+    lines = to;
+  }
+
+  private Lines lines() {
+    return Objects.requireNonNull(lines, "connected when the node is put together");
+  }
+
+  @Override
+  public Workers workers() {
+    return workers;
+  }
+
+  @Override
+  public long grace() {
     return grace;
+  }
+
+  @Override
+  public long nextGeneration() {
+    return generations.incrementAndGet();
   }
 
   int size() {
@@ -49,12 +91,12 @@ final class Caches {
   }
 
   /** An edge to the cache of a call, which is made and subscribed if there is none. */
-  Edge retain(CallKey key, Summary dependent) {
+  Edge retain(CallKey key, Dependent dependent) {
     while (true) {
       var cache = table.get(key);
       boolean fresh = cache == null;
       if (cache == null) {
-        cache = new Cache(node, key);
+        cache = new Cache(this, key);
       }
       var edge = cache.retain(dependent);
       if (edge == null) {
@@ -62,7 +104,7 @@ final class Caches {
       } else if (!fresh) {
         return edge;
       } else if (table.putIfAbsent(key, cache) == null) {
-        node.subscriptions().begin(cache);
+        lines().begin(cache);
         return edge;
       }
     }
@@ -88,7 +130,7 @@ final class Caches {
   void install(CallKey key, Cache.Update update, Tasks next) {
     var cache = table.get(key);
     if (cache != null) {
-      node.observer().pushedHere();
+      base.observer().pushedHere();
       schedule(install(cache, update), next);
     }
   }
@@ -97,8 +139,8 @@ final class Caches {
    * Installs a batch from another node: all dependents are marked before any of them runs again.
    */
   void install(NodeId from, List<Message.Update> updates, Tasks next) {
-    node.observer().batchReceived(updates.size());
-    var marked = new ArrayList<Summary>();
+    base.observer().batchReceived(updates.size());
+    var marked = new ArrayList<Dependent>();
     var unwanted = new ArrayList<Message.Subscription>();
     for (var update : updates) {
       var cache = remote.get(update.key());
@@ -113,20 +155,20 @@ final class Caches {
               new Cache.Update(
                   update.generation(),
                   update.version(),
-                  node.decode(update.outcome(), cache.key().operation()),
+                  Outcome.decode(update.outcome(), cache.key().operation()),
                   update.depth(),
                   update.inDoubt(),
                   update.provisional(),
                   update.trace())));
     }
     if (!unwanted.isEmpty()) {
-      node.sendParts(from, unwanted, Message.Unsubscribe::new);
+      base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
     }
     schedule(marked, next);
   }
 
   /** Returns whom it has marked, some maybe twice. */
-  private List<Summary> install(Cache cache, Cache.Update update) {
+  private List<Dependent> install(Cache cache, Cache.Update update) {
     var installed = cache.install(update);
     for (var dependent : installed.outdated()) {
       dependent.mark(update.trace());
@@ -134,16 +176,30 @@ final class Caches {
     if (installed.version() != null) {
       cache.told(installed.version());
     }
-    node.standings().tell(installed.affected());
+    standings.tell(installed.affected());
     if (update.provisional() || installed.unknownEpoch()) {
-      node.subscriptions().retryLater(cache);
+      lines().askAgain(cache);
     }
     return installed.outdated();
   }
 
-  private static void schedule(List<Summary> marked, Tasks next) {
+  private static void schedule(List<Dependent> marked, Tasks next) {
     for (var summary : marked) {
       summary.schedule(next);
+    }
+  }
+
+  /** The publisher of a cache answers. */
+  void heard(Cache cache) {
+    if (cache.heard()) {
+      standings.tell(cache.dependents());
+    }
+  }
+
+  /** The publisher of a cache is gone, or not heard of. */
+  void silent(Cache cache) {
+    if (cache.silent()) {
+      standings.tell(cache.dependents());
     }
   }
 
@@ -151,15 +207,17 @@ final class Caches {
   void moved(CallKey key) {
     var cache = table.get(key);
     if (cache != null) {
-      node.subscriptions().silent(cache);
+      silent(cache);
+      lines().askAgain(cache);
     }
   }
 
   // Reclaim
 
-  /** A cache has no dependents: it goes if that lasts (004 §4.2). */
-  void idle(Cache cache, boolean graceSpent) {
-    long now = node.clock().nanos();
+  /** A cache goes if it has no dependents for a while (004 §4.2). */
+  @Override
+  public void idle(Cache cache, boolean graceSpent) {
+    long now = workers.nanos();
     synchronized (idle) {
       if (graceSpent) {
         idle.addFirst(new Idle(cache, now));
@@ -175,7 +233,7 @@ final class Caches {
   }
 
   private void sweepLater() {
-    node.clock().after(grace / 2 + 1, () -> node.start(this::sweep));
+    workers.after(grace / 2 + 1, this::sweep);
   }
 
   /** Closes what was idle long enough; and then what only that had read, and so on. */
@@ -186,7 +244,7 @@ final class Caches {
         break;
       }
       closed.forEach(this::remove);
-      node.subscriptions().end(closed);
+      lines().end(closed);
     }
     synchronized (idle) {
       sweeping = !idle.isEmpty();
@@ -212,8 +270,8 @@ final class Caches {
       return;
     }
     closed.forEach(this::remove);
-    node.subscriptions().end(closed);
-    node.clock().after(grace + 1, () -> node.start(next -> runLeft(closed, next)));
+    lines().end(closed);
+    workers.after(grace + 1, next -> runLeft(closed, next));
   }
 
   private static void runLeft(List<Cache> closed, Tasks next) {
@@ -225,7 +283,7 @@ final class Caches {
   }
 
   private List<Cache> closeIdle() {
-    long now = node.clock().nanos();
+    long now = workers.nanos();
     var closed = new ArrayList<Cache>();
     for (var cache = nextIdle(now); cache != null; cache = nextIdle(now)) {
       switch (cache.endGrace(now - grace)) {

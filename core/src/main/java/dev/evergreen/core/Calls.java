@@ -13,6 +13,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -24,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * time limit (004 §2.2). A call that certainly did not start is made again inside its limit; one
  * that may have started only if it is read-only.
  */
-final class Calls {
+final class Calls implements Turn.Departures {
 
   private static final long FIRST_PAUSE_NANOS = 1_000_000;
   private static final long LONGEST_PAUSE_NANOS = 100_000_000;
@@ -58,12 +59,12 @@ final class Calls {
     @Override
     public void accept(Outcome result) {
       outcome = result;
-      node.threads().unpark(waiter);
+      workers.unpark(waiter);
     }
 
     void breakOff() {
       broken = true;
-      node.threads().unpark(waiter);
+      workers.unpark(waiter);
     }
 
     boolean ended() {
@@ -117,10 +118,7 @@ final class Calls {
     /** A message may be lost, or overtake the call. */
     private void keepSendingAge(long pause) {
       if (sendAge()) {
-        node.clock()
-            .after(
-                pause,
-                () -> node.start(next -> keepSendingAge(Math.min(2 * pause, LONGEST_HASTE_NANOS))));
+        workers.after(pause, next -> keepSendingAge(Math.min(2 * pause, LONGEST_HASTE_NANOS)));
       }
     }
 
@@ -129,7 +127,7 @@ final class Calls {
       if (over || to == null || caller == null) {
         return false;
       }
-      node.send(to, new Message.Hasten(number(), caller.began()));
+      base.peers().send(to, new Message.Hasten(number(), caller.began()));
       return true;
     }
 
@@ -239,7 +237,9 @@ final class Calls {
   /** A call of another node. */
   private record Served(NodeId from, long id) {}
 
-  private final NodeRuntime node;
+  private final Base base;
+  private final Workers workers;
+  private final Activations activations;
   private final Numbered<Pending> pending = new Numbered<>();
 
   @GuardedBy("seen")
@@ -249,8 +249,10 @@ final class Calls {
   private final Map<NodeId, Room> rooms = new ConcurrentHashMap<>();
   private final AtomicInteger serving = new AtomicInteger();
 
-  Calls(NodeRuntime node) {
-    this.node = node;
+  Calls(Base base, Activations activations) {
+    this.base = base;
+    this.workers = base.workers();
+    this.activations = activations;
   }
 
   /** Calls from outside or other nodes that are not answered. */
@@ -282,9 +284,9 @@ final class Calls {
 
   private @Nullable Object measured(@Nullable Scope scope, CallKey key, Duration timeout)
       throws Exception {
-    long begun = node.clock().nanos();
+    long begun = workers.nanos();
     var inside = scope == null || scope.turn() == null ? null : scope.turn().trace();
-    var span = node.tracing().call(inside, key.grain(), key.operation().name());
+    var span = base.tracing().call(inside, key.grain(), key.operation().name());
     Exception failure = null;
     try {
       return attempt(scope, key, begun, timeout, span == null ? null : span.context());
@@ -292,7 +294,7 @@ final class Calls {
       failure = e;
       throw e;
     } finally {
-      node.observer().callEnded(node.clock().nanos() - begun, failure);
+      base.observer().callEnded(workers.nanos() - begun, failure);
       if (span != null) {
         span.end(failure == null ? null : failure.getClass().getName());
       }
@@ -308,12 +310,12 @@ final class Calls {
       throws Exception {
     long deadline = begun + Nanos.of(timeout);
     for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
-      node.checkRunning();
+      checkRunning(scope);
       Outcome outcome = null;
       String trouble = "the connection to its node broke";
       try {
         outcome =
-            node.placement().isHere(key.grain())
+            base.placement().isHere(key.grain())
                 ? here(scope, key, deadline, timeout, trace)
                 : there(scope, key, deadline, timeout, trace);
       } catch (NotStartedException e) {
@@ -324,31 +326,26 @@ final class Calls {
           return value;
         }
         case Outcome.Threw(var failure, var original) -> throw Failures.rebuild(failure, key);
-        case Outcome.NotStarted(var reason, var moved) -> {
-          if (!moved) {
+        case Outcome.NotStarted(var reason, var again) -> {
+          if (!again) {
             throw new NotStartedException(key + " did not start: " + reason);
           }
           trouble = reason;
         }
         case null -> {}
       }
-      long left = deadline - node.clock().nanos();
+      long left = deadline - workers.nanos();
       if (left <= 0) {
         throw new NotStartedException(
             key + " did not start within " + Nanos.text(timeout) + ": " + trouble + "; call again");
       }
-      node.observer().callRetried();
-      pause(scope, Math.min(left, pause / 2 + node.randomBelow(pause / 2 + 1)));
+      base.observer().callRetried();
+      pause(scope, Math.min(left, pause / 2 + workers.randomBelow(pause / 2 + 1)));
     }
   }
 
   private void pause(@Nullable Scope scope, long nanos) {
-    long until = node.clock().nanos() + nanos;
-    if (scope == null) {
-      Scope.awaitOutside(node, node::stopped, until);
-    } else {
-      scope.await(node::stopped, until);
-    }
+    Scope.await(workers, scope, base.lifetime()::stopped, workers.nanos() + nanos, false);
   }
 
   // On this node
@@ -360,16 +357,16 @@ final class Calls {
       Duration timeout,
       @Nullable TraceContext trace) {
     var next = new Tasks();
-    var activation = node.activations().open(key.model(), key.grain(), next);
+    var activation = activations.open(key.model(), key.grain(), next);
     var caller = scope == null ? null : scope.turn();
     var call = new Pending(key.operation(), null, caller);
-    var turn = turn(activation, key, caller, List.of(), ChainClock.NONE, call).tracedAs(trace);
+    var turn = new Turn(activation, key, caller, List.of(), ChainClock.NONE, trace, call);
     try {
-      turn.checkChain();
+      turn.checkChain(this);
       activation.submit(turn, next);
     } finally {
       // Also when the call is refused: it may be the one that opens the activation.
-      node.fork(next);
+      workers.fork(next);
     }
     try {
       await(scope, call, deadline);
@@ -379,50 +376,30 @@ final class Calls {
     var outcome = call.outcome;
     if (outcome == null) {
       activation.withdraw(turn, next);
-      node.fork(next);
-      throw timedOut(key, timeout);
+      workers.fork(next);
+      throw timedOut(scope, key, timeout);
     }
     return outcome;
   }
 
-  /** A caller has got an outcome, or gives up waiting. */
+  /** A caller has got an outcome, or waits no longer. */
   private static void goOn(@Nullable Turn caller, Awaited call) {
     if (caller != null) {
       call.goOnWithout();
-      caller.activation().expel(call);
+      caller.home().expel(call);
     }
-  }
-
-  private static Turn turn(
-      Activation activation,
-      CallKey key,
-      @Nullable Turn caller,
-      List<Message.Hop> remoteChain,
-      long began,
-      Consumer<Outcome> whenDone) {
-    var operation = key.operation();
-    return new Turn(
-        activation,
-        operation.name(),
-        operation.readOnly(),
-        grain -> operation.freezeResult(operation.invoke(grain, key.arguments()), key.grain()),
-        key,
-        caller,
-        remoteChain,
-        began,
-        whenDone);
   }
 
   private void await(@Nullable Scope scope, Pending call, long deadline) {
-    if (scope == null) {
-      Scope.awaitOutside(node, call::ended, deadline, call.to != null);
-    } else {
-      scope.await(call::ended, deadline, call.to != null);
-    }
+    Scope.await(workers, scope, call::ended, deadline, call.to != null);
   }
 
-  private GrainException timedOut(CallKey key, Duration timeout) {
-    node.checkRunning();
+  private void checkRunning(@Nullable Scope scope) {
+    base.lifetime().checkRunning(scope != null);
+  }
+
+  private GrainException timedOut(@Nullable Scope scope, CallKey key, Duration timeout) {
+    checkRunning(scope);
     return new GrainTimeoutException(
         key
             + " gave no answer within "
@@ -440,16 +417,17 @@ final class Calls {
       long deadline,
       Duration timeout,
       @Nullable TraceContext trace) {
-    var to = node.placement().locate(key.grain());
-    if (to.equals(node.self())) {
+    var to = base.placement().locate(key.grain());
+    if (to.equals(base.peers().self())) {
       return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
     }
-    var room = rooms.computeIfAbsent(to, n -> new Room(node));
+    var room =
+        rooms.computeIfAbsent(to, n -> new Room(workers, base.settings().maxCallsInFlight()));
     if (scope != null) {
       room.enterAnyway();
     } else if (!room.enter(deadline)) {
       return new Outcome.NotStarted(
-          node.settings().maxCallsInFlight() + " calls to " + to + " wait for their answers", true);
+          base.settings().maxCallsInFlight() + " calls to " + to + " wait for their answers", true);
     }
     try {
       return sendAndAwait(scope, key, to, deadline, timeout, trace);
@@ -473,9 +451,9 @@ final class Calls {
     }
     try {
       // Checked when whoever ends the calls of a node, or all calls, can see this one.
-      node.checkRunning();
-      if (node.isGone(to)) {
-        node.placement().notThere(key.grain(), to);
+      checkRunning(scope);
+      if (base.peers().isGone(to)) {
+        base.placement().notThere(key.grain(), to);
         return new Outcome.NotStarted(to + " is gone", true);
       }
       long began = caller == null ? ChainClock.NONE : caller.began();
@@ -504,13 +482,13 @@ final class Calls {
     }
     var outcome = call.outcome;
     if (outcome != null) {
-      if (outcome instanceof Outcome.NotStarted(var reason, var moved) && moved) {
-        node.placement().notThere(key.grain(), to);
+      if (outcome instanceof Outcome.NotStarted(var reason, var again) && again) {
+        base.placement().notThere(key.grain(), to);
       }
       return outcome;
     }
     if (!call.broken) {
-      throw timedOut(key, timeout);
+      throw timedOut(scope, key, timeout);
     }
     if (!key.operation().readOnly()) {
       throw new OutcomeUnknownException(
@@ -525,7 +503,7 @@ final class Calls {
 
   private boolean send(NodeId to, Message.Call message, CallKey key) {
     try {
-      return node.send(to, message);
+      return base.peers().send(to, message);
     } catch (IllegalArgumentException e) {
       throw new ValueTooLargeException(
           key.grain() + "." + key.operation().name() + ": the arguments are too large", e);
@@ -539,20 +517,20 @@ final class Calls {
     }
   }
 
-  /** The link to a node is gone: calls on it end at once. */
-  void breakOff(NodeId gone) {
+  /** The links to nodes are gone: calls on them end at once. */
+  void breakOff(Set<NodeId> gone) {
     for (var call : pending.all()) {
-      if (gone.equals(call.to)) {
+      if (call.to != null && gone.contains(call.to)) {
         call.breakOff();
       }
     }
   }
 
-  /** A node will not be heard of again. */
-  void forget(NodeId gone) {
-    rooms.remove(gone);
+  /** Nodes will not be heard of again. */
+  void forget(Set<NodeId> gone) {
+    rooms.keySet().removeAll(gone);
     synchronized (seen) {
-      seen.remove(gone);
+      seen.keySet().removeAll(gone);
     }
   }
 
@@ -561,18 +539,19 @@ final class Calls {
   }
 
   void answered(NodeId from, Message.Reply reply) {
-    node.chainClock().heard(reply.time());
+    base.chainClock().learns(reply.time());
     var call = pending.get(reply.id());
     if (call == null || !from.equals(call.to)) {
       return;
     }
-    call.accept(node.decode(reply.answer(), call.operation));
+    call.accept(Outcome.decode(reply.answer(), call.operation));
   }
 
   /**
    * Looks for those whom a turn comes back to among the turns that wait for a call of this node.
    */
-  boolean findHolders(Turn turn, long leftBy) {
+  @Override
+  public boolean findHolders(Turn turn, long leftBy) {
     var call = pending.get(leftBy);
     return call != null && turn.findHolders(call.caller, call);
   }
@@ -588,9 +567,9 @@ final class Calls {
     if (!fresh) {
       return;
     }
-    node.chainClock().heard(message.began());
+    base.chainClock().learns(message.began());
     serving.incrementAndGet();
-    node.observer().callServed();
+    base.observer().callServed();
     try {
       serve(from, message, message.target(), next);
     } catch (RuntimeException e) {
@@ -599,15 +578,16 @@ final class Calls {
   }
 
   private void serve(NodeId from, Message.Call message, GrainId target, Tasks next) {
-    if (!node.placement().isHere(target)) {
+    if (!base.placement().isHere(target)) {
       reply(
           from,
           message.id(),
-          new Message.Answer.NotStarted(target + " is not on " + node.self(), true));
+          new Message.Answer.NotStarted(target + " is not on " + base.peers().self(), true));
       return;
     }
-    var key = node.callKey(new SummaryKey(target, message.operation(), message.arguments()));
-    var activation = node.activations().open(key.model(), target, next);
+    var key =
+        base.models().callKey(new SummaryKey(target, message.operation(), message.arguments()));
+    var activation = activations.open(key.model(), target, next);
     var call = new Served(from, message.id());
     boolean nested = !message.chain().isEmpty();
     Consumer<Outcome> whenDone =
@@ -615,12 +595,12 @@ final class Calls {
           if (nested) {
             served.remove(call);
           }
-          reply(from, message.id(), node.encode(outcome, key.operation()));
+          reply(from, message.id(), outcome.encode(key.operation()));
         };
     var turn =
-        turn(activation, key, null, message.chain(), message.began(), whenDone)
-            .tracedAs(message.trace());
-    turn.checkChain();
+        new Turn(
+            activation, key, null, message.chain(), message.began(), message.trace(), whenDone);
+    turn.checkChain(this);
     if (nested) {
       served.put(call, turn);
     }
@@ -629,7 +609,7 @@ final class Calls {
 
   /** A call of another node that is served here is waited for by an older chain. */
   void hastened(NodeId from, Message.Hasten hasten, Tasks next) {
-    node.chainClock().heard(hasten.began());
+    base.chainClock().learns(hasten.began());
     var turn = served.get(new Served(from, hasten.id()));
     if (turn != null && hasten.began() > ChainClock.NONE) {
       turn.hasten(hasten.began(), next);
@@ -638,10 +618,10 @@ final class Calls {
 
   private void reply(NodeId to, long id, Message.Answer answer) {
     serving.decrementAndGet();
-    var reply = new Message.Reply(id, answer, node.chainClock().at(node.clock().nanos()));
+    var reply = new Message.Reply(id, answer, base.chainClock().at(workers.nanos()));
     if (!sent(to, reply)) {
       // Not on this thread: others wait for what it does next.
-      node.threads().start(() -> sendLater(to, reply));
+      workers.threads().start(() -> sendLater(to, reply));
     }
   }
 
@@ -650,10 +630,11 @@ final class Calls {
    * an answer that comes after all.
    */
   private void sendLater(NodeId to, Message.Reply reply) {
-    long deadline = node.clock().nanos() + node.settings().callTimeout().toNanos();
+    long deadline = workers.nanos() + base.settings().callTimeout().toNanos();
     for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
       pause(null, pause);
-      boolean over = node.stopped() || node.isGone(to) || deadline - node.clock().nanos() <= 0;
+      boolean over =
+          base.lifetime().stopped() || base.peers().isGone(to) || deadline - workers.nanos() <= 0;
       if (over || sent(to, reply)) {
         return;
       }
@@ -662,15 +643,10 @@ final class Calls {
 
   private boolean sent(NodeId to, Message.Reply reply) {
     try {
-      return node.send(to, reply);
+      return base.peers().send(to, reply);
     } catch (IllegalArgumentException e) {
-      return node.send(to, new Message.Reply(reply.id(), tooLarge("the answer", e), reply.time()));
+      return base.peers()
+          .send(to, new Message.Reply(reply.id(), Outcome.tooLarge("the answer", e), reply.time()));
     }
-  }
-
-  /** In place of an answer that no link takes. */
-  static Message.Answer tooLarge(String what, IllegalArgumentException refusal) {
-    return new Message.Answer.Threw(
-        Failures.of(new ValueTooLargeException(what + " is too large", refusal)));
   }
 }

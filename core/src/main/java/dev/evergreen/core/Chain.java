@@ -31,10 +31,6 @@ final class Chain<T extends Chain.Link<T>> {
     return first;
   }
 
-  boolean hasOne() {
-    return first != null && first == last;
-  }
-
   /** Adds at the end; returns false if it is in a chain already. */
   boolean add(T link) {
     if (link.linked) {

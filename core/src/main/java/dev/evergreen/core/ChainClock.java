@@ -33,7 +33,7 @@ final class ChainClock {
   }
 
   /** Another node knows of this time. */
-  void heard(long time) {
+  void learns(long time) {
     long own = clock.nanos() - origin;
     if (time > own + ahead.get() && time < LATEST) {
       ahead.accumulateAndGet(time - own, Math::max);

@@ -33,17 +33,36 @@ final class CircleCollector {
     final Thread waiter = Thread.currentThread();
   }
 
-  private final NodeRuntime node;
+  private final Base base;
+  private final Workers workers;
+  private final Caches caches;
+  private final Activations activations;
+  private final long patience;
   private final AtomicLong probes = new AtomicLong();
   private final Map<Long, Question> open = new ConcurrentHashMap<>();
 
-  CircleCollector(NodeRuntime node) {
-    this.node = node;
+  CircleCollector(Propagation parts, Activations activations) {
+    this.base = parts.base();
+    this.workers = base.workers();
+    this.caches = parts.caches();
+    this.activations = activations;
+    this.patience = parts.base().settings().pushRetryAfter().toNanos();
   }
 
-  /** Closes what reads a member of a circle, unless a computation does. Blocks. */
-  void collect(CallKey member, Tasks next) {
-    var found = readersOf(new Place(node.self(), member.wire()));
+  /** Looks at all members of circles. Blocks. */
+  void sweep() {
+    for (var activation : activations.all()) {
+      for (var summary : activation.summaries()) {
+        if (summary.inCircle()) {
+          collect(summary.key());
+        }
+      }
+    }
+  }
+
+  /** Closes what reads a member of a circle, unless a computation does. */
+  private void collect(CallKey member) {
+    var found = readersOf(new Place(base.peers().self(), member.wire()));
     if (found == null) {
       return;
     }
@@ -53,10 +72,10 @@ final class CircleCollector {
     }
     byNode.forEach(
         (at, keys) -> {
-          if (at.equals(node.self())) {
+          if (at.equals(base.peers().self())) {
             close(keys);
           } else {
-            node.sendParts(at, keys, Message.Unreachable::new);
+            base.peers().sendParts(at, keys, Message.Unreachable::new);
           }
         });
   }
@@ -65,12 +84,12 @@ final class CircleCollector {
   void close(List<SummaryKey> unreachable) {
     var calls = new LinkedHashSet<CallKey>();
     for (var key : unreachable) {
-      var call = node.knownCallKey(key);
+      var call = base.models().knownCallKey(key);
       if (call != null) {
         calls.add(call);
       }
     }
-    node.caches().closeIfReadOnlyBy(calls);
+    caches.closeIfReadOnlyBy(calls);
   }
 
   /** All that read a summary, and itself; null if a computation is among them or may be. */
@@ -97,7 +116,7 @@ final class CircleCollector {
     var reached = new LinkedHashSet<Place>();
     for (var there : byNode.entrySet()) {
       var answer =
-          there.getKey().equals(node.self())
+          there.getKey().equals(base.peers().self())
               ? readers(there.getValue())
               : ask(there.getKey(), there.getValue());
       if (answer == null || answer.stream().anyMatch(Message.Readers::root)) {
@@ -115,9 +134,8 @@ final class CircleCollector {
     var question = new Question();
     open.put(id, question);
     try {
-      node.send(to, new Message.Probe(id, keys));
-      long deadline = node.clock().nanos() + node.settings().pushRetryAfter().toNanos();
-      Scope.awaitOutside(node, () -> question.answer != null, deadline);
+      base.peers().send(to, new Message.Probe(id, keys));
+      workers.await(() -> question.answer != null, workers.nanos() + patience, false);
       return question.answer;
     } catch (IllegalArgumentException e) {
       return null; // more keys than a link takes at a time
@@ -130,7 +148,7 @@ final class CircleCollector {
     var question = open.get(answer.id());
     if (question != null) {
       question.answer = answer.readers();
-      node.threads().unpark(question.waiter);
+      workers.unpark(question.waiter);
     }
   }
 
@@ -146,19 +164,19 @@ final class CircleCollector {
   private Message.Readers readers(SummaryKey key) {
     var readers = new LinkedHashSet<Message.Located>();
     boolean root = false;
-    var call = node.knownCallKey(key);
-    var summary = call == null ? null : node.activations().summary(call);
+    var call = base.models().knownCallKey(key);
+    var summary = call == null ? null : activations.summary(call);
     if (summary != null) {
       readers.addAll(summary.results().cachesElsewhere());
     }
-    var cache = call == null ? null : node.caches().get(call);
+    var cache = call == null ? null : caches.get(call);
     if (cache != null) {
       for (var dependent : cache.dependents()) {
         var reader = dependent.key();
         if (reader == null) {
           root = true;
         } else {
-          readers.add(new Message.Located(node.self(), reader.wire()));
+          readers.add(new Message.Located(base.peers().self(), reader.wire()));
         }
       }
     }

@@ -10,10 +10,13 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** What one activation knows of its world. */
-final class Context<K> implements GrainContext<K> {
+final class Context<K> implements GrainContext<K>, Activation.Inside {
 
   private final Activation activation;
-  private final NodeRuntime node;
+  private final Base base;
+  private final Workers workers;
+  private final Grains grains;
+  private final Computations computations;
 
   @GuardedBy("timers")
   private final Set<Timer> timers = new LinkedHashSet<>(2);
@@ -23,22 +26,27 @@ final class Context<K> implements GrainContext<K> {
   @GuardedBy("timers")
   private boolean closed;
 
-  Context(Activation activation) {
+  Context(Activation activation, Calls calls, Computations computations) {
     this.activation = activation;
-    this.node = activation.node();
+    this.base = activation.base();
+    this.workers = base.workers();
+    this.grains = new References(base, calls, activation, base.settings().callTimeout());
+    this.computations = computations;
   }
 
-  /** Makes the grain's object; its constructor may use this context. */
-  Object construct() {
+  /** The object's constructor may use this context. */
+  @Override
+  public Object construct() {
     constructing = Thread.currentThread();
     try {
-      return node.hosted(activation.model(), activation.id()).factory().apply(this);
+      return base.models().hosted(activation.model(), activation.id()).factory().apply(this);
     } finally {
       constructing = null;
     }
   }
 
-  boolean isConstructing() {
+  @Override
+  public boolean isConstructing() {
     return constructing == Thread.currentThread();
   }
 
@@ -50,7 +58,7 @@ final class Context<K> implements GrainContext<K> {
 
   @Override
   public Grains grains() {
-    return new References(node, activation, node.settings().callTimeout());
+    return grains;
   }
 
   @Override
@@ -84,16 +92,7 @@ final class Context<K> implements GrainContext<K> {
   @Override
   public <T> ReactiveComputation<T> reactive(Computation<T> computation) {
     activation.checkInside("reactive(...)");
-    var root = new RootComputation<T>(node, activation, computation, null);
-    // Known to the node first: an activation that ends closes what it owns.
-    node.opened(root);
-    try {
-      activation.own(root);
-    } catch (ActivationException e) {
-      node.closed(root);
-      throw e;
-    }
-    return root;
+    return computations.open(activation, computation);
   }
 
   @Override
@@ -102,19 +101,19 @@ final class Context<K> implements GrainContext<K> {
     if (scope == null) {
       throw new InvalidGrainException(activation.id() + ": sleep(...) was used in a constructor");
     }
-    scope.await(() -> false, node.clock().nanos() + Nanos.of(duration));
+    scope.await(() -> false, workers.nanos() + Nanos.of(duration), false);
   }
 
   @Override
   public Instant now() {
-    return node.clock().now();
+    return workers.clock().now();
   }
 
   @Override
   public void markChanged() {
     var next = new Tasks();
     activation.markChanged(next);
-    node.fork(next);
+    workers.fork(next);
   }
 
   @Override
@@ -123,8 +122,8 @@ final class Context<K> implements GrainContext<K> {
     activation.closeAfterTurn(activation.id() + " deactivated itself");
   }
 
-  /** The activation has ended. */
-  void close() {
+  @Override
+  public void close() {
     List<Timer> ended;
     synchronized (timers) {
       closed = true;
@@ -152,7 +151,7 @@ final class Context<K> implements GrainContext<K> {
     private void wait(Duration delay) {
       synchronized (this) {
         if (!cancelled) {
-          due = node.clock().after(Nanos.of(delay), () -> node.start(this::fire));
+          due = workers.after(Nanos.of(delay), this::fire);
         }
       }
     }
@@ -172,17 +171,13 @@ final class Context<K> implements GrainContext<K> {
                 }
                 return null;
               },
-              null,
-              null,
-              List.of(),
-              ChainClock.NONE,
               this::ended),
           next);
     }
 
     private void ended(Outcome outcome) {
       if (outcome instanceof Outcome.Threw(var failure, var original)) {
-        node.logFailure(activation.id() + ", timer " + name, failure);
+        Failures.log(activation.id() + ", timer " + name, failure);
       }
       if (period.isZero()) {
         cancel();

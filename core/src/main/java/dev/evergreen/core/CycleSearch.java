@@ -1,5 +1,7 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.Cache.Dependent;
+import dev.evergreen.core.Cache.Edge;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -13,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -66,10 +69,30 @@ final class CycleSearch {
     static final Verdict UNSUSPICIOUS = new Verdict(null, Edges.NONE);
   }
 
-  private final NodeRuntime node;
+  /** That a run of {@code reader} waits for a cache; several of its branches may, for the same. */
+  static final class Wait {
+    private final CallKey reader;
+    private final Cache cache;
+    private final Cancellation run;
 
-  CycleSearch(NodeRuntime node) {
-    this.node = node;
+    private Wait(CallKey reader, Cache cache, Cancellation run) {
+      this.reader = reader;
+      this.cache = cache;
+      this.run = run;
+    }
+  }
+
+  private final Base base;
+  private final Workers workers;
+  private final Caches caches;
+  private final long patience;
+  private final Map<CallKey, Set<Wait>> waits = new ConcurrentHashMap<>();
+
+  CycleSearch(Base base, Caches caches) {
+    this.base = base;
+    this.workers = base.workers();
+    this.caches = caches;
+    this.patience = base.settings().pushRetryAfter().toNanos();
   }
 
   /** What those end with that read or wait in a circle; counts it. */
@@ -78,12 +101,59 @@ final class CycleSearch {
   }
 
   private Outcome.Threw found(String circle) {
-    node.observer().circleFound();
+    base.observer().circleFound();
     return Outcome.Threw.of(
         new CycleException(circle + "; let one of them read less, or keep a copy in its state"));
   }
 
   // Waiting in this process
+
+  /**
+   * A run is about to wait.
+   *
+   * @param reader whose run it is; null if nobody can wait for that
+   */
+  @Nullable Wait waits(@Nullable CallKey reader, Cache cache, Cancellation run) {
+    if (reader == null) {
+      return null;
+    }
+    var wait = new Wait(reader, cache, run);
+    waits.compute(
+        reader,
+        (key, some) -> {
+          Set<Wait> all = some == null ? new LinkedHashSet<>(2) : some;
+          all.add(wait);
+          return all;
+        });
+    return wait;
+  }
+
+  /** It waits no more. */
+  void waitsNoMore(@Nullable Wait wait) {
+    if (wait != null) {
+      waits.computeIfPresent(
+          wait.reader,
+          (key, all) -> {
+            all.remove(wait);
+            return all.isEmpty() ? null : all;
+          });
+    }
+  }
+
+  /** What runs of a summary wait for. */
+  private List<Wait> waitsOf(CallKey reader) {
+    if (!waits.containsKey(reader)) {
+      return List.of();
+    }
+    var copy = new ArrayList<Wait>();
+    waits.computeIfPresent(
+        reader,
+        (key, all) -> {
+          copy.addAll(all);
+          return all;
+        });
+    return copy;
+  }
 
   /**
    * Whether a run of {@code own} that waits for {@code cache} waits for itself, as far as this
@@ -102,7 +172,7 @@ final class CycleSearch {
    * @return the path, or null
    */
   @Nullable List<String> waitingForWrite(Turn write, Cache cache) {
-    var grain = write.activation().id();
+    var grain = write.home().id();
     var path = waitingHere(key -> key.grain().equals(grain), cache);
     if (path != null) {
       path.set(0, write.toString());
@@ -119,13 +189,11 @@ final class CycleSearch {
       if (target.test(at.key())) {
         return path(at.key(), before);
       }
-      var summary = node.activations().summary(at.key());
-      if (summary != null) {
-        for (var waited : summary.waitingFor()) {
-          if (!before.containsKey(waited.key())) {
-            before.put(waited.key(), at.key());
-            frontier.add(waited);
-          }
+      for (var wait : waitsOf(at.key())) {
+        var waited = wait.cache;
+        if (!wait.run.cancelled() && !before.containsKey(waited.key())) {
+          before.put(waited.key(), at.key());
+          frontier.add(waited);
         }
       }
     }
@@ -153,19 +221,19 @@ final class CycleSearch {
    * @param rank how deep the summary is when it is in no circle
    * @param readsMember whether it has read a member of a circle, as far as that knows
    */
-  Verdict judge(GrainSummary summary, List<Graph.Read> reads, int rank, boolean readsMember) {
+  Verdict judge(
+      Dependent summary, CallKey own, List<Graph.Read> reads, int rank, boolean readsMember) {
     var search =
-        new Search(summary, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
+        new Search(summary, own, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
     search.run(reads, key -> true);
     return search.verdict(readsMember);
   }
 
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
-  Outcome.@Nullable Threw waiting(Scope scope, GrainSummary summary, Cache cache) {
-    var own = summary.key().wire();
+  Outcome.@Nullable Threw waiting(Scope scope, Dependent summary, CallKey own, Cache cache) {
     // What nobody has a result of is waited for.
-    var search = new Search(summary, scope, depth -> depth == 0);
-    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own));
+    var search = new Search(summary, own, scope, depth -> depth == 0);
+    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own.wire()));
     var verdict = search.verdict(false);
     verdict.edges().release();
     return verdict.circle();
@@ -190,7 +258,7 @@ final class CycleSearch {
 
   /** Breadth first from one summary along reads. */
   private final class Search {
-    private final GrainSummary summary;
+    private final Dependent summary;
     private final SummaryKey own;
     private final @Nullable Scope scope;
     private final IntPredicate follows;
@@ -201,9 +269,9 @@ final class CycleSearch {
      * @param scope of the calling thread if it holds a baton
      * @param follows by their depth, which reads are followed
      */
-    Search(GrainSummary summary, @Nullable Scope scope, IntPredicate follows) {
+    Search(Dependent summary, CallKey own, @Nullable Scope scope, IntPredicate follows) {
       this.summary = summary;
-      this.own = summary.key().wire();
+      this.own = own.wire();
       this.scope = scope;
       this.follows = follows;
     }
@@ -226,7 +294,7 @@ final class CycleSearch {
     private List<SummaryKey> expand(Set<SummaryKey> keys) {
       var asked = new ArrayList<Edge>();
       for (var key : keys) {
-        var line = node.caches().retain(node.graph().readsOf(key), summary);
+        var line = caches.retain(base.models().graph().readsOf(key), summary);
         lines.put(key, line);
         asked.add(line);
       }
@@ -245,7 +313,7 @@ final class CycleSearch {
       var keys = new ArrayList<SummaryKey>();
       for (var read : reads) {
         if (follows.test(read.depth())) {
-          keys.add(node.ownName(read.summary()));
+          keys.add(base.models().ownName(read.summary()));
         }
       }
       return keys;
@@ -257,25 +325,21 @@ final class CycleSearch {
         return;
       }
       var thread = Thread.currentThread();
-      open.forEach(edge -> edge.cache.addWaiter(thread));
+      open.forEach(edge -> edge.cache().addWaiter(thread));
       try {
-        long deadline = node.clock().nanos() + node.settings().pushRetryAfter().toNanos();
-        if (scope == null) {
-          Scope.awaitOutside(node, () -> answered(open), deadline);
-        } else {
-          scope.await(() -> answered(open), deadline);
-        }
+        long deadline = workers.nanos() + patience;
+        Scope.await(workers, scope, () -> answered(open), deadline, false);
       } catch (CallInterruptedException e) {
-        // What has not answered by now stays an edge that has given up.
+        // What has not answered by now stays an edge that went on without.
         return;
       } finally {
-        open.forEach(edge -> edge.cache.removeWaiter(thread));
-        open.forEach(edge -> edge.cache.giveUp(edge, null));
+        open.forEach(edge -> edge.cache().removeWaiter(thread));
+        open.forEach(edge -> edge.cache().goOnWithout(edge, null));
       }
     }
 
     private static boolean answered(List<Edge> asked) {
-      return asked.stream().allMatch(edge -> edge.cache.present() != null);
+      return asked.stream().allMatch(edge -> edge.cache().present() != null);
     }
 
     /**

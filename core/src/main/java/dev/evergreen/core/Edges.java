@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.Cache.Edge;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -12,7 +13,7 @@ record Edges(List<Edge> list) {
   int deepest() {
     int deepest = 0;
     for (var edge : list) {
-      deepest = Math.max(deepest, edge.cache.depth());
+      deepest = Math.max(deepest, edge.cache().depth());
     }
     return deepest;
   }
@@ -29,12 +30,12 @@ record Edges(List<Edge> list) {
 
   /** The caches at their ends. */
   List<Cache> caches() {
-    return list.stream().map(edge -> edge.cache).toList();
+    return list.stream().map(Edge::cache).toList();
   }
 
   /** The caches at their ends that count: a branch that did not wait has read nothing. */
   List<Cache> read() {
-    return list.stream().filter(Edge::passed).map(edge -> edge.cache).toList();
+    return list.stream().filter(Edge::passed).map(Edge::cache).toList();
   }
 
   Edges and(Edges others) {
@@ -47,17 +48,17 @@ record Edges(List<Edge> list) {
     return new Edges(all);
   }
 
-  /** Gives them up, since there is another run. */
+  /** Releases them, since there is another run. */
   void release() {
     for (var edge : list) {
-      edge.cache.release(edge, false);
+      edge.cache().release(edge, false);
     }
   }
 
-  /** Gives them up, since the summary is gone after its cache's grace. */
+  /** Releases them, since the summary is gone after its cache's grace. */
   void releaseForGood() {
     for (var edge : list) {
-      edge.cache.release(edge, true);
+      edge.cache().release(edge, true);
     }
   }
 }

@@ -6,6 +6,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Tracing;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /** A node as its engine drives it. Methods do not block unless they say so. */
@@ -41,15 +42,15 @@ public interface EngineNode extends Node {
   /** It has become known where these grains are: what waits for them tries again at once. */
   void found(Predicate<GrainId> grains);
 
-  /** A node left for good: nothing of it is accepted any more. */
-  void nodeRemoved(NodeId node);
+  /** Nodes left for good, at the same time: nothing of them is accepted any more. */
+  void nodesRemoved(Set<NodeId> nodes);
 
   /**
-   * Hands grains off: those that {@code leaving} names no longer belong here. Waiting calls are
-   * answered as not started, running turns get a grace period, then the activations are closed and
-   * their subscribers told. Blocks until done.
+   * Hands grains off: these parts of them no longer belong here. Waiting calls are answered as not
+   * started, running turns get a grace period, then the activations are closed and their
+   * subscribers told. Blocks until done.
    */
-  void release(Predicate<GrainId> leaving);
+  void release(int... parts);
 
   /**
    * Stops at once because the others regard this node as gone: calls fail, trackers end with {@link

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Failures {
 
+  private static final System.Logger LOG = System.getLogger(Node.class.getName());
   private static final int MAX_CAUSES = 20;
   private static final int MAX_FRAMES = 60;
 
@@ -49,6 +50,19 @@ final class Failures {
     return message == null
         ? thrown.getClass().getName()
         : thrown.getClass().getName() + ": " + message;
+  }
+
+  static void log(String where, Throwable thrown) {
+    log(where, of(thrown));
+  }
+
+  static void log(String where, Failure failure) {
+    LOG.log(
+        System.Logger.Level.WARNING,
+        "{0} failed: {1}: {2}",
+        where,
+        failure.type(),
+        failure.message());
   }
 
   /** For a log: it says the same, and can be printed whatever the methods of its class do. */

@@ -1,13 +1,12 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.evergreen.core.spi.Message.Version;
-import dev.evergreen.core.spi.NodeId;
-import dev.evergreen.core.spi.SummaryKey;
-import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.Publication.Follower;
+import dev.evergreen.core.Publication.Subscribed;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,43 +17,43 @@ import org.jspecify.annotations.Nullable;
  * others may read the summary already, that is a suspicion of a circle ({@link CycleSearch}): it is
  * judged before the result is published, and if there is none the depth grows.
  */
-final class GrainSummary extends RunnableSummary {
+final class GrainSummary extends Summary {
 
   /** The depth of members of a circle, and of what reads them. */
   static final int ENDLESS = Integer.MAX_VALUE;
 
-  private final Activation activation;
+  private final Home home;
   private final CallKey key;
   private final Publication results;
 
-  /** What it reads, if somebody follows that; written with the monitor held. */
+  /** What it reads, if somebody follows that; written with the guard's monitor held. */
   private volatile @Nullable Publication reads;
 
-  @GuardedBy("activation")
+  @GuardedBy("guard")
   private boolean removed;
 
   /** The greatest depth that it had outside of circles; 0 before the first. */
-  @GuardedBy("activation")
+  @GuardedBy("guard")
   private int rank;
 
   /** What the verdict rests on that the present result is by; among the edges. */
-  @GuardedBy("activation")
+  @GuardedBy("guard")
   private Edges evidence = Edges.NONE;
 
-  @GuardedBy("activation")
+  @GuardedBy("guard")
   private boolean inCircle;
 
-  GrainSummary(Activation activation, CallKey key) {
-    super(activation.node());
-    this.activation = activation;
+  GrainSummary(Propagation parts, Home home, CallKey key) {
+    super(parts, home);
+    this.home = home;
     this.key = key;
-    this.results = new Publication(activation, key);
+    this.results = new Publication(parts, home, key);
     this.marked = true;
   }
 
   @Override
-  public Activation activation() {
-    return activation;
+  Home home() {
+    return home;
   }
 
   @Override
@@ -68,40 +67,26 @@ final class GrainSummary extends RunnableSummary {
   }
 
   @Override
-  public @Nullable Object compute() throws Throwable {
+  @Nullable Object compute() throws Throwable {
     var operation = key.operation();
-    return operation.freezeResult(
-        operation.invoke(activation.object(), operation.copyIn(key.arguments())), key.grain());
+    return operation.call(home.object(), operation.copyIn(key.arguments()), key.grain());
   }
 
   // Running
 
   @Override
-  public void mark(@Nullable TraceContext from) {
-    synchronized (activation) {
-      marked = true;
-      cause = from;
-    }
-  }
-
-  @Override
   public void schedule(Tasks next) {
-    synchronized (activation) {
+    synchronized (guard) {
       if (!removed) {
-        activation.schedule(this, next);
+        home.schedule(this, next);
       }
     }
   }
 
   @Override
-  @SuppressWarnings("GuardedBy") // called with the guard's monitor held, which is the activation's
+  @GuardedBy("guard")
   boolean over() {
     return removed;
-  }
-
-  @Override
-  Object guard() {
-    return activation;
   }
 
   /**
@@ -109,20 +94,24 @@ final class GrainSummary extends RunnableSummary {
    * that changes.
    */
   @Override
-  @SuppressWarnings("GuardedBy") // called with the guard's monitor held, which is the activation's
+  @GuardedBy("guard")
   List<Cache> computedFrom() {
     return inCircle
         ? List.of()
-        : edges.read().stream().filter(cache -> !node.graph().isReads(cache.key())).toList();
+        : edges.read().stream().filter(cache -> !isList(cache.key())).toList();
+  }
+
+  private boolean isList(CallKey read) {
+    return base.models().graph().isReads(read);
   }
 
   @Override
-  public void accept(Run run, @Nullable Outcome computed, Tasks next) {
+  void accept(Run run, @Nullable Outcome computed, Tasks next) {
     if (computed == null) {
-      giveUp(run, next);
+      runAgain(run, next);
       return;
     }
-    var read = run.edges();
+    var read = run.reads().edges();
     int deepest = read.deepest();
     var verdict = judge(run, read, deepest);
     var outcome = verdict.circle() != null ? verdict.circle() : computed;
@@ -135,14 +124,14 @@ final class GrainSummary extends RunnableSummary {
 
   private CycleSearch.Verdict judge(Run run, Edges read, int deepest) {
     int least;
-    synchronized (activation) {
+    synchronized (guard) {
       least = rank;
     }
     boolean othersMayRead = results.outcome() != null;
     boolean suspicious =
-        run.waitedInCircle() || deepest == ENDLESS || (othersMayRead && deepest >= least);
+        run.reads().waitedInCircle() || deepest == ENDLESS || (othersMayRead && deepest >= least);
     return suspicious
-        ? node.cycles().judge(this, listed(read.caches()), least, deepest == ENDLESS)
+        ? parts.cycles().judge(this, key, listed(read.caches()), least, deepest == ENDLESS)
         : CycleSearch.Verdict.UNSUSPICIOUS;
   }
 
@@ -150,8 +139,8 @@ final class GrainSummary extends RunnableSummary {
       Run run, Edges read, int deepest, CycleSearch.Verdict verdict, Outcome result, Tasks next) {
     var released = read.and(verdict.edges());
     Publication.Owed owed;
-    synchronized (activation) {
-      boolean wanted = activation.ended(run);
+    synchronized (guard) {
+      boolean wanted = home.ended(run);
       ended(run, false);
       if (wanted && !removed) {
         released = accepted(released);
@@ -163,7 +152,7 @@ final class GrainSummary extends RunnableSummary {
         // What moves before this moment is told to the run that was accepted before.
         marked |= read.deepest() > deepest;
         results.publish(
-            result, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), run.cause);
+            result, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), run.cause());
       }
       goOn(next);
       owed = results.owed();
@@ -173,29 +162,30 @@ final class GrainSummary extends RunnableSummary {
     publishReads(next);
   }
 
-  private void giveUp(Run run, Tasks next) {
-    synchronized (activation) {
-      activation.ended(run);
+  private void runAgain(Run run, Tasks next) {
+    synchronized (guard) {
+      home.ended(run);
       ended(run, true);
       goOn(next);
     }
-    run.edges().release();
+    run.reads().edges().release();
     publishReads(next);
   }
 
-  @GuardedBy("activation")
+  @GuardedBy("guard")
   private void goOn(Tasks next) {
     if (marked && !removed) {
-      activation.pend(this);
+      home.schedule(this, next);
+    } else {
+      home.admit(next);
     }
-    activation.admit(next);
   }
 
   /**
    * What is in a circle does not doubt because other members do, as then all would for ever: it
    * doubts as long as one of the lists that the verdict rests on is not heard of.
    */
-  @GuardedBy("activation")
+  @GuardedBy("guard")
   private boolean doubt() {
     return (inCircle ? evidence : edges).inDoubt();
   }
@@ -203,7 +193,7 @@ final class GrainSummary extends RunnableSummary {
   @Override
   public void standingChanged() {
     var next = new Tasks();
-    synchronized (activation) {
+    synchronized (guard) {
       var outcome = results.outcome();
       if (removed || outcome == null) {
         return;
@@ -220,48 +210,40 @@ final class GrainSummary extends RunnableSummary {
     }
     results.pushOwed(next);
     publishReads(next);
-    node.fork(next);
+    base.workers().fork(next);
   }
 
   /** Whether the present result is neither marked nor being computed again. */
   boolean settled() {
-    synchronized (activation) {
+    synchronized (guard) {
       return !marked && underWay == null;
     }
   }
 
   // The list of reads
 
-  /** Somebody follows what this summary reads; see {@link Publication#subscribe}. */
-  Activation.Subscribed followReads(
-      CallKey call,
-      NodeId from,
-      @Nullable SummaryKey name,
-      long generation,
-      @Nullable Version have,
-      long request,
-      Tasks next) {
+  /** Somebody follows what this summary reads. */
+  Subscribed followReads(CallKey call, Follower follower, Tasks next) {
     boolean owed;
-    synchronized (activation) {
+    synchronized (guard) {
       if (removed) {
-        return Activation.Subscribed.NOT_HERE;
+        return Subscribed.NOT_HERE;
       }
       var followed = reads;
       if (followed == null) {
-        followed = new Publication(activation, call);
+        followed = new Publication(parts, home, call);
         reads = followed;
       }
-      owed = followed.subscribe(from, name, generation, have, request);
+      owed = followed.subscribe(follower);
     }
     publishReads(next);
-    return Activation.Subscribed.of(owed);
+    return Subscribed.of(owed);
   }
 
-  /** Nobody on that node follows any more what this summary reads. */
-  void unfollowReads(NodeId from, @Nullable SummaryKey name, long generation) {
-    synchronized (activation) {
+  void unfollowReads(Follower follower) {
+    synchronized (guard) {
       var followed = reads;
-      if (followed != null && followed.unsubscribe(from, name, generation)) {
+      if (followed != null && followed.unsubscribe(follower)) {
         reads = null;
       }
     }
@@ -272,7 +254,7 @@ final class GrainSummary extends RunnableSummary {
     if (reads != null) {
       var next = new Tasks();
       publishReads(next);
-      node.fork(next);
+      base.workers().fork(next);
     }
   }
 
@@ -282,20 +264,30 @@ final class GrainSummary extends RunnableSummary {
     if (followed == null) {
       return;
     }
-    Publication.Owed owed;
-    synchronized (activation) {
+    // Names are made from arguments by code of the application's: not with the monitor.
+    allRead().forEach(cache -> cache.key().wire());
+    synchronized (guard) {
+      var list = listed(allRead());
+      var before = followed.outcome();
+      followed.publish(
+          before != null && list.equals(Graph.Names.list(before))
+              ? before
+              : new Outcome.Returned(list),
+          0,
+          false,
+          null);
+    }
+    followed.pushOwed(next);
+  }
+
+  private List<Cache> allRead() {
+    synchronized (guard) {
       var caches = new ArrayList<>(edges.caches());
       if (underWay != null) {
-        caches.addAll(underWay.edges().caches());
+        caches.addAll(underWay.reads().edges().caches());
       }
-      var list = listed(caches);
-      boolean same = list.equals(Graph.Names.list(followed.outcome()));
-      var outcome = followed.outcome();
-      followed.publish(
-          same && outcome != null ? outcome : new Outcome.Returned(list), 0, false, null);
-      owed = followed.owed();
+      return caches;
     }
-    followed.push(owed, next);
   }
 
   /** Without what reads nothing, and without what is read in the search for circles. */
@@ -304,7 +296,7 @@ final class GrainSummary extends RunnableSummary {
     var seen = new HashSet<CallKey>();
     for (var cache : caches) {
       int depth = cache.depth();
-      if (depth != 1 && !node.graph().isReads(cache.key()) && seen.add(cache.key())) {
+      if (depth != 1 && !isList(cache.key()) && seen.add(cache.key())) {
         listed.add(new Graph.Read(cache.key().wire(), depth));
       }
     }
@@ -313,38 +305,32 @@ final class GrainSummary extends RunnableSummary {
 
   // Ending
 
-  /**
-   * Drops caches of a node that is gone, or that were not renewed; returns whether none is left.
-   */
-  boolean expire(long heardSince, @Nullable NodeId gone) {
-    synchronized (activation) {
+  /** Drops caches whose subscriptions are over; returns whether none is left. */
+  boolean expire(Predicate<Publication.Subscriber> over) {
+    synchronized (guard) {
       var followed = reads;
-      if (followed != null && followed.expire(heardSince, gone)) {
+      if (followed != null && followed.expire(over)) {
         reads = null;
       }
-      return results.expire(heardSince, gone);
+      return results.expire(over);
     }
   }
 
-  /** Nobody subscribes any more. */
-  void remove() {
-    synchronized (activation) {
+  /** Nobody subscribes any more; returns the run that was under way. */
+  @Nullable Run remove() {
+    synchronized (guard) {
       removed = true;
-      wakeWatchers();
       results.end();
-      if (underWay != null) {
-        underWay.discard();
-        underWay = null;
-      }
+      return stop();
     }
   }
 
-  /** Gives up what the accepted run has read. */
+  /** Releases what the accepted run has read. */
   void releaseReads() {
     Edges released;
     Publication followed;
-    synchronized (activation) {
-      released = giveUpEdges();
+    synchronized (guard) {
+      released = accepted(Edges.NONE);
       followed = reads;
       reads = null;
     }
@@ -365,25 +351,10 @@ final class GrainSummary extends RunnableSummary {
     }
   }
 
-  /** Members of a circle keep each other: those that no computation reaches are to go. */
-  void collectCircle(Tasks next) {
-    boolean member;
-    synchronized (activation) {
-      member = inCircle && !removed;
+  /** Whether it is kept by members of a circle, which may be all that keeps it. */
+  boolean inCircle() {
+    synchronized (guard) {
+      return inCircle && !removed;
     }
-    if (member) {
-      node.circles().collect(key, next);
-    }
-  }
-
-  // The graph
-
-  @Override
-  public List<Cache> waitingFor() {
-    Run run;
-    synchronized (activation) {
-      run = underWay;
-    }
-    return run == null ? List.of() : run.waitingFor();
   }
 }

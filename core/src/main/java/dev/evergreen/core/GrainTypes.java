@@ -53,12 +53,16 @@ public final class GrainTypes {
       throw new InvalidGrainException(added.type().getTypeName() + " is registered twice");
     }
     if (before != null) {
-      throw new InvalidGrainException(
-          added.type().getTypeName()
-              + " and "
-              + before.type().getTypeName()
-              + " have the same name: give one of them another by @GrainType");
+      throw sameName(added.type(), before.type());
     }
+  }
+
+  static InvalidGrainException sameName(Class<?> one, Class<?> other) {
+    return new InvalidGrainException(
+        one.getTypeName()
+            + " and "
+            + other.getTypeName()
+            + " have the same name: give one of them another by @GrainType");
   }
 
   @Nullable Hosted get(String name) {

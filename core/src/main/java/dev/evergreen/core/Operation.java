@@ -201,14 +201,10 @@ final class Operation {
     return array;
   }
 
-  /** Calls the operation on the grain's object. */
+  /** Calls the operation on the object of the grain {@code target}; returns the frozen result. */
   @SuppressWarnings("NullAway") // a void operation returns null
-  @Nullable Object invoke(Object grainObject, Object[] arguments) throws Throwable {
-    return (Object) handle.invokeExact(grainObject, arguments);
-  }
-
-  /** The frozen result. */
-  @Nullable Object freezeResult(@Nullable Object value, GrainId target) {
+  @Nullable Object call(Object grainObject, Object[] arguments, GrainId target) throws Throwable {
+    var value = (Object) handle.invokeExact(grainObject, arguments);
     try {
       return result.freeze(value);
     } catch (ValueLimitException e) {

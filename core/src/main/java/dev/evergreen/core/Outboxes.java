@@ -5,7 +5,7 @@ import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
@@ -25,12 +26,22 @@ final class Outboxes {
   /** A result that is larger than this part of a batch is a large one. */
   private static final int LARGE_RESULTS_IN_A_BATCH = 64;
 
-  private final NodeRuntime node;
+  /** A cache of another node that is to have the latest result. */
+  interface Recipient {
+    NodeId node();
+
+    /** The result as it is now; null if the cache is to have none any more. */
+    Message.@Nullable Update update();
+  }
+
+  private final Base base;
+  private final Workers workers;
   private final Map<NodeId, Outbox> outboxes = new ConcurrentHashMap<>();
   private final AtomicLong batches = new AtomicLong();
 
-  Outboxes(NodeRuntime node) {
-    this.node = node;
+  Outboxes(Base base) {
+    this.base = base;
+    this.workers = base.workers();
   }
 
   long nextBatch() {
@@ -38,8 +49,8 @@ final class Outboxes {
   }
 
   /** There is a new result for a cache of another node. */
-  void add(Publication.Subscriber subscriber) {
-    if (!node.isGone(subscriber.node())) {
+  void add(Recipient subscriber) {
+    if (!base.peers().isGone(subscriber.node())) {
       outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
     }
   }
@@ -49,24 +60,26 @@ final class Outboxes {
    * acknowledgement: that node has asked for it, and asks again if no answer comes. It asks for a
    * bounded number at a time, and large ones are pushed, so that what is under way is bounded.
    */
-  void answer(Publication.Subscriber subscriber, long request) {
+  void answer(Recipient subscriber, long request) {
     var to = subscriber.node();
     var update = subscriber.update();
     if (update == null) {
       return;
     }
     boolean sent = false;
-    if (Outbox.sizeOf(update) <= node.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
+    if (Outbox.sizeOf(update) <= base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
       try {
         sent =
-            node.send(
-                to, new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of()));
+            base.peers()
+                .send(
+                    to,
+                    new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of()));
       } catch (IllegalArgumentException e) {
         // It is too large for a link, which the outbox tells.
       }
     }
     if (sent) {
-      node.observer().firstResultSent(to);
+      base.observer().firstResultSent(to);
     } else {
       add(subscriber);
     }
@@ -74,7 +87,7 @@ final class Outboxes {
 
   /** A node's cache must look for the grain elsewhere. */
   void moved(NodeId to, SummaryKey name) {
-    node.send(to, new Message.Moved(List.of(name)));
+    base.peers().send(to, new Message.Moved(List.of(name)));
   }
 
   /** Tells a node's cache why there is no result for now; it asks again. */
@@ -92,7 +105,7 @@ final class Outboxes {
    */
   private boolean sendAlone(NodeId to, long batch, Message.Update update) {
     try {
-      node.send(to, new Message.Push(batch, List.of(update)));
+      base.peers().send(to, new Message.Push(batch, List.of(update)));
       return true;
     } catch (IllegalArgumentException e) {
       return sendRefusal(to, batch, update, e);
@@ -106,16 +119,16 @@ final class Outboxes {
             update.key(),
             update.generation(),
             update.version(),
-            Calls.tooLarge("the result of " + update.key(), why),
+            Outcome.tooLarge("the result of " + update.key(), why),
             update.depth(),
             update.inDoubt(),
             update.provisional(),
             update.trace());
     try {
-      node.send(to, new Message.Push(batch, List.of(refusal)));
+      base.peers().send(to, new Message.Push(batch, List.of(refusal)));
       return true;
     } catch (IllegalArgumentException e) {
-      node.logFailure("a result for " + to, Failures.of(e));
+      Failures.log("a result for " + to, e);
       return false;
     }
   }
@@ -134,8 +147,9 @@ final class Outboxes {
     return lengths;
   }
 
-  void remove(NodeId gone) {
-    outboxes.remove(gone);
+  /** Nothing more is sent to nodes that are gone. */
+  void forget(Set<NodeId> gone) {
+    outboxes.keySet().removeAll(gone);
   }
 
   /** For one node. */
@@ -143,14 +157,14 @@ final class Outboxes {
     private final NodeId to;
 
     @GuardedBy("this")
-    private final Set<Publication.Subscriber> waiting = new LinkedHashSet<>();
+    private final LinkedHashSet<Recipient> waiting = new LinkedHashSet<>();
 
     @GuardedBy("this")
-    private final Set<Publication.Subscriber> underWay = new LinkedHashSet<>();
+    private final Set<Recipient> underWay = new LinkedHashSet<>();
 
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
     @GuardedBy("this")
-    private long most = node.settings().maxBatchBytes();
+    private long most = base.settings().maxBatchBytes();
 
     @GuardedBy("this")
     private long batch;
@@ -160,6 +174,10 @@ final class Outboxes {
 
     @GuardedBy("this")
     private boolean watching;
+
+    /** Whether a thread puts the next batch together. */
+    @GuardedBy("this")
+    private boolean filling;
 
     @GuardedBy("this")
     private boolean resting;
@@ -173,7 +191,7 @@ final class Outboxes {
       return waiting.size() + underWay.size();
     }
 
-    void add(Publication.Subscriber subscriber) {
+    void add(Recipient subscriber) {
       synchronized (this) {
         waiting.add(subscriber);
       }
@@ -181,36 +199,74 @@ final class Outboxes {
     }
 
     private void flush() {
-      var updates = new ArrayList<Message.Update>();
-      long number;
-      synchronized (this) {
-        if (!underWay.isEmpty() || resting || waiting.isEmpty()) {
-          return;
+      while (beginFilling()) {
+        var updates = fill();
+        long number;
+        synchronized (this) {
+          filling = false;
+          underWay.addAll(updates.keySet());
+          batch = nextBatch();
+          number = batch;
+          sentAt = workers.nanos();
+          if (!updates.isEmpty() && !watching) {
+            watchFor(patience());
+          }
         }
-        number = nextBatch();
-        fill(updates);
-        batch = number;
-        sentAt = node.clock().nanos();
-        if (!updates.isEmpty() && !watching) {
-          watchFor(patience());
+        if (!updates.isEmpty()) {
+          base.observer().batchSent(to, updates.size());
+          send(number, List.copyOf(updates.values()));
         }
       }
-      if (updates.isEmpty()) {
-        return;
+    }
+
+    private synchronized boolean beginFilling() {
+      boolean begins = underWay.isEmpty() && !resting && !filling && !waiting.isEmpty();
+      filling |= begins;
+      return begins;
+    }
+
+    /**
+     * Takes what goes into the next batch. Results are written by code of the application's, so
+     * that the monitor is not held meanwhile.
+     */
+    private Map<Recipient, Message.Update> fill() {
+      var updates = new LinkedHashMap<Recipient, Message.Update>();
+      long bytes = 0;
+      for (var next = take(); next != null; next = take()) {
+        var update = next.update();
+        if (update != null) {
+          bytes += sizeOf(update);
+          if (!updates.isEmpty() && isTooLarge(bytes, next)) {
+            break;
+          }
+          updates.put(next, update);
+        }
       }
-      node.observer().batchSent(to, updates.size());
-      send(number, updates);
+      return updates;
+    }
+
+    private synchronized @Nullable Recipient take() {
+      return waiting.isEmpty() ? null : waiting.removeFirst();
+    }
+
+    /** Whether a batch is too large with its last; then that waits again. */
+    private synchronized boolean isTooLarge(long bytes, Recipient last) {
+      boolean tooLarge = bytes > most;
+      if (tooLarge) {
+        waiting.addFirst(last);
+      }
+      return tooLarge;
     }
 
     private long patience() {
-      return node.settings().pushRetryAfter().toNanos();
+      return base.settings().pushRetryAfter().toNanos();
     }
 
     /** One timer for all batches: one of its own for each would cost more than the batch. */
     @GuardedBy("this")
     private void watchFor(long nanos) {
       watching = true;
-      node.clock().after(nanos, () -> node.start(next -> sendAgainIfLate()));
+      workers.after(nanos, next -> sendAgainIfLate());
     }
 
     private void send(long number, List<Message.Update> updates) {
@@ -221,7 +277,7 @@ final class Outboxes {
         return;
       }
       try {
-        node.send(to, new Message.Push(number, updates));
+        base.peers().send(to, new Message.Push(number, updates));
       } catch (IllegalArgumentException e) {
         takeBack(number);
         flush();
@@ -237,32 +293,13 @@ final class Outboxes {
       }
     }
 
-    @GuardedBy("this")
-    private void fill(List<Message.Update> updates) {
-      long bytes = 0;
-      for (var i = waiting.iterator(); i.hasNext(); ) {
-        var subscriber = i.next();
-        var update = subscriber.update();
-        if (update != null) {
-          long size = sizeOf(update);
-          if (!updates.isEmpty() && bytes + size > most) {
-            break;
-          }
-          bytes += size;
-          updates.add(update);
-          underWay.add(subscriber);
-        }
-        i.remove();
-      }
-    }
-
     private static long sizeOf(Message.Update update) {
       return 100L
           + update.key().arguments().length
           + switch (update.outcome()) {
             case Message.Answer.Returned(var value) -> value.length;
             case Message.Answer.Threw(var failure) -> failure.size();
-            case Message.Answer.NotStarted(var reason, var moved) -> reason.length();
+            case Message.Answer.NotStarted(var reason, var again) -> reason.length();
           };
     }
 
@@ -273,14 +310,14 @@ final class Outboxes {
         if (number != batch || underWay.isEmpty()) {
           return;
         }
-        node.observer().batchAcknowledged(underWay.size());
+        base.observer().batchAcknowledged(underWay.size());
         underWay.clear();
-        roundTrip = node.clock().nanos() - sentAt;
-        rests = roundTrip > node.settings().pushRoundTrip().toNanos();
+        roundTrip = workers.nanos() - sentAt;
+        rests = roundTrip > base.settings().pushRoundTrip().toNanos();
         resting = rests;
       }
       if (rests) {
-        node.clock().after(roundTrip, () -> node.start(next -> rested()));
+        workers.after(roundTrip, next -> rested());
       } else {
         flush();
       }
@@ -299,12 +336,12 @@ final class Outboxes {
         if (underWay.isEmpty()) {
           return;
         }
-        long left = sentAt + patience() - node.clock().nanos();
+        long left = sentAt + patience() - workers.nanos();
         if (left > 0) {
           watchFor(left);
           return;
         }
-        node.observer().batchOverdue(underWay.size());
+        base.observer().batchOverdue(underWay.size());
         waiting.addAll(underWay);
         underWay.clear();
       }

@@ -1,7 +1,9 @@
 package dev.evergreen.core;
 
+import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.spi.Failure;
+import dev.evergreen.core.spi.Message;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -26,9 +28,9 @@ sealed interface Outcome {
   /**
    * It did not start.
    *
-   * @param moved whether the grain may be found elsewhere, or here in a moment
+   * @param again whether to ask again: the grain may be found elsewhere, or here in a moment
    */
-  record NotStarted(String reason, boolean moved) implements Outcome {}
+  record NotStarted(String reason, boolean again) implements Outcome {}
 
   /** By a comparer of the user's; what it cannot compare is not the same. */
   static <T extends @Nullable Object> boolean same(
@@ -68,5 +70,56 @@ sealed interface Outcome {
       return (comparer == null || x == null || y == null) ? same(x, y, type) : same(x, y, comparer);
     }
     return (a instanceof Threw x) && (b instanceof Threw y) && x.failure().same(y.failure());
+  }
+
+  // On its way between nodes
+
+  /**
+   * This outcome of an operation, for another node. Values have methods of the application's, and
+   * not every frozen value has bytes: what goes wrong is the outcome then, and nobody else's
+   * affair.
+   */
+  default Message.Answer encode(Operation operation) {
+    return switch (this) {
+      case Returned(var value) -> {
+        try {
+          yield new Message.Answer.Returned(operation.result().encode(value));
+        } catch (ValueLimitException e) {
+          yield failed(new ValueTooLargeException(operation + ": the result is too large", e));
+        } catch (RuntimeException | Error e) {
+          yield failed(
+              new InvalidGrainException(
+                  operation + ": the result cannot be written: " + Failures.describe(e), e));
+        }
+      }
+      case Threw(var failure, var original) -> new Message.Answer.Threw(failure);
+      case NotStarted(var reason, var again) -> new Message.Answer.NotStarted(reason, again);
+    };
+  }
+
+  private static Message.Answer failed(GrainException e) {
+    return new Message.Answer.Threw(Failures.of(e));
+  }
+
+  /** In place of an answer that no link takes. */
+  static Message.Answer tooLarge(String what, IllegalArgumentException refusal) {
+    return failed(new ValueTooLargeException(what + " is too large", refusal));
+  }
+
+  /** The outcome that another node tells; if it cannot be read, that is the outcome. */
+  static Outcome decode(Message.Answer answer, Operation operation) {
+    return switch (answer) {
+      case Message.Answer.Returned(var bytes) -> {
+        try {
+          yield new Returned(operation.result().decode(bytes));
+        } catch (RuntimeException | Error e) {
+          yield Threw.of(
+              new GrainFailureException(
+                  operation + ": the answer cannot be read: " + Failures.describe(e), e));
+        }
+      }
+      case Message.Answer.Threw(var failure) -> new Threw(failure, null);
+      case Message.Answer.NotStarted(var reason, var again) -> new NotStarted(reason, again);
+    };
   }
 }

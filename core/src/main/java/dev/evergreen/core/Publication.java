@@ -9,6 +9,7 @@ import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,7 +22,7 @@ final class Publication {
    * One cache that is kept true. A node usually has one of this result. One of a newer version may
    * have several, whose arguments differ in what this version does not know.
    */
-  final class Subscriber {
+  final class Subscriber implements Outboxes.Recipient {
     private final NodeId node;
 
     /**
@@ -35,7 +36,7 @@ final class Publication {
     /** What the present result answers; 0 if it is to be pushed. */
     private long request;
 
-    private long heard;
+    private long renewed;
 
     /** Whether the present result is still to be sent. */
     private boolean owed = true;
@@ -45,31 +46,72 @@ final class Publication {
       this.name = name;
     }
 
-    boolean is(NodeId other, @Nullable SummaryKey called) {
-      return node.equals(other) && Objects.equals(name, called);
-    }
-
     boolean isHere() {
       return name == null;
     }
 
-    NodeId node() {
+    /** Whether another node has not renewed it since then. */
+    boolean isNotRenewedSince(long nanos) {
+      return !isHere() && renewed - nanos < 0;
+    }
+
+    @Override
+    public NodeId node() {
       return node;
     }
 
-    /** The present result for another node; null if its subscription is gone. */
-    Message.@Nullable Update update() {
-      synchronized (activation) {
-        var result = outcome;
-        if (ended || name == null || result == null || !subscribers.contains(this)) {
-          return null;
+    @Override
+    public Message.@Nullable Update update() {
+      // Values are written by code of the application's: without the monitor, and again if the
+      // result is another by then.
+      while (true) {
+        Outcome result;
+        synchronized (home) {
+          result = outcome;
+          if (ended || name == null || result == null || !subscribers.contains(this)) {
+            return null;
+          }
+          if (encoded != null) {
+            return new Message.Update(
+                name, generation, version, encoded, depth, inDoubt, false, written);
+          }
         }
-        if (encoded == null) {
-          encoded = Publication.this.node.encode(result, key.operation());
+        var bytes = result.encode(key.operation());
+        synchronized (home) {
+          if (result == outcome) {
+            encoded = bytes;
+          }
         }
-        return new Message.Update(
-            name, generation, version, encoded, depth, inDoubt, false, written);
       }
+    }
+  }
+
+  /**
+   * A cache that is to be kept true.
+   *
+   * @param name what its node calls the result; null if it is of this node
+   * @param generation of its wish; older ones than the last are ignored
+   * @param have what it holds
+   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
+   */
+  record Follower(
+      NodeId node,
+      @Nullable SummaryKey name,
+      long generation,
+      @Nullable Version have,
+      long request) {}
+
+  /** What became of a subscription. */
+  enum Subscribed {
+    /** Nothing of that name can be followed here. */
+    NOT_HERE,
+    /** The cache holds the present result. */
+    CURRENT,
+    /** A result follows. */
+    OWED;
+
+    static Subscribed of(boolean owed) {
+      return owed ? OWED : CURRENT;
     }
   }
 
@@ -81,42 +123,38 @@ final class Publication {
     record Remote(Subscriber subscriber, long request) {}
   }
 
-  private final NodeRuntime node;
-  private final Activation activation;
+  private final Propagation parts;
+  private final Summary.Home home;
   private final CallKey key;
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private final List<Subscriber> subscribers = new ArrayList<>(1);
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private boolean ended;
 
   private volatile @Nullable Outcome outcome; // written with the monitor held
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private Message.@Nullable Answer encoded;
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private Version version;
 
   /** Where in a trace the write was that led to the present result, if that is traced. */
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private @Nullable TraceContext written;
 
   private volatile int depth; // written with the monitor held
 
-  @GuardedBy("activation")
+  @GuardedBy("home")
   private boolean inDoubt;
 
-  Publication(Activation activation, CallKey key) {
-    this.node = activation.node();
-    this.activation = activation;
+  Publication(Propagation parts, Summary.Home home, CallKey key) {
+    this.parts = parts;
+    this.home = home;
     this.key = key;
-    this.version = new Version(activation.epoch(), 0);
-  }
-
-  CallKey key() {
-    return key;
+    this.version = new Version(home.epoch(), 0);
   }
 
   /** The present result; null before the first. */
@@ -126,7 +164,7 @@ final class Publication {
 
   /** Where the present result stands. */
   Version version() {
-    synchronized (activation) {
+    synchronized (home) {
       return version;
     }
   }
@@ -143,16 +181,18 @@ final class Publication {
    * @param write where in a trace the write was that led to it, if that is traced
    */
   void publish(Outcome result, int depthNow, boolean doubt, @Nullable TraceContext write) {
-    synchronized (activation) {
+    synchronized (home) {
       if (result == outcome && depthNow == depth && doubt == inDoubt) {
         return;
+      }
+      if (result != outcome) {
+        encoded = null;
       }
       outcome = result;
       depth = depthNow;
       inDoubt = doubt;
       written = write;
-      encoded = null;
-      version = new Version(activation.epoch(), activation.nextSequence());
+      version = new Version(home.epoch(), home.nextSequence());
       for (var subscriber : subscribers) {
         subscriber.owed = true;
       }
@@ -161,44 +201,33 @@ final class Publication {
 
   // Subscribers
 
-  /**
-   * Registers a cache, or renews that.
-   *
-   * @param name what its node calls it; null if it is of this node
-   * @param have what the cache holds
-   * @param request what the present result, or else the next one, answers; 0 if it is to be pushed
-   * @return whether the cache holds another result than the present one, or than one to come
-   */
-  boolean subscribe(
-      NodeId from,
-      @Nullable SummaryKey name,
-      long generation,
-      @Nullable Version have,
-      long request) {
-    synchronized (activation) {
-      var subscriber = subscriber(from, name);
+  /** Registers a cache, or renews that; returns whether it holds another result or is owed one. */
+  boolean subscribe(Follower follower) {
+    var name = follower.name();
+    // Of the same version it has the same name for it, which need not be kept twice.
+    var kept = name != null && name.equals(key.wire()) ? key.wire() : name;
+    synchronized (home) {
+      var subscriber = subscriber(follower);
       if (subscriber == null) {
-        // Of the same version it has the same name for it, which need not be kept twice.
-        boolean usual = name != null && name.equals(key.wire());
-        subscriber = new Subscriber(from, usual ? key.wire() : name);
+        subscriber = new Subscriber(follower.node(), kept);
         subscribers.add(subscriber);
       }
-      subscriber.heard = node.clock().nanos();
-      boolean other = !version.equals(have);
-      if (generation >= subscriber.generation) {
-        subscriber.generation = generation;
+      subscriber.renewed = parts.base().workers().nanos();
+      boolean other = !version.equals(follower.have());
+      if (follower.generation() >= subscriber.generation) {
+        subscriber.generation = follower.generation();
         subscriber.owed = other;
-        subscriber.request = other ? request : 0;
+        subscriber.request = other ? follower.request() : 0;
       }
       return other;
     }
   }
 
   /** Returns whether nobody subscribes any more. */
-  boolean unsubscribe(NodeId from, @Nullable SummaryKey name, long generation) {
-    synchronized (activation) {
-      var subscriber = subscriber(from, name);
-      if (subscriber != null && subscriber.generation <= generation) {
+  boolean unsubscribe(Follower follower) {
+    synchronized (home) {
+      var subscriber = subscriber(follower);
+      if (subscriber != null && subscriber.generation <= follower.generation()) {
         subscribers.remove(subscriber);
       }
       return subscribers.isEmpty();
@@ -206,30 +235,27 @@ final class Publication {
   }
 
   /** One cache among few, as every process subscribes once. */
-  @GuardedBy("activation")
-  private @Nullable Subscriber subscriber(NodeId node, @Nullable SummaryKey name) {
+  @GuardedBy("home")
+  private @Nullable Subscriber subscriber(Follower follower) {
     for (var subscriber : subscribers) {
-      if (subscriber.is(node, name)) {
+      if (subscriber.node.equals(follower.node())
+          && Objects.equals(subscriber.name, follower.name())) {
         return subscriber;
       }
     }
     return null;
   }
 
-  /**
-   * Drops a node that is gone, or else those not heard of since then; returns whether nobody
-   * subscribes any more.
-   */
-  boolean expire(long heardSince, @Nullable NodeId gone) {
-    synchronized (activation) {
-      subscribers.removeIf(
-          s -> gone != null ? s.node.equals(gone) : !s.isHere() && s.heard - heardSince < 0);
+  /** Drops those whose subscriptions are over; returns whether nobody subscribes any more. */
+  boolean expire(Predicate<Subscriber> over) {
+    synchronized (home) {
+      subscribers.removeIf(over);
       return subscribers.isEmpty();
     }
   }
 
   int subscribers() {
-    synchronized (activation) {
+    synchronized (home) {
       return subscribers.size();
     }
   }
@@ -237,7 +263,7 @@ final class Publication {
   /** The caches of other nodes that are kept true, as those nodes know them. */
   List<Message.Located> cachesElsewhere() {
     var caches = new ArrayList<Message.Located>();
-    synchronized (activation) {
+    synchronized (home) {
       for (var subscriber : subscribers) {
         if (subscriber.name != null) {
           caches.add(new Message.Located(subscriber.node, subscriber.name));
@@ -256,7 +282,7 @@ final class Publication {
 
   /** The caches that have not got the present result; it counts as sent to them. */
   Owed owed() {
-    synchronized (activation) {
+    synchronized (home) {
       var result = outcome;
       if (result == null || ended) {
         return Owed.NOTHING;
@@ -285,13 +311,13 @@ final class Publication {
   /** Sends what {@link #owed} has given; called without the monitor. */
   void push(Owed owed, Tasks next) {
     if (owed.local != null) {
-      node.caches().install(key, owed.local, next);
+      parts.caches().install(key, owed.local, next);
     }
     for (var to : owed.remote) {
       if (to.request == 0) {
-        node.outboxes().add(to.subscriber);
+        parts.outboxes().add(to.subscriber);
       } else {
-        node.outboxes().answer(to.subscriber, to.request);
+        parts.outboxes().answer(to.subscriber, to.request);
       }
     }
   }
@@ -300,7 +326,7 @@ final class Publication {
 
   /** Nothing is sent any more. */
   void end() {
-    synchronized (activation) {
+    synchronized (home) {
       ended = true;
     }
   }
@@ -309,9 +335,9 @@ final class Publication {
   void move() {
     for (var subscriber : endAll()) {
       if (subscriber.name != null) {
-        node.outboxes().moved(subscriber.node, subscriber.name);
+        parts.outboxes().moved(subscriber.node, subscriber.name);
       } else {
-        node.caches().moved(key);
+        parts.caches().moved(key);
       }
     }
   }
@@ -320,17 +346,18 @@ final class Publication {
   void fail(Outcome.Threw why, Tasks next) {
     for (var subscriber : endAll()) {
       if (subscriber.name != null) {
-        node.outboxes()
+        parts
+            .outboxes()
             .provisional(subscriber.node, subscriber.name, subscriber.generation, why.failure());
       } else {
         var update = Cache.Update.provisional(subscriber.generation, why);
-        node.caches().install(key, update, next);
+        parts.caches().install(key, update, next);
       }
     }
   }
 
   private List<Subscriber> endAll() {
-    synchronized (activation) {
+    synchronized (home) {
       var all = List.copyOf(subscribers);
       subscribers.clear();
       ended = true;

@@ -10,22 +10,24 @@ import org.jspecify.annotations.Nullable;
 /** Makes references: proxies that turn method calls into calls of grains. */
 final class References implements Grains {
 
-  private final NodeRuntime node;
+  private final Base base;
+  private final Calls calls;
   private final @Nullable Activation holder;
   private final Duration timeout;
 
   /**
    * @param holder the activation to whose turns the references belong; null for outside
    */
-  References(NodeRuntime node, @Nullable Activation holder, Duration timeout) {
-    this.node = node;
+  References(Base base, Calls calls, @Nullable Activation holder, Duration timeout) {
+    this.base = base;
+    this.calls = calls;
     this.holder = holder;
     this.timeout = timeout;
   }
 
   @Override
   public <K, T extends KeyedGrain<K>> T get(Class<T> type, K key) {
-    var model = node.model(type);
+    var model = base.models().model(type);
     return type.cast(model.newReference(new GrainProxy(model, key)));
   }
 
@@ -34,7 +36,7 @@ final class References implements Grains {
     if (limit.isNegative() || limit.isZero()) {
       throw new IllegalArgumentException("a time limit must be positive, but was " + limit);
     }
-    return new References(node, holder, limit);
+    return new References(base, calls, holder, limit);
   }
 
   /** What stands behind one reference. */
@@ -59,10 +61,10 @@ final class References implements Grains {
       }
       var scope = scope(operation);
       var key = key(operation, arguments);
-      if (scope != null && scope.run() != null) {
-        return read(scope.run(), scope, key);
+      if (scope != null && scope.reader() != null) {
+        return read(scope.reader(), scope, key);
       }
-      return node.calls().call(scope, key, timeout);
+      return calls.call(scope, key, timeout);
     }
 
     private CallKey key(Operation operation, @Nullable Object @Nullable [] arguments) {
@@ -77,22 +79,22 @@ final class References implements Grains {
       return key;
     }
 
-    private @Nullable Object read(Run run, Scope scope, CallKey key) throws Exception {
+    private @Nullable Object read(Scope.Reader run, Scope scope, CallKey key) throws Exception {
       scope.checkAlive();
       return switch (run.read(scope, key, Nanos.of(timeout))) {
         case Outcome.Returned(var value) -> key.operation().copyOut(value);
         case Outcome.Threw(var failure, var original) -> throw Failures.rebuild(failure, key);
-        case Outcome.NotStarted(var reason, var moved) -> throw new NotStartedException(reason);
+        case Outcome.NotStarted(var reason, var again) -> throw new NotStartedException(reason);
       };
     }
 
     /** The scope that the call belongs to; checks that it may be made. */
     private @Nullable Scope scope(Operation operation) {
       var scope = Scope.current();
-      if (scope != null && scope.node() != node) {
+      if (scope != null && scope.workers() != base.workers()) {
         scope = null;
       }
-      if (holder != null && (scope == null || scope.activation() != holder)) {
+      if (holder != null && (scope == null || scope.home() != holder)) {
         throw new InvalidGrainException(
             holder.id()
                 + ": a reference of its context was called ("
@@ -104,7 +106,7 @@ final class References implements Grains {
       }
       if (scope != null && scope.readOnly() && !operation.readOnly()) {
         throw new ReadOnlyViolationException(
-            (scope.run() != null ? "a computation" : "the read-only operation " + scope.turn())
+            (scope.reader() != null ? "a computation" : "the read-only operation " + scope.turn())
                 + " called "
                 + id
                 + "."

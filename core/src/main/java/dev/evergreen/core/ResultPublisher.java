@@ -17,8 +17,8 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
   private final Threads threads;
   private final RootComputation<T> computation;
 
-  ResultPublisher(Threads threads, RootComputation<T> computation) {
-    this.threads = threads;
+  ResultPublisher(RootComputation<T> computation) {
+    this.threads = computation.workers().threads();
     this.computation = computation;
   }
 
@@ -26,7 +26,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
   public void subscribe(Flow.Subscriber<? super Result<T>> subscriber) {
     Tracker<T> tracker;
     try {
-      tracker = computation.newTracker();
+      tracker = Tracker.of(computation);
     } catch (GrainException e) {
       refuse(Objects.requireNonNull(subscriber), e);
       return;

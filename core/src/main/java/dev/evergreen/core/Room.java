@@ -11,12 +11,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class Room {
 
-  private final NodeRuntime node;
+  private final Workers workers;
+  private final int most;
   private final AtomicInteger inside = new AtomicInteger();
   private final Queue<Thread> waiters = new ConcurrentLinkedQueue<>();
 
-  Room(NodeRuntime node) {
-    this.node = node;
+  Room(Workers workers, int most) {
+    this.workers = workers;
+    this.most = most;
   }
 
   /** Enters whether there is room or not; {@link #leave} afterwards. */
@@ -36,7 +38,7 @@ final class Room {
     var self = Thread.currentThread();
     waiters.add(self);
     try {
-      return Scope.awaitOutside(node, this::tryEnter, deadline);
+      return workers.await(this::tryEnter, deadline, false);
     } finally {
       waiters.remove(self);
       wakeFirst();
@@ -44,7 +46,7 @@ final class Room {
   }
 
   private boolean tryEnter() {
-    for (int n = inside.get(); n < node.settings().maxCallsInFlight(); n = inside.get()) {
+    for (int n = inside.get(); n < most; n = inside.get()) {
       if (inside.compareAndSet(n, n + 1)) {
         return true;
       }
@@ -61,7 +63,7 @@ final class Room {
   private void wakeFirst() {
     var first = waiters.peek();
     if (first != null) {
-      node.threads().unpark(first);
+      workers.unpark(first);
     }
   }
 }

@@ -4,13 +4,11 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.spi.TraceContext;
-import java.time.Duration;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.Flow;
 import java.util.function.BiPredicate;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,17 +21,21 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The guard is the owning activation, or this object.
  */
-final class RootComputation<T extends @Nullable Object> extends RunnableSummary
-    implements ReactiveComputation<T> {
+final class RootComputation<T extends @Nullable Object> extends Summary {
 
-  private final @Nullable Activation owner;
+  /** Is told that there is something new to look at. Must not block. */
+  interface Watcher {
+    void changed();
+  }
+
+  private final @Nullable Home owner;
   private final Computation<T> computation;
   private final @Nullable BiPredicate<? super T, ? super T> comparer;
   private final ValueType values;
-  private final Object guard;
+  private final Consumer<RootComputation<?>> whenClosed;
 
   @GuardedBy("guard")
-  private final Set<Tracker<T>> trackers = new LinkedHashSet<>();
+  private final Set<Watcher> trackers = new LinkedHashSet<>();
 
   @GuardedBy("guard")
   private boolean started;
@@ -55,21 +57,26 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   /** What a turn that is part of a write has computed for itself. */
   private record Provisional(Turn turn, Outcome outcome) {}
 
+  /**
+   * @param owner the activation that has made it; null if none has
+   * @param whenClosed called once
+   */
   RootComputation(
-      NodeRuntime node,
-      @Nullable Activation owner,
+      Propagation parts,
+      @Nullable Home owner,
       Computation<T> computation,
-      @Nullable BiPredicate<? super T, ? super T> comparer) {
-    super(node);
+      @Nullable BiPredicate<? super T, ? super T> comparer,
+      Consumer<RootComputation<?>> whenClosed) {
+    super(parts, owner);
     this.owner = owner;
     this.computation = computation;
     this.comparer = comparer;
-    this.values = node.codec().dynamic();
-    this.guard = owner == null ? this : owner;
+    this.whenClosed = whenClosed;
+    this.values = base.models().codec().dynamic();
   }
 
   @Override
-  public @Nullable Activation activation() {
+  @Nullable Home home() {
     return owner;
   }
 
@@ -79,7 +86,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   }
 
   @Override
-  public @Nullable Object compute() throws Throwable {
+  @Nullable Object compute() throws Throwable {
     T result = computation.compute();
     try {
       return values.freeze(result);
@@ -114,6 +121,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       insideWrite = insideWrite(scope);
       started = start();
       if (mayBorrow && mayBorrow(scope) && (started || owedProvisionally(insideWrite, scope))) {
+        marked = true;
         run = begin();
       }
     }
@@ -123,13 +131,13 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
         schedule(next);
       }
     } else if (scope == null) {
-      node.runScheduled();
+      parts.backlog().runScheduled();
       run.runLent(next);
     } else {
       var turn = scope.turn();
       accept(run, run.execute(turn), insideWrite ? turn : null, next);
     }
-    node.fork(next);
+    base.workers().fork(next);
   }
 
   /** Returns whether this is the first time. */
@@ -147,11 +155,11 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   private boolean mayBorrow(@Nullable Scope scope) {
     return owner == null
         ? scope == null
-        : scope != null && scope.activation() == owner && scope.run() == null;
+        : scope != null && scope.home() == owner && scope.reader() == null;
   }
 
   private boolean insideWrite(@Nullable Scope scope) {
-    return owner != null && scope != null && scope.activation() == owner && owner.isWritten();
+    return owner != null && scope != null && scope.home() == owner && owner.isWritten();
   }
 
   @GuardedBy("guard")
@@ -162,8 +170,9 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   @Override
   public void mark(@Nullable TraceContext from) {
     synchronized (guard) {
-      marked = started && !closed;
-      cause = from;
+      if (started) {
+        super.mark(from);
+      }
     }
   }
 
@@ -173,33 +182,27 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       owner.schedule(this, next);
       return;
     }
-    synchronized (guard) {
-      if (mayBegin()) {
-        node.runScheduled();
-        next.add(begin());
-      }
+    var run = begin();
+    if (run != null) {
+      parts.backlog().runScheduled();
+      next.add(run);
     }
   }
 
   @Override
-  @SuppressWarnings("GuardedBy") // called with the guard's monitor held
+  @GuardedBy("guard")
   boolean over() {
     return closed;
   }
 
   @Override
-  Object guard() {
-    return guard;
-  }
-
-  @Override
-  @SuppressWarnings("GuardedBy") // called with the guard's monitor held
+  @GuardedBy("guard")
   @Nullable List<Cache> computedFrom() {
     return outcome == null ? null : edges.read();
   }
 
   @Override
-  public void accept(Run run, @Nullable Outcome result, Tasks next) {
+  void accept(Run run, @Nullable Outcome result, Tasks next) {
     accept(run, result, null, next);
   }
 
@@ -209,7 +212,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
    * @param turn the turn inside a write that has run it for itself; null if anybody may see it
    */
   private void accept(Run run, @Nullable Outcome result, @Nullable Turn turn, Tasks next) {
-    var read = run.edges();
+    var read = run.reads().edges();
     // A comparer is the user's code: it runs without the monitor.
     boolean same = same(present(turn), result);
     Edges released = read;
@@ -217,9 +220,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       boolean wanted = underWay == run && !closed && result != null;
       ended(run, result == null && !closed);
       if (owner != null) {
-        synchronized (owner) { // which is the guard
-          owner.ended(run);
-        }
+        owner.ended(run);
       }
       if (wanted && result != null) {
         released = accepted(read);
@@ -244,7 +245,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
       outcome = result;
     }
     version++;
-    trackers.forEach(Tracker::wake);
+    trackers.forEach(Watcher::changed);
   }
 
   /** Whether both are the same result; the comparer is asked only about two values. */
@@ -267,58 +268,18 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
 
   // Results
 
-  @Override
-  public ResultTracker<T> tracker() {
-    return newTracker();
-  }
-
-  Tracker<T> newTracker() {
-    var tracker = new Tracker<>(this);
+  /** Tells a tracker what happens from now on. */
+  void add(Watcher tracker) {
     synchronized (guard) {
       if (!closed) {
         trackers.add(tracker);
-        return tracker;
+        return;
       }
     }
     throw closedException();
   }
 
-  @Override
-  public <X extends Exception> T after(Write<X> write) throws X {
-    return after(write, node.settings().callTimeout());
-  }
-
-  @Override
-  public <X extends Exception> T after(Write<X> write, Duration timeout) throws X {
-    var scope = Scope.current();
-    var turn = scope == null ? null : scope.turn();
-    if ((scope != null && scope.run() != null) || (turn != null && turn.isPartOfWrite())) {
-      throw new InvalidGrainException(
-          "a computation was asked for a result after a write, inside of what must end before there"
-              + " can be one: inside of another computation, or of an operation that may write and"
-              + " that the result may depend on. Ask outside");
-    }
-    write.perform();
-    startOnce(false);
-    long deadline = node.clock().nanos() + Nanos.of(timeout);
-    if (!node.settling().await(this, scope, deadline)) {
-      if (closed()) {
-        throw closedException();
-      }
-      throw new NoNewResultException(
-          "the write is done, but no result is known to reflect it within "
-              + Nanos.text(timeout)
-              + "; the computation goes on");
-    }
-    return result(Objects.requireNonNull(present(null))).get();
-  }
-
-  @Override
-  public Flow.Publisher<Result<T>> publisher() {
-    return new ResultPublisher<>(node.threads(), this);
-  }
-
-  void remove(Tracker<T> tracker) {
+  void remove(Watcher tracker) {
     synchronized (guard) {
       trackers.remove(tracker);
     }
@@ -341,7 +302,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
                   ? e
                   : new ComputationFailedException(
                       original != null ? original : new GrainFailureException(failure.type())));
-      case Outcome.NotStarted(var reason, var moved) ->
+      case Outcome.NotStarted(var reason, var again) ->
           new Result.Failure<>(new NotStartedException(reason));
     };
   }
@@ -360,7 +321,7 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
   private void doubts(boolean now) {
     if (now != inDoubt) {
       inDoubt = now;
-      trackers.forEach(Tracker::wake);
+      trackers.forEach(Watcher::changed);
     }
   }
 
@@ -381,45 +342,30 @@ final class RootComputation<T extends @Nullable Object> extends RunnableSummary
     return inDoubt ? Freshness.IN_DOUBT : Freshness.CURRENT;
   }
 
-  NodeRuntime node() {
-    return node;
+  Workers workers() {
+    return base.workers();
   }
 
   GrainException closedException() {
-    var reason = node.stopReason();
+    var reason = base.lifetime().stopReason();
     return reason != null
         ? new NodeStoppedException(reason + "; this computation has ended with it")
         : new ComputationClosedException("the computation was closed");
   }
 
-  @Override
-  public void close() {
+  void close() {
     Edges released;
     synchronized (guard) {
       if (closed) {
         return;
       }
       closed = true;
-      marked = false;
-      if (underWay != null) {
-        underWay.discard();
-      }
-      released = giveUpEdges();
-      wakeWatchers();
-      trackers.forEach(Tracker::wake);
+      stop();
+      released = accepted(Edges.NONE);
+      trackers.forEach(Watcher::changed);
       trackers.clear();
     }
     released.release();
-    if (owner != null) {
-      owner.disown(this);
-    }
-    node.closed(this);
-  }
-
-  // The graph
-
-  @Override
-  public List<Cache> waitingFor() {
-    return List.of();
+    whenClosed.accept(this);
   }
 }

@@ -1,57 +1,56 @@
 package dev.evergreen.core;
 
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * On whose behalf a thread runs user code: a turn of an activation, a run of a summary, or a branch
  * of either. Bound while user code runs. It is also the one place where user code waits: {@link
  * #await} releases the baton and takes it again.
+ *
+ * @param home the activation whose code runs; null for a computation outside of grains
+ * @param turn the turn on whose thread it runs, if it does
+ * @param reader the run of a summary, if it is one
+ * @param outer the scope of the same thread that this is a branch of
  */
-final class Scope {
+record Scope(
+    Workers workers,
+    Turn.@Nullable Home home,
+    @Nullable Turn turn,
+    @Nullable Reader reader,
+    Baton baton,
+    @Nullable Group group,
+    @Nullable Scope outer) {
+
+  /** A run of a summary, which answers the calls that are made in it. */
+  interface Reader {
+    Cancellation cancellation();
+
+    /** The result of a call, from the cache, or as soon as the cache has it. */
+    Outcome read(Scope scope, CallKey key, long timeoutNanos);
+  }
+
+  /** The branches of a piece of work, which hold its baton in turn. */
+  interface Group {
+    Cancellation cancellation();
+
+    /** A thread that works on them is about to block. */
+    void workerBlocks();
+
+    void workerGoesOn();
+  }
 
   private static final ScopedValue<Scope> CURRENT = ScopedValue.newInstance();
 
-  private final NodeRuntime node;
-  private final @Nullable Activation activation;
-  private final @Nullable Turn turn;
-  private final @Nullable Run run;
-  private final Baton baton;
-  private final @Nullable Branches branches;
-  private final @Nullable Scope outer;
-
-  private Scope(
-      NodeRuntime node,
-      @Nullable Activation activation,
-      @Nullable Turn turn,
-      @Nullable Run run,
-      Baton baton,
-      @Nullable Branches branches,
-      @Nullable Scope outer) {
-    this.node = node;
-    this.activation = activation;
-    this.turn = turn;
-    this.run = run;
-    this.baton = baton;
-    this.branches = branches;
-    this.outer = outer;
-  }
-
   /** A turn of an activation. */
-  static Scope of(Turn turn) {
-    var activation = turn.activation();
-    return new Scope(activation.node(), activation, turn, null, activation.baton(), null, null);
-  }
-
-  /** A run of a summary; {@code turn} is the turn whose thread it borrows, if it does. */
-  static Scope of(Run run, @Nullable Turn turn) {
-    var activation = run.summary().activation();
-    return new Scope(run.node(), activation, turn, run, run.baton(), null, null);
+  static Scope of(Workers workers, Turn turn) {
+    return new Scope(workers, turn.home(), turn, null, turn.home().baton(), null, null);
   }
 
   /** A branch of this scope; {@code sameThread} for the thread that started the branches. */
-  Scope branch(Branches branches, boolean sameThread) {
-    return new Scope(node, activation, turn, run, baton, branches, sameThread ? this : null);
+  Scope branch(Group branches, boolean sameThread) {
+    return new Scope(workers, home, turn, reader, baton, branches, sameThread ? this : null);
   }
 
   static @Nullable Scope current() {
@@ -62,56 +61,37 @@ final class Scope {
     return ScopedValue.where(CURRENT, this).call(body);
   }
 
-  NodeRuntime node() {
-    return node;
-  }
-
-  /** The activation whose code runs; null for a computation outside of grains. */
-  @Nullable Activation activation() {
-    return activation;
-  }
-
-  @Nullable Turn turn() {
-    return turn;
-  }
-
-  @Nullable Run run() {
-    return run;
-  }
-
-  Baton baton() {
-    return baton;
-  }
-
   /** Whether writes are refused. */
   boolean readOnly() {
-    return run != null || (turn != null && turn.readOnly());
+    return reader != null || (turn != null && turn.readOnly());
+  }
+
+  /** Waits as a blocking point of a scope, if the thread is in one, or else just so. */
+  static boolean await(
+      Workers workers, @Nullable Scope scope, BooleanSupplier done, long deadline, boolean remote) {
+    return scope == null
+        ? workers.await(done, deadline, remote)
+        : scope.await(done, deadline, remote);
   }
 
   /**
    * Waits as a blocking point: without the baton.
    *
    * @param deadline by the node's clock
+   * @param remote whether another node is to end the waiting
    * @return whether {@code done} held in time
    */
-  boolean await(BooleanSupplier done, long deadline) {
-    return await(done, deadline, false);
-  }
-
-  /**
-   * As {@link #await}.
-   *
-   * @param remote whether another node is to end the waiting
-   */
   boolean await(BooleanSupplier done, long deadline, boolean remote) {
-    beforeBlock();
-    node.startPrepared(baton.release());
+    forEachGroup(Group::workerBlocks);
+    workers.startPrepared(baton.release());
     boolean held;
     try {
-      held = park(node, this, done, deadline, remote);
+      forEachCancellation(work -> work.parks(Thread.currentThread()));
+      held = workers.await(() -> done.getAsBoolean() || cancelled(), deadline, remote);
     } finally {
+      forEachCancellation(work -> work.goesOn(Thread.currentThread()));
       baton.acquire();
-      afterBlock();
+      forEachGroup(Group::workerGoesOn);
     }
     checkAlive();
     return held;
@@ -119,106 +99,41 @@ final class Scope {
 
   /** As {@link #await}, without a limit, and also when the work is no longer wanted. */
   void awaitAnyway(BooleanSupplier done) {
-    beforeBlock();
-    node.startPrepared(baton.release());
+    forEachGroup(Group::workerBlocks);
+    workers.startPrepared(baton.release());
     boolean interrupted = false;
     while (!done.getAsBoolean()) {
       interrupted |= Thread.interrupted();
-      node.threads().park();
+      workers.threads().park();
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
     baton.acquire();
-    afterBlock();
+    forEachGroup(Group::workerGoesOn);
   }
 
-  /** Waits outside of any scope. */
-  static boolean awaitOutside(NodeRuntime node, BooleanSupplier done, long deadline) {
-    return awaitOutside(node, done, deadline, false);
-  }
-
-  /**
-   * Waits outside of any scope.
-   *
-   * @param remote whether another node is to end the waiting
-   */
-  static boolean awaitOutside(
-      NodeRuntime node, BooleanSupplier done, long deadline, boolean remote) {
-    return park(node, null, done, deadline, remote);
-  }
-
-  private static boolean park(
-      NodeRuntime node,
-      @Nullable Scope scope,
-      BooleanSupplier done,
-      long deadline,
-      boolean remote) {
-    if (scope != null) {
-      scope.parked(true);
-    }
-    try {
-      while (!done.getAsBoolean()) {
-        if (scope != null && scope.cancelled()) {
-          return false;
-        }
-        long left = deadline - node.clock().nanos();
-        if (left <= 0) {
-          return false;
-        }
-        if (Thread.interrupted()) {
-          Thread.currentThread().interrupt();
-          throw new CallInterruptedException(
-              "interrupted while waiting for a grain; the outcome of what was called is unknown");
-        }
-        if (remote) {
-          node.threads().parkNanosForOthers(left);
-        } else {
-          node.threads().parkNanos(left);
-        }
-      }
-      return true;
-    } finally {
-      if (scope != null) {
-        scope.parked(false);
-      }
-    }
-  }
-
-  /** Keeps where this thread can be woken when its work is no longer wanted. */
-  private void parked(boolean parked) {
+  private void forEachGroup(Consumer<Group> action) {
     for (var s = this; s != null; s = s.outer) {
-      if (s.branches != null) {
-        s.branches.parked(Thread.currentThread(), parked);
-      }
-    }
-    if (run != null) {
-      run.parked(Thread.currentThread(), parked);
-    }
-  }
-
-  private void beforeBlock() {
-    for (var s = this; s != null; s = s.outer) {
-      if (s.branches != null) {
-        s.branches.workerBlocks();
+      if (s.group != null) {
+        action.accept(s.group);
       }
     }
   }
 
-  private void afterBlock() {
-    for (var s = this; s != null; s = s.outer) {
-      if (s.branches != null) {
-        s.branches.workerGoesOn();
-      }
+  private void forEachCancellation(Consumer<Cancellation> action) {
+    forEachGroup(branches -> action.accept(branches.cancellation()));
+    if (reader != null) {
+      action.accept(reader.cancellation());
     }
   }
 
   private boolean cancelled() {
-    if (run != null && run.discarded()) {
+    if (reader != null && reader.cancellation().cancelled()) {
       return true;
     }
     for (var s = this; s != null; s = s.outer) {
-      if (s.branches != null && s.branches.cancelled()) {
+      if (s.group != null && s.group.cancellation().cancelled()) {
         return true;
       }
     }

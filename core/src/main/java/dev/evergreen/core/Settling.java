@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,7 +50,9 @@ final class Settling {
   /** After this a question is asked again for the first time; then the time doubles. */
   private static final long FIRST_PATIENCE_NANOS = 50_000_000;
 
-  private final NodeRuntime node;
+  private final Base base;
+  private final Workers workers;
+  private final Activations activations;
 
   @GuardedBy("this")
   private long fences;
@@ -70,8 +71,10 @@ final class Settling {
   /** A fence that begins at a moment, for all who had wished for it before. */
   private record Planned(Fence fence, long begins) {}
 
-  Settling(NodeRuntime node) {
-    this.node = node;
+  Settling(Base base, Activations activations) {
+    this.base = base;
+    this.workers = base.workers();
+    this.activations = activations;
   }
 
   /**
@@ -80,40 +83,36 @@ final class Settling {
    * @param scope of the calling thread, if it runs a grain's code
    * @return false if that is not known by then, or if the computation is closed
    */
-  boolean await(RootComputation<?> root, @Nullable Scope scope, long deadline) {
+  boolean await(Summary root, @Nullable Scope scope, long deadline) {
     var planned = plan();
-    if (planned.begins() - node.clock().nanos() > 0) {
-      await(scope, node::stopped, planned.begins());
+    if (planned.begins() - workers.nanos() > 0) {
+      Scope.await(workers, scope, base.lifetime()::stopped, planned.begins(), false);
     }
     return new Descent(planned.fence(), root, scope, deadline).succeeds();
   }
 
   /** A fence that has not begun yet. */
   private synchronized Planned plan() {
-    long now = node.clock().nanos();
+    long now = workers.nanos();
     if (fences == 0 || begins - now <= 0) {
       boolean soon = fences > 0 && begins + GATHER_NANOS - now > 0;
       begins = soon ? begins + GATHER_NANOS : now;
       fences++;
     }
-    return new Planned(new Fence(node.self(), fences), begins);
-  }
-
-  private boolean await(@Nullable Scope scope, BooleanSupplier done, long until) {
-    return scope == null ? Scope.awaitOutside(node, done, until) : scope.await(done, until);
+    return new Planned(new Fence(base.peers().self(), fences), begins);
   }
 
   /** Asks what one summary's present result was computed from; for one thread, which it blocks. */
   private final class Descent {
     private final Fence fence;
-    private final RunnableSummary summary;
+    private final Summary summary;
     private final @Nullable Scope scope;
     private final long deadline;
     private final Thread thread = Thread.currentThread();
     private final Map<Cache, Question> asked = new LinkedHashMap<>();
     private long patience = FIRST_PATIENCE_NANOS;
 
-    Descent(Fence fence, RunnableSummary summary, @Nullable Scope scope, long deadline) {
+    Descent(Fence fence, Summary summary, @Nullable Scope scope, long deadline) {
       this.fence = fence;
       this.summary = summary;
       this.scope = scope;
@@ -164,29 +163,28 @@ final class Settling {
 
     /** Returns whether it is worth another look. */
     private boolean awaitProgress() {
-      long again = node.clock().nanos() + patience;
-      while (!await(scope, this::hasProgressed, again - deadline < 0 ? again : deadline)) {
-        long now = node.clock().nanos();
-        if (now - deadline >= 0 || node.stopped()) {
+      long again = workers.nanos() + patience;
+      while (!awaitProgress(again - deadline < 0 ? again : deadline)) {
+        long now = workers.nanos();
+        if (now - deadline >= 0 || base.lifetime().stopped()) {
           return false;
         }
         // What was lost, and what has moved: its cache knows another publisher by now.
         asked.values().stream().filter(q -> !q.hasTold()).forEach(q -> ask(q, deadline));
-        patience = Math.min(2 * patience, node.settings().pushRetryAfter().toNanos());
+        patience = Math.min(2 * patience, base.settings().pushRetryAfter().toNanos());
         again = now + patience;
       }
-      return !isOver();
+      return !summary.isOver();
+    }
+
+    private boolean awaitProgress(long until) {
+      return Scope.await(workers, scope, this::hasProgressed, until, false);
     }
 
     private boolean hasProgressed() {
       var read = summary.settledOn();
-      return isOver() || (read != null && (haveTold(read) || !asked.keySet().containsAll(read)));
-    }
-
-    private boolean isOver() {
-      synchronized (summary.guard()) {
-        return summary.over();
-      }
+      return summary.isOver()
+          || (read != null && (haveTold(read) || !asked.keySet().containsAll(read)));
     }
   }
 
@@ -222,7 +220,7 @@ final class Settling {
 
     void answered(Version reflecting) {
       version = reflecting;
-      node.threads().unpark(waiter);
+      workers.unpark(waiter);
     }
 
     void close() {
@@ -242,26 +240,26 @@ final class Settling {
       return; // it is being subscribed where the grain is now, and asked again
     }
     var fence = question.name.fence();
-    if (to.equals(node.self())) {
-      var summary = node.activations().summary(question.cache.key());
+    if (to.equals(base.peers().self())) {
+      var summary = activations.summary(question.cache.key());
       if (summary != null) {
         visit(fence, summary, earlier(deadline), question.name.key(), to);
       }
       return;
     }
     try {
-      long patience = deadline - node.clock().nanos();
-      node.send(to, new Message.Settle(fence, question.name.key(), patience));
+      long patience = deadline - workers.nanos();
+      base.peers().send(to, new Message.Settle(fence, question.name.key(), patience));
     } catch (IllegalArgumentException e) {
       // No link takes it; its subscription did not leave either, and says so.
-      node.logFailure("a question to " + to, Failures.of(e));
+      Failures.log("a question to " + to, e);
     }
   }
 
   /** Where a grain is; null if that is not known. */
   private @Nullable NodeId place(GrainId grain) {
     try {
-      return node.placement().isHere(grain) ? node.self() : node.placement().locate(grain);
+      return base.placement().isHere(grain) ? base.peers().self() : base.placement().locate(grain);
     } catch (NotStartedException e) {
       return null;
     }
@@ -277,18 +275,18 @@ final class Settling {
 
   /** Another node asks. */
   void asked(NodeId from, Message.Settle question) {
-    var call = node.knownCallKey(question.key());
-    var summary = call == null ? null : node.activations().summary(call);
+    var call = base.models().knownCallKey(question.key());
+    var summary = call == null ? null : activations.summary(call);
     if (summary != null) {
       long patience = Math.clamp(question.patienceNanos(), 0, Long.MAX_VALUE / 2);
-      long deadline = earlier(node.clock().nanos() + patience);
+      long deadline = earlier(workers.nanos() + patience);
       visit(question.fence(), summary, deadline, question.key(), from);
     }
   }
 
   /** Who waits longer asks again, so that nothing is looked for that nobody waits for. */
   private long earlier(long deadline) {
-    long longest = node.clock().nanos() + node.settings().leaseFor().toNanos();
+    long longest = workers.nanos() + base.settings().leaseFor().toNanos();
     return deadline - longest < 0 ? deadline : longest;
   }
 
@@ -302,7 +300,7 @@ final class Settling {
     var winner = visits.putIfAbsent(place, fresh);
     (winner == null ? fresh : winner).tell(name, asker);
     if (winner == null) {
-      node.threads().start(fresh::run);
+      workers.threads().start(fresh::run);
     }
   }
 
@@ -330,8 +328,9 @@ final class Settling {
       if (new Descent(place.fence(), summary, null, deadline).succeeds()) {
         settled(summary.results().version());
         // For a while, so that who is read by many is not asked as often as there are paths to it.
-        node.clock()
-            .after(node.settings().pushRetryAfter().toNanos(), () -> visits.remove(place, this));
+        workers
+            .clock()
+            .after(base.settings().pushRetryAfter().toNanos(), () -> visits.remove(place, this));
       } else {
         visits.remove(place, this);
       }
@@ -358,7 +357,7 @@ final class Settling {
         }
       }
       if (reflecting != null) {
-        node.threads().start(() -> answer(List.of(asker), reflecting));
+        workers.threads().start(() -> answer(List.of(asker), reflecting));
       }
     }
 
@@ -367,20 +366,21 @@ final class Settling {
      * What is not answered is asked again. Blocks while the node finds out, before it tells others.
      */
     private void answer(List<Asker> waiting, Version reflecting) {
-      if (!node.placement().isHere(place.key().grain())) {
+      if (!base.placement().isHere(place.key().grain())) {
         return;
       }
       var others = new ArrayList<Asker>();
       for (var asker : waiting) {
-        if (asker.node().equals(node.self())) {
+        if (asker.node().equals(base.peers().self())) {
           answered(new Message.Settled(place.fence(), asker.name(), reflecting));
         } else {
           others.add(asker);
         }
       }
-      if (!others.isEmpty() && node.placement().confirmed()) {
+      if (!others.isEmpty() && base.placement().confirmed()) {
         for (var asker : others) {
-          node.send(asker.node(), new Message.Settled(place.fence(), asker.name(), reflecting));
+          base.peers()
+              .send(asker.node(), new Message.Settled(place.fence(), asker.name(), reflecting));
         }
       }
     }

@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Cache.Dependent;
 import java.util.ArrayDeque;
 import java.util.Collection;
 import org.jspecify.annotations.Nullable;
@@ -13,13 +14,13 @@ import org.jspecify.annotations.Nullable;
 final class Standings {
 
   @GuardedBy("this")
-  private final ArrayDeque<Summary> queue = new ArrayDeque<>();
+  private final ArrayDeque<Dependent> queue = new ArrayDeque<>();
 
   @GuardedBy("this")
   private boolean underWay;
 
   /** Tells these, on this thread or on the one that does so already. Called without monitors. */
-  void tell(Collection<Summary> summaries) {
+  void tell(Collection<Dependent> summaries) {
     if (summaries.isEmpty()) {
       return;
     }
@@ -35,7 +36,7 @@ final class Standings {
     }
   }
 
-  private synchronized @Nullable Summary next() {
+  private synchronized @Nullable Dependent next() {
     var next = queue.poll();
     underWay = next != null;
     return next;

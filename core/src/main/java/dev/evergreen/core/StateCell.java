@@ -3,11 +3,13 @@ package dev.evergreen.core;
 import dev.evergreen.codec.NotAValueException;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeGivenUpException;
 import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import java.util.Optional;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,11 +18,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class StateCell<S> implements State<S> {
 
-  /** A state that an operation replaces, and the revision that was saved then. */
-  record Before<S>(S state, long revision) {}
-
-  private final Activation activation;
+  private final Base base;
+  private final GrainId id;
   private final ValueType type;
+  private final Function<String, @Nullable Scope> check;
   private long revision = Storage.NONE;
   private S saved;
   private S present;
@@ -31,9 +32,15 @@ final class StateCell<S> implements State<S> {
   /** Whether the state has, or had, what can be changed even when frozen, such as an array. */
   private boolean changeable;
 
-  StateCell(Activation activation, ValueType type, S initial) {
-    this.activation = activation;
+  /**
+   * @param check that the calling thread runs code of the grain; given what that has used
+   */
+  StateCell(
+      Base base, GrainId id, ValueType type, S initial, Function<String, @Nullable Scope> check) {
+    this.base = base;
+    this.id = id;
     this.type = type;
+    this.check = check;
     this.saved = kept(initial);
     var stored = load();
     if (stored.isPresent()) {
@@ -43,7 +50,7 @@ final class StateCell<S> implements State<S> {
       if (value != null) {
         saved = kept(value);
       }
-      if (!activation.node().settings().overwriteNewer()) {
+      if (!base.settings().overwriteNewer()) {
         unknown = read.unknown();
       }
     }
@@ -51,9 +58,9 @@ final class StateCell<S> implements State<S> {
   }
 
   private Optional<Storage.Stored> load() {
-    var loading = activation.node().observer().loadBegins(activation.id());
+    var loading = base.observer().loadBegins(id);
     try {
-      var stored = activation.node().storage().load(activation.id());
+      var stored = base.storage().load(id);
       loading.end(null);
       return stored;
     } catch (RuntimeException | Error e) {
@@ -73,20 +80,22 @@ final class StateCell<S> implements State<S> {
     var scope = check("state().set(...)");
     if (scope != null && scope.readOnly()) {
       throw new ReadOnlyViolationException(
-          activation.id()
+          id
               + ": state was set in "
-              + (scope.run() != null ? "a computation" : "the read-only operation " + scope.turn())
+              + (scope.reader() != null
+                  ? "a computation"
+                  : "the read-only operation " + scope.turn())
               + "; set state in operations without @ReadOnly only");
     }
     var after = kept(state);
     if (scope != null && scope.turn() != null) {
-      scope.turn().keep(new Before<>(present, revision));
+      scope.turn().keep(new Turn.Before(present, revision));
     }
     present = after;
   }
 
   private @Nullable Scope check(String what) {
-    var scope = activation.checkInside(what);
+    var scope = check.apply(what);
     if (scope != null && scope.turn() != null && scope.turn().expelled()) {
       throw scope.turn().expulsion();
     }
@@ -104,7 +113,7 @@ final class StateCell<S> implements State<S> {
     try {
       var frozen = type.freeze(state);
       if (frozen == null) {
-        throw new InvalidGrainException(activation.id() + ": state was set to null");
+        throw new InvalidGrainException(id + ": state was set to null");
       }
       return (S) frozen;
     } catch (ValueLimitException e) {
@@ -115,19 +124,18 @@ final class StateCell<S> implements State<S> {
   }
 
   private InvalidGrainException noValue(NotAValueException e) {
-    return new InvalidGrainException(
-        activation.id() + ": the state is no value: " + e.getMessage(), e);
+    return new InvalidGrainException(id + ": the state is no value: " + e.getMessage(), e);
   }
 
   private StateNotSavedException newer(String component) {
     return new StateNotSavedException(
-        activation.id()
+        id
             + ": its state has "
             + component
             + ", which this node's version of the record does not know and would lose; what the"
             + " operation did is forgotten, and nothing was saved. A newer version has written it:"
             + " upgrade "
-            + activation.node().self()
+            + base.peers().self()
             + ", or stop it so that the grain moves to a newer node. If the component was removed"
             + " on purpose, name it in @Removed on the record; to go back to this version for good,"
             + " set NodeSettings.overwriteNewer");
@@ -135,7 +143,7 @@ final class StateCell<S> implements State<S> {
 
   private ValueTooLargeException tooLarge(ValueLimitException e) {
     return new ValueTooLargeException(
-        activation.id()
+        id
             + ": the state is too large: "
             + e.getMessage()
             + "; keep less in one grain or raise NodeSettings.maxValueBytes",
@@ -148,9 +156,9 @@ final class StateCell<S> implements State<S> {
    */
   @SuppressWarnings("unchecked") // the turn keeps what this cell gave it
   void rollBack(Turn turn) {
-    var before = (Before<S>) turn.stateBefore();
+    var before = turn.stateBefore();
     if (before != null) {
-      present = before.revision() == revision ? before.state() : saved;
+      present = before.revision() == revision ? (S) before.state() : saved;
     }
   }
 
@@ -164,7 +172,7 @@ final class StateCell<S> implements State<S> {
     if (present == saved || type.same(present, saved)) {
       present = saved;
       // What it answers may rest on a state that is not the latest.
-      return activation.node().placement().confirmed() ? null : unconfirmed();
+      return base.placement().confirmed() ? null : unconfirmed();
     }
     if (unknown != null) {
       throw newer(unknown);
@@ -177,26 +185,26 @@ final class StateCell<S> implements State<S> {
     } catch (NotAValueException e) {
       throw noValue(e);
     }
-    var storage = activation.node().storage();
+    var storage = base.storage();
     try {
       revision = store(storage, bytes);
       saved = present;
-      return storage.fenced() || activation.node().placement().confirmed() ? null : unconfirmed();
+      return storage.fenced() || base.placement().confirmed() ? null : unconfirmed();
     } catch (RevisionConflictException e) {
       return new StateNotSavedException(
-          activation.id()
+          id
               + ": another activation of this grain has saved meanwhile; what this one did is"
               + " forgotten. Repeat the call if it still applies",
           e);
     } catch (NodeGivenUpException e) {
       return new StateNotSavedException(
-          activation.id()
+          id
               + ": this node was given up, so that the grain may be active elsewhere; what the"
               + " operation did is forgotten. Call again, by another node",
           e);
     } catch (RuntimeException e) {
       return new StateNotSavedException(
-          activation.id()
+          id
               + ": the storage failed ("
               + (e instanceof StorageException ? e.getMessage() : Failures.describe(e))
               + "); whether the operation took effect is unknown. Ask the grain",
@@ -205,9 +213,9 @@ final class StateCell<S> implements State<S> {
   }
 
   private long store(Storage storage, byte[] bytes) {
-    var saving = activation.node().observer().saveBegins(activation.id(), bytes.length);
+    var saving = base.observer().saveBegins(id, bytes.length);
     try {
-      long stored = storage.save(activation.id(), revision, bytes);
+      long stored = storage.save(id, revision, bytes);
       saving.end(null);
       return stored;
     } catch (RuntimeException | Error e) {
@@ -219,7 +227,7 @@ final class StateCell<S> implements State<S> {
   /** Another activation may have loaded the state before it was saved, or have saved another. */
   private StateNotSavedException unconfirmed() {
     return new StateNotSavedException(
-        activation.id()
+        id
             + ": the others did not confirm that this node still belongs to them, so that the grain"
             + " may be active elsewhere; whether the operation took effect is unknown. Ask the"
             + " grain");

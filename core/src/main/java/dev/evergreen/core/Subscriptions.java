@@ -1,7 +1,8 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.evergreen.core.Activation.Subscribed;
+import dev.evergreen.core.Publication.Follower;
+import dev.evergreen.core.Publication.Subscribed;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscription;
@@ -12,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
@@ -21,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * Keeps this process's caches subscribed to their publishers, wherever these are (004 §4.2.1):
  * asks, asks again with growing patience while there is no answer, and renews what was answered.
  */
-final class Subscriptions {
+final class Subscriptions implements Caches.Lines {
 
   private static final int MAX_BATCH = 1_000;
 
@@ -43,8 +45,11 @@ final class Subscriptions {
    */
   private record Request(NodeId to, List<Wish> wishes, boolean waits, long finds, long sentAt) {}
 
-  private final NodeRuntime node;
-  private final AtomicLong generations = new AtomicLong();
+  private final Base base;
+  private final Workers workers;
+  private final Caches caches;
+  private final Outboxes outboxes;
+  private final Activations activations;
   private final AtomicLong requests = new AtomicLong();
   private final Retries retries;
 
@@ -58,27 +63,28 @@ final class Subscriptions {
   @GuardedBy("open")
   private boolean renewing;
 
-  Subscriptions(NodeRuntime node) {
-    this.node = node;
+  Subscriptions(Propagation parts, Activations activations) {
+    this.base = parts.base();
+    this.workers = base.workers();
+    this.caches = parts.caches();
+    this.outboxes = parts.outboxes();
+    this.activations = activations;
     this.retries =
         new Retries(
-            node.clock(),
-            node::randomBelow,
-            node::start,
-            node.settings().renewEvery(),
+            workers.clock(),
+            workers::randomBelow,
+            workers::start,
+            base.settings().renewEvery(),
             this::subscribeAgain);
   }
 
-  long nextGeneration() {
-    return generations.incrementAndGet();
-  }
-
   /** Subscribes a new cache; does not wait for the answer. */
-  void begin(Cache cache) {
-    node.observer().subscribed();
+  @Override
+  public void begin(Cache cache) {
+    base.observer().subscribed();
     var next = new Tasks();
     subscribe(cache, next);
-    node.fork(next);
+    workers.fork(next);
   }
 
   private void subscribe(Cache cache, Tasks next) {
@@ -88,10 +94,10 @@ final class Subscriptions {
     }
   }
 
-  private void subscribeAgain(List<Cache> caches, Tasks next) {
-    node.observer().askedAgain(caches.size());
+  private void subscribeAgain(List<Cache> waiting, Tasks next) {
+    base.observer().askedAgain(waiting.size());
     var byNode = new TreeMap<NodeId, List<Cache>>();
-    for (var cache : caches) {
+    for (var cache : waiting) {
       var to = subscribeIfHere(cache, next);
       if (to != null) {
         byNode.computeIfAbsent(to, n -> new ArrayList<>()).add(cache);
@@ -112,23 +118,23 @@ final class Subscriptions {
    * @return the node to ask for it; null if there is nothing to ask
    */
   private @Nullable NodeId subscribeIfHere(Cache cache, Tasks next) {
-    if (cache.closed() || node.stopped()) {
+    if (cache.closed() || base.lifetime().stopped()) {
       return null;
     }
     long finds = retries.finds();
     try {
       var grain = cache.key().grain();
-      if (node.placement().isHere(grain)) {
+      if (base.placement().isHere(grain)) {
         subscribeHere(cache, finds, next);
       } else {
-        var to = node.placement().locate(grain);
-        if (to.equals(node.self())) {
+        var to = base.placement().locate(grain);
+        if (to.equals(base.peers().self())) {
           retries.later(cache, finds);
-        } else if (node.isGone(to)) {
-          node.placement().notThere(grain, to);
+        } else if (base.peers().isGone(to)) {
+          base.placement().notThere(grain, to);
           silent(cache, finds);
         } else {
-          node.caches().isRemote(cache);
+          caches.isRemote(cache);
           return to;
         }
       }
@@ -141,7 +147,7 @@ final class Subscriptions {
   }
 
   private void subscribeHere(Cache cache, long finds, Tasks next) {
-    long generation = cache.wish(node.self());
+    long generation = cache.wish(base.peers().self());
     if (generation == 0) {
       return;
     }
@@ -150,10 +156,12 @@ final class Subscriptions {
         activation == null
             ? Subscribed.NOT_HERE
             : activation.subscribe(
-                cache.key(), node.self(), null, generation, cache.version(), 0, next);
+                cache.key(),
+                new Follower(base.peers().self(), null, generation, cache.version(), 0),
+                next);
     switch (subscribed) {
       case NOT_HERE -> retries.later(cache, finds);
-      case CURRENT -> heard(cache);
+      case CURRENT -> caches.heard(cache);
       case OWED -> {} // what is known is doubted until that comes
     }
     if (cache.closed()) {
@@ -164,9 +172,9 @@ final class Subscriptions {
 
   /** The activation whose results a call asks for; null if it asks what nobody reads there. */
   private @Nullable Activation publisher(CallKey key, Tasks next) {
-    return node.graph().isReads(key)
-        ? node.activations().get(key.grain())
-        : node.activations().open(key.model(), key.grain(), next);
+    return base.models().graph().isReads(key)
+        ? activations.get(key.grain())
+        : activations.open(key.model(), key.grain(), next);
   }
 
   /**
@@ -192,7 +200,7 @@ final class Subscriptions {
     boolean waits;
     synchronized (open) {
       waits = mayWait && open.size() < MAX_WAITING;
-      open.put(request, new Request(to, wishes, waits, finds, node.clock().nanos()));
+      open.put(request, new Request(to, wishes, waits, finds, workers.nanos()));
       if (!renewing) {
         renewing = true;
         renewLater();
@@ -202,7 +210,7 @@ final class Subscriptions {
       }
     }
     try {
-      if (!node.send(to, new Message.Subscribe(request, subscriptions, waits))) {
+      if (!base.peers().send(to, new Message.Subscribe(request, subscriptions, waits))) {
         unanswered(forget(request));
       }
     } catch (IllegalArgumentException e) {
@@ -240,13 +248,13 @@ final class Subscriptions {
                 + ": the arguments are too large",
             refusal),
         next);
-    node.fork(next);
+    workers.fork(next);
   }
 
   /** A cache's wish cannot be told to anybody. */
   private void failed(Cache cache, GrainException why, Tasks next) {
     var failure = Cache.Update.provisional(cache.wish(null), Outcome.Threw.of(why));
-    node.caches().install(cache.key(), failure, next);
+    caches.install(cache.key(), failure, next);
   }
 
   private void unanswered(@Nullable Request request) {
@@ -268,24 +276,24 @@ final class Subscriptions {
   }
 
   private long patience() {
-    return node.settings().pushRetryAfter().toNanos();
+    return base.settings().pushRetryAfter().toNanos();
   }
 
   /** One timer for all requests: one of its own for each would cost more than the answer. */
   @GuardedBy("open")
   private void watchFor(long nanos) {
     watching = true;
-    node.clock().after(nanos, () -> node.start(next -> giveUpLate()));
+    workers.after(nanos, next -> endLate());
   }
 
-  /** Gives up the requests that were not answered in time. */
-  private void giveUpLate() {
+  /** Ends the requests that were not answered in time. */
+  private void endLate() {
     var late = new ArrayList<Request>();
     synchronized (open) {
       watching = false;
       for (var i = open.values().iterator(); i.hasNext() && !watching; ) {
         var request = i.next();
-        long left = request.sentAt() + patience() - node.clock().nanos();
+        long left = request.sentAt() + patience() - workers.nanos();
         if (left > 0) {
           watchFor(left);
         } else {
@@ -299,7 +307,7 @@ final class Subscriptions {
 
   /** A node answered a request of this one. */
   void answered(NodeId from, Message.SubscribeAnswer answer, Tasks next) {
-    node.caches().install(from, answer.results(), next);
+    caches.install(from, answer.results(), next);
     Request request;
     synchronized (open) {
       request = open.get(answer.request());
@@ -317,46 +325,34 @@ final class Subscriptions {
         continue;
       }
       if (notHere.contains(name)) {
-        node.placement().notThere(cache.key().grain(), from);
+        base.placement().notThere(cache.key().grain(), from);
         silent(cache, request.finds());
       } else if (!owed.contains(name)) {
-        heard(cache);
+        caches.heard(cache);
       }
     }
-  }
-
-  private void heard(Cache cache) {
-    if (cache.heard()) {
-      node.standings().tell(cache.dependents());
-    }
-  }
-
-  /** The publisher of a cache is gone or silent. */
-  void silent(Cache cache) {
-    silent(cache, retries.finds());
   }
 
   private void silent(Cache cache, long finds) {
-    if (cache.silent()) {
-      node.standings().tell(cache.dependents());
-    }
+    caches.silent(cache);
     retries.later(cache, finds);
   }
 
-  /** The connection to a node is gone: what it published is in doubt. */
-  void silent(NodeId gone) {
+  /** The connections to nodes are gone: what these published is in doubt. */
+  void silent(Set<NodeId> gone) {
     synchronized (open) {
-      open.values().removeIf(request -> request.to().equals(gone));
+      open.values().removeIf(request -> gone.contains(request.to()));
     }
-    for (var cache : node.caches().all()) {
-      if (gone.equals(cache.publisher())) {
-        silent(cache);
+    for (var cache : caches.all()) {
+      var publisher = cache.publisher();
+      if (publisher != null && gone.contains(publisher)) {
+        silent(cache, retries.finds());
       }
     }
   }
 
-  /** Asks for a cache's publisher again, after a while. */
-  void retryLater(Cache cache) {
+  @Override
+  public void askAgain(Cache cache) {
     retries.later(cache);
   }
 
@@ -368,18 +364,17 @@ final class Subscriptions {
   // Renewal
 
   private void renewLater() {
-    long period = node.settings().renewEvery().toNanos();
-    node.clock()
-        .after(period - node.randomBelow(period / 10 + 1), () -> node.start(next -> renew()));
+    long period = base.settings().renewEvery().toNanos();
+    workers.after(period - workers.randomBelow(period / 10 + 1), next -> renew());
   }
 
   /** Renews the subscriptions at other nodes, in batches per node. */
   private void renew() {
     var byNode = new TreeMap<NodeId, List<Cache>>();
     boolean any = false;
-    for (var cache : node.caches().all()) {
+    for (var cache : caches.all()) {
       var publisher = cache.publisher();
-      if (publisher != null && !publisher.equals(node.self())) {
+      if (publisher != null && !publisher.equals(base.peers().self())) {
         any = true;
         if (!retries.contains(cache)) {
           byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);
@@ -387,27 +382,27 @@ final class Subscriptions {
       }
     }
     synchronized (open) {
-      renewing = any && !node.stopped();
+      renewing = any && !base.lifetime().stopped();
       if (renewing) {
         renewLater();
       }
     }
     byNode.forEach(
         (publisher, caches) -> {
-          node.observer().renewed(publisher, caches.size());
+          base.observer().renewed(publisher, caches.size());
           sendInBatches(publisher, caches);
         });
   }
 
-  /** Ends the subscriptions of closed caches. */
-  void end(List<Cache> caches) {
+  @Override
+  public void end(List<Cache> closed) {
     var byNode = new TreeMap<NodeId, List<Subscription>>();
-    for (var cache : caches) {
+    for (var cache : closed) {
       var publisher = cache.publisher();
       if (publisher == null) {
         continue;
       }
-      if (publisher.equals(node.self())) {
+      if (publisher.equals(base.peers().self())) {
         unsubscribeHere(cache.key(), cache.generation());
       } else {
         byNode
@@ -415,13 +410,14 @@ final class Subscriptions {
             .add(new Subscription(cache.key().wire(), cache.generation(), null));
       }
     }
-    byNode.forEach((publisher, gone) -> node.sendParts(publisher, gone, Message.Unsubscribe::new));
+    byNode.forEach(
+        (publisher, gone) -> base.peers().sendParts(publisher, gone, Message.Unsubscribe::new));
   }
 
   private void unsubscribeHere(CallKey key, long generation) {
-    var activation = node.activations().get(key.grain());
+    var activation = activations.get(key.grain());
     if (activation != null) {
-      activation.unsubscribe(key, node.self(), null, generation);
+      activation.unsubscribe(key, new Follower(base.peers().self(), null, generation, null, 0));
     }
   }
 
@@ -444,42 +440,39 @@ final class Subscriptions {
       }
     }
     if (!message.waits() || !notHere.isEmpty()) {
-      node.send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed));
+      base.peers()
+          .send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed));
     }
   }
 
   private Subscribed subscribe(NodeId from, Subscription subscription, long request, Tasks next) {
     GrainId grain = subscription.key().grain();
-    if (!node.placement().isHere(grain)) {
+    if (!base.placement().isHere(grain)) {
       return Subscribed.NOT_HERE;
     }
     try {
-      var key = node.callKey(subscription.key());
+      var key = base.models().callKey(subscription.key());
       var activation = publisher(key, next);
       return activation == null
           ? Subscribed.NOT_HERE
-          : activation.subscribe(
-              key,
-              from,
-              subscription.key(),
-              subscription.generation(),
-              subscription.have(),
-              request,
-              next);
+          : activation.subscribe(key, follower(from, subscription, request), next);
     } catch (GrainException e) {
-      node.outboxes()
-          .provisional(from, subscription.key(), subscription.generation(), Failures.of(e));
+      outboxes.provisional(from, subscription.key(), subscription.generation(), Failures.of(e));
       return Subscribed.OWED;
     }
+  }
+
+  private static Follower follower(NodeId from, Subscription asked, long request) {
+    return new Follower(from, asked.key(), asked.generation(), asked.have(), request);
   }
 
   /** Ends subscriptions of another node's caches. */
   void unsubscribe(NodeId from, Message.Unsubscribe message) {
     for (var subscription : message.subscriptions()) {
-      var activation = node.activations().get(subscription.key().grain());
-      var key = activation == null ? null : node.knownCallKey(subscription.key());
+      var activation = activations.get(subscription.key().grain());
+      var key = activation == null ? null : base.models().knownCallKey(subscription.key());
       if (activation != null && key != null) {
-        activation.unsubscribe(key, from, subscription.key(), subscription.generation());
+        activation.unsubscribe(key, follower(from, subscription, 0));
       }
     }
   }
@@ -487,10 +480,10 @@ final class Subscriptions {
   /** Another node does not host these grains any more. */
   void moved(NodeId from, Message.Moved message) {
     for (var key : message.keys()) {
-      var cache = node.caches().remote(key);
+      var cache = caches.remote(key);
       if (cache != null && from.equals(cache.publisher())) {
-        node.placement().notThere(key.grain(), from);
-        silent(cache);
+        base.placement().notThere(key.grain(), from);
+        silent(cache, retries.finds());
       }
     }
   }

@@ -9,7 +9,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** One consumer of a computation: remembers what it has delivered. */
-final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
+final class Tracker<T extends @Nullable Object>
+    implements ResultTracker<T>, RootComputation.Watcher {
 
   private final RootComputation<T> computation;
   private @Nullable Outcome delivered;
@@ -22,14 +23,26 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   private volatile @Nullable Thread waiter;
   private volatile @Nullable Thread watcher;
 
-  Tracker(RootComputation<T> computation) {
+  private Tracker(RootComputation<T> computation) {
     this.computation = computation;
+  }
+
+  /**
+   * A new consumer.
+   *
+   * @throws ComputationClosedException if there is nothing to consume any more
+   * @throws NodeStoppedException if the node has stopped
+   */
+  static <T extends @Nullable Object> Tracker<T> of(RootComputation<T> computation) {
+    var tracker = new Tracker<>(computation);
+    computation.add(tracker);
+    return tracker;
   }
 
   @Override
   public T next() {
     refuseEndlessWait();
-    return awaitResult(computation.node().never(), true)
+    return awaitResult(computation.workers().never(), true)
         .orElseThrow(computation::closedException)
         .get();
   }
@@ -55,7 +68,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   }
 
   private long deadline(Duration timeout) {
-    return computation.node().clock().nanos() + Nanos.of(timeout);
+    return computation.workers().nanos() + Nanos.of(timeout);
   }
 
   @Override
@@ -72,7 +85,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
       public boolean hasNext() {
         if (ahead == null) {
           try {
-            ahead = awaitResult(computation.node().never(), true).orElse(null);
+            ahead = awaitResult(computation.workers().never(), true).orElse(null);
           } catch (ComputationClosedException | NodeStoppedException e) {
             return false;
           }
@@ -99,7 +112,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   public void close() {
     closed = true;
     computation.remove(this);
-    wake();
+    changed();
   }
 
   /** Names a thread that is to be woken even when it does not wait here. */
@@ -107,15 +120,15 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
     watcher = thread;
   }
 
-  /** There is a new result, or the end. Never blocks. */
-  void wake() {
+  @Override
+  public void changed() {
     wake(waiter);
     wake(watcher);
   }
 
   private void wake(@Nullable Thread thread) {
     if (thread != null) {
-      computation.node().threads().unpark(thread);
+      computation.workers().unpark(thread);
     }
   }
 
@@ -137,9 +150,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
       try {
         BooleanSupplier done = () -> over() || ready.getAsBoolean();
         if (!done.getAsBoolean()
-            && !(scope != null
-                ? scope.await(done, deadline)
-                : Scope.awaitOutside(computation.node(), done, deadline))) {
+            && !Scope.await(computation.workers(), scope, done, deadline, false)) {
           return Optional.empty();
         }
       } finally {
@@ -208,10 +219,10 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
    */
   private void refuseEndlessWait() {
     var scope = Scope.current();
-    var owner = computation.activation();
+    var owner = computation.home();
     if (owner != null
         && scope != null
-        && scope.activation() == owner
+        && scope.home() == owner
         && scope.turn() != null
         && owner.isWritten()
         && computation.present(scope.turn()) != null

@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.TraceContext;
 import java.security.MessageDigest;
@@ -20,12 +21,51 @@ import org.jspecify.annotations.Nullable;
  */
 final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited {
 
+  /** An activation, as its turns know it. */
+  interface Home {
+    Base base();
+
+    GrainId id();
+
+    GrainModel model();
+
+    /** Which of the grain's lives it is. */
+    long epoch();
+
+    Baton baton();
+
+    /** A turn, or one that waits for it, has become older; it may wait here. */
+    void hastened(Turn turn, Tasks next);
+
+    /** A turn goes on and waits no longer for a call: what came back here by that is shut out. */
+    void expel(Awaited call);
+
+    /** Runs a turn's body with the baton held, and saves what it changed. */
+    Outcome execute(Turn turn, Body body);
+
+    /**
+     * A turn has ended: its writes mark the summaries, and others may run.
+     *
+     * @return whether its outcome is still wanted
+     */
+    boolean finished(Turn turn, Tasks next);
+  }
+
   /** What a turn does; the state is saved and summaries are marked around it. */
   interface Body {
     @Nullable Object run(Object grainObject) throws Throwable;
   }
 
-  private final Activation activation;
+  /** Finds, among the calls that chains have left this node by, the turns that wait for one. */
+  interface Departures {
+    /** As {@link Turn#findHolders(Turn, Awaited)}, for who has made this call. */
+    boolean findHolders(Turn turn, long leftBy);
+  }
+
+  /** A state that an operation replaces, and the revision that was saved then. */
+  record Before(Object state, long revision) {}
+
+  private final Home home;
   private final String name;
   private final boolean readOnly;
   private final Body body;
@@ -33,7 +73,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   private final @Nullable Turn caller;
   private final List<Message.Hop> remoteChain;
   private final Consumer<Outcome> whenDone;
-  private StateCell.@Nullable Before<?> stateBefore; // touched with the baton held
+  private @Nullable Before stateBefore; // touched with the baton held
   private long arrived;
 
   /** Of this turn or an older one that waits for it; the chain's age is that of its oldest turn. */
@@ -43,7 +83,8 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   @GuardedBy("this")
   private @Nullable Set<Awaited> awaited;
 
-  /** Whether the callers know that this turn waits; guarded by the activation. */
+  /** Whether the callers know that this turn waits. */
+  @GuardedBy("home")
   private boolean callersKnow;
 
   /** The turn of this activation on whose behalf this one came back to it; null if it did not. */
@@ -59,8 +100,42 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   /** Set before it is submitted, and then by the thread that runs it. */
   private @Nullable TraceContext trace;
 
+  /** What nobody has called, such as a timer. */
+  Turn(Home home, String name, boolean readOnly, Body body, Consumer<Outcome> whenDone) {
+    this(home, name, readOnly, body, null, null, List.of(), ChainClock.NONE, null, whenDone);
+  }
+
+  /**
+   * A call.
+   *
+   * @param caller the turn of this node that has made it, if one has
+   * @param remoteChain the turns of other nodes that have led to it
+   * @param began when its chain began, if that was on another node
+   * @param trace where in a trace it was made; null if it is not traced
+   */
   Turn(
-      Activation activation,
+      Home home,
+      CallKey key,
+      @Nullable Turn caller,
+      List<Message.Hop> remoteChain,
+      long began,
+      @Nullable TraceContext trace,
+      Consumer<Outcome> whenDone) {
+    this(
+        home,
+        key.operation().name(),
+        key.operation().readOnly(),
+        grain -> key.operation().call(grain, key.arguments(), key.grain()),
+        key,
+        caller,
+        remoteChain,
+        began,
+        trace,
+        whenDone);
+  }
+
+  private Turn(
+      Home home,
       String name,
       boolean readOnly,
       Body body,
@@ -68,8 +143,9 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
       @Nullable Turn caller,
       List<Message.Hop> remoteChain,
       long began,
+      @Nullable TraceContext trace,
       Consumer<Outcome> whenDone) {
-    this.activation = activation;
+    this.home = home;
     this.name = name;
     this.readOnly = readOnly;
     this.body = body;
@@ -77,11 +153,13 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     this.caller = caller;
     this.remoteChain = remoteChain;
     this.began = began > ChainClock.NONE ? began : Long.MAX_VALUE;
+    this.trace = trace;
     this.whenDone = whenDone;
   }
 
-  Activation activation() {
-    return activation;
+  /** The activation that it is a turn of. */
+  Home home() {
+    return home;
   }
 
   /** Whether an operation that may write waits for this one, on whatever node, or is this one. */
@@ -110,21 +188,15 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   /** Remembers what the state was before this turn set it first. */
-  void keep(StateCell.Before<?> before) {
+  void keep(Before before) {
     if (stateBefore == null) {
       stateBefore = before;
     }
   }
 
   /** What the state was before this turn set it; null if it has not. */
-  StateCell.@Nullable Before<?> stateBefore() {
+  @Nullable Before stateBefore() {
     return stateBefore;
-  }
-
-  /** Before it is submitted: where in a trace the call was made. */
-  Turn tracedAs(@Nullable TraceContext caller) {
-    trace = caller;
-    return this;
   }
 
   /** Where in a trace this turn is; null if it is not traced. */
@@ -136,7 +208,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   void arrive(long nanos) {
     arrived = nanos;
     if (caller == null) {
-      began = Math.min(began, activation.node().chainClock().at(nanos));
+      began = Math.min(began, home.base().chainClock().at(nanos));
     }
   }
 
@@ -161,7 +233,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
       began = older;
       told = awaited == null ? List.of() : List.copyOf(awaited);
     }
-    activation.hastened(this, next);
+    home.hastened(this, next);
     told.forEach(call -> next.add(then -> call.hasten(older, then)));
   }
 
@@ -190,19 +262,15 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     }
   }
 
-  /** This turn has to wait, and so have its callers; called with the activation's monitor held. */
-  void tellCallers() {
-    if (caller != null) {
-      callersKnow = true;
-      caller.awaits(this);
-    }
-  }
-
-  /** This turn does not wait any more; called with the activation's monitor held. */
-  void tellCallersNoMore() {
-    if (callersKnow && caller != null) {
-      callersKnow = false;
-      caller.awaitsNoMore(this);
+  /** This turn has to wait, or does not wait any more: so do its callers. */
+  void waits(boolean now) {
+    synchronized (home) {
+      if (caller != null && now) {
+        caller.awaits(this);
+      } else if (caller != null && callersKnow) {
+        caller.awaitsNoMore(this);
+      }
+      callersKnow = now;
     }
   }
 
@@ -254,20 +322,20 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
    *
    * @throws CycleException if it may not be entered again (design §3)
    */
-  void checkChain() {
+  void checkChain(Departures departures) {
     if (caller == null && remoteChain.isEmpty()) {
       return;
     }
     boolean heldByWrite = findHolders(caller, this);
     for (var hop : outermostCaller().remoteChain) {
-      if (hop.grain().equals(activation.id())) {
+      if (hop.grain().equals(home.id())) {
         refuseSameCall(hop.call());
-        if (hop.epoch() == activation.epoch()) {
-          heldByWrite |= activation.node().calls().findHolders(this, hop.leftBy());
+        if (hop.epoch() == home.epoch()) {
+          heldByWrite |= departures.findHolders(this, hop.leftBy());
         }
       }
     }
-    if (holder != null && (heldByWrite || !readOnly) && !activation.model().reentrant()) {
+    if (holder != null && (heldByWrite || !readOnly) && !home.model().reentrant()) {
       throw cycle();
     }
   }
@@ -282,7 +350,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     boolean byWrite = false;
     var leadsHere = call;
     for (var turn = from; turn != null && !leadsHere.over(); turn = turn.caller) {
-      if (turn.activation == activation) {
+      if (turn.home == home) {
         if (turn.key != null) {
           refuseSameCall(turn.key);
         }
@@ -349,7 +417,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   private CycleException cycle() {
-    activation.node().observer().circleFound();
+    home.base().observer().circleFound();
     var path = new ArrayList<String>();
     for (var hop : chain(0)) {
       path.addFirst(hop.grain() + "." + hop.operation());
@@ -358,9 +426,9 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
         "the call chain "
             + String.join(" -> ", path)
             + " comes back to "
-            + activation.id()
+            + home.id()
             + ", which waits for it; break the cycle, make the operations @ReadOnly, or declare "
-            + activation.model().type().getSimpleName()
+            + home.model().type().getSimpleName()
             + " @Reentrant");
   }
 
@@ -375,11 +443,11 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     for (var turn = this; turn != null; turn = turn.caller) {
       chain.add(
           new Message.Hop(
-              turn.activation.id(),
+              turn.home.id(),
               turn.name,
               turn.key == null ? new byte[0] : digest(turn.key),
               turn.readOnly,
-              turn.activation.epoch(),
+              turn.home.epoch(),
               leftBy));
       outermost = turn;
     }
@@ -399,35 +467,35 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
 
   @Override
   public boolean prepare() {
-    return activation.baton().acquireFor(this);
+    return home.baton().acquireFor(this);
   }
 
   /** Runs the operation, which the activation has admitted, with the baton held. */
   @Override
   public void run(Tasks next) {
-    var observer = activation.node().observer();
-    var span = observer.turnBegins(activation.id(), name, readOnly, arrived);
+    var observer = home.base().observer();
+    var span = observer.turnBegins(home.id(), name, readOnly, arrived);
     Outcome outcome;
     try {
-      outcome = trace == null ? activation.execute(this, body) : executeTraced(trace);
+      outcome = trace == null ? home.execute(this, body) : executeTraced(trace);
       span.end(outcome instanceof Outcome.Returned);
     } finally {
-      next.addPrepared(activation.baton().release());
+      next.addPrepared(home.baton().release());
     }
-    if (activation.finished(this, next)) {
+    if (home.finished(this, next)) {
       whenDone.accept(outcome);
     }
   }
 
   private Outcome executeTraced(TraceContext caller) {
-    var span = activation.node().tracing().turn(caller, activation.id(), name);
+    var span = home.base().tracing().turn(caller, home.id(), name);
     if (span == null) {
-      return activation.execute(this, body);
+      return home.execute(this, body);
     }
     trace = span.context();
     Outcome outcome = null;
     try {
-      outcome = activation.execute(this, body);
+      outcome = home.execute(this, body);
       return outcome;
     } finally {
       span.end(outcome instanceof Outcome.Threw(var failure, var original) ? failure.type() : null);
@@ -435,8 +503,8 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   /** The turn will not run. */
-  void refuse(String reason, boolean moved) {
-    whenDone.accept(new Outcome.NotStarted(reason, moved));
+  void refuse(String reason, boolean again) {
+    whenDone.accept(new Outcome.NotStarted(reason, again));
   }
 
   /** The turn will not run, since the activation has failed. */
@@ -446,6 +514,6 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
 
   @Override
   public String toString() {
-    return activation.id() + "." + name;
+    return home.id() + "." + name;
   }
 }

@@ -3,16 +3,22 @@ package dev.evergreen.core;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.LinkCounts;
+import dev.evergreen.core.spi.Links;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeView;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
-/** Shows a node to its observer. */
-record View(NodeRuntime node) implements NodeView {
+/** Shows a node to its observer, which is there first. */
+final class View implements NodeView {
+
+  /** What there is to be shown. */
+  record Parts(
+      Propagation propagation, Activations activations, Calls calls, Computations computations) {}
 
   /** A summary that the observer may ask about later. */
-  record Seen(NodeRuntime node, CallKey key) implements SummaryView {
+  private record Seen(Caches caches, CallKey key) implements SummaryView {
     @Override
     public GrainId grain() {
       return key.grain();
@@ -30,79 +36,90 @@ record View(NodeRuntime node) implements NodeView {
 
     @Override
     public int readers() {
-      var cache = node.caches().get(key);
+      var cache = caches.get(key);
       return cache == null ? 0 : cache.readers();
     }
   }
 
-  /** Counts what another visitor is shown. */
-  private static final class Tally implements Visitor {
-    private final Visitor visitor;
-    private int summaries;
-    private int subscriptions;
+  private final Clock clock;
+  private final Peers peers;
+  private final Links links;
+  private final Lifetime lifetime;
+  private volatile @Nullable Parts parts;
 
-    Tally(Visitor visitor) {
-      this.visitor = visitor;
-    }
+  View(Clock clock, Peers peers, Links links, Lifetime lifetime) {
+    this.clock = clock;
+    this.peers = peers;
+    this.links = links;
+    this.lifetime = lifetime;
+  }
 
-    @Override
-    public void activation(GrainId grain, int waiting) {
-      visitor.activation(grain, waiting);
-    }
-
-    @Override
-    public void summary(SummaryView summary, long runs, int subscribers) {
-      summaries++;
-      subscriptions += subscribers;
-      visitor.summary(summary, runs, subscribers);
-    }
+  /** There is something to show from now on. */
+  void show(Parts all) {
+    parts = all;
   }
 
   @Override
   public NodeId self() {
-    return node.self();
+    return peers.self();
   }
 
   @Override
   public Clock clock() {
-    return node.clock();
+    return clock;
   }
 
   @Override
   public boolean serving() {
-    return node.serving();
+    return lifetime.serving();
   }
 
   @Override
   public NodeCounts walk(Visitor visitor) {
-    var tally = new Tally(visitor);
-    node.activations().all().forEach(activation -> activation.show(tally));
+    var shown = parts;
+    if (shown == null) {
+      return new NodeCounts(0, 0, 0, 0, 0, 0);
+    }
+    var caches = shown.propagation().caches();
+    int summaries = 0;
+    int subscriptions = 0;
+    for (var activation : shown.activations().all()) {
+      visitor.activation(activation.id(), activation.waiting());
+      for (var summary : activation.summaries()) {
+        int subscribers = summary.results().subscribers();
+        summaries++;
+        subscriptions += subscribers;
+        visitor.summary(new Seen(caches, summary.key()), summary.runs(), subscribers);
+      }
+    }
     return new NodeCounts(
-        node.activations().size(),
-        node.computations(),
-        tally.summaries,
-        node.caches().size(),
-        tally.subscriptions,
-        node.calls().open());
+        shown.activations().size(),
+        shown.computations().size(),
+        summaries,
+        caches.size(),
+        subscriptions,
+        shown.calls().open());
   }
 
   @Override
   public int backlog() {
-    return node.backlog();
+    var shown = parts;
+    return shown == null ? 0 : shown.propagation().backlog().size();
   }
 
   @Override
   public Map<String, Integer> outboxes() {
-    return node.outboxes().lengths();
+    var shown = parts;
+    return shown == null ? Map.of() : shown.propagation().outboxes().lengths();
   }
 
   @Override
   public LinkCounts links() {
-    return node.linkCounts();
+    return links.counts();
   }
 
   @Override
   public boolean ask(NodeId other, long question) {
-    return node.send(other, new Message.Inspect(question));
+    return peers.send(other, new Message.Inspect(question));
   }
 }

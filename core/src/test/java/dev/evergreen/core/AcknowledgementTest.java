@@ -114,7 +114,7 @@ final class AcknowledgementTest {
     storage.gate = new CountDownLatch(1);
     var set = aside(() -> cell.set("late"));
     storage.saving.await();
-    var release = aside(() -> node.release(grain -> true));
+    var release = aside(() -> node.release(WiredNodes.everything()));
     // The caller is told when the grace is over, and the release goes on.
     var failure = assertThrows(ExecutionException.class, () -> set.get(20, TimeUnit.SECONDS));
     assertInstanceOf(OutcomeUnknownException.class, failure.getCause());

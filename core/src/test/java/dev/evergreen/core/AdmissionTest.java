@@ -140,9 +140,9 @@ class AdmissionTest {
   }
 
   private int waitingAt(Class<?> type, String key) {
-    GrainId id = b.model(type).id(key);
+    GrainId id = b.models.model(type).id(key);
     var host = wired.hosts.apply(id).equals(A) ? a : b;
-    var activation = host.activations().get(id);
+    var activation = host.activations.get(id);
     return activation == null ? 0 : activation.waiting();
   }
 

@@ -213,7 +213,7 @@ class AfterTest {
             computation.after(
                 () -> {
                   cell.set(text);
-                  node.release(grain -> true);
+                  node.release(WiredNodes.everything());
                 },
                 SOON));
       }

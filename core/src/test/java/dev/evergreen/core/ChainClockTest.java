@@ -51,11 +51,11 @@ class ChainClockTest {
   @Test
   void itIsNeverBeforeWhatItHasHeardOf() {
     long later = now() + 5_000;
-    clock.heard(later);
+    clock.learns(later);
     assertEquals(later, now());
-    clock.heard(later - 1);
-    clock.heard(ChainClock.NONE);
-    clock.heard(Long.MIN_VALUE);
+    clock.learns(later - 1);
+    clock.learns(ChainClock.NONE);
+    clock.learns(Long.MIN_VALUE);
     assertEquals(later, now());
     own.nanos += 3;
     assertEquals(later + 3, now());
@@ -64,7 +64,7 @@ class ChainClockTest {
   @Test
   void whatCannotBeATimeIsIgnored() {
     long before = now();
-    clock.heard(Long.MAX_VALUE);
+    clock.learns(Long.MAX_VALUE);
     assertEquals(before, now());
   }
 }

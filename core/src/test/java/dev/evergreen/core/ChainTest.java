@@ -44,7 +44,6 @@ final class ChainTest {
       }
       assertEquals(List.copyOf(expected), chain.toList());
       assertEquals(expected.isEmpty(), chain.isEmpty());
-      assertEquals(expected.size() == 1, chain.hasOne());
     }
   }
 

@@ -268,12 +268,12 @@ class CycleTest {
       try (var first = here.reactive(a::length)) {
         assertThrows(CycleException.class, () -> first.tracker().next(SOON));
       }
-      here.activations().sweep();
+      here.sweep();
       assertEquals(0, here.counts().summaries(), "the members keep each other");
       try (var second = here.reactive(a::length)) {
         var tracker = second.tracker();
         assertThrows(CycleException.class, () -> tracker.next(SOON));
-        here.activations().sweep();
+        here.sweep();
         b.pointTo("");
         awaitLast(tracker, 1);
         assertEquals(Freshness.CURRENT, tracker.freshness());
@@ -295,8 +295,8 @@ class CycleTest {
           WiredNodes.await(
               "the end of the circle",
               () -> {
-                a.activations().sweep();
-                b.activations().sweep();
+                a.sweep();
+                b.sweep();
                 return a.counts().summaries() + b.counts().summaries() == 0;
               });
         });

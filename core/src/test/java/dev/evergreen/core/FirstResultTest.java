@@ -195,7 +195,7 @@ class FirstResultTest {
   @Test
   void aPublisherThatAnswersAndFailsIsAskedLessAndLessOften() {
     var a = start();
-    var cache = new Cache(a, WiredNodes.key(a, Cell.class, "c", "text()"));
+    var cache = new Cache(a.caches, WiredNodes.key(a, Cell.class, "c", "text()"));
     var failure =
         new Cache.Update(
             cache.wish(B),
@@ -259,7 +259,7 @@ class FirstResultTest {
     var a = wired.start(A, WiredNodes.quick());
     var b = wired.start(B, WiredNodes.quick());
     var text = WiredNodes.key(a, Cell.class, "c", "text()").wire();
-    var reads = a.graph().readsOf(text).wire();
+    var reads = a.models.graph().readsOf(text).wire();
     var malformed = new SummaryKey(reads.grain(), reads.operation(), new byte[] {1});
     b.receive(
         A,

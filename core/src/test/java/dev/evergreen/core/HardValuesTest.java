@@ -15,8 +15,12 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiPredicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -92,6 +96,31 @@ final class HardValuesTest {
     }
   }
 
+  /** Takes its time to be read, when it is told to. */
+  record Slow(int number) {
+    static volatile CountDownLatch go = new CountDownLatch(0);
+    static final Semaphore READS = new Semaphore(0);
+
+    @Override
+    public int number() {
+      READS.release();
+      try {
+        go.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      return number;
+    }
+  }
+
+  /** Says without a look that nothing is the same. */
+  static final class Never implements BiPredicate<Object, Object> {
+    @Override
+    public boolean test(Object x, Object y) {
+      return false;
+    }
+  }
+
   /** An exception that does not even say what it is. */
   static final class Mute extends RuntimeException {
     private static final long serialVersionUID = 1;
@@ -129,6 +158,10 @@ final class HardValuesTest {
 
     @ReadOnly
     int size();
+
+    @ReadOnly
+    @SameBy(Never.class)
+    Slow slow();
 
     @ReadOnly
     @SameBy(Unable.class)
@@ -174,6 +207,11 @@ final class HardValuesTest {
     @Override
     public int size() {
       return size;
+    }
+
+    @Override
+    public Slow slow() {
+      return new Slow(size);
     }
 
     @Override
@@ -234,6 +272,67 @@ final class HardValuesTest {
       bad.put(1);
       assertEquals(1, refs.next(SOON));
     }
+  }
+
+  @Test
+  void aFirstResultThatIsSlowToWriteHoldsUpNoCallOfItsGrain() throws Exception {
+    var here = b.grains().get(Bag.class, "slow");
+    try (var local = b.reactive(here::slow);
+        var remote = a.reactive(bag("slow")::slow)) {
+      local.tracker().next(SOON);
+      readSlowly();
+      var read = aside(() -> remote.tracker().next(SOON));
+      Slow.READS.acquire();
+      try {
+        assertEquals(0, aside(here::size).get(20, TimeUnit.SECONDS));
+      } finally {
+        Slow.go.countDown();
+      }
+      read.get(20, TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
+  void aNewResultThatIsSlowToWriteHoldsUpNothingButItsBatch() throws Exception {
+    var here = b.grains().get(Bag.class, "slow");
+    var good = b.grains().get(Bag.class, "good");
+    try (var remote = a.reactive(bag("slow")::slow);
+        var other = a.reactive(bag("good")::size)) {
+      var results = remote.tracker();
+      results.next(SOON);
+      var sizes = other.tracker();
+      sizes.next(SOON);
+      readSlowly();
+      here.put(1);
+      Slow.READS.acquire();
+      try {
+        assertEquals(1, aside(here::size).get(20, TimeUnit.SECONDS));
+        here.put(2);
+        await("the next result", () -> sequenceOf("slow") == 3);
+        good.put(2);
+        aside(() -> b.view.outboxes()).get(20, TimeUnit.SECONDS);
+      } finally {
+        Slow.go.countDown();
+      }
+      assertEquals(new Slow(2), results.next(SOON), "not the bytes of the result before");
+      assertEquals(2, sizes.next(SOON));
+    }
+  }
+
+  /** How many results there were of a bag that is only asked for what is slow. */
+  private long sequenceOf(String key) {
+    var summary = b.activations.summary(WiredNodes.key(b, Bag.class, key, "slow()"));
+    return summary == null ? 0 : summary.results().version().sequence();
+  }
+
+  /** From now on, until the latch is open. */
+  private static void readSlowly() {
+    Slow.go = new CountDownLatch(1);
+    Slow.READS.drainPermits();
+  }
+
+  private static <T> CompletableFuture<T> aside(Supplier<T> body) {
+    return CompletableFuture.supplyAsync(body, task -> Thread.ofPlatform().start(task));
   }
 
   @Test
@@ -341,7 +440,7 @@ final class HardValuesTest {
     try (var count = a.reactive(() -> bag.countOf(new Fussy(3)))) {
       assertEquals(0, count.tracker().next(SOON));
       var seen = new ArrayList<SummaryView>();
-      new View(b).walk(new Looking(seen));
+      b.view.walk(new Looking(seen));
       assertEquals("?", seen.getFirst().arguments());
     }
   }

@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -102,7 +103,7 @@ class InterleavingTest {
     var a = start(A);
     var text = WiredNodes.key(a, Cell.class, "c", "text()");
     var same = new Message.Hop(text.grain(), "text", Turn.digest(text), true, 1, 1);
-    var sum = a.model(Sum.class);
+    var sum = a.models.model(Sum.class);
     var joined = Objects.requireNonNull(sum.operation("joined(java.util.List)"));
     wired.wire = (from, to, message) -> {};
     a.receive(
@@ -243,7 +244,7 @@ class InterleavingTest {
   }
 
   private static boolean waits(NodeRuntime node, String key, int turns) {
-    var activation = node.activations().get(node.model(Relay.class).id(key));
+    var activation = node.activations.get(node.models.model(Relay.class).id(key));
     return activation != null && activation.waiting() >= turns;
   }
 
@@ -253,11 +254,10 @@ class InterleavingTest {
     RelayGrain.prepare();
     var call = aside(() -> relay(a, "one").askOther("two", Duration.ofSeconds(9)));
     RelayGrain.reached.await();
-    var one = a.model(Relay.class).id("one");
     var handOff =
         aside(
             () -> {
-              a.release(one::equals);
+              a.release(WiredNodes.part("one"));
               return "handed off";
             });
     await(
@@ -278,6 +278,28 @@ class InterleavingTest {
   }
 
   @Test
+  void onlyTheGrainsOfThePartThatIsHandedOffAreClosed() {
+    var a = start(A);
+    cell(a, "c").text();
+    cell(a, "d").text();
+    a.release(WiredNodes.part("c"));
+    assertEquals(List.of("d"), a.activations.all().stream().map(open -> open.id().key()).toList());
+  }
+
+  @Test
+  void severalNodesThatAreGoneTogetherLeaveNoSubscriptions() {
+    var a = start(A);
+    var others = List.of(start(B), start(WiredNodes.id("c")));
+    for (var other : others) {
+      assertEquals("", other.reactive(cell(other, "x")::text).tracker().next(SOON));
+    }
+    assertEquals(2, a.counts().subscriptions());
+    a.nodesRemoved(Set.of(B, WiredNodes.id("c")));
+    assertEquals(0, a.counts().subscriptions());
+    assertEquals(0, a.counts().summaries());
+  }
+
+  @Test
   void noActivationIsMadeBehindAHandOff() {
     var a = start(A);
     start(B);
@@ -286,7 +308,7 @@ class InterleavingTest {
         () -> {
           if (once.compareAndSet(false, true)) {
             wired.hosts = grain -> B;
-            a.release(grain -> true);
+            a.release(WiredNodes.everything());
           }
         };
     assertEquals("", cell(a, "c").text());
@@ -303,7 +325,7 @@ class InterleavingTest {
     Thread.currentThread().interrupt();
     a.close();
     assertTrue(Thread.interrupted(), "the interruption is kept");
-    assertTrue(a.stopped());
+    assertTrue(a.lifetime.stopped());
     GateGrain.open.countDown();
     var unknown = assertThrows(ExecutionException.class, () -> write.get(20, TimeUnit.SECONDS));
     assertInstanceOf(OutcomeUnknownException.class, unknown.getCause());
@@ -314,12 +336,13 @@ class InterleavingTest {
   @Test
   void aReaderThatGivesUpAsTheAnswerArrivesTakesTheAnswer() {
     var a = start(A);
-    var cache = new Cache(a, WiredNodes.key(a, Cell.class, "c", "text()"));
+    var cache = new Cache(a.caches, WiredNodes.key(a, Cell.class, "c", "text()"));
     var answer = new Outcome.Returned("x");
-    var edge = Objects.requireNonNull(cache.retain(new RootComputation<>(a, null, () -> 1, null)));
+    var reader = ((LiveComputation<Integer>) a.reactive(() -> 1)).root();
+    var edge = Objects.requireNonNull(cache.retain(reader));
     cache.install(new Cache.Update(0, new Message.Version(1, 1), answer, 1, false, false, null));
     assertEquals(
-        answer, cache.giveUp(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
+        answer, cache.goOnWithout(edge, Outcome.Threw.of(new GrainTimeoutException("too late"))));
     assertFalse(edge.inDoubt());
   }
 
@@ -333,10 +356,10 @@ class InterleavingTest {
         () -> {
           if (once.compareAndSet(false, true)) {
             computation.close();
-            await("the end of the cache", () -> a.caches().size() == 0);
+            await("the end of the cache", () -> a.caches.size() == 0);
           }
         };
-    a.release(grain -> true);
+    a.release(WiredNodes.everything());
     await("the renewed subscription", once::get);
     wired.awaitNoThreads();
     assertEquals(0, a.counts().subscriptions());
@@ -348,9 +371,9 @@ class InterleavingTest {
     var a = start(A);
     var sent = new CopyOnWriteArrayList<Message>();
     wired.wire = (from, to, message) -> sent.add(message);
-    var key = new SummaryKey(a.model(Cell.class).id("c"), "text()", new byte[0]);
-    a.subscriptions().nextGeneration();
-    a.subscriptions().nextGeneration();
+    var key = new SummaryKey(a.models.model(Cell.class).id("c"), "text()", new byte[0]);
+    a.caches.nextGeneration();
+    a.caches.nextGeneration();
     a.receive(
         B,
         new Message.Push(

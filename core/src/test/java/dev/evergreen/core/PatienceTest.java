@@ -105,7 +105,7 @@ class PatienceTest {
           };
       low.set("new");
       host.set(c);
-      before.release(grain -> true);
+      before.release(WiredNodes.everything());
       after.notHeardOf(d);
       answered.await();
       assertEquals(Freshness.IN_DOUBT, tracker.freshness());

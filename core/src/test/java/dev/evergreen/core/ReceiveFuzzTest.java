@@ -295,7 +295,7 @@ class ReceiveFuzzTest {
     for (int i = 0; i < 5_000; i++) {
       a.grains().get(Cell.class, "c").text();
     }
-    assertTrue(b.calls().remembered() <= 2_048, () -> b.calls().remembered() + " are remembered");
+    assertTrue(b.calls.remembered() <= 2_048, () -> b.calls.remembered() + " are remembered");
   }
 
   // Honest messages on bad links

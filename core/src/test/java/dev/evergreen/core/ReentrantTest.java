@@ -255,7 +255,8 @@ class ReentrantTest {
     StopGrain.awaitReached("f");
     StopGrain.open(porter);
     StopGrain.open("inner");
-    var activation = Objects.requireNonNull(node.activations().get(node.model(Desk.class).id("d")));
+    var activation =
+        Objects.requireNonNull(node.activations.get(node.models.model(Desk.class).id("d")));
     WiredNodes.await("the porter", () -> brought(porter).isDone() || activation.waiting() == 1);
     StopGrain.open("f");
     assertThrows(ExecutionException.class, () -> get(failing));

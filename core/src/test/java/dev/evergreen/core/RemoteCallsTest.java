@@ -245,13 +245,13 @@ final class RemoteCallsTest {
     var call =
         aside(() -> assertThrows(OutcomeUnknownException.class, () -> slow.callWhenLetGo("c")));
     SlowGrain.entered.await();
-    b.release(id -> id.type().equals(b.model(Slow.class).name()));
+    b.release(WiredNodes.part("s"));
     call.get(20, TimeUnit.SECONDS);
     SlowGrain.go.countDown();
     var failure = SlowGrain.failure.get(20, TimeUnit.SECONDS);
     assertNames(failure, "may call nobody");
     assertFalse(
-        b.activations().all().stream().anyMatch(open -> open.id().key().equals("c")),
+        b.activations.all().stream().anyMatch(open -> open.id().key().equals("c")),
         "the call was made");
   }
 }

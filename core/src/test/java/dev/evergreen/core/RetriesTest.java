@@ -77,8 +77,8 @@ class RetriesTest {
     var node = wired.start(WiredNodes.id("a"), NodeSettings.DEFAULT);
     var computation = node.reactive(node.grains().get(Cell.class, "c")::text);
     computation.tracker().poll(Duration.ZERO);
-    WiredNodes.await("the cache", () -> node.caches().size() > 0);
-    cache = node.caches().all().iterator().next();
+    WiredNodes.await("the cache", () -> node.caches.size() > 0);
+    cache = node.caches.all().iterator().next();
   }
 
   @AfterEach

@@ -148,7 +148,7 @@ class TooLargeMessagesTest {
     int cells = 40;
     var settings = WiredNodes.quick().withMaxBatchBytes(1 << 20);
     var many = wired.start(WiredNodes.id("many"), settings);
-    wired.hosts = grain -> many.self();
+    wired.hosts = grain -> many.peers.self();
     var text = "x".repeat(LIMIT / 10);
     try (var computation =
         a.reactive(

@@ -224,8 +224,8 @@ final class VersionsTest {
 
   private void host(NodeId host) {
     wired.hosts = grain -> host;
-    older.release(grain -> true);
-    newer.release(grain -> true);
+    older.release(WiredNodes.everything());
+    newer.release(WiredNodes.everything());
   }
 
   @ParameterizedTest
@@ -258,7 +258,7 @@ final class VersionsTest {
             WiredNodes.quick().withOverwriteNewer(true),
             oldProgram.types());
     fresh("fill s first");
-    host(again.self());
+    host(again.peers.self());
     oldProgram.ask(again.grains(), "fill s more");
     host(NEWER);
     var kept = "Item[name=fig, count=2, colours=[]]";

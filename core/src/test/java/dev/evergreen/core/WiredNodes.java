@@ -26,6 +26,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
 
 /**
  * Nodes on real threads in one process. A message is delivered by the thread that sends it, and
@@ -33,6 +34,8 @@ import java.util.random.RandomGenerator;
  * while another goes on.
  */
 public final class WiredNodes implements AutoCloseable {
+
+  private static final int PARTS = 32;
 
   /** What becomes of a message. */
   public interface Wire {
@@ -150,8 +153,8 @@ public final class WiredNodes implements AutoCloseable {
   }
 
   static CallKey key(NodeRuntime node, Class<?> type, String key, String signature) {
-    var model = node.model(type);
-    return node.callKey(new SummaryKey(model.id(key), signature, new byte[0]));
+    var model = node.models.model(type);
+    return node.models.callKey(new SummaryKey(model.id(key), signature, new byte[0]));
   }
 
   @Override
@@ -166,11 +169,31 @@ public final class WiredNodes implements AutoCloseable {
         .withCallTimeout(Duration.ofSeconds(10));
   }
 
+  /** The part of grains with this key. */
+  public static int part(String key) {
+    return Math.floorMod(key.hashCode(), PARTS);
+  }
+
+  /** The parts of all grains. */
+  public static int[] everything() {
+    return IntStream.range(0, PARTS).toArray();
+  }
+
   private final class HookedPlacement implements Placement {
     private final NodeId self;
 
     HookedPlacement(NodeId self) {
       this.self = self;
+    }
+
+    @Override
+    public int parts() {
+      return PARTS;
+    }
+
+    @Override
+    public int part(GrainId grain) {
+      return WiredNodes.part(grain.key());
     }
 
     @Override

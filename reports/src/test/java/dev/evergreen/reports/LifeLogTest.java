@@ -72,7 +72,7 @@ final class LifeLogTest {
       var node = nodes.startNode(self, WiredNodes.quick());
       node.grains().get(Cell.class, "a").set("x");
       node.grains().get(Cell.class, "b").set("x");
-      node.release(grain -> grain.key().equals("a"));
+      node.release(WiredNodes.part("a"));
       node.close();
     }
     var lines = lines("mortal");

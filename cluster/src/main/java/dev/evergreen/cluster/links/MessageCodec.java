@@ -276,10 +276,10 @@ final class MessageCodec {
         failures(out, failure);
         out.end(struct);
       }
-      case Answer.NotStarted(var reason, var moved) -> {
+      case Answer.NotStarted(var reason, var again) -> {
         out.u8(3);
         int struct = out.begin(reason.length());
-        out.u8(moved ? FLAG_1 : 0);
+        out.u8(again ? FLAG_1 : 0);
         out.text(reason);
         out.end(struct);
       }

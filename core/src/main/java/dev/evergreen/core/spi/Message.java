@@ -70,9 +70,9 @@ public sealed interface Message {
     /**
      * It did not start.
      *
-     * @param moved whether another node may host the grain
+     * @param again whether to ask again: the grain may be found elsewhere, or here in a moment
      */
-    record NotStarted(String reason, boolean moved) implements Answer {}
+    record NotStarted(String reason, boolean again) implements Answer {}
   }
 
   /**

@@ -13,6 +13,16 @@ public interface Placement {
   /** Whether this node hosts the grain now, by the authority of the engine. Never blocks. */
   boolean isHere(GrainId grain);
 
+  /** Into how many parts grains are divided; those of one part are on the same node. */
+  default int parts() {
+    return 1;
+  }
+
+  /** The part of a grain, from 0. Always the same one. */
+  default int part(GrainId grain) {
+    return 0;
+  }
+
   /** Says that {@code node} answered that it does not host {@code grain}: the hint was wrong. */
   void notThere(GrainId grain, NodeId node);
 

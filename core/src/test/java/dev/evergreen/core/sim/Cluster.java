@@ -14,6 +14,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.function.Function;
 import java.util.function.IntUnaryOperator;
@@ -276,7 +277,7 @@ final class Cluster {
           () -> {
             other.placement().forget(gone.id());
             trace(other, "removes " + gone);
-            other.engine().nodeRemoved(gone.id());
+            other.engine().nodesRemoved(Set.of(gone.id()));
           });
     }
     inBackground(
@@ -350,10 +351,7 @@ final class Cluster {
               owners[i] = null;
               from.placement().lose(i);
             });
-    await(
-        from,
-        "release",
-        () -> from.engine().release(grain -> partitions.get(from.placement().partition(grain))));
+    await(from, "release", () -> from.engine().release(partitions.stream().toArray()));
     trace(from, "has handed off " + partitions);
     partitions.stream()
         .forEach(

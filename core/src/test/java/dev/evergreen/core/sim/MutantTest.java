@@ -29,6 +29,8 @@ final class MutantTest {
         new Mutant.LeavesOut("Activation", "begin", "discardRuns"),
         // Lost pushes: one that is not acknowledged is not sent again.
         new Mutant.LeavesOut("Outboxes$Outbox", "sendAgainIfLate", "addAll"),
+        // Nor one that found no room in its batch.
+        new Mutant.LeavesOut("Outboxes$Outbox", "isTooLarge", "addFirst"),
         // Every result counts as another one.
         new Mutant.DoesNothing("Outcome", "same"),
         // An activation ends without telling its subscribers.
@@ -67,14 +69,14 @@ final class MutantTest {
         // A result that cannot be encoded held up all others for its node.
         new Fault(
             new Mutant.Says(
-                "NodeRuntime",
+                "Outcome",
                 """
                         } catch (RuntimeException | Error e) {
-                          yield new Message.Answer.Threw(
+                          yield failed(
                 """,
                 """
                         } catch (ArrayStoreException e) {
-                          yield new Message.Answer.Threw(
+                          yield failed(
                 """),
             "a result that cannot be encoded, beside others"),
         // A closed cache took the place of the live one in the table of remote ones.
@@ -98,13 +100,16 @@ final class MutantTest {
         new Fault(
             new Mutant.Says(
                 "Cache",
-                "edge.giveUp(instead);",
-                "edge.giveUp(instead); if (instead != null) { content = new Content.Failed(instead); }"),
+                "edge.wentOn = true;",
+                "edge.wentOn = true; if (instead != null) {"
+                    + " standing = new Standing(new Content.Failed(instead), standing.line); }"),
             "one reader is impatient, the other is not"),
         // What a reader went on with after a time-out counted as current.
         new Fault(
             new Mutant.Says(
-                "Edge", "gaveUp || (outcome != null && cache.inDoubt())", "cache.unheard()"),
+                "Cache",
+                "wentOn || (outcome != null && Cache.this.inDoubt())",
+                "standing.line != Line.HEARD"),
             "an impatient reader shows something else"),
         // The members of a circle kept each other in doubt.
         new Fault(
@@ -149,7 +154,8 @@ final class MutantTest {
             "a write computes what it then takes back"),
         // A result counts as one that reflects a write: while it is computed again,
         new Fault(
-            new Mutant.Says("RunnableSummary", "marked || underWay != null || over()", "over()"),
+            new Mutant.Says(
+                "Summary", "return marked || underWay != null || over()", "return over()"),
             "who has written looks at once"),
         // whatever others read below it,
         new Fault(

@@ -61,6 +61,16 @@ final class SimPlacement implements Placement {
     return cluster.confirms(self);
   }
 
+  @Override
+  public int parts() {
+    return mine.length;
+  }
+
+  @Override
+  public int part(GrainId grain) {
+    return partition(grain);
+  }
+
   int partition(GrainId grain) {
     return Math.floorMod(grain.stableHash(), mine.length);
   }
