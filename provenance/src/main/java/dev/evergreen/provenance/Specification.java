@@ -23,7 +23,10 @@ public interface Specification {
    */
   List<Touch> touches(Operation operation);
 
-  /** The moments that the operation set at which the store will change something by itself, if nothing prevents that: deadlines of what it keeps. */
+  /**
+   * The moments that the operation set at which the store will change something by itself, if
+   * nothing prevents that: deadlines of what it keeps.
+   */
   default List<Instant> deadlines(Operation operation) {
     return List.of();
   }

@@ -3,28 +3,34 @@ package dev.evergreen.provenance;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Map;
 import java.util.NavigableMap;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The content of a store as a {@link Model} keeps it: values in cells, and the time. Values do not change and have {@code equals}: a model puts a new one instead.
+ * The content of a store as a {@link Model} keeps it: values in cells, and the time. Values do not
+ * change and have {@code equals}: a model puts a new one instead.
  *
- * <p>Parts of it may be unknown, for instance what was there before the recording. A model need not care: reading such a part ends {@link Model#run}, and what the operation could have
- * written is unknown from then on.
+ * <p>Parts of it may be unknown, for instance what was there before the recording. A model need not
+ * care: reading such a part ends {@link Model#run}, and what the operation could have written is
+ * unknown from then on.
  */
 public final class State {
   private static final Object UNKNOWN = new Object();
 
-  private final TreeMap<Cell, Object> values;
+  private final NavigableMap<Cell, Object> values;
 
-  /** Of the cells without a value: whether one and all below it are known to be empty, as the nearest mark above it says. */
-  private final TreeMap<Cell, Boolean> empty;
+  /**
+   * Of the cells without a value: whether one and all below it are known to be empty, as the
+   * nearest mark above it says.
+   */
+  private final NavigableMap<Cell, Boolean> empty;
 
   private Instant now;
 
-  private State(TreeMap<Cell, Object> values, TreeMap<Cell, Boolean> empty, Instant now) {
+  private State(NavigableMap<Cell, Object> values, NavigableMap<Cell, Boolean> empty, Instant now) {
     this.values = values;
     this.empty = empty;
     this.now = now;
@@ -32,7 +38,7 @@ public final class State {
 
   /** A store without content, or one of which nothing is known; for which no time has passed. */
   static State initial(boolean known) {
-    return new State(new TreeMap<>(), new TreeMap<>(java.util.Map.of(Cell.ALL, known)), Instant.MIN);
+    return new State(new TreeMap<>(), new TreeMap<>(Map.of(Cell.ALL, known)), Instant.MIN);
   }
 
   /** The store is asked for something that is not known of it. */
@@ -46,7 +52,7 @@ public final class State {
   /** The value of the cell, or null if it has none. */
   public @Nullable Object get(Cell cell) {
     var value = values.get(cell);
-    if (value == UNKNOWN || value == null && !knownEmpty(cell)) {
+    if (value == UNKNOWN || (value == null && !knownEmpty(cell))) {
       throw new UnknownException();
     }
     return value;
@@ -65,7 +71,9 @@ public final class State {
   /** The values of the cell and of all below it, in the order of the cells. */
   public SortedMap<Cell, Object> below(Cell cell) {
     var found = range(values, cell);
-    if (!knownEmpty(cell) || range(empty, cell).containsValue(false) || found.containsValue(UNKNOWN)) {
+    if (!knownEmpty(cell)
+        || range(empty, cell).containsValue(false)
+        || found.containsValue(UNKNOWN)) {
       throw new UnknownException();
     }
     return Collections.unmodifiableSortedMap(new TreeMap<>(found));
@@ -113,14 +121,18 @@ public final class State {
     return cell.equals(Cell.ALL) || knownEmpty(cell.parent());
   }
 
-  private static <V> NavigableMap<Cell, V> range(TreeMap<Cell, V> map, Cell cell) {
-    var end = map.tailMap(cell, true).keySet().stream().filter(key -> !cell.contains(key)).findFirst();
+  private static <V> NavigableMap<Cell, V> range(NavigableMap<Cell, V> map, Cell cell) {
+    var end =
+        map.tailMap(cell, true).keySet().stream().filter(key -> !cell.contains(key)).findFirst();
     return end.isPresent() ? map.subMap(cell, true, end.get(), false) : map.tailMap(cell, true);
   }
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof State state && values.equals(state.values) && empty.equals(state.empty) && now.equals(state.now);
+    return other instanceof State state
+        && values.equals(state.values)
+        && empty.equals(state.empty)
+        && now.equals(state.now);
   }
 
   @Override
