@@ -82,6 +82,22 @@ final class Walk implements Iterator<Operation> {
     return hidden;
   }
 
+  /** Whether a walk through all, at its end, has come by everything that the operation's reply can depend on. */
+  boolean covers(Operation operation) {
+    for (var part : parts(operation)) {
+      for (var touch : specification.touches(part)) {
+        if (!covers(touch.cell(), operation.row()) || !touch.from().stream().allMatch(cell -> covers(cell, operation.row()))) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  private boolean covers(Cell cell, long row) {
+    return open.stream().anyMatch(demand -> demand.includes(new Demand(cell, row)));
+  }
+
   @Override
   public boolean hasNext() {
     while (next == null && !cursors.isEmpty()) {

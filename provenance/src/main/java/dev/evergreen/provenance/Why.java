@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -169,10 +170,7 @@ public final class Why {
     }
     var start = State.initial(!cut);
     var orders =
-        new Orders(
-            execution,
-            operations,
-            clocks(operations, plain.question),
+        new Orders(execution, operations, operations.stream().filter(walk::covers).collect(Collectors.toSet()), clocks(operations, plain.question),
             recorded,
             MOST_ORDERS,
             MOST_STEPS / 10);

@@ -53,6 +53,25 @@ public final class Resp {
     return all;
   }
 
+  /** The bytes of each value, one after the other. */
+  public static List<Bytes> split(Bytes bytes) {
+    var reader = new Resp(bytes);
+    var all = new ArrayList<Bytes>();
+    while (reader.place < bytes.length()) {
+      int from = reader.place;
+      reader.value();
+      all.add(bytes.slice(from, reader.place));
+    }
+    return all;
+  }
+
+  /** The bytes of each element of a list; none if the value is no list. */
+  public static List<Bytes> elements(Bytes list) {
+    var reader = new Resp(list);
+    boolean holds = reader.next() == '*' && reader.line().at(0) != '-';
+    return holds ? split(list.slice(reader.place, list.length())) : List.of();
+  }
+
   /**
    * The words of a command, as clients send it: an array of strings. Not those that come as a line.
    *

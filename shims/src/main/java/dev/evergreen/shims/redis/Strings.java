@@ -57,11 +57,11 @@ final class Strings {
     c.on("DECR", call -> call.changes(STRING, call.key(1), true), call -> add(call, -1));
     c.on(
         "INCRBY",
-        call -> call.changes(STRING, call.key(1), call.number(2) != 0),
+        call -> call.changes(STRING, call.key(1), true),
         call -> add(call, call.number(2)));
     c.on(
         "DECRBY",
-        call -> call.changes(STRING, call.key(1), call.number(2) != 0),
+        call -> call.changes(STRING, call.key(1), true),
         call -> add(call, -call.number(2)));
     c.on("INCRBYFLOAT", call -> call.changes(STRING, call.key(1), true), Strings::addFraction);
   }
