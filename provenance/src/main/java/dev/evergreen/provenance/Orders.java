@@ -41,7 +41,9 @@ final class Orders {
    */
   Orders(
       Execution execution,
-      List<Operation> operations, Set<Operation> evidence, List<Clock> clocks,
+      List<Operation> operations,
+      Set<Operation> evidence,
+      List<Clock> clocks,
       Optional<Object> expected,
       int most,
       long steps) {
@@ -113,7 +115,8 @@ final class Orders {
     for (var part : Walk.parts(operation)) {
       var reply = execution.run(part, state);
       if (evidence.contains(operation)
- && !part.outcomeUnknown() && !agrees(Optional.of(execution.model().reply(part)), reply)) {
+          && !part.outcomeUnknown()
+          && !agrees(Optional.of(execution.model().reply(part)), reply)) {
         return false;
       }
     }

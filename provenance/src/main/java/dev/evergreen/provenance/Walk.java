@@ -12,8 +12,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Walks a trace backwards along what an answer depends on, the newest operation first, and reads no
- * more of it than it needs.
+ * Walks a trace backwards along what an answer depends on, the newest operation first as a rule,
+ * and reads no more of it than it needs.
  *
  * <p>A cell is <em>demanded</em> from some row on backwards. An operation that changed a demanded
  * cell is a cause, and the cells on which its change depended are demanded from there on. If it
@@ -31,6 +31,10 @@ final class Walk implements Iterator<Operation> {
   private final List<Demand> open = new ArrayList<>();
   private final PriorityQueue<Cursor> cursors =
       new PriorityQueue<>(Comparator.comparingLong((Cursor cursor) -> cursor.row).reversed());
+
+  /** The rows that were given: what may have been undone since is looked at again from there. */
+  private final Set<Long> given = new HashSet<>();
+
   private Trace.@Nullable Break reached;
   private boolean hidden;
   private @Nullable Operation next;
@@ -82,11 +86,15 @@ final class Walk implements Iterator<Operation> {
     return hidden;
   }
 
-  /** Whether a walk through all, at its end, has come by everything that the operation's reply can depend on. */
+  /**
+   * Whether a walk through all, at its end, has come by everything that the operation's reply can
+   * depend on.
+   */
   boolean covers(Operation operation) {
     for (var part : parts(operation)) {
       for (var touch : specification.touches(part)) {
-        if (!covers(touch.cell(), operation.row()) || !touch.from().stream().allMatch(cell -> covers(cell, operation.row()))) {
+        if (!covers(touch.cell(), operation.row())
+            || !touch.from().stream().allMatch(cell -> covers(cell, operation.row()))) {
           return false;
         }
       }
@@ -137,7 +145,7 @@ final class Walk implements Iterator<Operation> {
         && cursors.peek().row == operation.row()) {
       cursors.remove().advance();
     }
-    if (take(operation.row(), operation)) {
+    if (take(operation.row(), operation) && given.add(operation.row())) {
       next = operation;
     }
   }
@@ -153,6 +161,9 @@ final class Walk implements Iterator<Operation> {
           if (demand.meets(touch.cell())) {
             here |= all || touch.effect() != Effect.NO;
             if (all || touch.effect() != Effect.NO || touch.kind() == Kind.CHANGES) {
+              if (touch.kind() == Kind.CHANGES) {
+                wanted.add(new Demand(touch.cell(), row));
+              }
               touch.from().forEach(cell -> wanted.add(new Demand(cell, row)));
               touch.unless().forEach(cell -> wanted.add(new Demand(cell, demand.before)));
             }

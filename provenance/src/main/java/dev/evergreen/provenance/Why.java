@@ -6,6 +6,7 @@ import dev.evergreen.provenance.Witness.Clock;
 import dev.evergreen.provenance.Witness.Done;
 import dev.evergreen.provenance.Witness.Element;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -33,6 +34,8 @@ public final class Why {
 
   private static final int MOST_ORDERS = 32;
   private static final long MOST_STEPS = 1_000_000;
+
+  private static final Comparator<Operation> BY_ROW = Comparator.comparingLong(Operation::row);
 
   private final Specification specification;
   private final Trace trace;
@@ -62,9 +65,9 @@ public final class Why {
   }
 
   /**
-   * The operations that made the answer so, the newest first, read from the trace as the iterator
-   * goes on. Together they are a closed witness, which need not be minimal: the answer to questions
-   * whose witnesses are too long to be held at once.
+   * The operations that made the answer so, the newest first as a rule, read from the trace as the
+   * iterator goes on. Together they are a closed witness, which need not be minimal: the answer to
+   * questions whose witnesses are too long to be held at once.
    */
   public Iterator<Operation> chain(Operation question) {
     return Walk.from(specification, trace, question, Walk.parts(question), false);
@@ -91,8 +94,9 @@ public final class Why {
     var walk = Walk.from(specification, trace, question, parts, false);
     var causes = new ArrayList<Operation>();
     while (causes.size() < wish.elements() && walk.hasNext()) {
-      causes.addFirst(walk.next());
+      causes.add(walk.next());
     }
+    causes.sort(BY_ROW);
     var plain = new Plain(question, parts, walk, causes, walk.hasNext());
     var model = specification.model();
     if (model.isEmpty() || plain.longer || causes.size() > MOST_RUN) {
@@ -162,15 +166,20 @@ public final class Why {
     var walk = Walk.from(specification, trace, plain.question, plain.parts, true);
     var operations = new ArrayList<Operation>();
     while (operations.size() < MOST_RUN && walk.hasNext()) {
-      operations.addFirst(walk.next());
+      operations.add(walk.next());
     }
+    operations.sort(BY_ROW);
     boolean cut = walk.hasNext() || walk.reached() != null;
     if (!operations.containsAll(plain.causes)) {
       return plain.answer(recorded.orElse(null), null, "");
     }
     var start = State.initial(!cut);
     var orders =
-        new Orders(execution, operations, operations.stream().filter(walk::covers).collect(Collectors.toSet()), clocks(operations, plain.question),
+        new Orders(
+            execution,
+            operations,
+            operations.stream().filter(walk::covers).collect(Collectors.toSet()),
+            clocks(operations, plain.question),
             recorded,
             MOST_ORDERS,
             MOST_STEPS / 10);

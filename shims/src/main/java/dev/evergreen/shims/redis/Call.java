@@ -85,10 +85,15 @@ final class Call {
     return Math.toIntExact(number(index));
   }
 
+  /**
+   * The number that the text is, written as Redis itself would: without a plus, without zeros in
+   * front.
+   */
   static long number(Bytes text) {
     try {
-      if (text.length() > 0 && text.at(0) != '+') {
-        return Long.parseLong(text.text());
+      long number = Long.parseLong(text.text());
+      if (Long.toString(number).equals(text.text())) {
+        return number;
       }
     } catch (NumberFormatException e) {
       // Refused below.

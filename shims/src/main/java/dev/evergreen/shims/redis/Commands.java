@@ -25,6 +25,15 @@ final class Commands {
       Function<Call, Object> runs,
       UnaryOperator<Object> shape) {}
 
+  /**
+   * For what is too long to be written again: answers that depend on it are closed witnesses,
+   * perhaps not minimal.
+   */
+  static final Function<Call, Object> NOT_MODELLED =
+      call -> {
+        throw new UnsupportedOperationException("no model of " + call.option(0));
+      };
+
   private final Map<String, Command> all = new HashMap<>();
   private String family = "";
 

@@ -31,6 +31,8 @@ public final class RedisSpecification implements Specification, Model {
     Lists.define(all);
     Sets.define(all);
     Expiry.define(all);
+    SortedSets.define(all);
+    Bitmaps.define(all);
     commands = all.all();
   }
 

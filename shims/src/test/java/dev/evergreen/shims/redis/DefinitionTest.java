@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Operation;
@@ -13,15 +14,21 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** The specification of Redis against the definition of wat-provenance, which a real Redis carries out. */
+/**
+ * The specification of Redis against the definition of wat-provenance, which a real Redis carries
+ * out.
+ */
 class DefinitionTest {
   private static final int HISTORIES = Integer.getInteger("evergreen.oracle.histories", 2000);
   private static final long SEED = Long.getLong("evergreen.oracle.seed", System.nanoTime());
@@ -69,12 +76,19 @@ class DefinitionTest {
           SET x 42; INCRBY x 1; INCRBY x 2; DECRBY x 3 | GET x        | 1 2 3 4
           """)
   void explainsTheCasesThatTheDefinitionIsKnownBy(String steps, String question, String expected) {
-    var verdict = new Oracle(redis, SPECIFICATION).judge(Arrays.stream(steps.split("; ", -1)).map(List::of).toList(), question);
+    var verdict =
+        new Oracle(redis, SPECIFICATION)
+            .judge(Arrays.stream(steps.split("; ", -1)).map(List::of).toList(), question);
     Set<Set<Long>> witnesses =
         Arrays.stream(expected.split(" or ", -1))
-            .map(rows -> Arrays.stream(rows.split(" ", -1)).filter(row -> !row.equals("{}")).map(Long::valueOf).collect(Collectors.toSet()))
+            .map(
+                rows ->
+                    Arrays.stream(rows.split(" ", -1))
+                        .filter(row -> !row.equals("{}"))
+                        .map(Long::valueOf)
+                        .collect(Collectors.toSet()))
             .collect(Collectors.toSet());
-    assertEquals(witnesses, verdict.minimal(), "by the real server");
+    assertEquals(witnesses, verdict.definition().witnesses(), "by the real server");
     check(verdict, "the table");
   }
 
@@ -84,36 +98,87 @@ class DefinitionTest {
     var tests = new ArrayList<DynamicTest>();
     int each = Math.max(1, HISTORIES / (Histories.ALL.size() + 1));
     for (var family : Histories.ALL) {
-      tests.add(DynamicTest.dynamicTest(family.name(), () -> judgeMany(List.of(family), each, false)));
+      tests.add(
+          DynamicTest.dynamicTest(family.name(), () -> judgeMany(List.of(family), each, false)));
     }
-    tests.add(DynamicTest.dynamicTest("mixed, with transactions", () -> judgeMany(Histories.ALL, each, true)));
+    tests.add(
+        DynamicTest.dynamicTest(
+            "mixed, with transactions", () -> judgeMany(Histories.ALL, each, true)));
     return tests.stream();
   }
 
-  private static void judgeMany(List<Histories.Family> families, int histories, boolean transactions) {
+  private static void judgeMany(
+      List<Histories.Family> families, int histories, boolean transactions) {
     var oracle = new Oracle(redis, SPECIFICATION);
     for (int i = 0; i < histories; i++) {
       var random = new Random(SEED + i);
-      var steps = Histories.steps(random, families, random.nextInt(20) == 0 ? 10 : 3 + random.nextInt(5), transactions);
+      var steps =
+          Histories.steps(
+              random, families, random.nextInt(20) == 0 ? 10 : 3 + random.nextInt(5), transactions);
       var question = Histories.question(random, families);
       check(oracle.judge(steps, question), "seed " + (SEED + i) + ": " + steps + " ; " + question);
     }
   }
 
-  /** What is answered is what the definition says: the chain is closed, the one witness minimal, and all are all. */
+  @RepeatedTest(2)
+  void explainsRandomHistoriesWithDeadlines(RepetitionInfo repetition) {
+    long seed = SEED + repetition.getCurrentRepetition();
+    var random = new Random(seed);
+    var histories =
+        IntStream.range(0, Math.max(1, HISTORIES / 16))
+            .mapToObj(i -> Histories.timed(random, 2 + random.nextInt(5)))
+            .toList();
+    var verdicts = new Oracle(redis, SPECIFICATION).judge(histories);
+    assumeTrue(!verdicts.isEmpty(), "the machine was so slow that deadlines passed too early");
+    for (int i = 0; i < histories.size(); i++) {
+      check(verdicts.get(i), "deadlines, seed " + seed + ": " + histories.get(i));
+    }
+  }
+
+  /**
+   * What is answered is what the definition says: the chain is closed, the one witness minimal, and
+   * all are all.
+   */
   private static void check(Oracle.Verdict verdict, String name) {
     var why = new Why(SPECIFICATION, verdict.trace());
     var chain = new ArrayList<Long>();
     why.chain(verdict.question()).forEachRemaining(operation -> chain.add(operation.row()));
-    assertTrue(verdict.isClosed(chain), () -> name + ": the chain " + chain + " is not closed; minimal are " + verdict.minimal());
+    if (verdict.tick() > 0) {
+      chain.add((long) verdict.tick());
+    }
+    assertTrue(
+        verdict.definition().isClosed(Set.copyOf(chain)),
+        () ->
+            name
+                + ": the chain "
+                + chain
+                + " is not closed; minimal are "
+                + verdict.definition().witnesses());
     var one = why.ask(verdict.question(), Why.Wish.ONE);
-    assertEquals(Answer.Certainty.CERTAIN, one.certainty(), () -> name + ": " + replies(verdict) + one.note());
-    assertTrue(verdict.minimal().contains(Oracle.rows(one.witnesses().getFirst())), () -> name + ": " + Oracle.rows(one.witnesses().getFirst()) + " is none of " + verdict.minimal());
+    assertEquals(
+        Answer.Certainty.CERTAIN,
+        one.certainty(),
+        () -> name + ": " + replies(verdict) + one.note());
+    assertTrue(
+        verdict.definition().witnesses().contains(verdict.elements(one.witnesses().getFirst())),
+        () ->
+            name
+                + ": "
+                + verdict.elements(one.witnesses().getFirst())
+                + " is none of "
+                + verdict.definition().witnesses());
     var all = why.ask(verdict.question(), Why.Wish.ALL);
-    assertEquals(verdict.minimal(), all.witnesses().stream().map(Oracle::rows).collect(Collectors.toSet()), name);
+    assertEquals(
+        verdict.definition().witnesses(),
+        all.witnesses().stream().map(verdict::elements).collect(Collectors.toSet()),
+        name);
   }
 
   private static String replies(Oracle.Verdict verdict) {
-    return Stream.concat(verdict.trace().operations().stream(), Stream.of(verdict.question())).map(Operation::reply).map(String::valueOf).toList().toString();
+    return Stream.concat(verdict.trace().operations().stream(), Stream.of(verdict.question()))
+        .map(Operation::reply)
+        .map(String::valueOf)
+        .toList()
+        .toString();
   }
 }

@@ -7,7 +7,10 @@ import java.util.Random;
 
 /** Random short histories of a family's commands, on few keys, so that they meet. */
 final class Histories {
-  /** Of each family: what it does, and what it is asked. A name in braces stands for one of its values. */
+  /**
+   * Of each family: what it does, and what it is asked. A name in braces stands for one of its
+   * values.
+   */
   record Family(String name, List<String> steps, List<String> questions) {}
 
   private static final Map<String, List<String>> VALUES =
@@ -59,16 +62,55 @@ final class Histories {
               SADD {k} {m};SADD {k} {m};SADD {k} p q;SREM {k} {m};SREM {k} p q;SMOVE {k} {k} {m};SMOVE a b p;SPOP {k};SPOP {k} 2;SUNIONSTORE {k} a b;SINTERSTORE {k} a b
               SDIFFSTORE {k} a b;DEL {k};SET {k} {v}
               """,
-              "SISMEMBER {k} {m};SMEMBERS {k};SMEMBERS {k};SCARD {k};SMISMEMBER {k} p q;SUNION a b;SINTER a b;SDIFF a b;SINTERCARD 2 a b;SADD {k} {m};SREM {k} {m};EXISTS {k}"));
+              "SISMEMBER {k} {m};SMEMBERS {k};SMEMBERS {k};SCARD {k};SMISMEMBER {k} p q;SUNION a b;SINTER a b;SDIFF a b;SINTERCARD 2 a b;SADD {k} {m};SREM {k} {m};EXISTS {k}"),
+          family(
+              "sorted sets",
+              """
+              ZADD {k} {s} {m};ZADD {k} {s} {m};ZADD {k} {s} p {s} q;ZADD {k} NX {s} {m};ZADD {k} XX {s} {m};ZADD {k} GT CH {s} {m};ZADD {k} LT {s} {m};ZADD {k} INCR {s} {m};DEL {k}
+              ZINCRBY {k} {s} {m};ZREM {k} {m};ZPOPMIN {k};ZPOPMAX {k} 2;ZREMRANGEBYSCORE {k} 1 2;ZREMRANGEBYRANK {k} 0 0;ZUNIONSTORE {k} 2 a b;ZINTERSTORE {k} 2 a b WEIGHTS 1 2
+              ZDIFFSTORE {k} 2 a b;ZRANGESTORE {k} a 0 0;SADD {k} {m};SET {k} {v}
+              """,
+              "ZSCORE {k} {m};ZSCORE {k} {m};ZRANGE {k} 0 -1 WITHSCORES;ZRANGE {k} 0 -1;ZRANGE {k} (1 2 BYSCORE;ZRANGEBYSCORE {k} -inf (2 LIMIT 0 1;ZREVRANGE {k} 0 0;ZRANK {k} {m}"
+                  + ";ZREVRANK {k} {m};ZCARD {k};ZCOUNT {k} 1 2;ZMSCORE {k} p q;ZUNION 2 a b WITHSCORES;ZINTER 2 a b;ZDIFF 2 a b;ZINTERCARD 2 a b;ZADD {k} {s} {m};ZPOPMIN {k};EXISTS {k}"
+                  + ";ZRANGEBYLEX {k} [p (q;ZRANGE {k} 2 1 BYSCORE REV;ZLEXCOUNT {k} - +"),
+          family(
+              "bitmaps",
+              """
+              SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SET {k} {v};APPEND {k} {v};SETRANGE {k} 1 {v};BITOP AND {k} a b;BITOP NOT {k} a;BITOP XOR {k} a b;DEL {k}
+              BITOP OR {k} a b;SADD {k} {m}
+              """,
+              "GETBIT {k} {o};GETBIT {k} {o};BITCOUNT {k};BITCOUNT {k} 0 0;BITCOUNT {k} 0 3 BIT;BITPOS {k} {bit};BITPOS {k} {bit} 0 0;GET {k};STRLEN {k};SETBIT {k} {o} 1;EXISTS {k}"));
+
+  private static final Family DEADLINES =
+      family(
+          "deadlines",
+          """
+          SET .{k} {v};SET .{k} {v};SET .{k} {v} PX 2000;SET .{k} {v} KEEPTTL;PSETEX .{k} 2000 {v};PEXPIRE .{k} 2000;PEXPIRE .{k} 2000;PEXPIRE .{k} 2000 NX;PEXPIRE .{k} 9000 XX
+          PEXPIRE .{k} 9000 GT;PEXPIRE .{k} 2000 LT;PEXPIRE .{k} -1;PERSIST .{k};GETEX .{k} PX 2000;GETEX .{k} PERSIST;DEL .{k};INCR .{k};APPEND .{k} {v};RENAME .a .b;COPY .a .b
+          RPUSH .{k} {v};LPOP .{k};HSET .{k} f {v};HDEL .{k} f;SADD .{k} {m};SREM .{k} {m};SETNX .{k} {v};RENAMENX .b .a;EXPIRE .{k} 2;GETDEL .{k}
+          """,
+          "GET .{k};GET .{k};TTL .{k};PTTL .{k};EXISTS .{k};EXISTS .a .b;TYPE .{k};HGET .{k} f;LRANGE .{k} 0 -1;SMEMBERS .{k};PERSIST .{k};PEXPIRE .{k} 2000 NX;SETNX .{k} 1;INCR .{k}");
 
   private Histories() {}
 
+  /** A history with deadlines and one tick. */
+  static Oracle.Timed timed(Random random, int length) {
+    var steps = new ArrayList<String>();
+    while (steps.size() < length) {
+      steps.add(filled(random, pick(random, DEADLINES.steps())));
+    }
+    steps.add(random.nextInt(length + 1), Oracle.TICK);
+    return new Oracle.Timed(steps, filled(random, pick(random, DEADLINES.questions())));
+  }
+
   private static Family family(String name, String steps, String questions) {
-    return new Family(name, List.of(steps.strip().split("[;\n]", -1)), List.of(questions.split(";", -1)));
+    return new Family(
+        name, List.of(steps.strip().split("[;\n]", -1)), List.of(questions.split(";", -1)));
   }
 
   /** Steps of a family, or of several; some are transactions. */
-  static List<List<String>> steps(Random random, List<Family> families, int length, boolean transactions) {
+  static List<List<String>> steps(
+      Random random, List<Family> families, int length, boolean transactions) {
     var steps = new ArrayList<List<String>>();
     while (steps.size() < length) {
       var step = new ArrayList<String>();
@@ -89,7 +131,11 @@ final class Histories {
     var filled = new StringBuilder(template);
     for (int at = filled.indexOf("{"); at >= 0; at = filled.indexOf("{")) {
       int end = filled.indexOf("}", at);
-      filled.replace(at, end + 1, pick(random, java.util.Objects.requireNonNull(VALUES.get(filled.substring(at + 1, end)))));
+      filled.replace(
+          at,
+          end + 1,
+          pick(
+              random, java.util.Objects.requireNonNull(VALUES.get(filled.substring(at + 1, end)))));
     }
     return filled.toString();
   }

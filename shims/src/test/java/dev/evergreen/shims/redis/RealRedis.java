@@ -15,7 +15,8 @@ import java.util.concurrent.locks.LockSupport;
 
 /** A redis-server of a test's own, in a folder of its own, and one connection to it. */
 final class RealRedis implements AutoCloseable {
-  private static final byte[] END = "+<the end>\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+  private static final byte[] END =
+      "+<the end>\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
 
   private final Path folder;
   private final Process process;
@@ -25,13 +26,25 @@ final class RealRedis implements AutoCloseable {
     folder = Files.createTempDirectory("spec-redis");
     var socket = folder.resolve("s");
     process =
-        new ProcessBuilder("redis-server", "--port", "0", "--unixsocket", socket.toString(), "--save", "", "--appendonly", "no", "--dir", folder.toString())
+        new ProcessBuilder(
+                "redis-server",
+                "--port",
+                "0",
+                "--unixsocket",
+                socket.toString(),
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--dir",
+                folder.toString())
             .redirectErrorStream(true)
             .redirectOutput(folder.resolve("log").toFile())
             .start();
     while (!Files.exists(socket)) {
       if (!process.isAlive()) {
-        throw new IOException("redis-server did not start: " + Files.readString(folder.resolve("log")));
+        throw new IOException(
+            "redis-server did not start: " + Files.readString(folder.resolve("log")));
       }
       LockSupport.parkNanos(5_000_000);
     }
@@ -44,7 +57,8 @@ final class RealRedis implements AutoCloseable {
     for (var command : commands) {
       request.writeBytes(Resp.write(command));
     }
-    request.writeBytes(Resp.write(List.of(Bytes.of("EVAL"), Bytes.of("return {ok='<the end>'}"), Bytes.of("0"))));
+    request.writeBytes(
+        Resp.write(List.of(Bytes.of("EVAL"), Bytes.of("return {ok='<the end>'}"), Bytes.of("0"))));
     var writer = Thread.ofVirtual().start(() -> write(ByteBuffer.wrap(request.toByteArray())));
     var reply = read();
     try {
@@ -70,7 +84,8 @@ final class RealRedis implements AutoCloseable {
       var buffer = ByteBuffer.allocate(1 << 16);
       var bytes = new byte[1 << 16];
       int length = 0;
-      while (length < END.length || !Arrays.equals(bytes, length - END.length, length, END, 0, END.length)) {
+      while (length < END.length
+          || !Arrays.equals(bytes, length - END.length, length, END, 0, END.length)) {
         buffer.clear();
         if (channel.read(buffer) < 0) {
           throw new IOException("redis-server closed the connection");
