@@ -62,9 +62,6 @@ public final class RedisSpecification implements Specification, Model {
 
   @Override
   public List<Touch> touches(Operation operation) {
-    if (!operation.parts().isEmpty()) {
-      return operation.parts().stream().flatMap(part -> touches(part).stream()).toList();
-    }
     var command = commands.get(name(operation));
     if (command == null) {
       return List.of();
