@@ -140,8 +140,9 @@ public final class Why {
     }
 
     Certainty certainty() {
-      if (specification.knowledge(parts.getLast()) != Knowledge.SPECIFIED) {
-        return Certainty.NO_SPECIFICATION;
+      var knowledge = specification.knowledge(parts.getLast());
+      if (knowledge != Knowledge.SPECIFIED) {
+        return knowledge == Knowledge.OPAQUE ? Certainty.OPAQUE : Certainty.NO_SPECIFICATION;
       }
       if (walk.reached() != null) {
         return switch (walk.reached().kind()) {

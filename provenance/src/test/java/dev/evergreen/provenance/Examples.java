@@ -17,7 +17,7 @@ final class Examples {
     return Long.parseLong(word(operation, index));
   }
 
-  // [stateless
+  // snippet specification-of-stateless
   /** A service whose answer is a function of the request: nothing of the past is a cause. */
   static final class Stateless implements Specification {
     @Override
@@ -31,9 +31,9 @@ final class Examples {
     }
   }
 
-  // stateless]
+  // end
 
-  // [balancer
+  // snippet specification-of-balancer
   /**
    * A load balancer that takes its backends in turn: whose turn it is depends on every request
    * since the backends were last set.
@@ -75,9 +75,9 @@ final class Examples {
     }
   }
 
-  // balancer]
+  // end
 
-  // [files
+  // snippet specification-of-files
   /**
    * Files as pwrite, pread, ftruncate and unlink see them. A file's bytes are cells by pages of
    * eight: a write that covers a page replaces it, one that covers a part changes it. The file's
@@ -154,5 +154,5 @@ final class Examples {
       return Bytes.of("0");
     }
   }
-  // files]
+  // end
 }

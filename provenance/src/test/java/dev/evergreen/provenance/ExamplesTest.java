@@ -33,12 +33,10 @@ class ExamplesTest {
   @Test
   void aKeepersAnswersAreExplainedFromWhatPassedARecorder() throws IOException {
     var trace = new MemoryTrace(new KeeperSpecification());
-    // [recorder
     try (var keeper = Keeper.serve(new Keeper()::answer);
         var upstream = new Socket(keeper.getInetAddress(), keeper.getLocalPort());
         var replies = Keeper.reader(upstream);
         var recorder = Keeper.serve(line -> recorded(trace, line, upstream, replies))) {
-      // recorder]
       try (var client = new Socket(recorder.getInetAddress(), recorder.getLocalPort());
           var answers = Keeper.reader(client)) {
         for (var line :
@@ -46,16 +44,17 @@ class ExamplesTest {
           Keeper.ask(client, answers, line);
         }
       }
+      // snippet keeper-why
       var why = new Why(trace.specification(), trace);
       var answer = why.ask(trace.operations().getLast(), Why.Wish.ALL);
+      // end
       assertEquals(Bytes.of("3"), answer.reply());
       assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
       assertEquals(
           List.of(List.of(2L, 3L)), answer.witnesses().stream().map(Witness::rows).toList());
     }
   }
-
-  // [recording
+  // snippet keeper-recorder
   private static String recorded(
       MemoryTrace trace, String line, Socket upstream, java.io.BufferedReader replies) {
     try {
@@ -72,8 +71,7 @@ class ExamplesTest {
     var words = Arrays.stream(line.split(" ", -1)).map(Bytes::of).toList();
     return new Operation(row, 1, 1, 1, "", sent, sent, words, Bytes.of(reply));
   }
-
-  // recording]
+  // end
 
   @Test
   void aKeeperIsSpecifiedAsTheDefinitionSays() {

@@ -39,7 +39,7 @@ final class Keeper {
     return text == null ? "none" : text;
   }
 
-  // [server
+  // snippet keeper-server
   /** Serves lines, one connection after the other, until the socket is closed. */
   static ServerSocket serve(UnaryOperator<String> answers) throws IOException {
     var server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
@@ -72,5 +72,5 @@ final class Keeper {
     return new BufferedReader(
         new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
   }
-  // server]
+  // end
 }

@@ -4,7 +4,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
 
-// [specification
+// snippet keeper-specification
 /** What answers of a keeper depend on: each name is a cell. */
 final class KeeperSpecification implements Specification, Model {
   @Override
@@ -65,4 +65,4 @@ final class KeeperSpecification implements Specification, Model {
     return names;
   }
 }
-// specification]
+// end

@@ -274,7 +274,7 @@ final class Call {
   }
 
   void put(Cell key, Entry entry) {
-    if (entry.empty() && entry.kind() != Kind.STREAM) {
+    if (entry.empty()) {
       state().clear(key);
     } else {
       state().put(key, entry);
