@@ -43,7 +43,7 @@ final class OwnUpstream {
       this.verb = verb;
       this.numbers = numbers;
       this.words = words;
-      toConfirm = words.count() - 1;
+      toConfirm = words.count() - 1L;
     }
 
     long number() {
@@ -219,11 +219,24 @@ final class OwnUpstream {
     }
   }
 
+  /**
+   * Waits until all that was asked has been replied to, or never will be, or nothing depends on it:
+   * the client keeps to this upstream anyway. (Some of what pins it has Redis send an array with
+   * less than it announces; then it cannot be told any more what is a reply to what.)
+   */
+  void awaitKnown() {
+    await(false);
+  }
+
   /** Waits until all that was asked has been replied to, or never will be. */
   void awaitReplied() {
+    await(true);
+  }
+
+  private void await(boolean evenIfPinned) {
     lock.lock();
     try {
-      while (outstanding > 0 && !ended) {
+      while (outstanding > 0 && !ended && (evenIfPinned || !pinned)) {
         replied.awaitUninterruptibly();
       }
     } finally {
@@ -641,7 +654,7 @@ final class OwnUpstream {
               && !(queueing || watching || monitoring || tracking)
               && !(silent || silentOnce || pinned || ended || streaming)
               && !subscribed();
-      if (outstanding == 0) {
+      if (outstanding == 0 || pinned) {
         replied.signalAll();
       }
     } finally {

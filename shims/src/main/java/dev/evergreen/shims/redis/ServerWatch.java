@@ -99,9 +99,9 @@ final class ServerWatch {
   }
 
   private void readThreshold(String reply) {
-    var lines = reply.split("\r\n");
-    var last = lines[lines.length - 1];
-    if (lines.length > 1 && last.matches("[0-9]{1,12}")) {
+    var lines = reply.lines().toList();
+    var last = lines.getLast();
+    if (lines.size() > 1 && last.matches("[0-9]{1,12}")) {
       var read = Duration.ofMillis(Long.parseLong(last));
       threshold = read.isZero() || read.compareTo(LONGEST_PATIENCE) > 0 ? LONGEST_PATIENCE : read;
     }
@@ -129,6 +129,10 @@ final class ServerWatch {
       try {
         awaitEnd();
         begin();
+      } catch (IllegalStateException e) {
+        if (!shim.isClosed()) {
+          throw e;
+        }
       } catch (IOException | UncheckedIOException e) {
         LOG.log(Level.DEBUG, "the store is not there", e);
         if (!pause()) {

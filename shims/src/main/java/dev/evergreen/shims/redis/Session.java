@@ -420,7 +420,7 @@ final class Session {
   private boolean single(Verb verb, Words words, Batch batch, @Nullable ByteBuffer recorded)
       throws IOException {
     if (changing) {
-      awaitAllReplied();
+      awaitKnown();
       changing = false;
     }
     boolean mayShare = maySharePresently(batch.length());
@@ -494,22 +494,26 @@ final class Session {
     if (other == null) {
       return false;
     }
-    lane = other;
-    laneFor = identity;
     var original = ByteBuffer.allocate(batch.length());
     original.put(0, batch.bytes, batch.from, batch.length());
     var request = Identity.request("HELLO", String.valueOf(version));
     var greeting = new Batch();
     greeting.begin(ByteBuffer.wrap(request), 0);
     greeting.add(request.length);
-    share(
-        greeting,
-        recorded == null ? original : recorded,
+    Lane.OnReply onReply =
         reply -> {
           if (!reply.isError()) {
             greeted(words);
           }
-        });
+        };
+    outstanding.incrementAndGet();
+    var kept = recorded == null ? original : recorded;
+    if (other.submit(this, database, greeting, kept, onReply, false) != Lane.Result.TAKEN) {
+      outstanding.decrementAndGet();
+      return false;
+    }
+    lane = other;
+    laneFor = wanted;
     changing = true;
     return true;
   }
@@ -548,7 +552,7 @@ final class Session {
       return;
     }
     if (changing) {
-      awaitAllReplied();
+      awaitKnown();
       changing = false;
     }
     awaitReplied();
@@ -583,17 +587,22 @@ final class Session {
     wake();
   }
 
-  private void awaitAllReplied() throws IOException {
+  /** Waits until it is known what the client is to Redis. */
+  private void awaitKnown() throws IOException {
     awaitReplied();
     var present = own;
     if (present != null) {
       present.flush();
-      present.awaitReplied();
+      present.awaitKnown();
     }
   }
 
   private void awaitAll() throws IOException {
-    awaitAllReplied();
+    awaitReplied();
+    var present = own;
+    if (present != null) {
+      present.awaitReplied();
+    }
     output.awaitSent();
   }
 

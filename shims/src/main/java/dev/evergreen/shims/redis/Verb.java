@@ -2,7 +2,9 @@ package dev.evergreen.shims.redis;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** What a command has to do with the connection that it comes by. */
@@ -63,33 +65,23 @@ enum Verb {
   private static final Table TABLE = new Table();
 
   static {
-    for (var name : SHARED_NAMES.split("\\s+")) {
-      TABLE.put(name, SHARED);
-    }
-    for (var name : "config acl migrate".split(" ")) {
-      TABLE.put(name, SECRET);
-    }
-    for (var name : "wait waitaof readonly readwrite asking restore-asking".split(" ")) {
-      TABLE.put(name, PINS);
-    }
-    for (var name : "sync psync replconf post host:".split(" ")) {
-      TABLE.put(name, STREAM);
-    }
-    for (var name : "subscribe psubscribe ssubscribe".split(" ")) {
-      TABLE.put(name, SUBSCRIBE);
-    }
-    for (var name : "unsubscribe punsubscribe sunsubscribe".split(" ")) {
-      TABLE.put(name, UNSUBSCRIBE);
-    }
-    for (var name : "shutdown failover replicaof slaveof".split(" ")) {
-      TABLE.put(name, CONNECTION);
-    }
+    putAll(SHARED, SHARED_NAMES);
+    putAll(SECRET, "config acl migrate");
+    putAll(PINS, "wait waitaof readonly readwrite asking restore-asking");
+    putAll(STREAM, "sync psync replconf post host:");
+    putAll(SUBSCRIBE, "subscribe psubscribe ssubscribe");
+    putAll(UNSUBSCRIBE, "unsubscribe punsubscribe sunsubscribe");
+    putAll(CONNECTION, "shutdown failover replicaof slaveof");
     for (var verb :
         new Verb[] {
           SELECT, AUTH, HELLO, MULTI, EXEC, DISCARD, WATCH, UNWATCH, MONITOR, QUIT, RESET
         }) {
       TABLE.put(verb.name().toLowerCase(Locale.ROOT), verb);
     }
+  }
+
+  private static void putAll(Verb verb, String names) {
+    Pattern.compile("\\s+").splitAsStream(names).forEach(name -> TABLE.put(name, verb));
   }
 
   /** What a request does, whose arguments a scanner has just found. */
@@ -197,8 +189,13 @@ enum Verb {
   /** Verbs by name, looked up without making a string. */
   private static final class Table {
     private static final int SIZE = 1024;
-    private final byte @Nullable [][] names = new byte[SIZE][];
+    private static final byte[] NOBODY = {};
+    private final byte[][] names = new byte[SIZE][];
     private final @Nullable Verb[] verbs = new Verb[SIZE];
+
+    Table() {
+      Arrays.fill(names, NOBODY);
+    }
 
     void put(String name, Verb verb) {
       var bytes = name.getBytes(StandardCharsets.US_ASCII);
@@ -207,7 +204,7 @@ enum Verb {
         hash = hash * 31 + b;
       }
       int i = spread(hash);
-      while (names[i] != null) {
+      while (names[i] != NOBODY) {
         i = (i + 1) % SIZE;
       }
       names[i] = bytes;
@@ -219,7 +216,7 @@ enum Verb {
       for (int i = from; i < to; i++) {
         hash = hash * 31 + small(bytes.get(i));
       }
-      for (int i = spread(hash); names[i] != null; i = (i + 1) % SIZE) {
+      for (int i = spread(hash); names[i] != NOBODY; i = (i + 1) % SIZE) {
         if (equal(names[i], bytes, from, to)) {
           return verbs[i];
         }
