@@ -64,7 +64,8 @@ public final class Spool implements AutoCloseable {
   private final AtomicLong dropped = new AtomicLong();
   private long droppedBefore;
   private long waits;
-  private volatile boolean closed;
+  private boolean finished;
+  private boolean closed;
   private final @Nullable SpoolSync sync;
 
   private Spool(SpoolFiles files, FileChannel lockFile, SpoolSettings settings) throws IOException {
@@ -288,7 +289,7 @@ public final class Spool implements AutoCloseable {
   /** Gives up what is still waited for, forces what is written, and lets others record here. */
   @Override
   public void close() throws IOException {
-    append(FrameKind.END, (byte) 0, 0, 0, 0, NOTHING, 0, 0);
+    finish();
     rolling.lock();
     try {
       if (closed) {
@@ -304,6 +305,20 @@ public final class Spool implements AutoCloseable {
     }
     files.close();
     lockFile.close();
+  }
+
+  /** Records that the recorder ends; what comes later is recorded in vain. */
+  void finish() {
+    rolling.lock();
+    try {
+      if (finished || closed) {
+        return;
+      }
+      finished = true;
+    } finally {
+      rolling.unlock();
+    }
+    append(FrameKind.END, (byte) 0, 0, 0, 0, NOTHING, 0, 0);
   }
 
   void piece(long first, ByteBuffer bytes, int from, int length) {

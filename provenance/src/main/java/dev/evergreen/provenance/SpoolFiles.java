@@ -60,7 +60,6 @@ final class SpoolFiles {
 
   private void adopt(long index) throws IOException {
     var path = path(directory, index);
-    nextIndex = index + 1;
     var segment = SpoolSegment.reading(index, path);
     if (segment == null) {
       // It was made ahead and never used; or its head is destroyed, and nothing in it can be found.
@@ -68,6 +67,7 @@ final class SpoolFiles {
       return;
     }
     present.add(index);
+    nextIndex = index + 1;
     firstNumber = Math.max(firstNumber, segment.lastNumber() + NUMBERS_IN_DOUBT);
     segment.close();
   }

@@ -113,7 +113,7 @@ final class SpoolReader implements AutoCloseable {
 
   /** Whether nobody writes it any more: another run has begun, or the file after it. */
   private boolean abandoned(SpoolSegment here) throws IOException {
-    try (var later = opened(here.index() + 1)) {
+    try (var later = after(here)) {
       return later != null
           && (later.run() != here.run() || here.look(position.place()) == SpoolSegment.Place.EMPTY);
     }
@@ -138,21 +138,26 @@ final class SpoolReader implements AutoCloseable {
   }
 
   private @Nullable Step enterNext(SpoolSegment here) throws IOException {
+    var next = after(here);
+    if (next == null) {
+      return Step.NOTHING;
+    }
+    here.close();
+    segment = next;
+    lost = next.firstNumber() - here.number(position.place());
+    position = new Position(next.index(), SpoolSegment.start());
+    return next.run() == here.run() && lost != 0 ? Step.GAP : null;
+  }
+
+  /** The file that was begun after that one, if there is one. */
+  private @Nullable SpoolSegment after(SpoolSegment here) throws IOException {
     for (long index : SpoolFiles.list(directory)) {
       var next = index > here.index() ? opened(index) : null;
       if (next != null) {
-        here.close();
-        segment = next;
-        long missing = next.firstNumber() - here.number(position.place());
-        position = new Position(index, SpoolSegment.start());
-        if (next.run() == here.run() && missing != 0) {
-          lost = missing;
-          return Step.GAP;
-        }
-        return null;
+        return next;
       }
     }
-    return Step.NOTHING;
+    return null;
   }
 
   private @Nullable SpoolSegment opened(long index) throws IOException {

@@ -13,8 +13,10 @@ import java.util.List;
  * @param effect whether the operation changed the cell when it was recorded, as its reply tells
  * @param from other cells on which what was written here depends, or that nothing was: sources,
  *     conditions
+ * @param unless cells whose later writers may have undone it, although they do not touch this one:
+ *     only who meets this touch has to look at them
  */
-public record Touch(Cell cell, Kind kind, Effect effect, List<Cell> from) {
+public record Touch(Cell cell, Kind kind, Effect effect, List<Cell> from, List<Cell> unless) {
   /** How an operation touches a cell. */
   public enum Kind {
     /** The reply depends on what is in the cell; the cell stays as it is. */
@@ -42,17 +44,17 @@ public record Touch(Cell cell, Kind kind, Effect effect, List<Cell> from) {
 
   /** The reply depends on the cell. */
   public static Touch reads(Cell cell) {
-    return new Touch(cell, Kind.READS, Effect.NO, List.of());
+    return new Touch(cell, Kind.READS, Effect.NO, List.of(), List.of());
   }
 
   /** The operation writes the cell, whatever was in it. */
   public static Touch replaces(Cell cell) {
-    return new Touch(cell, Kind.REPLACES, Effect.YES, List.of());
+    return new Touch(cell, Kind.REPLACES, Effect.YES, List.of(), List.of());
   }
 
   /** The operation changes what is in the cell, and the reply may depend on what was. */
   public static Touch changes(Cell cell) {
-    return new Touch(cell, Kind.CHANGES, Effect.YES, List.of());
+    return new Touch(cell, Kind.CHANGES, Effect.YES, List.of(), List.of());
   }
 
   /** This touch with an effect or without one. */
@@ -62,17 +64,22 @@ public record Touch(Cell cell, Kind kind, Effect effect, List<Cell> from) {
 
   /** This touch with this effect. */
   public Touch effect(Effect effect) {
-    return new Touch(cell, kind, effect, from);
+    return new Touch(cell, kind, effect, from, unless);
   }
 
   /** This touch, for which these cells were read. */
   public Touch from(List<Cell> cells) {
-    return new Touch(cell, kind, effect, List.copyOf(cells));
+    return new Touch(cell, kind, effect, List.copyOf(cells), unless);
   }
 
   /** This touch, for which these cells were read. */
   public Touch from(Cell... cells) {
     return from(List.of(cells));
+  }
+
+  /** This touch, which later writers of these cells may have undone. */
+  public Touch unless(Cell... cells) {
+    return new Touch(cell, kind, effect, from, List.of(cells));
   }
 
   /** Whether the operation could have written the cell. */
