@@ -591,11 +591,11 @@ final class LoadSession implements AutoCloseable {
   }
 
   private List<Touch> touches(Operation operation) throws SQLException {
-    var specification = rows.kind(operation.epoch()).specification();
+    var kind = rows.kind(operation.epoch());
     try {
-      return specification.touches(operation);
+      return kind.touches(operation);
     } catch (RuntimeException e) {
-      var store = specification.store();
+      var store = kind.specification().store();
       if (complained.add(store)) {
         LOG.log(
             System.Logger.Level.ERROR,

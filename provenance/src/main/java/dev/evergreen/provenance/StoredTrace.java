@@ -328,7 +328,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private boolean couldWrite(Operation operation, Cell cell) {
     try {
-      return kind(operation.epoch()).specification().touches(operation).stream()
+      return kind(operation.epoch()).touches(operation).stream()
           .anyMatch(touch -> touch.writes() && touch.cell().overlaps(cell));
     } catch (TraceException e) {
       throw e;
