@@ -32,7 +32,9 @@ public interface StoreKind {
     return words.isEmpty() ? "" : words.getFirst().text().toUpperCase(Locale.ROOT);
   }
 
-  /** A reply as people and {@code --json} are told it: a text, a number, a list of such, or null. */
+  /**
+   * A reply as people and {@code --json} are told it: a text, a number, a list of such, or null.
+   */
   default @Nullable Object value(Bytes reply) {
     return reply.text();
   }
@@ -46,7 +48,7 @@ public interface StoreKind {
    * What the operation touches, as a trace counts it: nothing, if it may be a part of a later one.
    */
   default List<Touch> touches(Operation operation) {
-    return mayBePart(operation) ? List.of() : specification().touches(operation);
+    return mayBePart(operation) ? List.of() : specification().allTouches(operation);
   }
 
   /**

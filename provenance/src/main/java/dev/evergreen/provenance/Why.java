@@ -10,7 +10,6 @@ import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -162,8 +161,7 @@ public final class Why {
 
   private Answer search(Plain plain, Execution execution, Wish wish) {
     var asked = plain.parts.getLast();
-    var recorded =
-        asked.outcomeUnknown() ? Optional.empty() : Optional.of(execution.model().reply(asked));
+    var recorded = execution.recorded(asked);
     var walk = Walk.from(specification, trace, plain.question, plain.parts, true);
     var operations = new ArrayList<Operation>();
     while (operations.size() < MOST_RUN && walk.hasNext()) {

@@ -54,6 +54,7 @@ class ExamplesTest {
           List.of(List.of(2L, 3L)), answer.witnesses().stream().map(Witness::rows).toList());
     }
   }
+
   // snippet keeper-recorder
   private static String recorded(
       MemoryTrace trace, String line, Socket upstream, java.io.BufferedReader replies) {
@@ -71,6 +72,7 @@ class ExamplesTest {
     var words = Arrays.stream(line.split(" ", -1)).map(Bytes::of).toList();
     return new Operation(row, 1, 1, 1, "", sent, sent, words, Bytes.of(reply));
   }
+
   // end
 
   @Test

@@ -72,7 +72,7 @@ public final class RedisSpecification implements Specification, Model {
   @Override
   public List<Touch> touches(Operation operation) {
     var command = commands.get(name(operation));
-    var reply = operation.reply() == null ? null : Resp.read(operation.reply());
+    var reply = readable(operation);
     var call = new Call(operation, reply, null);
     try {
       if (command == null) {
@@ -106,6 +106,15 @@ public final class RedisSpecification implements Specification, Model {
     return changed;
   }
 
+  /** The reply, or null if there is none, or only the beginning of a long one. */
+  private static @Nullable Object readable(Operation operation) {
+    try {
+      return operation.reply() == null ? null : Resp.read(operation.reply());
+    } catch (IllegalArgumentException cut) {
+      return null;
+    }
+  }
+
   @Override
   public List<Instant> deadlines(Operation operation) {
     try {
@@ -122,7 +131,7 @@ public final class RedisSpecification implements Specification, Model {
     if (command == null) {
       throw new IllegalArgumentException("no specification speaks of " + operation.text());
     }
-    var reply = operation.reply() == null ? null : Resp.read(operation.reply());
+    var reply = readable(operation);
     try {
       return command.runs().apply(new Call(operation, reply, state));
     } catch (Refusal refusal) {

@@ -40,12 +40,12 @@ class DefinitionTest {
           Answer.Certainty.BEFORE_RECORDING,
           Answer.Certainty.ONE_OF);
 
-  private static RealRedis redis;
+  private static Pipeline redis;
   private static final RedisSpecification SPECIFICATION = new RedisSpecification();
 
   @BeforeAll
   static void start() throws IOException {
-    redis = new RealRedis();
+    redis = new Pipeline();
   }
 
   @AfterAll

@@ -19,10 +19,10 @@ import java.util.stream.Collectors;
 final class Oracle {
   private static final List<Bytes> EMPTY = words("FLUSHALL");
 
-  private final RealRedis redis;
+  private final Pipeline redis;
   private final RedisSpecification specification;
 
-  Oracle(RealRedis redis, RedisSpecification specification) {
+  Oracle(Pipeline redis, RedisSpecification specification) {
     this.redis = redis;
     this.specification = specification;
   }

@@ -35,11 +35,18 @@ class SpecificationTableTest {
     for (var family : FAMILIES) {
       var commands = new Commands();
       family.define().accept(commands);
-      long lines = Files.readString(Path.of("src/main/java/dev/evergreen/shims/redis", family.name() + ".java")).lines().count();
+      long lines =
+          Files.readString(
+                  Path.of("src/main/java/dev/evergreen/shims/redis", family.name() + ".java"))
+              .lines()
+              .count();
       var row = "| %s | %d | %d |\n".formatted(family.name(), commands.all().size(), lines);
       assertTrue(page.contains(row), () -> "docs/specifications.md lacks the row " + row);
       all += commands.all().size();
     }
-    assertEquals(new RedisSpecification().families().size(), all, "no command is in two families, and no family is left out");
+    assertEquals(
+        new RedisSpecification().families().size(),
+        all,
+        "no command is in two families, and no family is left out");
   }
 }
