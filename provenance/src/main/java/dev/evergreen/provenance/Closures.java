@@ -46,25 +46,37 @@ final class Closures {
 
   /** Whether the answer is the same with these elements, whatever others are done too. */
   boolean closed(BitSet part) {
-    Set<State> states = new HashSet<>(Set.of(start));
-    for (int i = 0; i < elements.size(); i++) {
-      var after = new HashSet<State>();
-      for (var state : states) {
-        var done = state.copy();
-        execution.run(elements.get(i), done);
-        after.add(done);
-        if (!part.get(i)) {
-          after.add(state);
-        }
-      }
-      steps -= states.size();
-      if (after.size() > MOST_STATES || steps < 0) {
-        return false;
-      }
-      states = after;
+    return closed(List.of(start), 0, part);
+  }
+
+  /** The same, if the elements before one have led to these states. */
+  private boolean closed(List<State> before, int from, BitSet part) {
+    var states = before;
+    for (int i = from; i < elements.size() && possible(states); i++) {
+      states = after(states, i, part.get(i));
     }
-    return states.stream()
-        .allMatch(state -> execution.reply(state).filter(expected::equals).isPresent());
+    return possible(states)
+        && states.stream()
+            .allMatch(state -> execution.reply(state).filter(expected::equals).isPresent());
+  }
+
+  private boolean possible(List<State> states) {
+    return steps >= 0 && states.size() <= MOST_STATES;
+  }
+
+  /** The states to which an element leads, which must be done or may be. */
+  private List<State> after(List<State> states, int element, boolean must) {
+    var after = new LinkedHashSet<State>();
+    for (var state : states) {
+      var done = state.copy();
+      execution.run(elements.get(element), done);
+      if (!must) {
+        after.add(state);
+      }
+      after.add(done);
+    }
+    steps -= states.size();
+    return List.copyOf(after);
   }
 
   /** Whether work was cut short, so that parts that are closed may have been taken for others. */
@@ -75,10 +87,19 @@ final class Closures {
   /** A minimal closed part of a closed one. What comes first in the order is left out first. */
   BitSet shrink(BitSet closed, List<Integer> order) {
     var part = (BitSet) closed.clone();
+    var before = List.of(start);
+    int reached = 0;
     for (int i : order) {
+      if (i < reached) {
+        before = List.of(start);
+        reached = 0;
+      }
+      for (; reached < i && possible(before); reached++) {
+        before = after(before, reached, part.get(reached));
+      }
       if (part.get(i)) {
         part.clear(i);
-        if (!closed(part)) {
+        if (reached < i || !closed(before, i, part)) {
           part.set(i);
         }
       }

@@ -25,6 +25,7 @@ final class Orders {
 
   private final Execution execution;
   private final List<Operation> operations;
+  private final List<BitSet> earlier;
   private final Set<Operation> evidence;
   private final List<Clock> clocks;
   private final Optional<Object> expected;
@@ -49,6 +50,7 @@ final class Orders {
       long steps) {
     this.execution = execution;
     this.operations = operations;
+    this.earlier = earlier(operations);
     this.evidence = evidence;
     this.clocks = clocks;
     this.expected = expected;
@@ -139,12 +141,24 @@ final class Orders {
   private List<Integer> ready(BitSet left) {
     var ready = new ArrayList<Integer>();
     for (int i = left.nextSetBit(0); i >= 0; i = left.nextSetBit(i + 1)) {
-      var operation = operations.get(i);
-      if (left.stream().noneMatch(other -> precedes(operations.get(other), operation))) {
+      if (!earlier.get(i).intersects(left)) {
         ready.add(i);
       }
     }
     return ready;
+  }
+
+  /** Of each operation those that must come before it. */
+  private static List<BitSet> earlier(List<Operation> operations) {
+    var all = new ArrayList<BitSet>();
+    for (var operation : operations) {
+      var before = new BitSet();
+      for (int i = 0; i < operations.size(); i++) {
+        before.set(i, precedes(operations.get(i), operation));
+      }
+      all.add(before);
+    }
+    return all;
   }
 
   private static boolean precedes(Operation one, Operation other) {

@@ -72,8 +72,7 @@ public final class RedisSpecification implements Specification, Model {
   @Override
   public List<Touch> touches(Operation operation) {
     var command = commands.get(name(operation));
-    var reply = readable(operation);
-    var call = new Call(operation, reply, null);
+    var call = new Call(operation, null);
     try {
       if (command == null) {
         defaults.touch(name(operation), call);
@@ -84,7 +83,7 @@ public final class RedisSpecification implements Specification, Model {
       // No state lets such a command do anything.
       return List.of();
     }
-    return asReplied(call.touches(), reply);
+    return asReplied(call.touches(), call.reply());
   }
 
   /** A command that was refused has changed nothing; of one without a reply nobody knows. */
@@ -106,19 +105,10 @@ public final class RedisSpecification implements Specification, Model {
     return changed;
   }
 
-  /** The reply, or null if there is none, or only the beginning of a long one. */
-  private static @Nullable Object readable(Operation operation) {
-    try {
-      return operation.reply() == null ? null : Resp.read(operation.reply());
-    } catch (IllegalArgumentException cut) {
-      return null;
-    }
-  }
-
   @Override
   public List<Instant> deadlines(Operation operation) {
     try {
-      var deadline = Expiry.deadline(new Call(operation, null, null));
+      var deadline = Expiry.deadline(new Call(operation, null));
       return deadline == null ? List.of() : List.of(deadline);
     } catch (Refusal | ArithmeticException malformed) {
       return List.of();
@@ -131,9 +121,8 @@ public final class RedisSpecification implements Specification, Model {
     if (command == null) {
       throw new IllegalArgumentException("no specification speaks of " + operation.text());
     }
-    var reply = readable(operation);
     try {
-      return command.runs().apply(new Call(operation, reply, state));
+      return command.runs().apply(new Call(operation, state));
     } catch (Refusal refusal) {
       return refusal.failure();
     }
