@@ -53,7 +53,7 @@ abstract class TraceStoreConformance {
   }
 
   StoredTrace trace() {
-    return StoredTrace.open(url.isEmpty() ? directory.toString() : url);
+    return StoredTrace.open(url.isEmpty() ? directory.toString() : url, Duration.ZERO);
   }
 
   /** A connection to look at the tables. */
