@@ -32,7 +32,9 @@ public interface StoreKind {
     return words.isEmpty() ? "" : words.getFirst().text().toUpperCase(Locale.ROOT);
   }
 
-  /** A reply as people and {@code --json} are told it: a text, a number, a list of such, or null. */
+  /**
+   * A reply as people and {@code --json} are told it: a text, a number, a list of such, or null.
+   */
   default @Nullable Object value(Bytes reply) {
     return reply.text();
   }

@@ -267,8 +267,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return read(
         () -> {
           var select =
-              statement(
-                  "select %s from op order by seq desc limit ?".formatted(OpRows.COLUMNS));
+              statement("select %s from op order by seq desc limit ?".formatted(OpRows.COLUMNS));
           select.setInt(1, most);
           return operations(select).reversed();
         });

@@ -21,7 +21,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Whatever ends a recorder, a loader or a database: nothing is loaded twice, nothing is missing. */
+/**
+ * Whatever ends a recorder, a loader or a database: nothing is loaded twice, nothing is missing.
+ */
 @Timeout(180)
 class LoaderFaultTest {
   private static final Duration LONG = Duration.ofSeconds(60);

@@ -1,5 +1,6 @@
 package dev.evergreen.server;
 
+import java.util.Objects;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -40,8 +41,9 @@ public final class Main implements Runnable {
 
   static CommandLine commandLine() {
     var all = new CommandLine(new Main()).setCaseInsensitiveEnumValuesAllowed(true);
+    var why = Objects.requireNonNull(all.getSubcommands().get("why"));
     // The words of a store's command may begin like an option: ZRANGE board 0 -1.
-    all.getSubcommands().get("why").setUnmatchedOptionsArePositionalParams(true);
+    why.setUnmatchedOptionsArePositionalParams(true);
     return all;
   }
 }

@@ -47,7 +47,9 @@ abstract class TraceOptions implements Callable<Integer> {
     if (!loaded.whole()) {
       spec.commandLine()
           .getErr()
-          .println("As of %s, row %d: what came later is not loaded yet.".formatted(loaded.at(), loaded.row()));
+          .println(
+              "As of %s, row %d: what came later is not loaded yet."
+                  .formatted(loaded.at(), loaded.row()));
     }
   }
 

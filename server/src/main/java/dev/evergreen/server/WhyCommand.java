@@ -155,8 +155,7 @@ public final class WhyCommand extends TraceOptions {
       throw new ParameterException(spec.commandLine(), "say what, such as GET cart:42, or --row");
     }
     var when = at == null ? Instant.now() : moment(at);
-    return Optional.of(
-        new Operation(before, epoch, 0, 0, space, when, null, wanted, null));
+    return Optional.of(new Operation(before, epoch, 0, 0, space, when, null, wanted, null));
   }
 
   private String notFound() {

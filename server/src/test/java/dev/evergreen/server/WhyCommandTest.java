@@ -51,8 +51,7 @@ class WhyCommandTest {
 
   private long exchange(long client, String reply, String... command) {
     var request = REDIS.recorded(Stream.of(command).map(Bytes::of).toList());
-    long row =
-        recording.spool().request(client, lane, 0, ByteBuffer.wrap(request.toArray()));
+    long row = recording.spool().request(client, lane, 0, ByteBuffer.wrap(request.toArray()));
     recording.spool().reply(row, ByteBuffer.wrap(Bytes.of(reply).toArray()));
     return row;
   }

@@ -57,11 +57,17 @@ class RedisKindTest {
   @Test
   void putsTransactionsTogether() {
     var earlier =
-        List.of(operation(3, "+QUEUED\r\n", "INCR", "b"), operation(2, "+QUEUED\r\n", "SET", "a", "1"), operation(1, "+OK\r\n", "MULTI"), operation(0, "+QUEUED\r\n", "SET", "a", "0"));
+        List.of(
+            operation(3, "+QUEUED\r\n", "INCR", "b"),
+            operation(2, "+QUEUED\r\n", "SET", "a", "1"),
+            operation(1, "+OK\r\n", "MULTI"),
+            operation(0, "+QUEUED\r\n", "SET", "a", "0"));
     var exec = operation(4, "*2\r\n+OK\r\n:1\r\n", "EXEC");
     var parts = kind.parts(exec, earlier.iterator());
     assertEquals(List.of(2L, 3L), parts.stream().map(Operation::row).toList());
-    assertEquals(List.of(Bytes.of("+OK\r\n"), Bytes.of(":1\r\n")), parts.stream().map(Operation::reply).toList());
+    assertEquals(
+        List.of(Bytes.of("+OK\r\n"), Bytes.of(":1\r\n")),
+        parts.stream().map(Operation::reply).toList());
     assertEquals(List.of(), kind.parts(operation(4, "*-1\r\n", "EXEC"), earlier.iterator()));
     assertEquals(List.of(), kind.parts(operation(4, "+OK\r\n", "GET", "a"), earlier.iterator()));
   }
@@ -80,13 +86,11 @@ class RedisKindTest {
   }
 
   @Test
-  void keepsTheFormOfRepliesFromWhichSomethingIsHidden(@TempDir Path directory)
-      throws IOException {
+  void keepsTheFormOfRepliesFromWhichSomethingIsHidden(@TempDir Path directory) throws IOException {
     var redactor = Redactor.open(directory, List.of(Pattern.compile("secret")));
     var reply = Bytes.of("*3\r\n$7\r\nsecret1\r\n:1\r\n+secret\r\n");
     var hidden = redactor.mark(Bytes.of("secret")).text();
-    assertEquals(
-        List.of(hidden + "1", 1L, hidden), kind.value(kind.redactReply(reply, redactor)));
+    assertEquals(List.of(hidden + "1", 1L, hidden), kind.value(kind.redactReply(reply, redactor)));
     var harmless = Bytes.of("*2\r\n$-1\r\n$2\r\nab\r\n");
     assertEquals(harmless, kind.redactReply(harmless, redactor));
   }
