@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.ServiceLoader;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the trace store must be told of a kind of store, to read what its recorder has recorded. It
@@ -31,9 +32,23 @@ public interface StoreKind {
     return words.isEmpty() ? "" : words.getFirst().text().toUpperCase(Locale.ROOT);
   }
 
-  /** A reply as a text for people, and for {@code --json}. */
-  default String text(Bytes reply) {
+  /**
+   * A reply as people and {@code --json} are told it: a text, a number, a list of such, or null.
+   */
+  default @Nullable Object value(Bytes reply) {
     return reply.text();
+  }
+
+  /** The same of a reply in the form of the store's {@link Model}. */
+  default @Nullable Object plain(Object reply) {
+    return reply.toString();
+  }
+
+  /**
+   * What the operation touches, as a trace counts it: nothing, if it may be a part of a later one.
+   */
+  default List<Touch> touches(Operation operation) {
+    return mayBePart(operation) ? List.of() : specification().touches(operation);
   }
 
   /**

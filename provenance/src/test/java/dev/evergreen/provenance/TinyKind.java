@@ -9,19 +9,26 @@ import java.util.List;
  * The tests' store: {@code set KEY VALUE}, {@code get KEY}, {@code clear}, and {@code begin},
  * {@code commit} around sets, which are then answered {@code queued}.
  */
-public final class TinyKind implements StoreKind, Specification {
+public final class TinyKind implements StoreKind {
 
   /** Made by the service loader. */
   public TinyKind() {}
 
   @Override
   public Specification specification() {
-    return this;
-  }
+    return new Specification() {
+      @Override
+      public String store() {
+        return "tiny";
+      }
 
-  @Override
-  public String store() {
-    return "tiny";
+      @Override
+      public List<Touch> touches(Operation operation) {
+        return operation.parts().isEmpty()
+            ? write(operation)
+            : operation.parts().stream().flatMap(part -> write(part).stream()).toList();
+      }
+    };
   }
 
   @Override
@@ -52,14 +59,6 @@ public final class TinyKind implements StoreKind, Specification {
       }
     }
     return parts;
-  }
-
-  @Override
-  public List<Touch> touches(Operation operation) {
-    if (!operation.parts().isEmpty()) {
-      return operation.parts().stream().flatMap(part -> write(part).stream()).toList();
-    }
-    return mayBePart(operation) ? List.of() : write(operation);
   }
 
   private static List<Touch> write(Operation operation) {

@@ -597,6 +597,10 @@ final class Session {
   }
 
   private void ownEnded(boolean inOrder) {
+    if (closed) {
+      // The client has gone, or is just being let go in order.
+      return;
+    }
     if (inOrder) {
       connection.close();
     } else {
