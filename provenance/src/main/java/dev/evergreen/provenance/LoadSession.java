@@ -33,6 +33,9 @@ final class LoadSession implements AutoCloseable {
   /** So many cells are known by heart. */
   private static final int CELLS = 200_000;
 
+  /** So many rows of operations are collected before they are handed to the database. */
+  private static final int INSERTS = 1_000;
+
   /** So many operations are removed at once. */
   private static final int FOLD = 20_000;
 
@@ -64,6 +67,7 @@ final class LoadSession implements AutoCloseable {
       };
   private final List<Noted> noted = new ArrayList<>();
   private final List<Noted> removed = new ArrayList<>();
+  private long inserted;
   private long nextCell;
   private long seq;
   private long at;
@@ -434,6 +438,9 @@ final class LoadSession implements AutoCloseable {
     set(insert, 11, request.request());
     setEnd(insert, 9, 14, outcome, reply);
     insert.addBatch();
+    if (++inserted % INSERTS == 0) {
+      insert.executeBatch();
+    }
   }
 
   private void finish(Open request, Outcome outcome, @Nullable Payload reply) throws SQLException {

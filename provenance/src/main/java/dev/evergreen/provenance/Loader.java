@@ -3,6 +3,7 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ServiceConfigurationError;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -15,8 +16,11 @@ import java.util.concurrent.locks.ReentrantLock;
 final class Loader implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(Loader.class.getName());
 
-  /** So many frames are a transaction, if there are as many. */
-  private static final int BATCH = 20_000;
+  /**
+   * So many frames are a transaction, if there are as many. What costs most are the pages of the
+   * index of cells, of which a transaction writes each once: so the more, the cheaper.
+   */
+  private static final int BATCH = 100_000;
 
   private static final Duration IDLE = Duration.ofMillis(10);
   private static final Duration PATIENCE = Duration.ofMillis(500);
@@ -78,7 +82,8 @@ final class Loader implements AutoCloseable {
       } catch (SQLException | IOException | TraceException e) {
         tell(e);
         pause(PATIENCE);
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
+        // A fault of a kind of store, or of ours, must not end the recording: the spool keeps it.
         LOG.log(System.Logger.Level.ERROR, "The trace is not loaded; trying again", e);
         pause(PATIENCE);
       }

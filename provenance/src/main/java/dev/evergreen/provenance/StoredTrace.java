@@ -1,5 +1,6 @@
 package dev.evergreen.provenance;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -29,6 +30,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** Below and above so many cells, their pages are merged; else operations are looked through. */
   private static final int MOST_CELLS = 64;
 
+  private static final Duration POLL = Duration.ofMillis(10);
   private static final int PAGE = 256;
   private static final int FIRST_PAGE = 16;
 
@@ -55,15 +57,25 @@ public final class StoredTrace implements Trace, AutoCloseable {
    * Opens a trace to read it.
    *
    * @param place its directory, or the URL of its database
+   * @param patience how long to wait for a recorder that has only begun
    */
-  public static StoredTrace open(String place) {
+  public static StoredTrace open(String place, Duration patience) {
     boolean url = place.startsWith("jdbc:");
     var directory = Path.of(url ? "" : place);
-    try {
-      return new StoredTrace(
-          TraceDatabase.of(directory, url ? place : ""), url ? null : directory.resolve("spool"));
-    } catch (SQLException e) {
-      throw new TraceException("The trace in %s cannot be opened".formatted(place), e);
+    var spool = url ? null : directory.resolve("spool");
+    boolean begun = spool != null && Files.exists(spool);
+    long deadline = System.nanoTime() + patience.toNanos();
+    while (true) {
+      try {
+        return new StoredTrace(TraceDatabase.of(directory, url ? place : ""), spool);
+      } catch (SQLException | TraceException e) {
+        if (!begun || System.nanoTime() - deadline >= 0) {
+          throw e instanceof TraceException said
+              ? said
+              : new TraceException("The trace in %s cannot be opened".formatted(place), e);
+        }
+        LockSupport.parkNanos(POLL.toNanos());
+      }
     }
   }
 
@@ -112,7 +124,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
       if (loaded.whole() || System.nanoTime() - deadline >= 0) {
         return loaded;
       }
-      LockSupport.parkNanos(Duration.ofMillis(10).toNanos());
+      LockSupport.parkNanos(POLL.toNanos());
     }
   }
 
@@ -247,6 +259,17 @@ public final class StoredTrace implements Trace, AutoCloseable {
           select.setLong(1, row);
           select.setInt(2, most);
           return operations(select);
+        });
+  }
+
+  /** The last operations, in their order. */
+  public List<Operation> last(int most) {
+    return read(
+        () -> {
+          var select =
+              statement("select %s from op order by seq desc limit ?".formatted(OpRows.COLUMNS));
+          select.setInt(1, most);
+          return operations(select).reversed();
         });
   }
 

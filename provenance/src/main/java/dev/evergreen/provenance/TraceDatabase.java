@@ -101,11 +101,12 @@ abstract sealed class TraceDatabase {
   final Connection writer() throws SQLException, IOException {
     var connection = connect();
     try (var statement = connection.createStatement()) {
+      connection.setAutoCommit(false);
       for (var sql : schema().split(";", -1)) {
         statement.executeUpdate(sql);
       }
       checkVersion(connection);
-      connection.setAutoCommit(false);
+      connection.commit();
       return connection;
     } catch (SQLException | RuntimeException e) {
       connection.close();

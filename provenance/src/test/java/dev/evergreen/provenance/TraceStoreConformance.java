@@ -53,7 +53,7 @@ abstract class TraceStoreConformance {
   }
 
   StoredTrace trace() {
-    return StoredTrace.open(url.isEmpty() ? directory.toString() : url);
+    return StoredTrace.open(url.isEmpty() ? directory.toString() : url, Duration.ZERO);
   }
 
   /** A connection to look at the tables. */
@@ -71,11 +71,11 @@ abstract class TraceStoreConformance {
   }
 
   /** What the tests record with: a client on a lane. */
-  record Line(Spool spool, long connection, long lane) {
+  record Line(Spool spool, long epoch, long connection, long lane) {
     static Line open(Recording recording) {
       var spool = recording.spool();
       long epoch = spool.epoch("tiny", "here", "content: empty");
-      return new Line(spool, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
+      return new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
     }
 
     long send(String request) {
@@ -333,6 +333,39 @@ abstract class TraceStoreConformance {
       try (var trace = trace()) {
         assertEquals(List.of(fine, fails), rows(trace.writers(key("a"), Long.MAX_VALUE)));
       }
+    }
+  }
+
+  @Test
+  void answersTheDocumentedQueries() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var spool = recording.spool();
+      long other = spool.lane(line.epoch(), "own");
+      long first = line.send("set a 1");
+      long overlapping = spool.request(line.connection(), other, 0, Frames.bytes("set a 2"));
+      spool.reply(first, Frames.bytes("ok"));
+      spool.reply(overlapping, Frames.bytes("ok"));
+      line.exchange("set b 1", "ok");
+      long lost = line.send("set b 2");
+      spool.endLane(line.lane());
+      assertTrue(recording.awaitLoaded(LONG));
+      var queries = DocumentedQueries.all();
+      assertEquals(5, queries.size());
+      assertEquals("anna", first(queries.get(0), "name"));
+      assertEquals("2", first(queries.get(1), "writes"));
+      assertEquals("SET", first(queries.get(2), "verb"));
+      assertEquals(Long.toString(lost), first(queries.get(3), "seq"));
+      assertEquals(Long.toString(overlapping), first(queries.get(4), "other"));
+    }
+  }
+
+  private String first(String sql, String column) throws SQLException {
+    try (var connection = database();
+        var statement = connection.createStatement();
+        var found = statement.executeQuery(sql)) {
+      assertTrue(found.next(), sql);
+      return found.getString(column);
     }
   }
 

@@ -1,19 +1,29 @@
 package dev.evergreen.server;
 
+import java.util.Objects;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The command {@code evergreen}, whose subcommands are the servers, and one to operate nodes. */
+/**
+ * The command {@code evergreen}, whose subcommands are the servers, one to operate nodes, and those
+ * that ask a trace.
+ */
 @Command(
     name = "evergreen",
     description = "The servers of Evergreen, and what operators need.",
     footer = "./evergreen new DIR makes a project of your own.",
     version = MemcachedCommand.VERSION,
     mixinStandardHelpOptions = true,
-    subcommands = {MemcachedCommand.class, OperatorCommand.class})
+    subcommands = {
+      MemcachedCommand.class,
+      ShimCommand.class,
+      OperatorCommand.class,
+      WhyCommand.class,
+      TraceCommand.class
+    })
 public final class Main implements Runnable {
   @Spec private CommandSpec spec = CommandSpec.create();
 
@@ -27,7 +37,14 @@ public final class Main implements Runnable {
 
   /** Runs a server until it is ended; the exit code is 0 if that was by a signal or a client. */
   public static void main(String[] arguments) {
-    System.exit(
-        new CommandLine(new Main()).setCaseInsensitiveEnumValuesAllowed(true).execute(arguments));
+    System.exit(commandLine().execute(arguments));
+  }
+
+  static CommandLine commandLine() {
+    var all = new CommandLine(new Main()).setCaseInsensitiveEnumValuesAllowed(true);
+    var why = Objects.requireNonNull(all.getSubcommands().get("why"));
+    // The words of a store's command may begin like an option: ZRANGE board 0 -1.
+    why.setUnmatchedOptionsArePositionalParams(true);
+    return all;
   }
 }

@@ -105,7 +105,7 @@ public final class RedisKind implements StoreKind {
 
   @Override
   public boolean mayBePart(Operation operation) {
-    return QUEUED.equals(operation.reply()) || is(operation, "MULTI");
+    return isQueued(operation) || is(operation, "MULTI");
   }
 
   /** Of an EXEC, what was queued since MULTI, each with its element of the reply. */
@@ -118,7 +118,7 @@ public final class RedisKind implements StoreKind {
     var parts = new ArrayList<Operation>();
     while (parts.size() < replies.size() && earlier.hasNext()) {
       var part = earlier.next();
-      if (QUEUED.equals(part.reply())) {
+      if (isQueued(part)) {
         parts.addFirst(replied(part, operation, replies.get(replies.size() - 1 - parts.size())));
       } else if (is(part, "MULTI")) {
         break;
@@ -138,6 +138,10 @@ public final class RedisKind implements StoreKind {
         exec.replied(),
         part.request(),
         reply);
+  }
+
+  private static boolean isQueued(Operation operation) {
+    return operation.reply() != null && operation.reply().equals(QUEUED);
   }
 
   private static boolean is(Operation operation, String name) {
