@@ -224,6 +224,23 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     }
   }
 
+  /**
+   * Sends as much of a buffer of native memory as there is room for now, without waiting and
+   * without collecting it: for whoever serves many peers and waits for none of them. Nothing is
+   * sent while collected output is still to leave, nor where it cannot be told beforehand whether a
+   * write would wait: over TLS, and in mode JDK.
+   *
+   * @return how many bytes were sent, those that the buffer's position has gone on
+   */
+  public int trySend(ByteBuffer from) throws IOException {
+    return 0;
+  }
+
+  /** Of the writer: whether something was collected that has not left. */
+  final boolean hasCollected() {
+    return output != null;
+  }
+
   private void write(ByteBuffer[] from) throws IOException {
     for (var part : from) {
       write(part);

@@ -133,6 +133,17 @@ final class MemoryConnection extends Connection {
     }
   }
 
+  @Override
+  public int trySend(ByteBuffer from) throws IOException {
+    checkOpen();
+    if (hasCollected()) {
+      return 0;
+    }
+    int before = from.position();
+    var _ = put(from);
+    return from.position() - before;
+  }
+
   /** Puts what there is room for; says whether that was all. */
   private boolean put(ByteBuffer from) throws IOException {
     var _ = out.writable().pass();

@@ -411,6 +411,22 @@ final class OwnConnection extends Connection {
   }
 
   @Override
+  public int trySend(ByteBuffer from) throws IOException {
+    descriptor.enter();
+    try {
+      leaveOutbox();
+      if (unsent != null || hasCollected()) {
+        return 0;
+      }
+      int before = from.position();
+      var _ = sendWhatHasRoom(from);
+      return from.position() - before;
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  @Override
   void transmit(ByteBuffer[] from) throws IOException {
     descriptor.enter();
     try {

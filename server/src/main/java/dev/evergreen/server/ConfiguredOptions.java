@@ -68,7 +68,8 @@ final class ConfiguredOptions implements IDefaultValueProvider {
   }
 
   private Settings fromEnvironment() {
-    var prefix = "EVERGREEN_" + command.getCommandName().toUpperCase(Locale.ROOT) + "_";
+    var name = command.getCommandSpec().qualifiedName("_").replaceFirst("^evergreen_", "");
+    var prefix = "EVERGREEN_" + name.toUpperCase(Locale.ROOT) + "_";
     return known(Settings.of(environment, prefix));
   }
 

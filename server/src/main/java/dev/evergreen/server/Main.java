@@ -1,18 +1,30 @@
 package dev.evergreen.server;
 
+import java.util.Objects;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** The command {@code evergreen}, whose subcommands are the servers, and one to operate nodes. */
+/**
+ * The command {@code evergreen}, whose subcommands are the servers, one to operate nodes, and those
+ * that ask a trace.
+ */
 @Command(
     name = "evergreen",
     description = "The servers of Evergreen, and what operators need.",
     footer = "./evergreen new DIR makes a project of your own.",
     version = MemcachedCommand.VERSION,
-    mixinStandardHelpOptions = true)
+    mixinStandardHelpOptions = true,
+    subcommands = {
+      MemcachedCommand.class,
+      ProxyCommand.class,
+      ShimCommand.class,
+      OperatorCommand.class,
+      WhyCommand.class,
+      TraceCommand.class
+    })
 public final class Main implements Runnable {
   @Spec private CommandSpec spec = CommandSpec.create();
 
@@ -30,9 +42,15 @@ public final class Main implements Runnable {
   }
 
   static CommandLine commandLine() {
-    return new CommandLine(new Main())
-        .addSubcommand(MemcachedCommand.commandLine())
-        .addSubcommand(new OperatorCommand())
-        .setCaseInsensitiveEnumValuesAllowed(true);
+    var all = new CommandLine(new Main()).setCaseInsensitiveEnumValuesAllowed(true);
+    ConfiguredOptions.addTo(subcommand(all, "memcached"));
+    ConfiguredOptions.addTo(subcommand(subcommand(all, "shim"), "redis"));
+    // The words of a store's command may begin like an option: ZRANGE board 0 -1.
+    subcommand(all, "why").setUnmatchedOptionsArePositionalParams(true);
+    return all;
+  }
+
+  private static CommandLine subcommand(CommandLine of, String name) {
+    return Objects.requireNonNull(of.getSubcommands().get(name));
   }
 }

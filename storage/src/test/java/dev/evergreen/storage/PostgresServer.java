@@ -130,13 +130,13 @@ public final class PostgresServer {
   }
 
   /** Stops it at once, in the midst of whatever it does; it will have to recover. */
-  void stopImmediately() throws Exception {
+  public void stopImmediately() throws Exception {
     signal("QUIT");
     assertTrue(process.waitFor(30, TimeUnit.SECONDS), "it did not stop");
   }
 
   /** Starts it after a stop, and waits until it answers. */
-  void start() throws Exception {
+  public void start() throws Exception {
     process = launch();
     awaitReady();
   }

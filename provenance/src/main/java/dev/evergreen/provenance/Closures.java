@@ -1,0 +1,213 @@
+package dev.evergreen.provenance;
+
+import dev.evergreen.provenance.Witness.Clock;
+import dev.evergreen.provenance.Witness.Done;
+import dev.evergreen.provenance.Witness.Element;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The closed witnesses of one answer in one order of operations, by the definition.
+ *
+ * <p>A part of the trace is closed if the answer comes out whatever of the rest is done too. So all
+ * of that is tried at once: a set of states is carried through the trace, and an element that is
+ * not in the part leads from each state to two, one in which it was done and one in which it was
+ * not. Equal states fall together, so that this is far less work than running every supertrace. A
+ * set of states that grows too large counts as not closed: the witness is then larger than it need
+ * be, never wrong.
+ *
+ * <p>Whatever contains a closed part is closed. So one minimal part is found by leaving out what
+ * can be left out, one element after the other. All of them are found by Reiter's method (<em>A
+ * theory of diagnosis from first principles</em>, 1987): another minimal part lacks some element of
+ * each that is known, so look among what is left when such elements are taken away.
+ */
+final class Closures {
+  private static final int MOST_STATES = 2048;
+
+  private final Execution execution;
+  private final List<Element> elements;
+  private final State start;
+  private final Object expected;
+  private long steps;
+
+  /** Parts of these elements, which after this start lead to this reply. */
+  Closures(Execution execution, List<Element> elements, State start, Object expected, long steps) {
+    this.execution = execution;
+    this.elements = elements;
+    this.start = start;
+    this.expected = expected;
+    this.steps = steps;
+  }
+
+  /** Whether the answer is the same with these elements, whatever others are done too. */
+  boolean closed(BitSet part) {
+    return closed(List.of(start), 0, part);
+  }
+
+  /** The same, if the elements before one have led to these states. */
+  private boolean closed(List<State> before, int from, BitSet part) {
+    var states = before;
+    for (int i = from; i < elements.size() && possible(states); i++) {
+      states = after(states, i, part.get(i));
+    }
+    return possible(states)
+        && states.stream()
+            .allMatch(state -> execution.reply(state).filter(expected::equals).isPresent());
+  }
+
+  private boolean possible(List<State> states) {
+    return steps >= 0 && states.size() <= MOST_STATES;
+  }
+
+  /** The states to which an element leads, which must be done or may be. */
+  private List<State> after(List<State> states, int element, boolean must) {
+    var after = new LinkedHashSet<State>();
+    for (var state : states) {
+      var done = state.copy();
+      execution.run(elements.get(element), done);
+      if (!must) {
+        after.add(state);
+      }
+      after.add(done);
+    }
+    steps -= states.size();
+    return List.copyOf(after);
+  }
+
+  /** Whether work was cut short, so that parts that are closed may have been taken for others. */
+  boolean exhausted() {
+    return steps < 0;
+  }
+
+  /**
+   * A minimal closed part of a closed one. What comes first in the order is left out first: many at
+   * once, and if that is too much, each half of them alone.
+   */
+  BitSet shrink(BitSet closed, List<List<Integer>> order) {
+    var shrinking = new Shrinking((BitSet) closed.clone());
+    order.forEach(shrinking::leaveOut);
+    return shrinking.part;
+  }
+
+  /** A part that becomes smaller, with the states to which what is decided already leads. */
+  private final class Shrinking {
+    final BitSet part;
+    private List<State> before = List.of(start);
+    private int decided;
+
+    Shrinking(BitSet part) {
+      this.part = part;
+    }
+
+    /** Leaves out as many of these elements as can be; they are in the order of the trace. */
+    void leaveOut(List<Integer> candidates) {
+      var present = candidates.stream().filter(part::get).toList();
+      if (present.isEmpty() || !decideUpTo(present.getFirst())) {
+        return;
+      }
+      present.forEach(part::clear);
+      if (closed(before, decided, part)) {
+        return;
+      }
+      present.forEach(part::set);
+      if (present.size() > 1) {
+        leaveOut(present.subList(0, present.size() / 2));
+        leaveOut(present.subList(present.size() / 2, present.size()));
+      }
+    }
+
+    private boolean decideUpTo(int element) {
+      if (element < decided) {
+        before = List.of(start);
+        decided = 0;
+      }
+      for (; decided < element && possible(before); decided++) {
+        before = after(before, decided, part.get(decided));
+      }
+      return decided == element;
+    }
+  }
+
+  /**
+   * The minimal closed parts, one of which is known; the known one first, and no more than so many.
+   */
+  Set<BitSet> all(BitSet known, List<List<Integer>> order, int most) {
+    var found = new LinkedHashSet<BitSet>(Set.of(known));
+    var tried = new HashSet<BitSet>();
+    var removed = new ArrayDeque<BitSet>(List.of(new BitSet()));
+    while (!removed.isEmpty() && found.size() < most && steps >= 0) {
+      var without = removed.remove();
+      var part = found.stream().filter(set -> !set.intersects(without)).findFirst().orElse(null);
+      if (part == null) {
+        var rest = (BitSet) without.clone();
+        rest.flip(0, elements.size());
+        if (!closed(rest)) {
+          continue;
+        }
+        part = shrink(rest, order);
+        found.add(part);
+      }
+      part.stream()
+          .forEach(
+              element -> {
+                var more = (BitSet) without.clone();
+                more.set(element);
+                if (tried.add(more)) {
+                  removed.add(more);
+                }
+              });
+    }
+    return found;
+  }
+
+  /** The elements of a part, in order. */
+  Witness witness(BitSet part) {
+    return new Witness(part.stream().mapToObj(elements::get).toList());
+  }
+
+  /**
+   * The order in which elements are left out: first those that no chain needs, then the oldest,
+   * then the clock.
+   */
+  List<List<Integer>> order(BitSet chain) {
+    var order = List.<List<Integer>>of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+    for (int i = 0; i < elements.size(); i++) {
+      order.get(elements.get(i) instanceof Clock ? 2 : chain.get(i) ? 1 : 0).add(i);
+    }
+    return order;
+  }
+
+  /** All operations among the elements. */
+  Set<Operation> operations() {
+    var all = new HashSet<Operation>();
+    for (var element : elements) {
+      if (element instanceof Done(var operation)) {
+        all.add(operation);
+      }
+    }
+    return all;
+  }
+
+  /** Whether what is a witness in another order is a closed one in this. */
+  boolean closedWitness(Witness other) {
+    var part = new BitSet();
+    other.elements().forEach(element -> part.set(elements.indexOf(element)));
+    return closed(part);
+  }
+
+  /** The part that these operations are, with the clock. */
+  BitSet part(Set<Operation> operations) {
+    var part = new BitSet();
+    for (int i = 0; i < elements.size(); i++) {
+      if (elements.get(i) instanceof Done(var operation) ? operations.contains(operation) : true) {
+        part.set(i);
+      }
+    }
+    return part;
+  }
+}

@@ -1,0 +1,820 @@
+package dev.evergreen.provenance;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.sql.Types;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Brings frames into the database by one connection. All that it knows beside the database is made
+ * again from it: after any failure, a new session goes on from what was committed.
+ */
+final class LoadSession implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(LoadSession.class.getName());
+
+  /** So many cells are known by heart. */
+  private static final int CELLS = 200_000;
+
+  /** So many rows of operations are collected before they are handed to the database. */
+  private static final int INSERTS = 1_000;
+
+  /** So many operations are removed at once. */
+  private static final int FOLD = 20_000;
+
+  /** So many operations of a connection, which may be parts of a later one, are known by heart. */
+  private static final int PARTS = 1_000;
+
+  private static final String INSERT =
+      "insert into op values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  private static final String FINISH =
+      "update op set outcome = ?, replied_seq = ?, replied = ?, reply = ?, reply_length = ?,"
+          + " reply_hash = ? where seq = ?";
+
+  private final TraceDatabase database;
+  private final Connection connection;
+  private final Redactor redactor;
+  private final OpRows rows;
+  private final Map<String, PreparedStatement> statements = new LinkedHashMap<>();
+  private final Map<Long, Open> open = new LinkedHashMap<>();
+  private final Map<Long, Begun> begun = new HashMap<>();
+  private final Map<Long, Long> lanes = new HashMap<>();
+  private final Map<Long, ArrayDeque<Operation>> parts = new HashMap<>();
+  private final Set<String> complained = new HashSet<>();
+  private final Map<Bytes, Long> cells =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Bytes, Long> eldest) {
+          return size() > CELLS;
+        }
+      };
+  private final List<Noted> noted = new ArrayList<>();
+  private final List<Noted> removed = new ArrayList<>();
+  private long inserted;
+  private long nextCell;
+  private long seq;
+  private long at;
+  private SpoolReader.Position position;
+
+  /** A request whose end is not known. */
+  private record Open(
+      long seq,
+      long lane,
+      long connection,
+      String space,
+      long sent,
+      Payload request,
+      boolean stored) {}
+
+  /** That an operation could have written a cell. */
+  private record Noted(Bytes path, long seq, int kind, int effect) {}
+
+  /** The same, as a row. */
+  private record Link(long cell, long seq, int kind, int effect) implements Comparable<Link> {
+    @Override
+    public int compareTo(Link other) {
+      int order = Long.compare(cell, other.cell);
+      return order != 0 ? order : Long.compare(seq, other.seq);
+    }
+  }
+
+  /** A body of which the end has not come. */
+  private record Begun(FrameKind kind, long about, long connection, long lane, long sent) {}
+
+  LoadSession(TraceDatabase database, Connection connection, Redactor redactor, String spool)
+      throws SQLException {
+    this.database = database;
+    this.connection = connection;
+    this.redactor = redactor;
+    this.rows = new OpRows(connection);
+    try (var statement = connection.createStatement()) {
+      try (var found = statement.executeQuery("select segment, place, seq, spool, at from trace")) {
+        found.next();
+        position = new SpoolReader.Position(found.getLong(1), found.getLong(2));
+        seq = found.getLong(3);
+        at = found.getLong(5);
+        var other = found.getString(4);
+        if (!other.isEmpty() && !other.equals(spool)) {
+          throw new TraceException(
+              "The trace in %s is that of another spool; name another database or directory"
+                  .formatted(database));
+        }
+      }
+      try (var found = statement.executeQuery("select coalesce(max(id), 0) + 1 from cell")) {
+        found.next();
+        nextCell = found.getLong(1);
+      }
+      try (var found = statement.executeQuery("select id, epoch from lane where until is null")) {
+        while (found.next()) {
+          lanes.put(found.getLong(1), found.getLong(2));
+        }
+      }
+      try (var found =
+          statement.executeQuery(
+              "select first_seq, kind, about, connection, lane, sent from begun")) {
+        while (found.next()) {
+          begun.put(
+              found.getLong(1),
+              new Begun(
+                  FrameKind.of(found.getByte(2)),
+                  found.getLong(3),
+                  found.getLong(4),
+                  found.getLong(5),
+                  found.getLong(6)));
+        }
+      }
+      try (var found =
+          statement.executeQuery(
+              "select " + OpRows.COLUMNS + " from op where outcome = 0 order by seq")) {
+        while (found.next()) {
+          var content = rows.content(found, 9);
+          var payload = new Payload(content, found.getLong(10), found.getBytes(11));
+          open.put(
+              found.getLong(1),
+              new Open(
+                  found.getLong(1),
+                  found.getLong(3),
+                  found.getLong(4),
+                  found.getString(5),
+                  found.getLong(6),
+                  payload,
+                  true));
+        }
+      }
+      statement.executeUpdate("update trace set spool = '" + spool.replace("'", "") + "'");
+    }
+  }
+
+  /** Where the spool is to be read on. */
+  SpoolReader.Position position() {
+    return position;
+  }
+
+  /** Takes the frame that was read. */
+  void load(SpoolReader frame) throws SQLException {
+    seq = frame.number();
+    at = frame.time();
+    switch (frame.kind()) {
+      case START, END -> endAll();
+      case EPOCH -> epoch(texts(frame));
+      case CONNECT -> connect(frame.firstSubject(), texts(frame));
+      case CHANGE -> change(frame.firstSubject(), texts(frame));
+      case DISCONNECT -> {
+        update("update connection set until = ? where id = ?", at, frame.firstSubject());
+        parts.remove(frame.firstSubject());
+      }
+      case LANE -> lane(frame.firstSubject(), texts(frame));
+      case LANE_END -> endLane(frame.firstSubject());
+      case REQUEST -> request(frame);
+      case REPLY -> reply(frame);
+      case PUSH -> push(frame);
+      case UNANSWERED -> end(frame.about(), Outcome.of(Unanswered.of(frame.body()[0])), null);
+      case PIECE -> update("insert into piece values (?, ?, ?)", frame.about(), seq, frame.body());
+      case BODY_END -> bodyEnd(frame);
+      case OUTSIDE ->
+          update(
+              "insert into outside values (?, ?, ?, ?)",
+              seq,
+              frame.firstSubject(),
+              at,
+              frame.body());
+      case GAP -> gap(seq, frame.about(), texts(frame)[0]);
+    }
+  }
+
+  /** Notes that frames before the next one cannot be read. */
+  void lost(long frames) throws SQLException {
+    gap(seq + 1, frames, "the spool was damaged");
+  }
+
+  private void gap(long where, long frames, String why) throws SQLException {
+    update("insert into gap values (?, ?, ?, ?) on conflict do nothing", where, at, frames, why);
+  }
+
+  private static String[] texts(SpoolReader frame) {
+    return new String(frame.body(), StandardCharsets.UTF_8).split("\0", -1);
+  }
+
+  private void epoch(String[] texts) throws SQLException {
+    update("insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
+  }
+
+  private void connect(long epoch, String[] client) throws SQLException {
+    update(
+        "insert into connection values (?, ?, ?, ?, ?, ?, ?, null)",
+        seq,
+        epoch,
+        client[0],
+        client[1],
+        client[2],
+        client[3],
+        at);
+  }
+
+  private void change(long id, String[] client) throws SQLException {
+    update(
+        "update connection set name = ?, user_name = ?, protocol = ? where id = ?",
+        client[1],
+        client[2],
+        client[3],
+        id);
+    update(
+        "insert into connection_change values (?, ?, ?, ?, ?, ?)",
+        seq,
+        id,
+        at,
+        client[1],
+        client[2],
+        client[3]);
+  }
+
+  private void lane(long epoch, String[] texts) throws SQLException {
+    lanes.put(seq, epoch);
+    update("insert into lane values (?, ?, ?, ?, null)", seq, epoch, texts[0], at);
+  }
+
+  private void endLane(long id) throws SQLException {
+    update("update lane set until = ? where id = ?", at, id);
+    for (var left : List.copyOf(open.values())) {
+      if (left.lane() == id) {
+        end(left.seq(), Outcome.UNKNOWN, null);
+      }
+    }
+    lanes.remove(id);
+  }
+
+  /** No life of the recorder ends the requests of another. */
+  private void endAll() throws SQLException {
+    for (var left : List.copyOf(open.values())) {
+      end(left.seq(), Outcome.UNKNOWN, null);
+    }
+    for (long first : List.copyOf(begun.keySet())) {
+      forget(first);
+    }
+    update("update lane set until = ? where until is null", at);
+    update("update connection set until = ? where until is null", at);
+    lanes.clear();
+    parts.clear();
+  }
+
+  private void request(SpoolReader frame) throws SQLException {
+    if ((frame.flags() & SpoolSegment.MORE) != 0) {
+      begin(frame);
+      return;
+    }
+    open(
+        seq,
+        frame.secondSubject(),
+        frame.firstSubject(),
+        frame.about(),
+        at,
+        Payload.of(frame.body()));
+  }
+
+  private void open(long number, long lane, long client, long scope, long sent, Payload request)
+      throws SQLException {
+    var clean =
+        redactor.idle()
+            ? request
+            : request.with(kind(lane).redactRequest(request.content(), redactor));
+    var space = scope < 0 ? "" : Long.toString(scope);
+    open.put(number, new Open(number, lane, client, space, sent, clean, false));
+  }
+
+  private void reply(SpoolReader frame) throws SQLException {
+    if ((frame.flags() & SpoolSegment.MORE) != 0) {
+      begin(frame);
+      return;
+    }
+    end(frame.about(), Outcome.REPLIED, Payload.of(frame.body()));
+  }
+
+  private void push(SpoolReader frame) throws SQLException {
+    if ((frame.flags() & SpoolSegment.MORE) != 0) {
+      begin(frame);
+      return;
+    }
+    push(seq, frame.firstSubject(), frame.secondSubject(), Payload.of(frame.body()));
+  }
+
+  private void push(long number, long client, long lane, Payload message) throws SQLException {
+    var clean =
+        redactor.idle()
+            ? message
+            : message.with(kind(lane).redactReply(message.content(), redactor));
+    keepApart(clean);
+    update(
+        "insert into push values (?, ?, ?, ?, ?, ?, ?)",
+        number,
+        lane,
+        client,
+        at,
+        clean.inRow(),
+        clean.length(),
+        clean.hash());
+  }
+
+  private void begin(SpoolReader frame) throws SQLException {
+    var head =
+        new Begun(frame.kind(), frame.about(), frame.firstSubject(), frame.secondSubject(), at);
+    begun.put(seq, head);
+    update(
+        "insert into begun values (?, ?, ?, ?, ?, ?)",
+        seq,
+        (long) head.kind().code(),
+        head.about(),
+        head.connection(),
+        head.lane(),
+        head.sent());
+  }
+
+  private void bodyEnd(SpoolReader frame) throws SQLException {
+    long first = frame.about();
+    var head = begun.get(first);
+    if (head == null) {
+      return;
+    }
+    var end = ByteBuffer.wrap(frame.body()).order(ByteOrder.LITTLE_ENDIAN);
+    long length = end.getLong();
+    var hash = new byte[end.remaining()];
+    end.get(hash);
+    boolean cut = (frame.flags() & SpoolSegment.MORE) != 0;
+    var payload = Payload.of(pieces(first, length), length, hash);
+    forget(first);
+    switch (head.kind()) {
+      case REQUEST -> {
+        open(first, head.lane(), head.connection(), head.about(), head.sent(), payload);
+        if (cut) {
+          end(first, Outcome.UNKNOWN, null);
+        }
+      }
+      case REPLY -> end(head.about(), cut ? Outcome.UNKNOWN : Outcome.REPLIED, payload);
+      default -> push(first, head.connection(), head.lane(), payload);
+    }
+  }
+
+  /** The pieces that are there; of a body that is too large the first suffice. */
+  private byte[] pieces(long first, long length) throws SQLException {
+    flush();
+    var content = new ByteArrayOutputStream();
+    var select = statement("select content from piece where first_seq = ? order by seq");
+    select.setLong(1, first);
+    try (var found = select.executeQuery()) {
+      while (found.next() && (length <= Spool.LARGEST_BODY || content.size() < Payload.HEAD)) {
+        content.writeBytes(found.getBytes(1));
+      }
+    }
+    return content.toByteArray();
+  }
+
+  private void forget(long first) throws SQLException {
+    begun.remove(first);
+    update("delete from piece where first_seq = ?", first);
+    update("delete from begun where first_seq = ?", first);
+  }
+
+  /** The end of a request is known. */
+  private void end(long number, Outcome outcome, @Nullable Payload reply) throws SQLException {
+    var request = open.remove(number);
+    if (request == null) {
+      // Its frame was lost, or had no room.
+      return;
+    }
+    var clean =
+        reply == null || redactor.idle()
+            ? reply
+            : reply.with(kind(request.lane()).redactReply(reply.content(), redactor));
+    var operation = withParts(operation(request, outcome, clean));
+    var touches = outcome == Outcome.NOT_SENT ? Map.<Cell, Touch>of() : strongest(operation);
+    if (request.stored()) {
+      finish(request, outcome, clean);
+      retouch(operation(request, Outcome.OPEN, null), operation, touches);
+    } else {
+      insert(request, operation, outcome, clean);
+      touch(operation, touches);
+    }
+  }
+
+  /** Replaces what was noted when the reply was not known. */
+  private void retouch(Operation before, Operation operation, Map<Cell, Touch> now)
+      throws SQLException {
+    for (var cell : strongest(before).keySet()) {
+      if (!now.containsKey(cell)) {
+        removed.add(new Noted(Bytes.of(cell.encoded()), operation.row(), 0, 0));
+      }
+    }
+    touch(operation, now);
+  }
+
+  private void insert(Open request, Operation operation, Outcome outcome, @Nullable Payload reply)
+      throws SQLException {
+    keepApart(request.request());
+    var insert = statement(INSERT);
+    insert.setLong(1, request.seq());
+    insert.setLong(2, operation.epoch());
+    insert.setLong(3, request.lane());
+    insert.setLong(4, request.connection());
+    insert.setString(5, request.space());
+    insert.setString(6, rows.kind(operation.epoch()).verb(operation.request()));
+    insert.setLong(7, request.sent());
+    insert.setInt(8, outcome.code());
+    set(insert, 11, request.request());
+    setEnd(insert, 9, 14, outcome, reply);
+    insert.addBatch();
+    if (++inserted % INSERTS == 0) {
+      insert.executeBatch();
+    }
+  }
+
+  private void finish(Open request, Outcome outcome, @Nullable Payload reply) throws SQLException {
+    var update = statement(FINISH);
+    update.setInt(1, outcome.code());
+    setEnd(update, 2, 4, outcome, reply);
+    update.setLong(7, request.seq());
+    update.addBatch();
+  }
+
+  private void setEnd(
+      PreparedStatement statement, int when, int what, Outcome outcome, @Nullable Payload reply)
+      throws SQLException {
+    if (outcome == Outcome.REPLIED) {
+      statement.setLong(when, seq);
+      statement.setLong(when + 1, at);
+    } else {
+      statement.setNull(when, Types.BIGINT);
+      statement.setNull(when + 1, Types.BIGINT);
+    }
+    if (reply == null) {
+      statement.setNull(what, Types.VARBINARY);
+      statement.setNull(what + 1, Types.BIGINT);
+      statement.setNull(what + 2, Types.VARBINARY);
+    } else {
+      keepApart(reply);
+      set(statement, what, reply);
+    }
+  }
+
+  private static void set(PreparedStatement statement, int column, Payload payload)
+      throws SQLException {
+    statement.setBytes(column, payload.inRow());
+    statement.setLong(column + 1, payload.length());
+    statement.setBytes(column + 2, payload.hash());
+  }
+
+  private void keepApart(Payload payload) throws SQLException {
+    if (payload.apart()) {
+      update(
+          "insert into body values (?, ?) on conflict do nothing",
+          payload.hash(),
+          payload.content().toArray());
+    }
+  }
+
+  private StoreKind kind(long lane) throws SQLException {
+    return rows.kind(lanes.getOrDefault(lane, 0L));
+  }
+
+  private Operation operation(Open request, Outcome outcome, @Nullable Payload reply)
+      throws SQLException {
+    long epoch = lanes.getOrDefault(request.lane(), 0L);
+    return new Operation(
+        request.seq(),
+        epoch,
+        request.lane(),
+        request.connection(),
+        request.space(),
+        OpRows.instant(request.sent()),
+        outcome == Outcome.REPLIED ? OpRows.instant(at) : null,
+        OpRows.words(rows.kind(epoch), request.request().content()),
+        switch (outcome) {
+          case REPLIED -> reply == null ? Bytes.EMPTY : reply.content();
+          case NONE_EXPECTED -> Bytes.EMPTY;
+          case OPEN, UNKNOWN, NOT_SENT -> null;
+        });
+  }
+
+  private Operation withParts(Operation operation) throws SQLException {
+    var kind = rows.kind(operation.epoch());
+    var known = parts.computeIfAbsent(operation.connection(), _ -> new ArrayDeque<>());
+    var whole = OpRows.withParts(kind, operation, earlier(operation, known));
+    if (kind.mayBePart(operation)) {
+      known.addFirst(operation);
+      if (known.size() > PARTS) {
+        known.removeLast();
+      }
+    } else {
+      known.clear();
+    }
+    return whole;
+  }
+
+  /** Those known by heart, and then those of the database. */
+  private Iterator<Operation> earlier(Operation operation, ArrayDeque<Operation> known) {
+    var first = List.copyOf(known).iterator();
+    return new Iterator<>() {
+      private @Nullable Iterator<Operation> older;
+
+      @Override
+      public boolean hasNext() {
+        return first.hasNext() || older().hasNext();
+      }
+
+      @Override
+      public Operation next() {
+        return first.hasNext() ? first.next() : older().next();
+      }
+
+      private Iterator<Operation> older() {
+        if (older == null) {
+          try {
+            flush();
+          } catch (SQLException e) {
+            throw new TraceException("The trace cannot be loaded", e);
+          }
+          older = rows.earlier(known.isEmpty() ? operation : known.getLast());
+        }
+        return older;
+      }
+    };
+  }
+
+  /** Which cells the operation could have written, and with what effect. */
+  private Map<Cell, Touch> strongest(Operation operation) throws SQLException {
+    var strongest = new LinkedHashMap<Cell, Touch>();
+    for (var touch : touches(operation)) {
+      if (touch.writes()) {
+        strongest.merge(touch.cell(), touch, LoadSession::stronger);
+      }
+    }
+    return strongest;
+  }
+
+  private void touch(Operation operation, Map<Cell, Touch> touches) {
+    for (var touch : touches.values()) {
+      noted.add(
+          new Noted(
+              Bytes.of(touch.cell().encoded()),
+              operation.row(),
+              touch.kind() == Touch.Kind.REPLACES ? 2 : 1,
+              code(touch.effect())));
+    }
+  }
+
+  private static Touch stronger(Touch one, Touch two) {
+    return rank(two.effect()) > rank(one.effect()) ? two : one;
+  }
+
+  private static int rank(Touch.Effect effect) {
+    return switch (effect) {
+      case NO -> 0;
+      case UNKNOWN -> 1;
+      case YES -> 2;
+    };
+  }
+
+  private static int code(Touch.Effect effect) {
+    return switch (effect) {
+      case NO -> 0;
+      case YES -> 1;
+      case UNKNOWN -> 2;
+    };
+  }
+
+  private List<Touch> touches(Operation operation) throws SQLException {
+    var kind = rows.kind(operation.epoch());
+    try {
+      return kind.touches(operation);
+    } catch (RuntimeException e) {
+      var store = kind.specification().store();
+      if (complained.add(store)) {
+        LOG.log(
+            System.Logger.Level.ERROR,
+            "The specification of %s fails; what it fails at counts as a write of unknown effect"
+                .formatted(store),
+            e);
+      }
+      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
+    }
+  }
+
+  /** The same in the order of the table, with the ids of the cells, which are made if need be. */
+  private List<Link> links(List<Noted> notes) throws SQLException {
+    var unknown = new TreeSet<Bytes>();
+    for (var note : notes) {
+      if (cells.get(note.path()) == null) {
+        unknown.add(note.path());
+      }
+    }
+    var ids = unknown.isEmpty() ? Map.<Bytes, Long>of() : ids(unknown);
+    var links = new ArrayList<Link>(notes.size());
+    for (var note : notes) {
+      // What is not known by heart any more was unknown before.
+      var id = cells.get(note.path());
+      links.add(
+          new Link(
+              id == null ? ids.getOrDefault(note.path(), 0L) : id,
+              note.seq(),
+              note.kind(),
+              note.effect()));
+    }
+    Collections.sort(links);
+    return links;
+  }
+
+  private Map<Bytes, Long> ids(SortedSet<Bytes> unknown) throws SQLException {
+    var ids = database.cells(connection, unknown);
+    var insert = statement("insert into cell values (?, ?)");
+    // In their order, since the index takes neighbours faster than strangers.
+    for (var path : unknown) {
+      if (!ids.containsKey(path)) {
+        ids.put(path, nextCell);
+        insert.setLong(1, nextCell++);
+        insert.setBytes(2, path.toArray());
+        insert.addBatch();
+      }
+    }
+    insert.executeBatch();
+    cells.putAll(ids);
+    return ids;
+  }
+
+  private void flushTouches() throws SQLException {
+    if (!removed.isEmpty()) {
+      var delete = statement("delete from op_cell where cell = ? and seq = ?");
+      for (var link : links(removed)) {
+        delete.setLong(1, link.cell());
+        delete.setLong(2, link.seq());
+        delete.addBatch();
+      }
+      delete.executeBatch();
+      removed.clear();
+    }
+    var insert =
+        statement(
+            "insert into op_cell values (?, ?, ?, ?) on conflict (cell, seq)"
+                + " do update set kind = excluded.kind, effect = excluded.effect");
+    for (var link : links(noted)) {
+      insert.setLong(1, link.cell());
+      insert.setLong(2, link.seq());
+      insert.setInt(3, link.kind());
+      insert.setInt(4, link.effect());
+      insert.addBatch();
+    }
+    insert.executeBatch();
+    noted.clear();
+  }
+
+  /** Ends the transaction: all up to here is in the database, or after a failure nothing of it. */
+  void commit(SpoolReader.Position reached) throws SQLException {
+    for (var entry : new ArrayList<>(open.values())) {
+      if (!entry.stored()) {
+        var operation = operation(entry, Outcome.OPEN, null);
+        insert(entry, operation, Outcome.OPEN, null);
+        touch(operation, strongest(operation));
+        open.put(
+            entry.seq(),
+            new Open(
+                entry.seq(),
+                entry.lane(),
+                entry.connection(),
+                entry.space(),
+                entry.sent(),
+                entry.request(),
+                true));
+      }
+    }
+    update(
+        "update trace set segment = ?, place = ?, seq = ?, at = ?",
+        reached.segment(),
+        reached.place(),
+        seq,
+        at);
+    flush();
+    if (reached.segment() == position.segment()) {
+      connection.commit();
+    } else {
+      // The files before this one may go.
+      database.commitDurably(connection);
+    }
+    position = reached;
+  }
+
+  /**
+   * Removes what is older than is to be kept, some thousand operations at a time.
+   *
+   * @return whether there was any
+   */
+  boolean fold(Retention retention) throws SQLException {
+    long oldest = at - Math.min(at, saturatedNanos(retention.age()));
+    boolean large = database.size(connection) > retention.bytes();
+    long horizon = horizon(large ? Long.MAX_VALUE : oldest);
+    if (horizon == 0) {
+      return false;
+    }
+    remove(horizon);
+    connection.commit();
+    return true;
+  }
+
+  private static long saturatedNanos(Duration age) {
+    return age.toSeconds() > Long.MAX_VALUE / 1_000_000_000L - 1 ? Long.MAX_VALUE : age.toNanos();
+  }
+
+  /**
+   * Behind the oldest operations, as far as they were sent before a moment; 0 if there are none.
+   */
+  private long horizon(long sent) throws SQLException {
+    var select =
+        statement(
+            "select max(seq), count(*) from (select seq, sent from op where outcome <> 0"
+                + " order by seq limit ?) oldest where sent < ?");
+    select.setInt(1, FOLD);
+    select.setLong(2, sent);
+    try (var found = select.executeQuery()) {
+      found.next();
+      return found.getLong(2) == 0 ? 0 : found.getLong(1) + 1;
+    }
+  }
+
+  private void remove(long horizon) throws SQLException {
+    var select = statement("select " + OpRows.COLUMNS + " from op where seq < ? and outcome <> 0");
+    select.setLong(1, horizon);
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        var operation = rows.read(found);
+        for (var cell : strongest(operation).keySet()) {
+          removed.add(new Noted(Bytes.of(cell.encoded()), operation.row(), 0, 0));
+        }
+      }
+    }
+    flushTouches();
+    for (var column : List.of("request_hash", "reply_hash")) {
+      update(
+          """
+          delete from body where hash in (select %1$s from op where seq < ? and outcome <> 0)
+            and not exists (select 1 from op where seq >= ? and request_hash = hash)
+            and not exists (select 1 from op where seq >= ? and reply_hash = hash)
+          """
+              .formatted(column),
+          horizon,
+          horizon,
+          horizon);
+    }
+    update("delete from op where seq < ? and outcome <> 0", horizon);
+    update("delete from push where seq < ?", horizon);
+    update("delete from connection_change where seq < ?", horizon);
+    update("update trace set horizon = ?", horizon);
+  }
+
+  private void update(String sql, @Nullable Object... values) throws SQLException {
+    var statement = statement(sql);
+    for (int i = 0; i < values.length; i++) {
+      switch (values[i]) {
+        case Long number -> statement.setLong(i + 1, number);
+        case String text -> statement.setString(i + 1, text);
+        case byte[] bytes -> statement.setBytes(i + 1, bytes);
+        case null -> statement.setNull(i + 1, Types.VARBINARY);
+        default -> throw new IllegalArgumentException(sql + " with " + values[i]);
+      }
+    }
+    statement.executeUpdate();
+  }
+
+  private PreparedStatement statement(String sql) throws SQLException {
+    var known = statements.get(sql);
+    if (known == null) {
+      known = connection.prepareStatement(sql);
+      statements.put(sql, known);
+    }
+    return known;
+  }
+
+  /** Writes what was collected: the operations that are new, then those that have ended. */
+  private void flush() throws SQLException {
+    statement(INSERT).executeBatch();
+    statement(FINISH).executeBatch();
+    flushTouches();
+  }
+
+  @Override
+  public void close() throws SQLException {
+    connection.close();
+  }
+}

@@ -1,0 +1,199 @@
+package dev.evergreen.provenance;
+
+import java.io.IOException;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ServiceConfigurationError;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Brings what a spool holds into the database of a trace, in a platform thread of its own. Frames
+ * become rows in transactions, and with them the position in the spool: so whatever fails or is
+ * killed, loading goes on behind the last transaction, and nothing is there twice or missing. While
+ * the database cannot be reached, the spool fills.
+ */
+final class Loader implements AutoCloseable {
+  private static final System.Logger LOG = System.getLogger(Loader.class.getName());
+
+  /**
+   * So many frames are a transaction, if there are as many. What costs most are the pages of the
+   * index of cells, of which a transaction writes each once: so the more, the cheaper.
+   */
+  private static final int BATCH = 100_000;
+
+  private static final Duration IDLE = Duration.ofMillis(10);
+  private static final Duration PATIENCE = Duration.ofMillis(500);
+  private static final Duration BETWEEN_FOLDS = Duration.ofSeconds(5);
+
+  private final Spool spool;
+  private final String spoolId;
+  private final TraceDatabase database;
+  private final Redactor redactor;
+  private final Retention retention;
+  private final Thread thread;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private long loaded;
+  private boolean closed;
+  private boolean failing;
+  private long foldedAt = System.nanoTime();
+
+  Loader(
+      Spool spool, String spoolId, TraceDatabase database, Redactor redactor, Retention retention) {
+    this.spool = spool;
+    this.spoolId = spoolId;
+    this.database = database;
+    this.redactor = redactor;
+    this.retention = retention;
+    thread = Thread.ofPlatform().name("trace-loader").daemon().start(this::run);
+  }
+
+  /**
+   * Waits until all frames up to that number are in the database.
+   *
+   * @return whether they are; if not, the time was over
+   */
+  boolean await(long number, Duration limit) {
+    lock.lock();
+    try {
+      long left = limit.toNanos();
+      while (loaded < number && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+      return loaded >= number;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void run() {
+    boolean last = false;
+    while (!last) {
+      // Once more when it was closed: what was recorded until then is to be loaded.
+      last = isClosed();
+      try (var session = new LoadSession(database, database.writer(), redactor, spoolId);
+          var reader = new SpoolReader(spool.directory(), session.position())) {
+        load(session, reader);
+        return;
+      } catch (SQLException | IOException | TraceException e) {
+        tell(e);
+        pause(PATIENCE);
+      } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
+        // A fault of a kind of store, or of ours, must not end the recording: the spool keeps it.
+        LOG.log(System.Logger.Level.ERROR, "The trace is not loaded; trying again", e);
+        pause(PATIENCE);
+      }
+    }
+  }
+
+  private void load(LoadSession session, SpoolReader reader) throws SQLException, IOException {
+    while (true) {
+      // Asked before, so that all that was recorded until then is loaded.
+      boolean last = isClosed();
+      int frames = batch(session, reader);
+      if (frames > 0) {
+        session.commit(reader.position());
+        told(reader.nextNumber() - 1);
+      }
+      spool.release(session.position().segment());
+      fold(session);
+      if (frames < BATCH) {
+        if (last) {
+          return;
+        }
+        pause(IDLE);
+      }
+    }
+  }
+
+  private static int batch(LoadSession session, SpoolReader reader)
+      throws SQLException, IOException {
+    for (int frames = 0; frames < BATCH; frames++) {
+      switch (reader.next()) {
+        case FRAME -> session.load(reader);
+        case GAP -> session.lost(reader.lost());
+        case NOTHING -> {
+          return frames;
+        }
+      }
+    }
+    return BATCH;
+  }
+
+  private void fold(LoadSession session) throws SQLException {
+    // As long as there is something to remove, as often as something is loaded.
+    if (System.nanoTime() - foldedAt > BETWEEN_FOLDS.toNanos() && !session.fold(retention)) {
+      foldedAt = System.nanoTime();
+    }
+  }
+
+  private void told(long number) {
+    lock.lock();
+    try {
+      if (failing) {
+        failing = false;
+        LOG.log(System.Logger.Level.INFO, "The trace is loaded again");
+      }
+      loaded = number;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void tell(Exception e) {
+    lock.lock();
+    try {
+      if (!failing) {
+        failing = true;
+        LOG.log(
+            System.Logger.Level.WARNING,
+            "The trace cannot be loaded into %s; what is recorded waits in the spool"
+                .formatted(database),
+            e);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean isClosed() {
+    lock.lock();
+    try {
+      return closed;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void pause(Duration limit) {
+    lock.lock();
+    try {
+      long left = limit.toNanos();
+      while (!closed && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Loads what was recorded until now, unless the database cannot be reached, and ends. */
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      closed = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    SpoolFiles.awaitEnd(thread);
+  }
+}

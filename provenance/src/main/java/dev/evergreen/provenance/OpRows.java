@@ -1,0 +1,157 @@
+package dev.evergreen.provenance;
+
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Makes operations of the rows of the table {@code op}. To be used by one thread. */
+final class OpRows implements AutoCloseable {
+  /** What a query selects from {@code op}. */
+  static final String COLUMNS =
+      "op.seq, op.epoch, op.lane, op.connection, op.space, op.sent, op.outcome, op.replied,"
+          + " op.request, op.request_length, op.request_hash,"
+          + " op.reply, op.reply_length, op.reply_hash";
+
+  private static final System.Logger LOG = System.getLogger(OpRows.class.getName());
+  private static final int PAGE = 64;
+
+  private final PreparedStatement body;
+  private final PreparedStatement epoch;
+  private final PreparedStatement earlier;
+  private final Map<Long, StoreKind> kinds = new HashMap<>();
+
+  OpRows(Connection connection) throws SQLException {
+    body = connection.prepareStatement("select content from body where hash = ?");
+    epoch = connection.prepareStatement("select store from epoch where id = ?");
+    earlier =
+        connection.prepareStatement(
+            "select "
+                + COLUMNS
+                + " from op where connection = ? and seq < ? order by seq desc limit "
+                + PAGE);
+  }
+
+  /** The operation of a row, with its parts. */
+  Operation read(ResultSet row) throws SQLException {
+    var operation = readWhole(row);
+    return withParts(kind(operation.epoch()), operation, earlier(operation));
+  }
+
+  /** The operation with its parts; without, if the kind fails at it. */
+  static Operation withParts(StoreKind kind, Operation operation, Iterator<Operation> earlier) {
+    try {
+      var parts = kind.parts(operation, earlier);
+      return parts.isEmpty() ? operation : operation.with(parts);
+    } catch (TraceException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.ERROR, "No parts are known of row " + operation.row(), e);
+      return operation;
+    }
+  }
+
+  /** The words of a request; all of it as one word, if the kind fails at it. */
+  static List<Bytes> words(StoreKind kind, Bytes recorded) {
+    try {
+      return kind.words(recorded);
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.ERROR, "A request of " + recorded.length() + " bytes", e);
+      return List.of(recorded);
+    }
+  }
+
+  private Operation readWhole(ResultSet row) throws SQLException {
+    long epochId = row.getLong(2);
+    long replied = row.getLong(8);
+    boolean isReplied = !row.wasNull();
+    return new Operation(
+        row.getLong(1),
+        epochId,
+        row.getLong(3),
+        row.getLong(4),
+        row.getString(5),
+        instant(row.getLong(6)),
+        isReplied ? instant(replied) : null,
+        words(kind(epochId), content(row, 9)),
+        switch (Outcome.of(row.getInt(7))) {
+          case REPLIED -> content(row, 12);
+          case NONE_EXPECTED -> Bytes.EMPTY;
+          case OPEN, UNKNOWN, NOT_SENT -> null;
+        });
+  }
+
+  /** What a body's three columns hold: bytes, length, hash. */
+  Bytes content(ResultSet row, int column) throws SQLException {
+    byte @Nullable [] inRow = row.getBytes(column);
+    byte @Nullable [] hash = row.getBytes(column + 2);
+    if (inRow != null || hash == null) {
+      return inRow == null ? Bytes.EMPTY : Bytes.of(inRow);
+    }
+    body.setBytes(1, hash);
+    try (var found = body.executeQuery()) {
+      return found.next() ? Bytes.of(found.getBytes(1)) : Bytes.EMPTY;
+    }
+  }
+
+  /** The kind of the store in that epoch. */
+  StoreKind kind(long id) throws SQLException {
+    var known = kinds.get(id);
+    if (known != null) {
+      return known;
+    }
+    epoch.setLong(1, id);
+    try (var found = epoch.executeQuery()) {
+      var store = found.next() ? found.getString(1) : "";
+      var kind = StoreKind.named(store).orElseGet(() -> new UnknownKind(store));
+      kinds.put(id, kind);
+      return kind;
+    }
+  }
+
+  /** What the connection of an operation did before, the newest first, without parts. */
+  Iterator<Operation> earlier(Operation operation) {
+    return new Pages<>(operation.row()) {
+      @Override
+      List<Operation> page(long before) throws SQLException {
+        earlier.setLong(1, operation.connection());
+        earlier.setLong(2, before);
+        var page = new ArrayList<Operation>();
+        try (var rows = earlier.executeQuery()) {
+          while (rows.next()) {
+            page.add(readWhole(rows));
+          }
+        }
+        return page;
+      }
+
+      @Override
+      long row(Operation element) {
+        return element.row();
+      }
+    };
+  }
+
+  static Instant instant(long nanos) {
+    return Instant.ofEpochSecond(
+        Math.floorDiv(nanos, 1_000_000_000L), Math.floorMod(nanos, 1_000_000_000L));
+  }
+
+  static long nanos(Instant instant) {
+    return instant.getEpochSecond() * 1_000_000_000L + instant.getNano();
+  }
+
+  @Override
+  public void close() throws SQLException {
+    body.close();
+    epoch.close();
+    earlier.close();
+  }
+}

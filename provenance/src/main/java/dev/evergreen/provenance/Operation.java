@@ -1,0 +1,73 @@
+package dev.evergreen.provenance;
+
+import java.time.Instant;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request to a store with its reply, as it was recorded: an element of the trace.
+ *
+ * @param row its number in the trace, from 1 on. Operations of one lane took effect in the order of
+ *     their rows.
+ * @param epoch the life of the store in which it was sent: another one begins when the store
+ *     restarts, is loaded or follows another
+ * @param lane the line to the store by which it went. The store serves a line in order, and between
+ *     two lines only the times tell
+ * @param connection the client's connection, which the trace knows more about
+ * @param space what of the connection's state says what the request speaks of: of Redis the number
+ *     of the database; empty if the kind of store has none
+ * @param sent when the request was about to be sent to the store
+ * @param replied when the reply's last byte had come, or null if none came
+ * @param request the request as a list of byte strings, as the kind of store divides it: of Redis
+ *     the command's words
+ * @param reply the reply's bytes, or null if the outcome is unknown; empty if the store gives none
+ *     to this request
+ * @param parts the operations that the store carried out at this one's place, in order, each with
+ *     its reply: those of a transaction. Empty for others
+ */
+public record Operation(
+    long row,
+    long epoch,
+    long lane,
+    long connection,
+    String space,
+    Instant sent,
+    @Nullable Instant replied,
+    List<Bytes> request,
+    @Nullable Bytes reply,
+    List<Operation> parts) {
+
+  /** An operation that has no parts. */
+  public Operation(
+      long row,
+      long epoch,
+      long lane,
+      long connection,
+      String space,
+      Instant sent,
+      @Nullable Instant replied,
+      List<Bytes> request,
+      @Nullable Bytes reply) {
+    this(row, epoch, lane, connection, space, sent, replied, request, reply, List.of());
+  }
+
+  /** This operation with these parts. */
+  public Operation with(List<Operation> parts) {
+    return new Operation(row, epoch, lane, connection, space, sent, replied, request, reply, parts);
+  }
+
+  /** Whether no reply is known, so that the store may or may not have carried it out. */
+  public boolean outcomeUnknown() {
+    return reply == null;
+  }
+
+  /** Whether the bytes of the reply are this text. */
+  public boolean replied(String text) {
+    return reply != null && reply.equals(Bytes.of(text));
+  }
+
+  /** The request as a text for people, its words separated by spaces. */
+  public String text() {
+    return String.join(" ", request.stream().map(Bytes::text).toList());
+  }
+}

@@ -1,0 +1,81 @@
+package dev.evergreen.provenance;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.UUID;
+
+/**
+ * A trace that is being recorded: its spool, and a loader that brings what is in it into the
+ * database. One process records a trace at a time, and a trace is that of one store.
+ */
+public final class Recording implements AutoCloseable {
+  private final Spool spool;
+  private final Loader loader;
+  private final Redactor redactor;
+
+  private Recording(Spool spool, Loader loader, Redactor redactor) {
+    this.spool = spool;
+    this.loader = loader;
+    this.redactor = redactor;
+  }
+
+  /**
+   * Begins to record, or goes on.
+   *
+   * @param directory of the trace, which is made if it is not there
+   * @param url of a schema of PostgreSQL, {@code jdbc:postgresql:…}; empty to keep the trace in an
+   *     SQLite file in the directory
+   * @throws IOException if the directory cannot be used, or another process records there. A
+   *     database that cannot be reached is no reason: it may come later.
+   */
+  public static Recording open(
+      Path directory, String url, SpoolSettings settings, Redactor redactor, Retention retention)
+      throws IOException {
+    SpoolFiles.makeDirectory(directory);
+    var database = TraceDatabase.of(directory, url);
+    var place = directory.resolve("spool");
+    var spool = Spool.open(place, settings);
+    return new Recording(
+        spool, new Loader(spool, id(place), database, redactor, retention), redactor);
+  }
+
+  /** Which spool it is: a database belongs to one. */
+  private static String id(Path directory) throws IOException {
+    var file = directory.resolve("id");
+    if (!Files.exists(file)) {
+      SpoolFiles.makeFile(file);
+      Files.writeString(file, UUID.randomUUID().toString());
+    }
+    return Files.readString(file, StandardCharsets.UTF_8);
+  }
+
+  /** Where what passes is recorded. */
+  public Spool spool() {
+    return spool;
+  }
+
+  /** What replaces credentials before they are recorded. */
+  public Redactor redactor() {
+    return redactor;
+  }
+
+  /**
+   * Waits until all that was recorded before is in the database.
+   *
+   * @return whether it is; if not, the time was over
+   */
+  public boolean awaitLoaded(Duration limit) {
+    return loader.await(spool.report().nextNumber() - 1, limit);
+  }
+
+  /** Loads what was recorded, and ends. */
+  @Override
+  public void close() throws IOException {
+    spool.finish();
+    loader.close();
+    spool.close();
+  }
+}

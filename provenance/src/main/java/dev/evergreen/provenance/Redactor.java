@@ -1,0 +1,88 @@
+package dev.evergreen.provenance;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.regex.Pattern;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/**
+ * Replaces what must not be stored by a mark, which is the same for equal values: a hash by a key
+ * of the trace, of 64 bits. Without the key nobody can try values out. The key is the file {@code
+ * key} of the trace's directory; who removes it makes the marks meaningless.
+ */
+public final class Redactor {
+  private static final String ALGORITHM = "HmacSHA256";
+  private static final int KEY_BYTES = 32;
+  private static final int MARK_BYTES = 8;
+
+  private final SecretKeySpec key;
+  private final List<Pattern> rules;
+
+  private Redactor(byte[] key, List<Pattern> rules) {
+    this.key = new SecretKeySpec(key, ALGORITHM);
+    this.rules = List.copyOf(rules);
+  }
+
+  /**
+   * With the key of the trace in that directory, which is made if there is none.
+   *
+   * @param rules what {@link #clean} replaces wherever it is found; bytes are characters of the
+   *     same number
+   */
+  public static Redactor open(Path directory, List<Pattern> rules) throws IOException {
+    SpoolFiles.makeDirectory(directory);
+    var file = directory.resolve("key");
+    if (!Files.exists(file)) {
+      var key = new byte[KEY_BYTES];
+      new SecureRandom().nextBytes(key);
+      SpoolFiles.makeFile(file);
+      Files.write(file, key);
+    }
+    var key = Files.readAllBytes(file);
+    if (key.length != KEY_BYTES) {
+      throw new IOException("The key in %s has %d bytes, not 32".formatted(file, key.length));
+    }
+    return new Redactor(key, rules);
+  }
+
+  /** What is stored instead of a secret. */
+  public Bytes mark(Bytes secret) {
+    try {
+      var mac = Mac.getInstance(ALGORITHM);
+      mac.init(key);
+      var hash = mac.doFinal(secret.toArray());
+      return Bytes.of("<hidden:" + HexFormat.of().formatHex(hash, 0, MARK_BYTES) + ">");
+    } catch (GeneralSecurityException e) {
+      throw new AssertionError("every JDK has HmacSHA256", e);
+    }
+  }
+
+  /** The bytes, with all that a rule finds replaced. */
+  public Bytes clean(Bytes bytes) {
+    if (rules.isEmpty()) {
+      return bytes;
+    }
+    var before = bytes.latin1();
+    var text = before;
+    for (var rule : rules) {
+      text = rule.matcher(text).replaceAll(found -> mark(latin1(found.group())).text());
+    }
+    return text.equals(before) ? bytes : latin1(text);
+  }
+
+  /** Whether there are no rules. */
+  boolean idle() {
+    return rules.isEmpty();
+  }
+
+  private static Bytes latin1(String text) {
+    return Bytes.of(text.getBytes(StandardCharsets.ISO_8859_1));
+  }
+}

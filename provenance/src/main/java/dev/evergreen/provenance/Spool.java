@@ -1,0 +1,462 @@
+package dev.evergreen.provenance;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
+import java.time.Instant;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where a recorder writes down at once what passes it, before anything is made of it: files of a
+ * fixed length that are mapped into memory, in a directory of their own. A loader brings their
+ * frames into the trace store, and then the files go.
+ *
+ * <p>Each frame has a number, one more than the one before it; the numbers are the order in which
+ * things were recorded. A request is recorded before it is forwarded, and a reply when it has
+ * arrived. So when the number of A's reply is below that of B's request, A was over before B began;
+ * and requests on the same lane have the order of their numbers at the store.
+ *
+ * <p>All methods may be called by any number of threads and fibers at once. They wait for nothing
+ * but room ({@link Overflow#SLOW}), and hold no lock while they do. Buffers are recorded from
+ * position to limit, which stay as they are, and may be used again when the method returns. Nothing
+ * is allocated for a frame that has one piece.
+ *
+ * <p>A process that is killed loses no frame whose method had returned. Files are readable by the
+ * user of the process only.
+ */
+public final class Spool implements AutoCloseable {
+
+  /** What {@link #request} returns for a request that was dropped: what is about it is dropped. */
+  public static final long DROPPED = -1;
+
+  /** A body of more bytes is recorded as its length and hash only. */
+  public static final long LARGEST_BODY = 16 << 20;
+
+  /** The longest body of one frame; longer ones are cut. */
+  static final int PIECE = 64 << 10;
+
+  private static final System.Logger LOG = System.getLogger(Spool.class.getName());
+  private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
+  private static final byte[] REASONS = {0, 1, 2};
+
+  private final SpoolSettings settings;
+  private final SpoolFiles files;
+  private final FileChannel lockFile;
+  private final SecureRandom random = new SecureRandom();
+  private final long run;
+
+  /** Nanoseconds from the origin of {@link System#nanoTime()} to 1970: one clock for a process. */
+  private final long clockOffset;
+
+  private final ReentrantLock rolling = new ReentrantLock();
+  private final Condition changed = rolling.newCondition();
+  private volatile SpoolSegment current;
+  private final AtomicLong dropped = new AtomicLong();
+  private long droppedBefore;
+  private long waits;
+  private boolean finished;
+  private boolean closed;
+  private final @Nullable SpoolSync sync;
+
+  private Spool(SpoolFiles files, FileChannel lockFile, SpoolSettings settings) throws IOException {
+    this.settings = settings;
+    this.files = files;
+    this.lockFile = lockFile;
+    var now = Instant.now();
+    clockOffset = now.getEpochSecond() * 1_000_000_000L + now.getNano() - System.nanoTime();
+    run = random.nextLong();
+    current = files.takeFirst();
+    current.begin(files.firstNumber(), random.nextLong(), run);
+    files.start(this::roomMade);
+    sync = settings.durability() == Durability.NONE ? null : new SpoolSync(current, settings);
+    if (sync != null) {
+      sync.start();
+    }
+    append(FrameKind.START, (byte) 0, 0, 0, 0, NOTHING, 0, 0);
+  }
+
+  /**
+   * Opens the spool in a directory, which is made if it is not there, and goes on behind what it
+   * holds.
+   *
+   * @throws IOException if the directory cannot be used, or another process records there
+   */
+  public static Spool open(Path directory, SpoolSettings settings) throws IOException {
+    SpoolFiles.makeDirectory(directory);
+    var lockFile = lock(directory);
+    try {
+      return new Spool(SpoolFiles.open(directory, settings), lockFile, settings);
+    } catch (IOException | RuntimeException e) {
+      lockFile.close();
+      throw e;
+    }
+  }
+
+  private static FileChannel lock(Path directory) throws IOException {
+    var path = directory.resolve("lock");
+    SpoolFiles.makeFile(path);
+    var file = FileChannel.open(path, StandardOpenOption.WRITE);
+    @Nullable FileLock lock = null;
+    try {
+      lock = file.tryLock();
+    } catch (OverlappingFileLockException e) {
+      LOG.log(System.Logger.Level.DEBUG, "this process has it", e);
+    }
+    if (lock == null) {
+      file.close();
+      throw new IOException(
+          "Another process records in %s; name another directory".formatted(directory));
+    }
+    return file;
+  }
+
+  /**
+   * Records which store is served from now on, until the next epoch of the same recorder. A restart
+   * of the store is a new epoch: nothing before it explains what comes after.
+   *
+   * @param store the kind, which names the specification, such as {@code redis}
+   * @param server which one, such as its address
+   * @param facts what else is known, such as its version; one line each, {@code name: value}
+   * @return the epoch's number
+   */
+  public long epoch(String store, String server, String facts) {
+    return text(FrameKind.EPOCH, 0, 0, store, server, facts);
+  }
+
+  /**
+   * Records that a client has connected.
+   *
+   * @return the connection's number
+   */
+  public long connect(long epoch, Client client) {
+    return client(FrameKind.CONNECT, epoch, 0, client);
+  }
+
+  /** Records what is known of a connection's client from now on. */
+  public void change(long connection, Client client) {
+    client(FrameKind.CHANGE, connection, 0, client);
+  }
+
+  /** Records that a client's connection has ended. */
+  public void disconnect(long connection) {
+    append(FrameKind.DISCONNECT, (byte) 0, connection, 0, 0, NOTHING, 0, 0);
+  }
+
+  /**
+   * Records a connection to the store. What is sent on it arrives in the order of the requests'
+   * numbers; whoever sends sees to it that requests of a lane are recorded in that order.
+   *
+   * @param description such as the address and what it is for
+   * @return the lane's number
+   */
+  public long lane(long epoch, String description) {
+    return text(FrameKind.LANE, epoch, 0, description);
+  }
+
+  /** Records that a lane has ended: requests on it without a reply have no known outcome. */
+  public void endLane(long lane) {
+    append(FrameKind.LANE_END, (byte) 0, lane, 0, 0, NOTHING, 0, 0);
+  }
+
+  /**
+   * Records a request; to be called before it is forwarded.
+   *
+   * @param scope what the request does not say itself, as its specification understands it: for
+   *     Redis the number of the database
+   * @return its number, or {@link #DROPPED}
+   */
+  public long request(long connection, long lane, int scope, ByteBuffer bytes) {
+    if (bytes.remaining() <= PIECE) {
+      return append(FrameKind.REQUEST, (byte) 0, connection, lane, scope, bytes);
+    }
+    var body = beginRequest(connection, lane, scope);
+    body.add(bytes);
+    body.end();
+    return body.number();
+  }
+
+  /** Begins to record a request that comes in pieces; its number is known at once. */
+  public SpooledBody beginRequest(long connection, long lane, int scope) {
+    return begin(
+        append(FrameKind.REQUEST, SpoolSegment.MORE, connection, lane, scope, NOTHING, 0, 0));
+  }
+
+  /**
+   * Records the reply to a request; to be called when it has arrived.
+   *
+   * @return its own number, for {@link #settle}; or {@link #DROPPED}
+   */
+  public long reply(long request, ByteBuffer bytes) {
+    if (bytes.remaining() <= PIECE) {
+      return request == DROPPED ? drop() : append(FrameKind.REPLY, (byte) 0, 0, 0, request, bytes);
+    }
+    var body = beginReply(request);
+    body.add(bytes);
+    return body.end();
+  }
+
+  /** Begins to record a reply that comes in pieces; its arrival is when it ends. */
+  public SpooledBody beginReply(long request) {
+    return begin(
+        request == DROPPED
+            ? drop()
+            : append(FrameKind.REPLY, SpoolSegment.MORE, 0, 0, request, NOTHING, 0, 0));
+  }
+
+  /** Records that a request gets no reply. */
+  public void unanswered(long request, Unanswered reason) {
+    if (request != DROPPED) {
+      var body = ByteBuffer.wrap(REASONS);
+      append(FrameKind.UNANSWERED, (byte) 0, 0, 0, request, body, reason.code(), 1);
+    }
+  }
+
+  /**
+   * Records a message of the store that answers no request.
+   *
+   * @return its number, or {@link #DROPPED}
+   */
+  public long push(long connection, long lane, ByteBuffer bytes) {
+    if (bytes.remaining() <= PIECE) {
+      return append(FrameKind.PUSH, (byte) 0, connection, lane, 0, bytes);
+    }
+    var body = begin(append(FrameKind.PUSH, SpoolSegment.MORE, connection, lane, 0, NOTHING, 0, 0));
+    body.add(bytes);
+    return body.end();
+  }
+
+  /**
+   * Records a sign of something that did not pass the recorder, such as a write by another way.
+   *
+   * @param evidence at most 64 KiB, as the specification understands it
+   */
+  public void outside(long epoch, ByteBuffer evidence) {
+    append(FrameKind.OUTSIDE, (byte) 0, epoch, 0, 0, evidence);
+  }
+
+  /** Records that something may be missing here: no answer across it is certain. */
+  public void gap(String why) {
+    text(FrameKind.GAP, 0, 0, why);
+  }
+
+  /**
+   * To be called before the last byte of a reply is sent on: with {@link Durability#REPLY} waits
+   * until the frame of that number and all before it are on the disk, else returns at once.
+   */
+  public void settle(long number) {
+    if (settings.durability() == Durability.REPLY && number != DROPPED && sync != null) {
+      sync.await(number);
+    }
+  }
+
+  /** How it is doing. */
+  public SpoolReport report() {
+    rolling.lock();
+    try {
+      var segment = current;
+      long next = segment.number(segment.end(segment.tail()));
+      return new SpoolReport(next, files.count(), dropped.get(), waits);
+    } finally {
+      rolling.unlock();
+    }
+  }
+
+  /** The directory. */
+  Path directory() {
+    return files.directory();
+  }
+
+  /** Which of the processes, or their lives, that have written it this is. */
+  long run() {
+    return run;
+  }
+
+  /** The files before that one are not needed any more. */
+  void release(long index) {
+    files.release(sync == null ? index : Math.min(index, sync.index()));
+  }
+
+  /** Gives up what is still waited for, forces what is written, and lets others record here. */
+  @Override
+  public void close() throws IOException {
+    finish();
+    rolling.lock();
+    try {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      changed.signalAll();
+    } finally {
+      rolling.unlock();
+    }
+    if (sync != null) {
+      sync.close();
+    }
+    files.close();
+    lockFile.close();
+  }
+
+  /** Records that the recorder ends; what comes later is recorded in vain. */
+  void finish() {
+    rolling.lock();
+    try {
+      if (finished || closed) {
+        return;
+      }
+      finished = true;
+    } finally {
+      rolling.unlock();
+    }
+    append(FrameKind.END, (byte) 0, 0, 0, 0, NOTHING, 0, 0);
+  }
+
+  void piece(long first, ByteBuffer bytes, int from, int length) {
+    if (first != DROPPED) {
+      append(FrameKind.PIECE, (byte) 0, 0, 0, first, bytes, from, length);
+    }
+  }
+
+  long bodyEnd(long first, long length, byte[] hash, byte flags) {
+    if (first == DROPPED) {
+      return DROPPED;
+    }
+    var body = ByteBuffer.allocate(Long.BYTES + hash.length).order(ByteOrder.LITTLE_ENDIAN);
+    body.putLong(length).put(hash).flip();
+    return append(FrameKind.BODY_END, flags, 0, 0, first, body);
+  }
+
+  private SpooledBody begin(long number) {
+    return new SpooledBody(this, number);
+  }
+
+  private long drop() {
+    dropped.incrementAndGet();
+    return DROPPED;
+  }
+
+  private long client(FrameKind kind, long subject, long other, Client client) {
+    return text(
+        kind, subject, other, client.address(), client.name(), client.user(), client.protocol());
+  }
+
+  private long text(FrameKind kind, long one, long two, String... parts) {
+    var bytes = ByteBuffer.wrap(String.join("\0", parts).getBytes(StandardCharsets.UTF_8));
+    bytes.limit(Math.min(bytes.limit(), PIECE));
+    return append(kind, (byte) 0, one, two, 0, bytes);
+  }
+
+  private long append(
+      FrameKind kind, byte flags, long one, long two, long about, ByteBuffer bytes) {
+    return append(kind, flags, one, two, about, bytes, bytes.position(), bytes.remaining());
+  }
+
+  private long append(
+      FrameKind kind,
+      byte flags,
+      long one,
+      long two,
+      long about,
+      ByteBuffer bytes,
+      int from,
+      int length) {
+    while (true) {
+      var segment = current;
+      long at = claim(segment, SpoolSegment.FRAME_HEADER + length);
+      if (at != SpoolSegment.FULL) {
+        fill(segment, at, kind, flags, one, two, about, bytes, from, length);
+        return segment.number(at);
+      }
+      if (!roll(segment)) {
+        return drop();
+      }
+    }
+  }
+
+  private static long claim(SpoolSegment segment, int length) {
+    try {
+      return segment.claim(length);
+    } catch (IllegalStateException e) {
+      // It was full, loaded and closed since this thread looked which is the current one.
+      return SpoolSegment.FULL;
+    }
+  }
+
+  private void fill(
+      SpoolSegment segment,
+      long at,
+      FrameKind kind,
+      byte flags,
+      long one,
+      long two,
+      long about,
+      ByteBuffer bytes,
+      int from,
+      int length) {
+    segment.head(at, kind, flags, System.nanoTime() + clockOffset, one, two, about);
+    segment.body(at, bytes, from, length);
+    segment.finish(at);
+  }
+
+  /**
+   * Goes on to the next segment if a full one is still the current one.
+   *
+   * @return false if there is no room and nothing is to wait for it
+   */
+  private boolean roll(SpoolSegment full) {
+    rolling.lock();
+    try {
+      while (current == full) {
+        if (closed) {
+          throw new IllegalStateException("The spool was closed");
+        }
+        var next = files.take();
+        if (next != null) {
+          enter(full, next);
+        } else if (settings.overflow() == Overflow.DROP && files.full()) {
+          return false;
+        } else {
+          waits++;
+          changed.awaitUninterruptibly();
+        }
+      }
+      return true;
+    } finally {
+      rolling.unlock();
+    }
+  }
+
+  private void enter(SpoolSegment full, SpoolSegment next) {
+    next.begin(full.number(full.end(full.tail())), random.nextLong(), run);
+    long missing = dropped.get() - droppedBefore;
+    if (missing > 0) {
+      droppedBefore += missing;
+      var why = ByteBuffer.wrap("the spool was full".getBytes(StandardCharsets.UTF_8));
+      long at = next.claim(SpoolSegment.FRAME_HEADER + why.remaining());
+      fill(next, at, FrameKind.GAP, (byte) 0, 0, 0, missing, why, 0, why.remaining());
+    }
+    if (sync != null) {
+      sync.entered(next);
+    }
+    current = next;
+  }
+
+  private void roomMade() {
+    rolling.lock();
+    try {
+      changed.signalAll();
+    } finally {
+      rolling.unlock();
+    }
+  }
+}

@@ -1,0 +1,238 @@
+package dev.evergreen.provenance;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads the frames of a spool one after the other, also while another thread or process writes it.
+ * To be used by one thread.
+ *
+ * <p>What a killed process had not finished, and what was destroyed, is skipped and told as a gap:
+ * a frame at a time where the chain of lengths still leads on, else up to the next frame that its
+ * sum proves to be one.
+ */
+final class SpoolReader implements AutoCloseable {
+
+  /** What {@link #next} has found. */
+  enum Step {
+    /** A frame. */
+    FRAME,
+    /** At least {@link #lost} frames cannot be read. */
+    GAP,
+    /** Nothing more at the moment. */
+    NOTHING
+  }
+
+  /**
+   * Where a reader is.
+   *
+   * @param segment the index of the file
+   * @param place the offset, and in the high half the ordinal of the frame there
+   */
+  record Position(long segment, long place) {
+    static final Position START = new Position(-1, SpoolSegment.start());
+  }
+
+  private final Path directory;
+  private Position position;
+  private @Nullable SpoolSegment segment;
+  private long frame;
+  private long lost;
+
+  SpoolReader(Path directory, Position position) {
+    this.directory = directory;
+    this.position = position;
+  }
+
+  /** Goes on to the next frame, if there is one. */
+  Step next() throws IOException {
+    while (true) {
+      var here = segment;
+      if (here == null) {
+        var step = open();
+        if (step != null) {
+          return step;
+        }
+        continue;
+      }
+      long at = position.place();
+      var found = here.look(at);
+      if (found == SpoolSegment.Place.FRAME) {
+        frame = at;
+        goTo(here.next(at));
+        return Step.FRAME;
+      }
+      if (found != SpoolSegment.Place.OVER) {
+        var step = pass(here, at, found);
+        if (step != null) {
+          return step;
+        }
+      }
+      var step = enterNext(here);
+      if (step != null) {
+        return step;
+      }
+    }
+  }
+
+  /** Deals with a place where no frame can be read; null if the segment is over there. */
+  private @Nullable Step pass(SpoolSegment here, long at, SpoolSegment.Place found)
+      throws IOException {
+    boolean abandoned = abandoned(here);
+    if (found != SpoolSegment.Place.DAMAGED && !abandoned) {
+      return Step.NOTHING;
+    }
+    if (found != SpoolSegment.Place.EMPTY && here.leadsOn(at)) {
+      return gap(1, here.next(at));
+    }
+    long further = here.search(at);
+    if (SpoolSegment.offset(further) < here.size()) {
+      return gap(Math.max(1, here.number(further) - here.number(at)), further);
+    }
+    if (!abandoned) {
+      return Step.NOTHING;
+    }
+    if (found == SpoolSegment.Place.EMPTY) {
+      return null;
+    }
+    return gap(1, further);
+  }
+
+  private Step gap(long frames, long next) {
+    lost = frames;
+    goTo(next);
+    return Step.GAP;
+  }
+
+  private void goTo(long place) {
+    position = new Position(position.segment(), place);
+  }
+
+  /** Whether nobody writes it any more: another run has begun, or the file after it. */
+  private boolean abandoned(SpoolSegment here) throws IOException {
+    try (var later = after(here)) {
+      return later != null
+          && (later.run() != here.run() || here.look(position.place()) == SpoolSegment.Place.EMPTY);
+    }
+  }
+
+  /** Opens the file of the position, or the oldest behind it; null if nothing is missing. */
+  private @Nullable Step open() throws IOException {
+    for (long index : SpoolFiles.list(directory)) {
+      var found = index >= position.segment() ? opened(index) : null;
+      if (found != null) {
+        segment = found;
+        if (index == position.segment()) {
+          return null;
+        }
+        boolean first = position.equals(Position.START) && found.firstNumber() == 1;
+        position = new Position(index, SpoolSegment.start());
+        lost = 1;
+        return first ? null : Step.GAP;
+      }
+    }
+    return Step.NOTHING;
+  }
+
+  private @Nullable Step enterNext(SpoolSegment here) throws IOException {
+    var next = after(here);
+    if (next == null) {
+      return Step.NOTHING;
+    }
+    here.close();
+    segment = next;
+    lost = next.firstNumber() - here.number(position.place());
+    position = new Position(next.index(), SpoolSegment.start());
+    return next.run() == here.run() && lost != 0 ? Step.GAP : null;
+  }
+
+  /** The file that was begun after that one, if there is one. */
+  private @Nullable SpoolSegment after(SpoolSegment here) throws IOException {
+    for (long index : SpoolFiles.list(directory)) {
+      var next = index > here.index() ? opened(index) : null;
+      if (next != null) {
+        return next;
+      }
+    }
+    return null;
+  }
+
+  private @Nullable SpoolSegment opened(long index) throws IOException {
+    var path = SpoolFiles.path(directory, index);
+    try {
+      return Files.exists(path) ? SpoolSegment.reading(index, path) : null;
+    } catch (NoSuchFileException e) {
+      return null;
+    }
+  }
+
+  /** Where the next frame is looked for; all before it was read. */
+  Position position() {
+    return position;
+  }
+
+  /** How many frames the gap takes, at least. */
+  long lost() {
+    return lost;
+  }
+
+  /** Which life of the recorder wrote what is read. */
+  long run() {
+    return segment().run();
+  }
+
+  long number() {
+    return segment().number(frame);
+  }
+
+  /** The number that the next frame will have. */
+  long nextNumber() {
+    return segment == null ? 0 : segment.number(position.place());
+  }
+
+  FrameKind kind() {
+    return segment().kind(frame);
+  }
+
+  byte flags() {
+    return segment().flags(frame);
+  }
+
+  long time() {
+    return segment().time(frame);
+  }
+
+  long firstSubject() {
+    return segment().firstSubject(frame);
+  }
+
+  long secondSubject() {
+    return segment().secondSubject(frame);
+  }
+
+  long about() {
+    return segment().about(frame);
+  }
+
+  byte[] body() {
+    return segment().body(frame);
+  }
+
+  private SpoolSegment segment() {
+    if (segment == null) {
+      throw new IllegalStateException("nothing was read yet");
+    }
+    return segment;
+  }
+
+  @Override
+  public void close() {
+    if (segment != null) {
+      segment.close();
+      segment = null;
+    }
+  }
+}

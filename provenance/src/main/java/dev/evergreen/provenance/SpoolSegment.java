@@ -1,0 +1,447 @@
+package dev.evergreen.provenance;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One file of a spool, mapped into memory: a header, then frames one behind the other, then zeros.
+ *
+ * <p>A frame begins with a word that holds its length, its ordinal in the segment and whether it is
+ * finished. To claim the place of a frame is to exchange the word there from zero to that: so
+ * places, ordinals and frames are in one order, any number of threads may claim at the same time
+ * without waiting for each other, and whenever the process is killed an unbroken chain of words
+ * leads to every frame that was finished. The word is marked as finished after all else of the
+ * frame. If no frame fits any more, what is left becomes padding.
+ *
+ * <pre>
+ *  0  long  word: bits 0-30 length, 31 padding, 32-62 ordinal, 63 finished
+ *  8  int   CRC-32C of what follows, mixed with the segment's salt and the frame's place
+ * 12  byte  kind    13 byte flags    14 short 0
+ * 16  long  time, nanoseconds since 1970
+ * 24  long  first subject     32  long  second subject     40  long  about
+ * 48  body
+ * </pre>
+ *
+ * The next frame begins at a multiple of eight. The salt is not to be guessed, so that nobody whose
+ * request is recorded can put in it what is taken for a frame.
+ */
+final class SpoolSegment implements AutoCloseable {
+  /** What precedes a frame's body. */
+  static final int FRAME_HEADER = 48;
+
+  /** What {@link #claim} returns when there is no room. */
+  static final long FULL = -1;
+
+  /** More of the body follows in other frames. */
+  static final byte MORE = 1;
+
+  private static final int HEADER = 64;
+
+  /** "EvgrSpl" and the version. */
+  private static final long MAGIC = 0x01_6c70_5372_6776_45L;
+
+  private static final int AT_SIZE = 8;
+  private static final int AT_FIRST = 16;
+  private static final int AT_SALT = 24;
+  private static final int AT_RUN = 32;
+  private static final int AT_SUM = 56;
+
+  private static final int CRC = 8;
+  private static final int KIND = 12;
+  private static final int FLAGS = 13;
+  private static final int TIME = 16;
+  private static final int FIRST_SUBJECT = 24;
+  private static final int SECOND_SUBJECT = 32;
+  private static final int ABOUT = 40;
+
+  private static final long FINISHED = 1L << 63;
+  private static final long PADDING = 1L << 31;
+  private static final VarHandle WORD =
+      MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+
+  private final long index;
+  private final Path path;
+  private final Arena arena;
+  private final ByteBuffer bytes;
+  private final int size;
+
+  /** Where to look for the end first: its offset, and in the high half the ordinal there. */
+  private final AtomicLong tail = new AtomicLong(HEADER);
+
+  private long first;
+  private long salt;
+  private long run;
+
+  private SpoolSegment(long index, Path path, int size, FileChannel.MapMode mode)
+      throws IOException {
+    this.index = index;
+    this.path = path;
+    this.size = size;
+    this.arena = Arena.ofShared();
+    var options =
+        mode == FileChannel.MapMode.READ_WRITE
+            ? new StandardOpenOption[] {StandardOpenOption.READ, StandardOpenOption.WRITE}
+            : new StandardOpenOption[] {StandardOpenOption.READ};
+    try (var file = FileChannel.open(path, options)) {
+      this.bytes = file.map(mode, 0, size, arena).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+    } catch (IOException | RuntimeException e) {
+      arena.close();
+      throw e;
+    }
+  }
+
+  /** Maps a file of zeros, to be written to when it has {@linkplain #begin begun}. */
+  static SpoolSegment prepared(long index, Path path, int size) throws IOException {
+    return new SpoolSegment(index, path, size, FileChannel.MapMode.READ_WRITE);
+  }
+
+  /**
+   * Maps a file that is to be read only.
+   *
+   * @return null if its header is not there yet, or not ours
+   */
+  static @Nullable SpoolSegment reading(long index, Path path) throws IOException {
+    int size;
+    try (var file = FileChannel.open(path, StandardOpenOption.READ)) {
+      size = (int) Math.min(file.size(), Integer.MAX_VALUE);
+      var head = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+      if (size < HEADER || file.read(head, 0) < Long.BYTES || head.getLong(0) != MAGIC) {
+        return null;
+      }
+    }
+    var segment = new SpoolSegment(index, path, size, FileChannel.MapMode.READ_ONLY);
+    if (!segment.readHeader()) {
+      segment.close();
+      return null;
+    }
+    return segment;
+  }
+
+  /**
+   * Gives it its header; from now on frames can be claimed.
+   *
+   * @param first the number of its first frame
+   * @param salt a random number
+   * @param run which process, or which life of it, writes it
+   */
+  void begin(long first, long salt, long run) {
+    this.first = first;
+    this.salt = salt;
+    this.run = run;
+    bytes.putLong(AT_SIZE, size);
+    bytes.putLong(AT_FIRST, first);
+    bytes.putLong(AT_SALT, salt);
+    bytes.putLong(AT_RUN, run);
+    bytes.putLong(AT_SUM, headerSum());
+    WORD.setRelease(bytes, 0, MAGIC);
+  }
+
+  private boolean readHeader() {
+    if ((long) WORD.getAcquire(bytes, 0) != MAGIC
+        || bytes.getLong(AT_SIZE) != size
+        || bytes.getLong(AT_SUM) != headerSum()) {
+      return false;
+    }
+    first = bytes.getLong(AT_FIRST);
+    salt = bytes.getLong(AT_SALT);
+    run = bytes.getLong(AT_RUN);
+    return true;
+  }
+
+  private long headerSum() {
+    var sum = new CRC32C();
+    sum.update(bytes.slice(AT_SIZE, AT_SUM - AT_SIZE));
+    return sum.getValue();
+  }
+
+  /**
+   * Claims the place of a frame. It must be filled and {@linkplain #finish finished} soon: readers
+   * wait for it.
+   *
+   * @param length of the whole frame in bytes
+   * @return its offset, and in the high half its ordinal; or {@link #FULL}
+   * @throws IllegalStateException if the segment was closed meanwhile
+   */
+  long claim(int length) {
+    long seen = tail.get();
+    long at = seen;
+    while (offset(at) < size) {
+      int offset = offset(at);
+      long word = (long) WORD.getAcquire(bytes, offset);
+      if (word == 0) {
+        long wanted =
+            roomFor(length) <= size - offset
+                ? (at & ~0xffff_ffffL) | length
+                : (at & ~0xffff_ffffL) | PADDING | (size - offset);
+        word = (long) WORD.compareAndExchange(bytes, offset, 0L, wanted);
+        if (word == 0) {
+          tail.compareAndExchange(seen, after(at, wanted));
+          return (wanted & PADDING) == 0 ? at : FULL;
+        }
+      }
+      if ((word & PADDING) != 0) {
+        return FULL;
+      }
+      at = after(at, word);
+    }
+    return FULL;
+  }
+
+  /** The offset and ordinal of the frame after the one there. */
+  private static long after(long at, long word) {
+    long next = at + (1L << 32) + roomFor(length(word));
+    return (word & PADDING) == 0 ? next : next - (1L << 32);
+  }
+
+  static int offset(long at) {
+    return (int) at;
+  }
+
+  private static int ordinal(long at) {
+    return (int) (at >>> 32);
+  }
+
+  private static int length(long word) {
+    return (int) word & 0x7fff_ffff;
+  }
+
+  private static int roomFor(int length) {
+    return (length + 7) & ~7;
+  }
+
+  /** The number of the frame that was claimed there. */
+  long number(long at) {
+    return first + ordinal(at);
+  }
+
+  /** Writes what a claimed frame has before its body. */
+  void head(long at, FrameKind kind, byte flags, long time, long one, long two, long about) {
+    int offset = offset(at);
+    bytes.putInt(offset + KIND, kind.code() | (flags << 8));
+    bytes.putLong(offset + TIME, time);
+    bytes.putLong(offset + FIRST_SUBJECT, one);
+    bytes.putLong(offset + SECOND_SUBJECT, two);
+    bytes.putLong(offset + ABOUT, about);
+  }
+
+  /** Writes the body of a claimed frame; the position of what is written stays as it is. */
+  void body(long at, ByteBuffer body, int from, int length) {
+    bytes.put(offset(at) + FRAME_HEADER, body, from, length);
+  }
+
+  /** Ends a claimed frame: from now on readers see it, and nothing but the disk can lose it. */
+  void finish(long at) {
+    int offset = offset(at);
+    long word = (long) WORD.get(bytes, offset);
+    bytes.putInt(offset + CRC, sum(offset, word));
+    WORD.setRelease(bytes, offset, word | FINISHED);
+  }
+
+  private int sum(int offset, long word) {
+    var sum = new CRC32C();
+    sum.update(bytes.slice(offset + KIND, length(word) - KIND));
+    long place = salt + offset * 0x9E37_79B9_7F4A_7C15L + (word & ~FINISHED);
+    place = (place ^ (place >>> 31)) * 0xBF58_476D_1CE4_E5B9L;
+    return (int) sum.getValue() ^ (int) (place >>> 32);
+  }
+
+  // What a reader asks, about the place of a frame.
+
+  /** The place of the first frame. */
+  static long start() {
+    return HEADER;
+  }
+
+  /** What is at a place where a frame may begin. */
+  enum Place {
+    /** A frame that is whole. */
+    FRAME,
+    /** Nothing yet. */
+    EMPTY,
+    /** A frame that is being written, or never was to its end. */
+    UNFINISHED,
+    /** The segment is over. */
+    OVER,
+    /** None of these: something was destroyed. */
+    DAMAGED
+  }
+
+  Place look(long at) {
+    int offset = offset(at);
+    if (offset >= size) {
+      return Place.OVER;
+    }
+    long word = (long) WORD.getAcquire(bytes, offset);
+    if (word == 0) {
+      return Place.EMPTY;
+    }
+    if ((word & PADDING) != 0) {
+      boolean right = length(word) == size - offset && ordinal(word) == ordinal(at);
+      return right ? Place.OVER : Place.DAMAGED;
+    }
+    if (!fits(offset, word) || ordinal(word & ~FINISHED) != ordinal(at)) {
+      return Place.DAMAGED;
+    }
+    if ((word & FINISHED) == 0) {
+      return Place.UNFINISHED;
+    }
+    return whole(offset, word) ? Place.FRAME : Place.DAMAGED;
+  }
+
+  private boolean fits(int offset, long word) {
+    return length(word) >= FRAME_HEADER && length(word) <= size - offset;
+  }
+
+  private boolean whole(int offset, long word) {
+    return bytes.getInt(offset + CRC) == sum(offset, word)
+        && FrameKind.known(bytes.get(offset + KIND));
+  }
+
+  /**
+   * The place of the next whole frame behind one, found by its sum alone; the segment's end if
+   * there is none.
+   */
+  long search(long at) {
+    for (int offset = offset(at) + 8; offset <= size - FRAME_HEADER; offset += 8) {
+      long word = (long) WORD.getAcquire(bytes, offset);
+      if ((word & (FINISHED | PADDING)) == FINISHED && fits(offset, word) && whole(offset, word)) {
+        return (word & Long.MAX_VALUE & ~0xffff_ffffL) | offset;
+      }
+    }
+    return (at & ~0xffff_ffffL) | size;
+  }
+
+  /** Whether the word there, though not its frame, is as it should be. */
+  boolean leadsOn(long at) {
+    long word = (long) WORD.getAcquire(bytes, offset(at));
+    return (word & PADDING) == 0
+        && fits(offset(at), word)
+        && ordinal(word & ~FINISHED) == ordinal(at);
+  }
+
+  /** The place after a frame whose word is as it should be. */
+  long next(long at) {
+    return after(at, (long) WORD.getAcquire(bytes, offset(at)));
+  }
+
+  FrameKind kind(long at) {
+    return FrameKind.of(bytes.get(offset(at) + KIND));
+  }
+
+  byte flags(long at) {
+    return bytes.get(offset(at) + FLAGS);
+  }
+
+  long time(long at) {
+    return bytes.getLong(offset(at) + TIME);
+  }
+
+  long firstSubject(long at) {
+    return bytes.getLong(offset(at) + FIRST_SUBJECT);
+  }
+
+  long secondSubject(long at) {
+    return bytes.getLong(offset(at) + SECOND_SUBJECT);
+  }
+
+  long about(long at) {
+    return bytes.getLong(offset(at) + ABOUT);
+  }
+
+  /** A copy of a frame's body. */
+  byte[] body(long at) {
+    int offset = offset(at);
+    var copy = new byte[length((long) WORD.getAcquire(bytes, offset)) - FRAME_HEADER];
+    bytes.get(offset + FRAME_HEADER, copy);
+    return copy;
+  }
+
+  /** The place where the next frame will be claimed: behind a place, over all that is claimed. */
+  long end(long from) {
+    long at = from;
+    while (offset(at) < size) {
+      long word = (long) WORD.getAcquire(bytes, offset(at));
+      if (word == 0) {
+        return at;
+      }
+      at = after(at, word);
+    }
+    return at;
+  }
+
+  /** The place behind a place and all finished frames that follow it. */
+  long finished(long from) {
+    long at = from;
+    while (offset(at) < size) {
+      long word = (long) WORD.getAcquire(bytes, offset(at));
+      if ((word & (FINISHED | PADDING)) == 0) {
+        return at;
+      }
+      at = after(at, word);
+    }
+    return at;
+  }
+
+  /** The highest number of its frames, also behind damage. */
+  long lastNumber() {
+    long last = first - 1;
+    long at = HEADER;
+    for (var place = look(at); place != Place.OVER; place = look(at)) {
+      if (place == Place.FRAME) {
+        last = number(at);
+        at = next(at);
+      } else {
+        at = search(at);
+      }
+    }
+    return last;
+  }
+
+  /** Where the frames end at the moment, or somewhat before. */
+  long tail() {
+    return tail.get();
+  }
+
+  /** Forces what is between two offsets to the disk. */
+  void force(int from, int to) {
+    ((MappedByteBuffer) bytes).force(from, to - from);
+  }
+
+  long index() {
+    return index;
+  }
+
+  long firstNumber() {
+    return first;
+  }
+
+  /** Which process, or which life of it, writes it. */
+  long run() {
+    return run;
+  }
+
+  int size() {
+    return size;
+  }
+
+  Path path() {
+    return path;
+  }
+
+  /** Gives the memory back. Who still claims in it gets an exception. */
+  @Override
+  public void close() {
+    arena.close();
+  }
+}

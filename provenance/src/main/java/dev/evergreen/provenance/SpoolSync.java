@@ -1,0 +1,182 @@
+package dev.evergreen.provenance;
+
+import java.io.UncheckedIOException;
+import java.util.ArrayDeque;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Forces a spool to the disk, on a platform thread of its own: once in a while, or as soon as
+ * somebody waits for it. It forces finished frames up to the first that is not, so that what counts
+ * as forced was whole when it was.
+ */
+final class SpoolSync {
+  private static final System.Logger LOG = System.getLogger(SpoolSync.class.getName());
+
+  private final SpoolSettings settings;
+  private final Thread thread;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition wanted = lock.newCondition();
+  private final Condition forced = lock.newCondition();
+
+  // Guarded by the lock.
+  private final ArrayDeque<SpoolSegment> segments = new ArrayDeque<>();
+  private long durable;
+  private long waitedFor;
+  private boolean closed;
+  private @Nullable UncheckedIOException failure;
+
+  // The thread's own.
+  private long at = SpoolSegment.start();
+
+  SpoolSync(SpoolSegment first, SpoolSettings settings) {
+    this.settings = settings;
+    this.segments.add(first);
+    this.durable = first.firstNumber();
+    this.waitedFor = durable - 1;
+    this.thread = Thread.ofPlatform().name("spool-sync").daemon().unstarted(this::run);
+  }
+
+  void start() {
+    thread.start();
+  }
+
+  /** The spool goes on with that segment; the one before it gets no more frames. */
+  void entered(SpoolSegment segment) {
+    lock.lock();
+    try {
+      segments.add(segment);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Waits until the frame of that number is on the disk.
+   *
+   * @throws UncheckedIOException if the disk failed: what it holds is unknown
+   */
+  void await(long number) {
+    lock.lock();
+    try {
+      if (number > waitedFor) {
+        waitedFor = number;
+        wanted.signal();
+      }
+      while (durable <= number && failure == null && !closed) {
+        forced.awaitUninterruptibly();
+      }
+      if (failure != null) {
+        throw failure;
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void run() {
+    try {
+      while (awaitWork()) {
+        while (forceNext()) {
+          // Until all that was finished when the last one began is forced.
+        }
+      }
+    } catch (UncheckedIOException e) {
+      fail(e);
+    } catch (InterruptedException e) {
+      LOG.log(System.Logger.Level.DEBUG, "closed", e);
+    }
+  }
+
+  private boolean awaitWork() throws InterruptedException {
+    lock.lock();
+    try {
+      if (settings.durability() == Durability.REPLY) {
+        while (!closed && waitedFor < durable) {
+          wanted.await();
+        }
+      } else {
+        long left = settings.batch().toNanos();
+        while (!closed && left > 0) {
+          left = wanted.awaitNanos(left);
+        }
+      }
+      return !closed;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Forces what is finished of one segment; whether there is another one to go on with. */
+  private boolean forceNext() {
+    var segment = first();
+    long end = force(segment);
+    lock.lock();
+    try {
+      durable = segment.number(end);
+      forced.signalAll();
+      if (SpoolSegment.offset(end) < segment.size() || segments.size() == 1) {
+        return false;
+      }
+      segments.remove();
+      at = SpoolSegment.start();
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private SpoolSegment first() {
+    lock.lock();
+    try {
+      return segments.element();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long force(SpoolSegment segment) {
+    long end = segment.finished(at);
+    int from = at == SpoolSegment.start() ? 0 : SpoolSegment.offset(at);
+    if (SpoolSegment.offset(end) > from && end != at) {
+      segment.force(from, SpoolSegment.offset(end));
+    }
+    at = end;
+    return end;
+  }
+
+  private void fail(UncheckedIOException e) {
+    LOG.log(System.Logger.Level.ERROR, "The spool cannot be forced to the disk", e);
+    lock.lock();
+    try {
+      failure = e;
+      forced.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The lowest index of a segment that is still to be forced. */
+  long index() {
+    return first().index();
+  }
+
+  /** Forces what is finished, and ends. */
+  void close() {
+    lock.lock();
+    try {
+      closed = true;
+      wanted.signal();
+      forced.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    SpoolFiles.awaitEnd(thread);
+    if (failure == null) {
+      while (forceNext()) {
+        // Those before the last.
+      }
+    }
+  }
+}

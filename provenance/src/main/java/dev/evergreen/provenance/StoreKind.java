@@ -1,0 +1,98 @@
+package dev.evergreen.provenance;
+
+import java.util.Iterator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the trace store must be told of a kind of store, to read what its recorder has recorded. It
+ * is found by {@link ServiceLoader}. Its methods are pure functions and may be called by several
+ * threads; whatever bytes they are given, they return in time linear to them.
+ */
+public interface StoreKind {
+
+  /** What the store's operations do; its name is that of the kind. */
+  Specification specification();
+
+  /**
+   * The words of a request as it was recorded: see {@link Operation#request()}.
+   *
+   * @param recorded the bytes; of a request that is too large to be kept, only the beginning
+   */
+  List<Bytes> words(Bytes recorded);
+
+  /** A request as a recorder would record it, from its words; the inverse of {@link #words}. */
+  Bytes recorded(List<Bytes> words);
+
+  /** What the request is called in lists; in capitals. */
+  default String verb(List<Bytes> words) {
+    return words.isEmpty() ? "" : words.getFirst().text().toUpperCase(Locale.ROOT);
+  }
+
+  /**
+   * A reply as people and {@code --json} are told it: a text, a number, a list of such, or null.
+   */
+  default @Nullable Object value(Bytes reply) {
+    return reply.text();
+  }
+
+  /** The same of a reply in the form of the store's {@link Model}. */
+  default @Nullable Object plain(Object reply) {
+    return reply.toString();
+  }
+
+  /**
+   * What the operation touches, as a trace counts it: nothing, if it may be a part of a later one.
+   */
+  default List<Touch> touches(Operation operation) {
+    return mayBePart(operation) ? List.of() : specification().allTouches(operation);
+  }
+
+  /**
+   * Whether the operation may be a part of a later one of its connection, such as a queued command
+   * of a transaction.
+   */
+  default boolean mayBePart(Operation operation) {
+    return false;
+  }
+
+  /**
+   * The operations that the store carried out at this one's place, each with its reply.
+   *
+   * @param earlier what the connection did before, the newest first
+   */
+  default List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
+    return List.of();
+  }
+
+  /** The places that something that did not pass the recorder may have written. */
+  default List<Cell> outside(Bytes evidence) {
+    return List.of(Cell.ALL);
+  }
+
+  /**
+   * The request with what must not be stored replaced. Credentials are replaced by the recorder
+   * already, before they reach the spool; this is for the rules of the user.
+   */
+  default Bytes redactRequest(Bytes recorded, Redactor redactor) {
+    var words = words(recorded);
+    var clean = words.stream().map(redactor::clean).toList();
+    return clean.equals(words) ? recorded : recorded(clean);
+  }
+
+  /** The reply with what must not be stored replaced; it stays a reply of the same form. */
+  default Bytes redactReply(Bytes reply, Redactor redactor) {
+    return redactor.clean(reply);
+  }
+
+  /** The kind of that name. */
+  static Optional<StoreKind> named(String name) {
+    return ServiceLoader.load(StoreKind.class).stream()
+        .map(ServiceLoader.Provider::get)
+        .filter(kind -> kind.specification().store().equals(name))
+        .findFirst();
+  }
+}

@@ -1,0 +1,529 @@
+package dev.evergreen.provenance;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.Optional;
+import java.util.PriorityQueue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A trace in its database, to be read while it is loaded. To be used by one thread, which it
+ * blocks; what it reads it reads by indexes, in pages. Methods throw {@link TraceException} if the
+ * database cannot be read.
+ */
+public final class StoredTrace implements Trace, AutoCloseable {
+  /** Below and above so many cells, their pages are merged; else operations are looked through. */
+  private static final int MOST_CELLS = 64;
+
+  private static final Duration POLL = Duration.ofMillis(10);
+  private static final int PAGE = 256;
+  private static final int FIRST_PAGE = 16;
+
+  private final TraceDatabase database;
+  private final @Nullable Path spool;
+  private final Connection connection;
+  private final OpRows rows;
+  private final Map<String, PreparedStatement> statements = new HashMap<>();
+
+  private StoredTrace(TraceDatabase database, @Nullable Path spool) throws SQLException {
+    this.database = database;
+    this.spool = spool;
+    this.connection = database.reader();
+    try {
+      database.checkVersion(connection);
+      this.rows = new OpRows(connection);
+    } catch (SQLException | RuntimeException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
+  /**
+   * Opens a trace to read it.
+   *
+   * @param place its directory, or the URL of its database
+   * @param patience how long to wait for a recorder that has only begun
+   */
+  public static StoredTrace open(String place, Duration patience) {
+    boolean url = place.startsWith("jdbc:");
+    var directory = Path.of(url ? "" : place);
+    var spool = url ? null : directory.resolve("spool");
+    boolean begun = spool != null && Files.exists(spool);
+    long deadline = System.nanoTime() + patience.toNanos();
+    while (true) {
+      try {
+        return new StoredTrace(TraceDatabase.of(directory, url ? place : ""), spool);
+      } catch (SQLException | TraceException e) {
+        if (!begun || System.nanoTime() - deadline >= 0) {
+          throw e instanceof TraceException said
+              ? said
+              : new TraceException("The trace in %s cannot be opened".formatted(place), e);
+        }
+        LockSupport.parkNanos(POLL.toNanos());
+      }
+    }
+  }
+
+  /**
+   * A client's connection.
+   *
+   * @param id its number
+   * @param client who is known to be there at its last change
+   * @param since when it began
+   * @param until when it ended, or null
+   */
+  public record Connected(long id, Client client, Instant since, @Nullable Instant until) {}
+
+  /**
+   * How far a trace is loaded.
+   *
+   * @param row the last row
+   * @param at when it was recorded
+   * @param whole whether all that had been recorded when it was asked is loaded
+   */
+  public record Loaded(long row, Instant at, boolean whole) {}
+
+  /** Reads from the database; turns its exceptions. */
+  private interface Reading<T> {
+    T read() throws SQLException;
+  }
+
+  private <T> T read(Reading<T> reading) {
+    try {
+      return reading.read();
+    } catch (SQLException e) {
+      throw new TraceException("The trace in %s cannot be read".formatted(database), e);
+    }
+  }
+
+  /**
+   * Waits until what is recorded at this moment is loaded, if it is on this machine.
+   *
+   * @param limit how long at most
+   */
+  public Loaded awaitLoaded(Duration limit) {
+    long deadline = System.nanoTime() + limit.toNanos();
+    long wanted = spool == null ? 0 : SpoolEnd.lastNumber(spool);
+    while (true) {
+      var loaded = loaded(wanted);
+      if (loaded.whole() || System.nanoTime() - deadline >= 0) {
+        return loaded;
+      }
+      LockSupport.parkNanos(POLL.toNanos());
+    }
+  }
+
+  private Loaded loaded(long wanted) {
+    return read(
+        () -> {
+          try (var found = statement("select seq, at from trace").executeQuery()) {
+            found.next();
+            return new Loaded(
+                found.getLong(1), OpRows.instant(found.getLong(2)), found.getLong(1) >= wanted);
+          }
+        });
+  }
+
+  /** The operation of a row, with its parts. */
+  public Optional<Operation> operation(long row) {
+    return read(
+        () -> {
+          var select = statement("select " + OpRows.COLUMNS + " from op where seq = ?");
+          select.setLong(1, row);
+          return operations(select).stream().findFirst();
+        });
+  }
+
+  /** The first row that was sent after a moment; one above all if there is none. */
+  public long rowAfter(Instant moment) {
+    return read(
+        () -> {
+          // Rows are in the order of time, so that the place is found by halving.
+          long low = number("select coalesce(min(seq), 0) from op");
+          long high = number("select coalesce(max(seq), 0) + 1 from op");
+          var select = statement("select seq, sent from op where seq >= ? order by seq limit 1");
+          while (low < high) {
+            long middle = low + (high - low) / 2;
+            select.setLong(1, middle);
+            try (var found = select.executeQuery()) {
+              if (!found.next() || found.getLong(2) > OpRows.nanos(moment)) {
+                high = middle;
+              } else {
+                low = found.getLong(1) + 1;
+              }
+            }
+          }
+          return low;
+        });
+  }
+
+  /** The latest epoch below a row: its number, or 0. */
+  public long epoch(long before) {
+    return read(
+        () -> {
+          var select = statement("select coalesce(max(id), 0) from epoch where id < ?");
+          select.setLong(1, before);
+          try (var found = select.executeQuery()) {
+            found.next();
+            return found.getLong(1);
+          }
+        });
+  }
+
+  /** The kind of the store in an epoch. */
+  public StoreKind kind(long epoch) {
+    return read(() -> rows.kind(epoch));
+  }
+
+  /** Who was at the other end of a connection. */
+  public Optional<Connected> connection(long id) {
+    return read(
+        () -> {
+          var select = statement("select %s from connection where id = ?".formatted(CONNECTED));
+          select.setLong(1, id);
+          return connected(select).stream().findFirst();
+        });
+  }
+
+  /** The connections of clients of that name, address or user, the latest first, at most 1,000. */
+  public List<Connected> connections(String client) {
+    return read(
+        () -> {
+          var select =
+              statement(
+                  """
+                  select %s from connection where name = ? or address = ? or user_name = ?
+                    or id in (select connection from connection_change
+                      where name = ? or user_name = ?)
+                  order by id desc limit 1000
+                  """
+                      .formatted(CONNECTED));
+          for (int i = 1; i <= 5; i++) {
+            select.setString(i, client);
+          }
+          return connected(select);
+        });
+  }
+
+  private static final String CONNECTED = "id, address, name, user_name, protocol, since, until";
+
+  private static List<Connected> connected(PreparedStatement select) throws SQLException {
+    var all = new ArrayList<Connected>();
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        long until = found.getLong(7);
+        all.add(
+            new Connected(
+                found.getLong(1),
+                new Client(
+                    found.getString(2), found.getString(3), found.getString(4), found.getString(5)),
+                OpRows.instant(found.getLong(6)),
+                found.wasNull() ? null : OpRows.instant(until)));
+      }
+    }
+    return all;
+  }
+
+  /** What a connection did below a row, the newest first. */
+  public Iterator<Operation> ofConnection(long id, long before) {
+    return operations(
+        before,
+        "select %s from op where connection = ? and seq < ? order by seq desc limit %d"
+            .formatted(OpRows.COLUMNS, PAGE),
+        id);
+  }
+
+  /** All operations from a row on, in their order; more may come. */
+  public List<Operation> from(long row, int most) {
+    return read(
+        () -> {
+          var select =
+              statement(
+                  "select %s from op where seq >= ? order by seq limit ?"
+                      .formatted(OpRows.COLUMNS));
+          select.setLong(1, row);
+          select.setInt(2, most);
+          return operations(select);
+        });
+  }
+
+  /** The last operations, in their order. */
+  public List<Operation> last(int most) {
+    return read(
+        () -> {
+          var select =
+              statement("select %s from op order by seq desc limit ?".formatted(OpRows.COLUMNS));
+          select.setInt(1, most);
+          return operations(select).reversed();
+        });
+  }
+
+  @Override
+  public Iterator<Operation> writers(Cell cell, long before) {
+    var touched = read(() -> cells(cell));
+    if (touched.isEmpty()) {
+      return Collections.emptyIterator();
+    }
+    if (touched.size() > MOST_CELLS) {
+      return lookedThrough(cell, before);
+    }
+    if (touched.size() == 1) {
+      return writers(touched.getFirst(), before);
+    }
+    var iterators = touched.stream().map(id -> writers(id, before)).toList();
+    return new Merged(iterators);
+  }
+
+  /** The ids of the cell, those above and those below; more than enough if there are too many. */
+  private List<Long> cells(Cell cell) throws SQLException {
+    var ids = new ArrayList<Long>();
+    var one = statement("select id from cell where path = ?");
+    for (var above : cell.ancestors()) {
+      one.setBytes(1, above.encoded());
+      try (var found = one.executeQuery()) {
+        if (found.next()) {
+          ids.add(found.getLong(1));
+        }
+      }
+    }
+    var range =
+        statement("select id from cell where path >= ? and path < ? limit " + (MOST_CELLS + 1));
+    range.setBytes(1, cell.encoded());
+    range.setBytes(2, cell.end());
+    try (var found = range.executeQuery()) {
+      while (found.next()) {
+        ids.add(found.getLong(1));
+      }
+    }
+    return ids;
+  }
+
+  private Iterator<Operation> writers(long cell, long before) {
+    // Most questions end soon: the first page is small.
+    return new Pages<>(before) {
+      private int limit = FIRST_PAGE;
+
+      @Override
+      List<Operation> page(long below) throws SQLException {
+        var select =
+            statement(
+                "select %s from op_cell join op on op.seq = op_cell.seq where op_cell.cell = ?"
+                        .formatted(OpRows.COLUMNS)
+                    + " and op_cell.seq < ? order by op_cell.seq desc limit ?");
+        select.setLong(1, cell);
+        select.setLong(2, below);
+        select.setInt(3, limit);
+        limit = PAGE;
+        return operations(select);
+      }
+
+      @Override
+      long row(Operation operation) {
+        return operation.row();
+      }
+    };
+  }
+
+  /** For a cell with very many below it: all operations are asked what they touch. */
+  private Iterator<Operation> lookedThrough(Cell cell, long before) {
+    var all =
+        operations(
+            before,
+            "select %s from op where seq < ? order by seq desc limit %d"
+                .formatted(OpRows.COLUMNS, PAGE));
+    return new Filtered(all, operation -> couldWrite(operation, cell));
+  }
+
+  private boolean couldWrite(Operation operation, Cell cell) {
+    try {
+      return kind(operation.epoch()).touches(operation).stream()
+          .anyMatch(touch -> touch.writes() && touch.cell().overlaps(cell));
+    } catch (TraceException e) {
+      throw e;
+    } catch (RuntimeException e) {
+      // As the loader has counted it.
+      return true;
+    }
+  }
+
+  private Iterator<Operation> operations(long before, String sql, long... first) {
+    return new Pages<>(before) {
+      @Override
+      List<Operation> page(long below) throws SQLException {
+        var select = statement(sql);
+        for (int i = 0; i < first.length; i++) {
+          select.setLong(i + 1, first[i]);
+        }
+        select.setLong(first.length + 1, below);
+        return operations(select);
+      }
+
+      @Override
+      long row(Operation operation) {
+        return operation.row();
+      }
+    };
+  }
+
+  private List<Operation> operations(PreparedStatement select) throws SQLException {
+    var all = new ArrayList<Operation>();
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        all.add(rows.read(found));
+      }
+    }
+    return all;
+  }
+
+  @Override
+  public Optional<Break> lastBreak(Cell cell, long before) {
+    return read(
+        () -> {
+          var breaks = new ArrayList<Break>();
+          last("select max(seq) from gap where seq < ?", before)
+              .ifPresent(row -> breaks.add(new Break(row, Break.Kind.GAP)));
+          outside(cell, before).ifPresent(row -> breaks.add(new Break(row, Break.Kind.OUTSIDE)));
+          last(
+                  "select max(id) from epoch where id < ? and facts not like '%content: empty%'",
+                  before)
+              .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
+          last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
+              .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
+          return breaks.stream().max(Comparator.comparingLong(Break::row));
+        });
+  }
+
+  private Optional<Long> last(String sql, long before) throws SQLException {
+    var select = statement(sql);
+    select.setLong(1, before);
+    try (var found = select.executeQuery()) {
+      if (!found.next()) {
+        return Optional.empty();
+      }
+      long row = found.getLong(1);
+      return found.wasNull() ? Optional.empty() : Optional.of(row);
+    }
+  }
+
+  private Optional<Long> outside(Cell cell, long before) throws SQLException {
+    var select =
+        statement("select seq, epoch, evidence from outside where seq < ? order by seq desc");
+    select.setLong(1, before);
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        var evidence = Bytes.of(found.getBytes(3));
+        if (rows.kind(found.getLong(2)).outside(evidence).stream().anyMatch(cell::overlaps)) {
+          return Optional.of(found.getLong(1));
+        }
+      }
+      return Optional.empty();
+    }
+  }
+
+  private long number(String sql) throws SQLException {
+    try (var found = statement(sql).executeQuery()) {
+      found.next();
+      return found.getLong(1);
+    }
+  }
+
+  private PreparedStatement statement(String sql) throws SQLException {
+    var known = statements.get(sql);
+    if (known == null) {
+      known = connection.prepareStatement(sql);
+      statements.put(sql, known);
+    }
+    return known;
+  }
+
+  @Override
+  public void close() {
+    read(
+        () -> {
+          connection.close();
+          return true;
+        });
+  }
+
+  /** The operations of several iterators, the highest row first, each once. */
+  private static final class Merged implements Iterator<Operation> {
+    private record Head(Operation operation, Iterator<Operation> rest) {}
+
+    private final PriorityQueue<Head> heads =
+        new PriorityQueue<>(
+            Comparator.<Head>comparingLong(head -> head.operation().row()).reversed());
+
+    Merged(List<Iterator<Operation>> iterators) {
+      iterators.forEach(this::add);
+    }
+
+    private void add(Iterator<Operation> rest) {
+      if (rest.hasNext()) {
+        heads.add(new Head(rest.next(), rest));
+      }
+    }
+
+    @Override
+    public boolean hasNext() {
+      return !heads.isEmpty();
+    }
+
+    @Override
+    public Operation next() {
+      var head = heads.remove();
+      add(head.rest());
+      while (!heads.isEmpty() && heads.element().operation().row() == head.operation().row()) {
+        add(heads.remove().rest());
+      }
+      return head.operation();
+    }
+  }
+
+  /** Those of an iterator that pass a test. */
+  private static final class Filtered implements Iterator<Operation> {
+    private final Iterator<Operation> all;
+    private final Predicate<Operation> test;
+    private @Nullable Operation next;
+
+    Filtered(Iterator<Operation> all, Predicate<Operation> test) {
+      this.all = all;
+      this.test = test;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (next == null && all.hasNext()) {
+        var candidate = all.next();
+        if (test.test(candidate)) {
+          next = candidate;
+        }
+      }
+      return next != null;
+    }
+
+    @Override
+    public Operation next() {
+      if (!hasNext() || next == null) {
+        throw new NoSuchElementException();
+      }
+      var result = next;
+      next = null;
+      return result;
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package dev.evergreen.provenance;
+
+import java.util.Iterator;
+import java.util.Optional;
+
+/**
+ * What was recorded, for questions. Methods may read from a database; they throw what that throws,
+ * unchecked.
+ */
+public interface Trace {
+  /**
+   * The operations with rows below {@code before} that touch the cell, one above it or one below it
+   * in a way that writes or could have written; the newest first, each once, with its parts. Read
+   * in pages as the iterator goes on; nothing is held open between them, so that it may be left at
+   * any place.
+   */
+  Iterator<Operation> writers(Cell cell, long before);
+
+  /**
+   * The newest place with a row below {@code before} at which something may have happened to the
+   * cell that is not on record; empty if the record is whole from an empty store on.
+   */
+  Optional<Break> lastBreak(Cell cell, long before);
+
+  /**
+   * A place at which the record is not whole.
+   *
+   * @param row the last row before it; 0 for the beginning of the recording
+   * @param kind why it is not
+   */
+  record Break(long row, Kind kind) {
+    /** Why a record is not whole. */
+    public enum Kind {
+      /** The recording, or another life of the store, begins with a content that is not known. */
+      BEGINNING,
+      /** Operations passed that are not on record, or their record is gone. */
+      GAP,
+      /** Somebody wrote who does not pass the shim. */
+      OUTSIDE
+    }
+  }
+}

@@ -1,0 +1,323 @@
+package dev.evergreen.provenance;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.SQLException;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Properties;
+import org.sqlite.SQLiteConfig;
+import org.sqlite.SQLiteOpenMode;
+
+/**
+ * Where a trace is kept: an SQLite file, or a schema of PostgreSQL. Its tables are described in
+ * {@code docs/trace.md}.
+ */
+abstract sealed class TraceDatabase {
+  private static final int VERSION = 1;
+
+  /** The words in braces differ between the databases. */
+  private static final String SCHEMA =
+      """
+      create table if not exists trace (
+        id {long} primary key, version {long} not null, spool text not null,
+        segment {long} not null, place {long} not null, seq {long} not null,
+        at {long} not null, horizon {long} not null){strict};
+      create table if not exists epoch (
+        id {long} primary key, store text not null, server text not null, facts text not null,
+        since {long} not null){strict};
+      create table if not exists lane (
+        id {long} primary key, epoch {long} not null, description text not null,
+        since {long} not null, until {long}){strict};
+      create table if not exists connection (
+        id {long} primary key, epoch {long} not null, address text not null, name text not null,
+        user_name text not null, protocol text not null, since {long} not null,
+        until {long}){strict};
+      create table if not exists connection_change (
+        seq {long} primary key, connection {long} not null, at {long} not null,
+        name text not null, user_name text not null, protocol text not null){strict};
+      create table if not exists op (
+        seq {long} primary key, epoch {long} not null, lane {long} not null,
+        connection {long} not null, space text not null, verb text not null, sent {long} not null,
+        outcome {long} not null, replied_seq {long}, replied {long},
+        request {bytes}, request_length {long} not null, request_hash {bytes},
+        reply {bytes}, reply_length {long}, reply_hash {bytes}){strict};
+      create index if not exists op_connection on op (connection, seq);
+      create index if not exists op_open on op (seq) where outcome = 0;
+      create index if not exists op_request_hash on op (request_hash)
+        where request_hash is not null;
+      create index if not exists op_reply_hash on op (reply_hash) where reply_hash is not null;
+      create table if not exists push (
+        seq {long} primary key, lane {long} not null, connection {long} not null,
+        at {long} not null, message {bytes}, message_length {long} not null,
+        message_hash {bytes}){strict};
+      create table if not exists body (
+        hash {bytes} primary key, content {bytes} not null){strict};
+      create table if not exists piece (
+        first_seq {long} not null, seq {long} not null, content {bytes} not null,
+        primary key (first_seq, seq)){keyed};
+      create table if not exists begun (
+        first_seq {long} primary key, kind {long} not null, about {long} not null,
+        connection {long} not null, lane {long} not null, sent {long} not null){strict};
+      create table if not exists cell (
+        id {long} primary key, path {bytes} not null unique){strict};
+      create table if not exists op_cell (
+        cell {long} not null, seq {long} not null, kind {long} not null, effect {long} not null,
+        primary key (cell, seq)){keyed};
+      create table if not exists gap (
+        seq {long} primary key, at {long} not null, lost {long} not null, why text not null)
+        {strict};
+      create table if not exists outside (
+        seq {long} primary key, epoch {long} not null, at {long} not null,
+        evidence {bytes} not null){strict};
+      insert into trace values (1, %d, '', -1, %d, 0, 0, 0) on conflict do nothing
+      """
+          .formatted(VERSION, SpoolSegment.start());
+
+  /**
+   * The database of a trace.
+   *
+   * @param url of PostgreSQL; or empty for the SQLite file {@code trace.db} of the directory
+   */
+  static TraceDatabase of(Path directory, String url) {
+    if (url.isEmpty()) {
+      return new Sqlite(directory.resolve("trace.db"));
+    }
+    if (!url.startsWith("jdbc:postgresql:")) {
+      throw new TraceException(
+          "A trace is kept at a URL that begins with jdbc:postgresql:, not at " + url);
+    }
+    return new Postgres(url);
+  }
+
+  /** A connection to read with: nothing can be changed by it. */
+  abstract Connection reader() throws SQLException;
+
+  /** A connection to load with, in a transaction; the tables are there. */
+  final Connection writer() throws SQLException, IOException {
+    var connection = connect();
+    try (var statement = connection.createStatement()) {
+      connection.setAutoCommit(false);
+      for (var sql : schema().split(";", -1)) {
+        statement.executeUpdate(sql);
+      }
+      checkVersion(connection);
+      connection.commit();
+      return connection;
+    } catch (SQLException | RuntimeException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
+  final void checkVersion(Connection connection) throws SQLException {
+    try (var statement = connection.createStatement();
+        var found = statement.executeQuery("select version from trace")) {
+      if (!found.next() || found.getLong(1) != VERSION) {
+        throw new TraceException("The trace in %s is of another version".formatted(this));
+      }
+    }
+  }
+
+  abstract Connection connect() throws SQLException, IOException;
+
+  abstract String schema();
+
+  /** The transaction's end; all that was committed before is on the disk when this returns. */
+  abstract void commitDurably(Connection connection) throws SQLException;
+
+  /** The ids of cells that are there; how to ask for many at once differs. */
+  abstract Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths)
+      throws SQLException;
+
+  /** How many bytes it takes. */
+  abstract long size(Connection connection) throws SQLException;
+
+  private static String tables(String number, String bytes, String strict, String keyed) {
+    return SCHEMA
+        .replace("{long}", number)
+        .replace("{bytes}", bytes)
+        .replace("{strict}", strict)
+        .replace("{keyed}", keyed);
+  }
+
+  private static void execute(Connection connection, String sql) throws SQLException {
+    try (var statement = connection.createStatement()) {
+      statement.execute(sql);
+    }
+  }
+
+  private static long number(Connection connection, String sql) throws SQLException {
+    try (var statement = connection.createStatement();
+        var found = statement.executeQuery(sql)) {
+      found.next();
+      return found.getLong(1);
+    }
+  }
+
+  /** An SQLite file. */
+  private static final class Sqlite extends TraceDatabase {
+    private static final int PATIENCE_MILLIS = 5_000;
+    private static final int CACHE_KIB = 256 << 10;
+    private static final int CHECKPOINT_PAGES = 20_000;
+
+    private final Path file;
+
+    private Sqlite(Path file) {
+      this.file = file.toAbsolutePath();
+    }
+
+    @Override
+    Connection connect() throws SQLException, IOException {
+      SpoolFiles.makeFile(file);
+      var config = new SQLiteConfig();
+      config.setBusyTimeout(PATIENCE_MILLIS);
+      config.setJournalMode(SQLiteConfig.JournalMode.WAL);
+      // What a failure of the power takes away is still in the spool: see commitDurably.
+      config.setSynchronous(SQLiteConfig.SynchronousMode.NORMAL);
+      config.setCacheSize(-CACHE_KIB);
+      config.setPragma(SQLiteConfig.Pragma.JOURNAL_SIZE_LIMIT, Long.toString(256L << 20));
+      // Otherwise the driver asks for the last row id after each statement.
+      config.setGetGeneratedKeys(false);
+      var connection = config.createConnection("jdbc:sqlite:" + file.toUri());
+      try {
+        execute(connection, "pragma wal_autocheckpoint = " + CHECKPOINT_PAGES);
+        return connection;
+      } catch (SQLException e) {
+        connection.close();
+        throw e;
+      }
+    }
+
+    @Override
+    Connection reader() throws SQLException {
+      if (!Files.exists(file)) {
+        throw new TraceException("There is no trace in " + file.getParent());
+      }
+      var config = new SQLiteConfig();
+      config.setBusyTimeout(PATIENCE_MILLIS);
+      config.resetOpenMode(SQLiteOpenMode.CREATE);
+      var connection = config.createConnection("jdbc:sqlite:" + file.toUri());
+      execute(connection, "pragma query_only = true");
+      return connection;
+    }
+
+    @Override
+    String schema() {
+      return tables("integer", "blob", " strict", " strict, without rowid");
+    }
+
+    @Override
+    void commitDurably(Connection connection) throws SQLException {
+      connection.commit();
+      connection.setAutoCommit(true);
+      execute(connection, "pragma synchronous = full");
+      execute(connection, "update trace set version = version");
+      execute(connection, "pragma synchronous = normal");
+      connection.setAutoCommit(false);
+    }
+
+    @Override
+    Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths) throws SQLException {
+      var ids = new HashMap<Bytes, Long>();
+      try (var select = connection.prepareStatement("select id from cell where path = ?")) {
+        for (var path : paths) {
+          select.setBytes(1, path.toArray());
+          try (var found = select.executeQuery()) {
+            if (found.next()) {
+              ids.put(path, found.getLong(1));
+            }
+          }
+        }
+      }
+      return ids;
+    }
+
+    @Override
+    long size(Connection connection) throws SQLException {
+      long pages =
+          number(connection, "pragma page_count") - number(connection, "pragma freelist_count");
+      return pages * number(connection, "pragma page_size");
+    }
+
+    @Override
+    public String toString() {
+      return file.toString();
+    }
+  }
+
+  /** A schema of PostgreSQL. */
+  private static final class Postgres extends TraceDatabase {
+    private final String url;
+
+    private Postgres(String url) {
+      this.url = url;
+    }
+
+    @Override
+    Connection connect() throws SQLException {
+      var properties = new Properties();
+      properties.setProperty("reWriteBatchedInserts", "true");
+      properties.setProperty("ApplicationName", "evergreen trace");
+      var connection = DriverManager.getConnection(url, properties);
+      // As with SQLite: what is lost is still in the spool.
+      execute(connection, "set synchronous_commit = off");
+      return connection;
+    }
+
+    @Override
+    Connection reader() throws SQLException {
+      var connection = DriverManager.getConnection(url);
+      connection.setReadOnly(true);
+      return connection;
+    }
+
+    @Override
+    String schema() {
+      return tables("bigint", "bytea", "", "");
+    }
+
+    @Override
+    void commitDurably(Connection connection) throws SQLException {
+      connection.commit();
+      execute(connection, "set local synchronous_commit = on");
+      execute(connection, "update trace set version = version");
+      connection.commit();
+    }
+
+    @Override
+    Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths) throws SQLException {
+      var ids = new HashMap<Bytes, Long>();
+      var wanted =
+          connection.createArrayOf(
+              "bytea", paths.stream().map(Bytes::toArray).toArray(byte[][]::new));
+      try (var select =
+          connection.prepareStatement("select path, id from cell where path = any (?)")) {
+        select.setArray(1, wanted);
+        try (var found = select.executeQuery()) {
+          while (found.next()) {
+            ids.put(Bytes.of(found.getBytes(1)), found.getLong(2));
+          }
+        }
+      }
+      return ids;
+    }
+
+    @Override
+    long size(Connection connection) throws SQLException {
+      return number(
+          connection,
+          "select sum(pg_total_relation_size(oid)) from pg_class where relkind = 'r'"
+              + " and relnamespace = current_schema::regnamespace");
+    }
+
+    @Override
+    public String toString() {
+      return url.replaceAll("password=[^&]*", "password=*");
+    }
+  }
+}

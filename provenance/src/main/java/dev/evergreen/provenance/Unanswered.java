@@ -1,0 +1,29 @@
+package dev.evergreen.provenance;
+
+/** Why a request has no reply. */
+public enum Unanswered {
+  /** The client had asked for none, or the protocol has none. */
+  NONE_EXPECTED(0),
+
+  /** The connection ended before it came: nobody can know whether the request had an effect. */
+  OUTCOME_UNKNOWN(1),
+
+  /** It was never forwarded: it had no effect. */
+  NOT_SENT(2);
+
+  private static final Unanswered[] REASONS = values();
+
+  private final byte code;
+
+  Unanswered(int code) {
+    this.code = (byte) code;
+  }
+
+  byte code() {
+    return code;
+  }
+
+  static Unanswered of(byte number) {
+    return REASONS[number];
+  }
+}

@@ -1,0 +1,301 @@
+package dev.evergreen.provenance;
+
+import dev.evergreen.provenance.Answer.Certainty;
+import dev.evergreen.provenance.Specification.Knowledge;
+import dev.evergreen.provenance.Witness.Clock;
+import dev.evergreen.provenance.Witness.Done;
+import dev.evergreen.provenance.Witness.Element;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Answers why a store answered as it did, from a trace and a specification.
+ *
+ * <p>First the trace is walked backwards along what the answer depends on ({@link Walk}). What is
+ * found is a closed witness, and all there is to say if it is long or if the specification brings
+ * no model. Else the operations that could have had a part in it are run on the model, in every
+ * order that explains their replies ({@link Orders}), and the closed witness is made minimal
+ * ({@link Closures}).
+ */
+public final class Why {
+  /**
+   * So many operations that could have had a part in an answer are run on the model; with more of
+   * them, the answer is what the walk gives.
+   */
+  private static final int MOST_RUN = 120;
+
+  private static final int MOST_RUN_FOR_ALL = 300;
+  private static final int MOST_ORDERS = 32;
+
+  /** So often an operation is run on a state. */
+  private static final long MOST_STEPS = 20_000;
+
+  private static final long MOST_STEPS_FOR_ALL = 200_000;
+  private static final Comparator<Operation> BY_ROW = Comparator.comparingLong(Operation::row);
+
+  private final Specification specification;
+  private final Trace trace;
+
+  /** Questions about this trace of such a store. */
+  public Why(Specification specification, Trace trace) {
+    this.specification = specification;
+    this.trace = trace;
+  }
+
+  /**
+   * What is asked for.
+   *
+   * @param all every minimal witness, not one
+   * @param witnesses the most witnesses that are given
+   * @param elements the most elements of a witness that are given; of a longer one these are the
+   *     newest
+   * @param part for an operation with parts, the number of the one that is asked about, from 0; -1
+   *     for the last
+   */
+  public record Wish(boolean all, int witnesses, int elements, int part) {
+    /** One witness, up to 10,000 elements of it. */
+    public static final Wish ONE = new Wish(false, 1, 10_000, -1);
+
+    /** All witnesses, up to 64. */
+    public static final Wish ALL = new Wish(true, 64, 10_000, -1);
+  }
+
+  /**
+   * The operations that made the answer so, the newest first as a rule, read from the trace as the
+   * iterator goes on. Together they are a closed witness, which need not be minimal: the answer to
+   * questions whose witnesses are too long to be held at once.
+   */
+  public Iterator<Operation> chain(Operation question) {
+    return Walk.from(specification, trace, question, Walk.parts(question), false);
+  }
+
+  /**
+   * Why the operation's reply is as it is. Operations from the question's row on are no causes; a
+   * question of now has a row above all others. If the question has no reply, it is answered what
+   * the reply would be.
+   */
+  public Answer ask(Operation question, Wish wish) {
+    var parts = Walk.parts(question);
+    parts = wish.part() < 0 ? parts : parts.subList(0, wish.part() + 1);
+    if (specification.knowledge(parts.getLast()) == Knowledge.NONE) {
+      return new Answer(
+          question,
+          parts.getLast().reply(),
+          Certainty.NO_SPECIFICATION,
+          List.of(),
+          false,
+          false,
+          "no specification speaks of " + question.request().getFirst());
+    }
+    var walk = Walk.from(specification, trace, question, parts, false);
+    var causes = new ArrayList<Operation>();
+    while (causes.size() < wish.elements() && walk.hasNext()) {
+      causes.add(walk.next());
+    }
+    causes.sort(BY_ROW);
+    var plain = new Plain(question, parts, walk, causes, walk.hasNext());
+    var model = specification.model();
+    if (model.isEmpty() || plain.longer || causes.size() > mostRun(wish)) {
+      return plain.answer(parts.getLast().reply(), null, "");
+    }
+    return search(plain, new Execution(specification, model.get(), parts), wish);
+  }
+
+  private static int mostRun(Wish wish) {
+    return wish.all() ? MOST_RUN_FOR_ALL : MOST_RUN;
+  }
+
+  private static long mostSteps(Wish wish) {
+    return wish.all() ? MOST_STEPS_FOR_ALL : MOST_STEPS;
+  }
+
+  /** What the walk alone tells. */
+  private final class Plain {
+    final Operation question;
+    final List<Operation> parts;
+    final Walk walk;
+    final List<Operation> causes;
+    final boolean longer;
+
+    Plain(
+        Operation question,
+        List<Operation> parts,
+        Walk walk,
+        List<Operation> causes,
+        boolean longer) {
+      this.question = question;
+      this.parts = parts;
+      this.walk = walk;
+      this.causes = causes;
+      this.longer = longer;
+    }
+
+    /** An answer with what the walk found, as certain as that is or as is said. */
+    Answer answer(@Nullable Object reply, @Nullable Certainty certainty, String note) {
+      var elements = inOrder(causes, clocks(causes, question));
+      return new Answer(
+          question,
+          reply,
+          certainty == null ? certainty() : certainty,
+          List.of(new Witness(elements)),
+          causes.isEmpty(),
+          longer,
+          note);
+    }
+
+    Certainty certainty() {
+      var knowledge = specification.knowledge(parts.getLast());
+      if (knowledge != Knowledge.SPECIFIED) {
+        return knowledge == Knowledge.OPAQUE ? Certainty.OPAQUE : Certainty.NO_SPECIFICATION;
+      }
+      if (walk.reached() != null) {
+        return switch (walk.reached().kind()) {
+          case BEGINNING -> Certainty.BEFORE_RECORDING;
+          case GAP -> Certainty.GAP;
+          case OUTSIDE -> Certainty.OUTSIDE;
+        };
+      }
+      if (walk.hidden()) {
+        return Certainty.OPAQUE;
+      }
+      return causes.stream().anyMatch(Operation::outcomeUnknown)
+          ? Certainty.ONE_OF
+          : Certainty.CERTAIN;
+    }
+  }
+
+  private Answer search(Plain plain, Execution execution, Wish wish) {
+    var asked = plain.parts.getLast();
+    var recorded = execution.recorded(asked);
+    var walk = Walk.from(specification, trace, plain.question, plain.parts, true);
+    var operations = new ArrayList<Operation>();
+    while (operations.size() < mostRun(wish) && walk.hasNext()) {
+      operations.add(walk.next());
+    }
+    operations.sort(BY_ROW);
+    boolean cut = walk.hasNext() || walk.reached() != null;
+    if (!operations.containsAll(plain.causes)) {
+      return plain.answer(recorded.orElse(null), null, "");
+    }
+    var start = State.initial(!cut);
+    var orders =
+        new Orders(
+            execution,
+            operations,
+            operations.stream().filter(walk::covers).collect(Collectors.toSet()),
+            clocks(operations, plain.question),
+            recorded,
+            MOST_ORDERS,
+            mostSteps(wish));
+    var found = orders.from(start.copy());
+    if (found.isEmpty() && !orders.truncated()) {
+      return plain.answer(
+          recorded.orElse(null),
+          Certainty.OUTSIDE,
+          "no order of the recorded operations explains the replies");
+    }
+    var result = new Result(recorded.orElse(null), orders.truncated());
+    var causes = Set.copyOf(plain.causes);
+    for (var order : found) {
+      var end = start.copy();
+      order.forEach(element -> execution.run(element, end));
+      var reply = execution.reply(end);
+      if (reply.isEmpty()) {
+        return plain.answer(recorded.orElse(null), null, "");
+      }
+      result.add(
+          new Closures(execution, order, start, reply.get(), mostSteps(wish)),
+          reply.get(),
+          causes,
+          wish);
+    }
+    return result.answer(plain.question, wish, cut);
+  }
+
+  /** The witnesses of all orders together. */
+  private static final class Result {
+    private final Set<Witness> witnesses = new LinkedHashSet<>();
+    private final Set<Object> replies = new LinkedHashSet<>();
+    private final List<Set<Witness>> perOrder = new ArrayList<>();
+    private @Nullable Object reply;
+    private boolean truncated;
+    private boolean minimal = true;
+
+    Result(@Nullable Object reply, boolean truncated) {
+      this.reply = reply;
+      this.truncated = truncated;
+    }
+
+    void add(Closures closures, Object reply, Set<Operation> causes, Wish wish) {
+      var chain = closures.part(causes);
+      var whole = closures.part(closures.operations());
+      var order = closures.order(chain);
+      var first = closures.shrink(closures.closed(chain) ? chain : whole, order);
+      var mine = new LinkedHashSet<Witness>();
+      for (var part :
+          wish.all() ? closures.all(first, order, wish.witnesses() + 1) : Set.of(first)) {
+        mine.add(closures.witness(part));
+      }
+      // An order in which a witness of another order is one too adds no other possibility.
+      if (wish.all() || witnesses.stream().noneMatch(closures::closedWitness)) {
+        witnesses.addAll(mine);
+        perOrder.add(mine);
+      }
+      replies.add(reply);
+      this.reply = this.reply == null ? reply : this.reply;
+      minimal &= !closures.exhausted();
+      truncated |= wish.all() && closures.exhausted();
+    }
+
+    Answer answer(Operation question, Wish wish, boolean cut) {
+      boolean several = replies.size() > 1 || perOrder.stream().distinct().count() > 1;
+      truncated |= wish.all() && (cut || witnesses.size() > wish.witnesses());
+      var given =
+          witnesses.stream()
+              .limit(wish.all() ? wish.witnesses() : Math.max(wish.witnesses(), perOrder.size()))
+              .toList();
+      return new Answer(
+          question,
+          reply,
+          several ? Certainty.ONE_OF : Certainty.CERTAIN,
+          given,
+          minimal,
+          truncated,
+          replies.size() > 1 ? "possible replies: " + replies : "");
+    }
+  }
+
+  /** The deadlines that these operations set and that had passed when the question was asked. */
+  private List<Clock> clocks(List<Operation> operations, Operation question) {
+    var moments = new TreeSet<java.time.Instant>();
+    for (var operation : operations) {
+      for (var part : Walk.parts(operation)) {
+        moments.addAll(specification.deadlines(part));
+      }
+    }
+    return moments.stream()
+        .filter(moment -> !moment.isAfter(question.sent()))
+        .map(Clock::new)
+        .toList();
+  }
+
+  private static List<Element> inOrder(List<Operation> operations, List<Clock> clocks) {
+    var elements = new ArrayList<Element>();
+    var rest = new ArrayList<>(clocks);
+    for (var operation : operations) {
+      while (!rest.isEmpty() && !rest.getFirst().moment().isAfter(operation.sent())) {
+        elements.add(rest.removeFirst());
+      }
+      elements.add(new Done(operation));
+    }
+    elements.addAll(rest);
+    return elements;
+  }
+}

@@ -1,0 +1,29 @@
+package dev.evergreen.provenance;
+
+import java.time.Instant;
+import java.util.List;
+
+/**
+ * What made an answer so: a part of the trace that gives the answer again, whatever else of the
+ * trace happens too.
+ *
+ * @param elements in the order of the trace; none if the answer is that of an empty store
+ */
+public record Witness(List<Element> elements) {
+  /** An element of a trace. */
+  public sealed interface Element permits Done, Clock {}
+
+  /** An operation was carried out. */
+  public record Done(Operation operation) implements Element {}
+
+  /** A moment passed: a deadline that an operation had set. */
+  public record Clock(Instant moment) implements Element {}
+
+  /** The rows of the operations, in order, without the clock. */
+  public List<Long> rows() {
+    return elements.stream()
+        .filter(Done.class::isInstance)
+        .map(element -> ((Done) element).operation().row())
+        .toList();
+  }
+}

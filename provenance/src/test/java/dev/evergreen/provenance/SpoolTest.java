@@ -1,0 +1,332 @@
+package dev.evergreen.provenance;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.provenance.Frames.Frame;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The frames of a spool come back as they were recorded, or their loss is told. */
+@Timeout(120)
+class SpoolTest {
+  private static final SpoolSettings SMALL =
+      new SpoolSettings(
+          1 << 20, 256 << 10, Durability.NONE, Overflow.SLOW, SpoolSettings.DEFAULT.batch());
+  private static final Client CLIENT = new Client("127.0.0.1:1", "", "", "");
+
+  @TempDir Path directory;
+
+  static LongStream seeds() {
+    return LongStream.range(0, Long.getLong("evergreen.provenance.seeds", 20));
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void readsWhatWasRecordedThroughEndsAndCrashes(long seed) throws IOException {
+    var random = new Random(seed);
+    var expected = new ArrayList<Frame>();
+    var read = new ArrayList<Frame>();
+    var lost = new long[1];
+    var position = SpoolReader.Position.START;
+    var place = directory.resolve("0");
+    for (int life = 0; life < 4; life++) {
+      var reader = new SpoolReader(place, position);
+      try (var spool = Spool.open(place, SMALL)) {
+        expected.add(new Frame(FrameKind.START, 0, 0, 0, 0, Bytes.EMPTY));
+        for (int i = 0; i < 60; i++) {
+          recordSome(spool, random, expected);
+          if (random.nextBoolean()) {
+            read.addAll(Frames.all(reader, lost));
+            spool.release(reader.position().segment());
+          }
+        }
+        position = reader.position();
+        reader.close();
+        if (random.nextBoolean()) {
+          place = Frames.copy(place, directory.resolve("killed" + life));
+          continue;
+        }
+      }
+      expected.add(new Frame(FrameKind.END, 0, 0, 0, 0, Bytes.EMPTY));
+    }
+    try (var reader = new SpoolReader(place, position)) {
+      read.addAll(Frames.all(reader, lost));
+    }
+    assertEquals(0, lost[0]);
+    assertEquals(numbers(expected), numbers(read));
+    assertEquals(withoutNumbers(expected), withoutNumbers(read));
+  }
+
+  /** Records up to thirty frames, less than what a segment has left when one is free. */
+  private static void recordSome(Spool spool, Random random, List<Frame> expected) {
+    int most = 1 << random.nextInt(12);
+    for (int i = 0; i < random.nextInt(30); i++) {
+      var bytes = new byte[random.nextInt(most)];
+      random.nextBytes(bytes);
+      var buffer = buffer(bytes, random);
+      int position = buffer.position();
+      long one = random.nextLong();
+      long two = random.nextLong(1000);
+      expected.add(
+          random.nextBoolean()
+              ? new Frame(
+                  FrameKind.REQUEST,
+                  spool.request(one, two, 7, buffer),
+                  one,
+                  two,
+                  7,
+                  Bytes.of(bytes))
+              : new Frame(FrameKind.REPLY, spool.reply(two, buffer), 0, 0, two, Bytes.of(bytes)));
+      assertEquals(position, buffer.position());
+    }
+  }
+
+  private static ByteBuffer buffer(byte[] bytes, Random random) {
+    int before = random.nextInt(5);
+    int room = before + bytes.length + random.nextInt(5);
+    var buffer = random.nextBoolean() ? ByteBuffer.allocate(room) : ByteBuffer.allocateDirect(room);
+    return buffer.put(before, bytes).position(before).limit(before + bytes.length);
+  }
+
+  private static String withoutNumbers(List<Frame> frames) {
+    return frames.stream()
+        .map(
+            f ->
+                f.kind()
+                    + " "
+                    + f.one()
+                    + " "
+                    + f.two()
+                    + " "
+                    + f.about()
+                    + " "
+                    + f.body().hashCode())
+        .collect(Collectors.joining("\n"));
+  }
+
+  private static List<Long> numbers(List<Frame> frames) {
+    return frames.stream()
+        .filter(f -> f.kind() == FrameKind.REQUEST || f.kind() == FrameKind.REPLY)
+        .map(Frame::number)
+        .toList();
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void tellsWhatIsDamagedAndReadsTheRest(long seed) throws IOException {
+    var random = new Random(seed);
+    var expected = new ArrayList<Frame>();
+    try (var spool = Spool.open(directory.resolve("whole"), SMALL)) {
+      for (int i = 0; i < 60; i++) {
+        recordSome(spool, random, expected);
+      }
+    }
+    var whole = Frames.all(directory.resolve("whole"), new long[1]);
+    var copy = Frames.copy(directory.resolve("whole"), directory.resolve("damaged"));
+    var files = SpoolFiles.list(copy);
+    var path = SpoolFiles.path(copy, files.get(random.nextInt(files.size())));
+    var content = Files.readAllBytes(path);
+    int damages = 1 + random.nextInt(3);
+    for (int i = 0; i < damages; i++) {
+      content[64 + random.nextInt(content.length - 64)] ^= (byte) (1 << random.nextInt(8));
+    }
+    Files.write(path, content);
+    // Another life follows, so that nobody waits for more in the damaged file.
+    Spool.open(copy, SMALL).close();
+
+    var lost = new long[1];
+    var read = Frames.all(copy, lost);
+    var kept = read.subList(0, read.size() - 2);
+    assertTrue(whole.containsAll(kept), "something was read that was not recorded");
+    assertTrue(kept.size() >= whole.size() - damages, "a damage takes one frame at most");
+    assertTrue(lost[0] >= whole.size() - kept.size(), "what is lost is told");
+  }
+
+  @Test
+  void keepsBodiesInPiecesUntilTheyAreTooLargeAndThenTheirHash() throws IOException {
+    var settings = SMALL.withBytes(64 << 20).withSegmentBytes(4 << 20);
+    var piece = ByteBuffer.allocateDirect(1 << 20);
+    var hash = SpooledBody.sha256();
+    try (var spool = Spool.open(directory, settings)) {
+      var body = spool.beginReply(5);
+      for (int i = 0; i < 20; i++) {
+        piece.put(0, (byte) i);
+        hash.update(piece.duplicate());
+        body.add(piece);
+      }
+      body.end();
+    }
+    var frames = Frames.all(directory, new long[1]);
+    long pieces =
+        frames.stream()
+            .filter(f -> f.kind() == FrameKind.PIECE)
+            .mapToLong(f -> f.body().length())
+            .sum();
+    assertEquals(Spool.LARGEST_BODY, pieces);
+    var end = frames.get(frames.size() - 2).body();
+    assertEquals(
+        20L << 20,
+        ByteBuffer.wrap(end.toArray()).order(java.nio.ByteOrder.LITTLE_ENDIAN).getLong());
+    assertEquals(Bytes.of(hash.digest()), end.slice(8, 40));
+  }
+
+  @Test
+  void slowsWhoRecordsUntilThereIsRoom() throws Exception {
+    try (var spool = Spool.open(directory, SMALL);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      var progress = new AtomicLong();
+      var recorder = Thread.startVirtualThread(() -> recordMany(spool, 600, progress));
+      while (spool.report().waits() == 0 || spool.report().segments() < 4) {
+        Thread.onSpinWait();
+      }
+      assertTrue(progress.get() < 300, "1 MiB has no room for more frames of 4 KiB");
+      var read = new ArrayList<Frame>();
+      while (recorder.isAlive()) {
+        read.addAll(Frames.all(reader, new long[1]));
+        spool.release(reader.position().segment());
+      }
+      read.addAll(Frames.all(reader, new long[1]));
+      assertEquals(600, numbers(read).size());
+      assertEquals(0, spool.report().dropped());
+    }
+  }
+
+  private static void recordMany(Spool spool, int frames, AtomicLong progress) {
+    var bytes = ByteBuffer.allocate(4096);
+    for (int i = 0; i < frames; i++) {
+      spool.request(1, 2, 3, bytes);
+      progress.incrementAndGet();
+    }
+  }
+
+  @Test
+  void dropsAndTellsHowMuchWhenItIsFull() throws Exception {
+    try (var spool = Spool.open(directory, SMALL.withOverflow(Overflow.DROP));
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      recordMany(spool, 600, new AtomicLong());
+      long dropped = spool.report().dropped();
+      assertTrue(dropped > 300, "1 MiB has no room for more frames of 4 KiB");
+      assertEquals(Spool.DROPPED, spool.request(1, 2, 3, ByteBuffer.allocate(4096)));
+      assertEquals(Spool.DROPPED, spool.reply(Spool.DROPPED, ByteBuffer.allocate(1)));
+
+      var read = Frames.all(reader, new long[1]);
+      assertEquals(600 - dropped, numbers(read).size());
+      spool.release(reader.position().segment());
+      while (spool.request(1, 2, 3, ByteBuffer.allocate(1)) == Spool.DROPPED) {
+        dropped++;
+      }
+      var gap = Frames.all(reader, new long[1]).getFirst();
+      assertEquals(FrameKind.GAP, gap.kind());
+      assertEquals(dropped + 2, gap.about());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(Durability.class)
+  void keepsTheOrderOfManyThreadsAndFibers(Durability durability) throws Exception {
+    int threads = 4;
+    int each = durability == Durability.REPLY ? 200 : 20_000;
+    try (var spool = Spool.open(directory, SMALL.withDurability(durability));
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      var running = new ArrayList<Thread>();
+      for (int i = 0; i < threads; i++) {
+        int me = i;
+        Runnable work = () -> exchange(spool, me, each);
+        running.add(i % 2 == 0 ? Thread.startVirtualThread(work) : Thread.ofPlatform().start(work));
+      }
+      var next = new long[threads];
+      var open = new java.util.HashMap<Long, Long>();
+      long frames = 0;
+      while (frames < 2L * threads * each) {
+        if (reader.next() != SpoolReader.Step.FRAME) {
+          spool.release(reader.position().segment());
+          continue;
+        }
+        var frame = Frames.frame(reader);
+        if (frame.kind() == FrameKind.REQUEST) {
+          int thread = (int) frame.one();
+          assertEquals(next[thread]++, frame.body().length() == 0 ? -1 : value(frame));
+          open.put(frame.number(), frame.one());
+          frames++;
+        } else if (frame.kind() == FrameKind.REPLY) {
+          assertEquals(open.remove(frame.about()), value(frame));
+          frames++;
+        }
+      }
+      for (var thread : running) {
+        thread.join();
+      }
+      assertEquals(threads * (long) each, LongStream.of(next).sum());
+    }
+  }
+
+  private static long value(Frame frame) {
+    return ByteBuffer.wrap(frame.body().toArray()).getLong();
+  }
+
+  private static void exchange(Spool spool, int me, int each) {
+    var bytes = ByteBuffer.allocate(8 + me);
+    for (long i = 0; i < each; i++) {
+      long request = spool.request(me, 0, 0, bytes.putLong(0, i));
+      long reply = spool.reply(request, bytes.putLong(0, me));
+      assertTrue(reply > request);
+      spool.settle(reply);
+    }
+  }
+
+  @Test
+  void refusesASecondRecorder() throws IOException {
+    try (var _ = Spool.open(directory, SMALL)) {
+      var e = assertThrows(IOException.class, () -> Spool.open(directory, SMALL));
+      assertTrue(e.toString().contains("name another directory"), e.toString());
+    }
+    Spool.open(directory, SMALL).close();
+  }
+
+  @Test
+  void isReadableByItsUserOnly() throws IOException {
+    var made = directory.resolve("a/spool");
+    try (var spool = Spool.open(made, SMALL)) {
+      spool.connect(spool.epoch("tiny", "here", ""), CLIENT);
+      for (var path : List.of(made, made.getParent())) {
+        assertEquals("rwx------", modes(path));
+      }
+      try (var files = Files.list(made)) {
+        assertTrue(files.allMatch(file -> modes(file).equals("rw-------")));
+      }
+    }
+  }
+
+  private static String modes(Path path) {
+    try {
+      return PosixFilePermissions.toString(Files.getPosixFilePermissions(path));
+    } catch (java.nio.file.NoSuchFileException e) {
+      return "rw-------"; // the file that is being made, which has got its name meanwhile
+    } catch (IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void refusesSettingsThatCannotWork() {
+    assertThrows(IllegalArgumentException.class, () -> SMALL.withBytes(300_000));
+    assertThrows(IllegalArgumentException.class, () -> SMALL.withSegmentBytes(1000));
+  }
+}

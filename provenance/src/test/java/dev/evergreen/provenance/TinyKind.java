@@ -1,0 +1,77 @@
+package dev.evergreen.provenance;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+
+/**
+ * The tests' store: {@code set KEY VALUE}, {@code get KEY}, {@code clear}, and {@code begin},
+ * {@code commit} around sets, which are then answered {@code queued}.
+ */
+public final class TinyKind implements StoreKind {
+
+  /** Made by the service loader. */
+  public TinyKind() {}
+
+  @Override
+  public Specification specification() {
+    return new Specification() {
+      @Override
+      public String store() {
+        return "tiny";
+      }
+
+      @Override
+      public List<Touch> touches(Operation operation) {
+        return operation.parts().isEmpty()
+            ? write(operation)
+            : operation.parts().stream().flatMap(part -> write(part).stream()).toList();
+      }
+    };
+  }
+
+  @Override
+  public List<Bytes> words(Bytes recorded) {
+    return Arrays.stream(recorded.latin1().split(" ", 3)).map(Bytes::of).toList();
+  }
+
+  @Override
+  public Bytes recorded(List<Bytes> words) {
+    return Bytes.of(String.join(" ", words.stream().map(Bytes::text).toList()));
+  }
+
+  @Override
+  public boolean mayBePart(Operation operation) {
+    return operation.reply() != null && operation.reply().text().equals("queued");
+  }
+
+  @Override
+  public List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
+    var parts = new ArrayList<Operation>();
+    if (operation.request().getFirst().text().equals("commit")) {
+      while (earlier.hasNext()) {
+        var part = earlier.next();
+        if (!mayBePart(part)) {
+          break;
+        }
+        parts.addFirst(part);
+      }
+    }
+    return parts;
+  }
+
+  private static List<Touch> write(Operation operation) {
+    var words = operation.request();
+    return switch (words.getFirst().text()) {
+      case "set" -> {
+        var touch = Touch.replaces(Cell.of("0").child(words.get(1)));
+        yield List.of(operation.outcomeUnknown() ? touch.effect(Touch.Effect.UNKNOWN) : touch);
+      }
+      case "get" -> List.of(Touch.reads(Cell.of("0").child(words.get(1))));
+      case "clear" -> List.of(Touch.replaces(Cell.of("0")));
+      case "fail" -> throw new IllegalStateException("a specification with a fault");
+      default -> List.of();
+    };
+  }
+}

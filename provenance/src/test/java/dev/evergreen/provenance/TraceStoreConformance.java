@@ -1,0 +1,388 @@
+package dev.evergreen.provenance;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Random;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a trace must do in either database, from the recorder to the questions. */
+@Timeout(120)
+abstract class TraceStoreConformance {
+  private static final Duration LONG = Duration.ofSeconds(20);
+  private static final Client ANNA = new Client("127.0.0.1:1", "anna", "", "tiny");
+
+  @TempDir Path directory;
+  private String url = "";
+
+  /** The URL of a new database; empty for the file in the directory. */
+  abstract String newUrl() throws Exception;
+
+  @BeforeEach
+  void chooseDatabase() throws Exception {
+    url = newUrl();
+  }
+
+  static SpoolSettings settings() {
+    return SpoolSettings.DEFAULT.withSegmentBytes(256 << 10).withBytes(16 << 20);
+  }
+
+  Recording record() throws IOException {
+    return record(Retention.ALL, List.of());
+  }
+
+  Recording record(Retention retention, List<Pattern> rules) throws IOException {
+    var redactor = Redactor.open(directory, rules);
+    return Recording.open(directory, url, settings(), redactor, retention);
+  }
+
+  StoredTrace trace() {
+    return StoredTrace.open(url.isEmpty() ? directory.toString() : url, Duration.ZERO);
+  }
+
+  /** A connection to look at the tables. */
+  Connection database() throws SQLException {
+    return TraceDatabase.of(directory, url).reader();
+  }
+
+  long count(String sql) throws SQLException {
+    try (var connection = database();
+        var statement = connection.createStatement();
+        var found = statement.executeQuery(sql)) {
+      found.next();
+      return found.getLong(1);
+    }
+  }
+
+  /** What the tests record with: a client on a lane. */
+  record Line(Spool spool, long epoch, long connection, long lane) {
+    static Line open(Recording recording) {
+      var spool = recording.spool();
+      long epoch = spool.epoch("tiny", "here", "content: empty");
+      return new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
+    }
+
+    long send(String request) {
+      return spool.request(connection, lane, 0, Frames.bytes(request));
+    }
+
+    long exchange(String request, String reply) {
+      long row = send(request);
+      spool.reply(row, Frames.bytes(reply));
+      return row;
+    }
+  }
+
+  static List<Long> rows(Iterator<Operation> operations) {
+    var rows = new ArrayList<Long>();
+    operations.forEachRemaining(operation -> rows.add(operation.row()));
+    return rows;
+  }
+
+  static Cell key(String key) {
+    return Cell.of("0", key);
+  }
+
+  @Test
+  void findsTheWritersOfACellTheNewestFirst() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long first = line.exchange("set a 1", "ok");
+      line.exchange("set b 1", "ok");
+      long clear = line.exchange("clear", "ok");
+      line.exchange("get a", "1");
+      long last = line.exchange("set a 2", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(List.of(last, clear, first), rows(trace.writers(key("a"), Long.MAX_VALUE)));
+        assertEquals(List.of(clear, first), rows(trace.writers(key("a"), last)));
+        assertEquals(List.of(clear), rows(trace.writers(key("none"), last)));
+        assertEquals(4, rows(trace.writers(Cell.of("0"), Long.MAX_VALUE)).size());
+        var operation = trace.operation(first).orElseThrow();
+        assertEquals("set a 1", operation.text());
+        assertEquals("0", operation.space());
+        assertEquals(Bytes.of("ok"), operation.reply());
+        assertEquals("tiny", trace.kind(operation.epoch()).specification().store());
+        assertEquals(ANNA, trace.connection(operation.connection()).orElseThrow().client());
+        assertEquals(
+            List.of(last, last - 2),
+            rows(trace.ofConnection(line.connection(), Long.MAX_VALUE)).subList(0, 2));
+        assertEquals(1, trace.connections("anna").size());
+        assertEquals(last + 1, trace.rowAfter(operation.sent().plusSeconds(3600)));
+        assertEquals(first, trace.rowAfter(operation.sent().minusNanos(1)));
+      }
+    }
+  }
+
+  @Test
+  void mergesAndLooksThroughManyCells() throws Exception {
+    var random = new Random(4);
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var expected = new ArrayList<Long>();
+      for (int i = 0; i < 2_000; i++) {
+        expected.addFirst(
+            line.exchange("set key:" + random.nextInt(i < 1_000 ? 20 : 500) + " v", "ok"));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var all = trace.writers(Cell.of("0"), Long.MAX_VALUE);
+        assertEquals(expected, rows(all));
+        long middle = expected.get(1_000);
+        assertEquals(expected.subList(1_001, 2_000), rows(trace.writers(Cell.of("0"), middle)));
+      }
+    }
+  }
+
+  @Test
+  void keepsOperationsWithoutAReply() throws Exception {
+    long unknown;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      unknown = line.send("set a 1");
+      long unsent = line.send("set a 2");
+      recording.spool().unanswered(unsent, Unanswered.NOT_SENT);
+      long silent = line.send("set a 3");
+      recording.spool().unanswered(silent, Unanswered.NONE_EXPECTED);
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        // Also one whose reply may still come may have had an effect.
+        assertEquals(List.of(silent, unknown), rows(trace.writers(key("a"), Long.MAX_VALUE)));
+        assertTrue(trace.operation(unknown).orElseThrow().outcomeUnknown());
+        assertEquals(Bytes.EMPTY, trace.operation(silent).orElseThrow().reply());
+      }
+      recording.spool().endLane(line.lane());
+      assertTrue(recording.awaitLoaded(LONG));
+    }
+    assertEquals(1, count("select count(*) from op where outcome = 3"));
+    assertEquals(2, count("select effect from op_cell where seq = " + unknown));
+  }
+
+  @Test
+  void completesAnOperationThatWasLoadedBeforeItsReplyCame() throws Exception {
+    long late;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      late = line.send("set a 1");
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(0, count("select outcome from op where seq = " + late));
+      line.spool().reply(late, Frames.bytes("ok"));
+    }
+    assertEquals(1, count("select outcome from op where seq = " + late));
+    assertEquals(1, count("select effect from op_cell where seq = " + late));
+    assertEquals(1, count("select count(*) from op"));
+    try (var trace = trace()) {
+      assertEquals(Bytes.of("ok"), trace.operation(late).orElseThrow().reply());
+    }
+  }
+
+  @Test
+  void findsThePartsOfATransactionAlsoAcrossBatches() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long part = line.exchange("set a 1", "queued");
+      assertTrue(recording.awaitLoaded(LONG));
+      long other = line.exchange("set b 1", "queued");
+      long commit = line.exchange("commit", "2");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(List.of(commit), rows(trace.writers(key("a"), Long.MAX_VALUE)));
+        var parts = trace.operation(commit).orElseThrow().parts();
+        assertEquals(List.of(part, other), parts.stream().map(Operation::row).toList());
+      }
+    }
+  }
+
+  @Test
+  void keepsBodiesByTheirLength() throws Exception {
+    var small = "x".repeat(Payload.LARGEST_IN_ROW - 6);
+    var large = "y".repeat(300_000);
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long inRow = line.exchange("set a " + small, "ok");
+      long apart = line.exchange("get b", large);
+      long again = line.exchange("get b", large);
+      long huge = line.send("get c");
+      var body = recording.spool().beginReply(huge);
+      var piece = ByteBuffer.allocateDirect(1 << 20);
+      for (int i = 0; i < 17; i++) {
+        body.add(piece);
+        assertTrue(recording.awaitLoaded(LONG));
+      }
+      body.end();
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(small, trace.operation(inRow).orElseThrow().request().get(2).text());
+        assertEquals(Bytes.of(large), trace.operation(apart).orElseThrow().reply());
+        assertEquals(Bytes.of(large), trace.operation(again).orElseThrow().reply());
+        var head = trace.operation(huge).orElseThrow().reply();
+        assertEquals(Payload.HEAD, head == null ? -1 : head.length());
+      }
+      assertEquals(1, count("select count(*) from body"));
+      assertEquals(17 << 20, count("select reply_length from op where seq = " + huge));
+      assertEquals(0, count("select count(*) from piece"));
+      assertEquals(0, count("select count(*) from begun"));
+    }
+  }
+
+  @Test
+  void tellsWhereTheRecordIsNotWhole() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long a = line.exchange("set a 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertTrue(trace.lastBreak(key("a"), Long.MAX_VALUE).isEmpty());
+      }
+      line.spool().gap("the shim could not read");
+      line.exchange("set a 2", "ok");
+      long epoch = line.spool().epoch("tiny", "here", "");
+      line.spool().outside(epoch, Frames.bytes("somebody"));
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(Trace.Break.Kind.OUTSIDE, kindOfBreak(trace, Long.MAX_VALUE));
+        assertEquals(Trace.Break.Kind.BEGINNING, kindOfBreak(trace, epoch + 1));
+        assertEquals(Trace.Break.Kind.GAP, kindOfBreak(trace, epoch));
+        assertTrue(trace.lastBreak(key("a"), a + 1).isEmpty());
+      }
+    }
+  }
+
+  private static Trace.Break.Kind kindOfBreak(Trace trace, long before) {
+    return trace.lastBreak(key("a"), before).orElseThrow().kind();
+  }
+
+  @Test
+  void foldsTheOldestWhenTheTraceBecomesTooLarge() throws Exception {
+    var retention = new Retention(Duration.ofDays(1), 1);
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      line.exchange("get x", "y".repeat(200_000));
+      for (int i = 0; i < 300; i++) {
+        line.exchange("set a " + i, "ok");
+      }
+    }
+    try (var session =
+        new LoadSession(
+            TraceDatabase.of(directory, url),
+            TraceDatabase.of(directory, url).writer(),
+            Redactor.open(directory, List.of()),
+            Files.readString(directory.resolve("spool/id")))) {
+      assertTrue(session.fold(retention));
+      assertFalse(session.fold(retention));
+    }
+    for (var table : List.of("op", "op_cell", "body")) {
+      assertEquals(0, count("select count(*) from " + table), table);
+    }
+    try (var trace = trace()) {
+      assertEquals(Trace.Break.Kind.BEGINNING, kindOfBreak(trace, Long.MAX_VALUE));
+    }
+  }
+
+  @Test
+  void hidesWhatTheRulesSaySoThatEqualValuesAreSeenToBeEqual() throws Exception {
+    long one;
+    long same;
+    long other;
+    try (var recording = record(Retention.ALL, List.of(Pattern.compile("secret-\\d+")))) {
+      var line = Line.open(recording);
+      one = line.exchange("set a secret-1", "ok");
+      same = line.exchange("get a", "secret-1");
+      other = line.exchange("set a secret-2", "ok");
+      line.exchange("set b public", "ok");
+    }
+    try (var trace = trace()) {
+      var value = trace.operation(one).orElseThrow().request().get(2);
+      assertTrue(value.text().startsWith("<hidden:"), value.text());
+      assertEquals(value, trace.operation(same).orElseThrow().reply());
+      assertNotEquals(value, trace.operation(other).orElseThrow().request().get(2));
+    }
+    try (var connection = database();
+        var statement = connection.createStatement();
+        var found = statement.executeQuery("select request, reply from op")) {
+      while (found.next()) {
+        assertFalse(Bytes.of(found.getBytes(1)).text().contains("secret"));
+        assertFalse(Bytes.of(found.getBytes(2)).text().contains("secret"));
+      }
+    }
+  }
+
+  @Test
+  void goesOnWhereASpecificationFails() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long fails = line.exchange("fail", "?");
+      long fine = line.exchange("set a 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(List.of(fine, fails), rows(trace.writers(key("a"), Long.MAX_VALUE)));
+      }
+    }
+  }
+
+  @Test
+  void answersTheDocumentedQueries() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var spool = recording.spool();
+      long other = spool.lane(line.epoch(), "own");
+      long first = line.send("set a 1");
+      long overlapping = spool.request(line.connection(), other, 0, Frames.bytes("set a 2"));
+      spool.reply(first, Frames.bytes("ok"));
+      spool.reply(overlapping, Frames.bytes("ok"));
+      line.exchange("set b 1", "ok");
+      long lost = line.send("set b 2");
+      spool.endLane(line.lane());
+      assertTrue(recording.awaitLoaded(LONG));
+      var queries = DocumentedQueries.all();
+      assertEquals(5, queries.size());
+      assertEquals("anna", first(queries.get(0), "name"));
+      assertEquals("2", first(queries.get(1), "writes"));
+      assertEquals("SET", first(queries.get(2), "verb"));
+      assertEquals(Long.toString(lost), first(queries.get(3), "seq"));
+      assertEquals(Long.toString(overlapping), first(queries.get(4), "other"));
+    }
+  }
+
+  private String first(String sql, String column) throws SQLException {
+    try (var connection = database();
+        var statement = connection.createStatement();
+        var found = statement.executeQuery(sql)) {
+      assertTrue(found.next(), sql);
+      return found.getString(column);
+    }
+  }
+
+  @Test
+  void knowsClientsByAllTheirNames() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      line.spool().change(line.connection(), new Client("127.0.0.1:1", "bert", "admin", "tiny"));
+      line.spool().disconnect(line.connection());
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        for (var name : List.of("bert", "admin", "127.0.0.1:1")) {
+          var connected = trace.connections(name).getFirst();
+          assertEquals("bert", connected.client().name());
+          assertTrue(connected.until() != null);
+        }
+      }
+    }
+  }
+}

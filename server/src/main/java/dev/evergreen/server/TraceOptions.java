@@ -1,0 +1,65 @@
+package dev.evergreen.server;
+
+import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.TraceException;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** What the commands that read a trace have in common. */
+abstract class TraceOptions implements Callable<Integer> {
+  private static final Duration PATIENCE = Duration.ofSeconds(2);
+
+  @Option(
+      names = "--trace",
+      paramLabel = "DIR|URL",
+      defaultValue = "trace",
+      description = "The trace's directory, or its database's URL (default: ${DEFAULT-VALUE}).")
+  private String place = "";
+
+  @Option(names = "--json", description = "For programs: one line of JSON for each answer.")
+  boolean json;
+
+  @Spec CommandSpec spec = CommandSpec.create();
+
+  /** Answers from a trace that can be read. */
+  abstract int run(StoredTrace trace) throws InterruptedException;
+
+  @Override
+  public Integer call() throws InterruptedException {
+    try (var trace = StoredTrace.open(place, PATIENCE)) {
+      return run(trace);
+    } catch (TraceException e) {
+      return failed(e.getMessage() + cause(e));
+    }
+  }
+
+  private static String cause(TraceException e) {
+    return e.getCause() == null ? "" : ": " + e.getCause().getMessage();
+  }
+
+  /** Waits for what was recorded until now, and says so if it is not all there. */
+  final void awaitLoaded(StoredTrace trace) {
+    var loaded = trace.awaitLoaded(PATIENCE);
+    if (!loaded.whole()) {
+      spec.commandLine()
+          .getErr()
+          .println(
+              "As of %s, row %d: what came later is not loaded yet."
+                  .formatted(loaded.at(), loaded.row()));
+    }
+  }
+
+  final void print(String line) {
+    spec.commandLine().getOut().println(line);
+    spec.commandLine().getOut().flush();
+  }
+
+  final int failed(String why) {
+    spec.commandLine().getErr().println(spec.name() + ": " + why);
+    return ExitCode.SOFTWARE;
+  }
+}

@@ -1,0 +1,163 @@
+package dev.evergreen.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Client;
+import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.SpoolSettings;
+import dev.evergreen.provenance.StoreKind;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The commands that ask a trace, on one that is being recorded. */
+class WhyCommandTest {
+  private static final StoreKind REDIS = StoreKind.named("redis").orElseThrow();
+
+  @TempDir Path directory;
+  private Recording recording;
+  private long lane;
+  private long anna;
+  private long bert;
+
+  @BeforeEach
+  void record() throws IOException {
+    var redactor = Redactor.open(directory, List.of());
+    recording = Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL);
+    var spool = recording.spool();
+    long epoch = spool.epoch("redis", "127.0.0.1:6379", "content: empty");
+    lane = spool.lane(epoch, "shared");
+    anna = spool.connect(epoch, new Client("127.0.0.1:1", "anna", "default", "RESP2"));
+    bert = spool.connect(epoch, new Client("127.0.0.1:2", "", "default", "RESP3"));
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    recording.close();
+  }
+
+  private long exchange(long client, String reply, String... command) {
+    var request = REDIS.recorded(Stream.of(command).map(Bytes::of).toList());
+    long row = recording.spool().request(client, lane, 0, ByteBuffer.wrap(request.toArray()));
+    recording.spool().reply(row, ByteBuffer.wrap(Bytes.of(reply).toArray()));
+    return row;
+  }
+
+  /** What a command prints. */
+  private String run(int exit, String... arguments) {
+    var out = new StringWriter();
+    var all = Stream.concat(Stream.of(arguments), Stream.of("--trace", directory.toString()));
+    var line = Main.commandLine().setOut(new PrintWriter(out)).setErr(new PrintWriter(out));
+    assertEquals(exit, line.execute(all.toArray(String[]::new)), out.toString());
+    return out.toString().replaceAll("\\d{4}-\\d\\d-\\d\\dT[0-9:.]*Z", "T");
+  }
+
+  @Test
+  void answersInTheFormOfTheManual() {
+    exchange(bert, "+OK\r\n", "SET", "cart:42", "1");
+    long set = exchange(anna, "+OK\r\n", "SET", "cart:42", "3");
+    exchange(bert, "+OK\r\n", "SET", "cart:43", "5");
+    assertEquals(
+        """
+        {"reply":"3","certainty":"certain","witnesses":[[{"row":%d,"at":"T","client":"anna",\
+        "command":["SET","cart:42","3"],"reply":"OK"}]],"truncated":false}
+        """
+            .formatted(set),
+        run(0, "why", "redis", "--json", "GET", "cart:42"));
+    assertEquals(
+        """
+        GET cart:42 -> 3  (certain)
+        because of
+          row %d  T  anna  SET cart:42 3 -> OK
+        """
+            .formatted(set),
+        run(0, "why", "redis", "GET", "cart:42"));
+  }
+
+  @Test
+  void namesTheDeletionThatMadeAValueNil() {
+    exchange(anna, "+OK\r\n", "SET", "a", "1");
+    long del = exchange(bert, ":1\r\n", "DEL", "a");
+    long get = exchange(anna, "$-1\r\n", "GET", "a");
+    exchange(anna, "+OK\r\n", "SET", "a", "2");
+    var past = run(0, "why", "redis", "--row", Long.toString(get), "--json");
+    assertTrue(past.startsWith("{\"reply\":null,\"certainty\":\"certain\""), past);
+    assertTrue(past.contains("\"row\":" + del), past);
+    var lastOfAnna = run(0, "why", "redis", "--client", "anna", "GET", "a");
+    assertTrue(lastOfAnna.contains("row " + del + " "), lastOfAnna);
+    assertTrue(run(0, "why", "redis", "GET", "a").startsWith("GET a -> 2"));
+  }
+
+  @Test
+  void answersAsOfATime() throws InterruptedException {
+    exchange(anna, "+OK\r\n", "SET", "a", "1");
+    var between = Instant.now();
+    while (!Instant.now().isAfter(between.plusMillis(2))) {
+      Thread.onSpinWait();
+    }
+    exchange(anna, "+OK\r\n", "SET", "a", "2");
+    var answer = run(0, "why", "redis", "--at", between.plusMillis(1).toString(), "GET", "a");
+    assertTrue(answer.startsWith("GET a -> 1"), answer);
+  }
+
+  @Test
+  void takesWordsThatLookLikeOptions() {
+    exchange(anna, ":1\r\n", "RPUSH", "l", "x");
+    var answer = run(0, "why", "redis", "LRANGE", "l", "0", "-1");
+    assertTrue(answer.startsWith("LRANGE l 0 -1 -> [\"x\"]"), answer);
+  }
+
+  @Test
+  void explainsAnElementOfATransaction() {
+    exchange(anna, "+OK\r\n", "MULTI");
+    exchange(anna, "+QUEUED\r\n", "SET", "a", "1");
+    exchange(anna, "+QUEUED\r\n", "INCR", "a");
+    long exec = exchange(anna, "*2\r\n+OK\r\n:2\r\n", "EXEC");
+    var answer = run(0, "why", "redis", "GET", "a");
+    assertTrue(answer.startsWith("GET a -> 2  (certain)"), answer);
+    assertTrue(answer.contains("row " + exec + " "), answer);
+  }
+
+  @Test
+  void listsWhatAClientDidAndWhatPasses() {
+    long one = exchange(anna, "+OK\r\n", "SET", "a", "1");
+    long two = exchange(bert, "$1\r\n1\r\n", "GET", "a");
+    assertEquals(
+        "row %d  T  127.0.0.1:2  GET a -> 1\n".formatted(two),
+        run(0, "why", "redis", "--client", "127.0.0.1:2"));
+    assertEquals(
+        "row %d  T  127.0.0.1:2  GET a -> 1\n".formatted(two), run(0, "trace", "tail", "-n", "1"));
+    assertEquals(
+        """
+        {"row":%d,"at":"T","client":"anna","command":["SET","a","1"],"reply":"OK"}
+        {"row":%d,"at":"T","client":"127.0.0.1:2","command":["GET","a"],"reply":"1"}
+        """
+            .formatted(one, two),
+        run(0, "trace", "export"));
+  }
+
+  @Test
+  void saysWhatIsWrong() {
+    assertTrue(run(1, "why", "s3", "GET", "a").contains("of the kind of store redis, not s3"));
+    assertTrue(run(1, "why", "redis", "--row", "999").contains("no row 999"));
+    assertTrue(run(2, "why", "redis", "--at", "noon", "GET", "a").contains("not noon"));
+    var out = new StringWriter();
+    var line = Main.commandLine().setErr(new PrintWriter(out));
+    var nowhere = directory.resolve("nowhere").toString();
+    assertEquals(1, line.execute("why", "redis", "--trace", nowhere, "GET", "a"));
+    assertTrue(out.toString().contains("There is no trace in " + nowhere), out.toString());
+  }
+}

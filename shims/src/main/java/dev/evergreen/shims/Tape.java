@@ -1,0 +1,119 @@
+package dev.evergreen.shims;
+
+import dev.evergreen.provenance.Client;
+import dev.evergreen.provenance.Spool;
+import dev.evergreen.provenance.SpooledBody;
+import dev.evergreen.provenance.Unanswered;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a shim tells a {@link Spool}, or nobody. Bytes are given as a part of a buffer, whose
+ * position and limit are lost.
+ */
+public final class Tape {
+  private static final ByteBuffer HIDDEN =
+      ByteBuffer.wrap("+<hidden>\r\n".getBytes(StandardCharsets.US_ASCII)).asReadOnlyBuffer();
+
+  private final @Nullable Spool spool;
+  private volatile long epoch;
+
+  /** Onto a spool, or nowhere. */
+  public Tape(@Nullable Spool spool) {
+    this.spool = spool;
+  }
+
+  /** Says that from here on the store is another one, as far as anybody can know. */
+  public void epoch(String store, String server, String facts) {
+    if (spool != null) {
+      epoch = spool.epoch(store, server, facts);
+    }
+  }
+
+  /** Says that a client has come; answers the number of its connection. */
+  public long connect(Client client) {
+    return spool == null ? Spool.DROPPED : spool.connect(epoch, client);
+  }
+
+  /** Says what is known of a client from now on. */
+  public void change(long connection, Client client) {
+    if (spool != null) {
+      spool.change(connection, client);
+    }
+  }
+
+  /** Says that a client has gone. */
+  public void disconnect(long connection) {
+    if (spool != null) {
+      spool.disconnect(connection);
+    }
+  }
+
+  /** Says that there is a connection to the store; answers its number. */
+  public long lane(String description) {
+    return spool == null ? Spool.DROPPED : spool.lane(epoch, description);
+  }
+
+  /** Says that a connection to the store has ended. */
+  public void endLane(long lane) {
+    if (spool != null) {
+      spool.endLane(lane);
+    }
+  }
+
+  /** Keeps a request, which is then to be sent; answers its number. */
+  public long request(long connection, long lane, int scope, ByteBuffer bytes, int from, int to) {
+    return spool == null
+        ? Spool.DROPPED
+        : spool.request(connection, lane, scope, bytes.limit(to).position(from));
+  }
+
+  /** Begins to keep a request that comes in pieces. */
+  public @Nullable SpooledBody beginRequest(long connection, long lane, int scope) {
+    return spool == null ? null : spool.beginRequest(connection, lane, scope);
+  }
+
+  /** Keeps a reply; answers its own number, to be {@linkplain #settle settled}. */
+  public long reply(long request, ByteBuffer bytes, int from, int to) {
+    return spool == null ? Spool.DROPPED : spool.reply(request, bytes.limit(to).position(from));
+  }
+
+  /** Keeps that there was a reply, which is not to be known. */
+  public long hiddenReply(long request) {
+    return spool == null ? Spool.DROPPED : spool.reply(request, HIDDEN.duplicate());
+  }
+
+  /** Begins to keep a reply that comes in pieces. */
+  public @Nullable SpooledBody beginReply(long request) {
+    return spool == null ? null : spool.beginReply(request);
+  }
+
+  /** Keeps what replies to nothing; answers its number, to be settled. */
+  public long push(long connection, long lane, ByteBuffer bytes, int from, int to) {
+    return spool == null
+        ? Spool.DROPPED
+        : spool.push(connection, lane, bytes.limit(to).position(from));
+  }
+
+  /** Says that a request has no reply. */
+  public void unanswered(long request, Unanswered why) {
+    if (spool != null) {
+      spool.unanswered(request, why);
+    }
+  }
+
+  /** Says that something is missing. */
+  public void gap(String why) {
+    if (spool != null) {
+      spool.gap(why);
+    }
+  }
+
+  /** Returns when what has a number, and all before it, is as durable as was asked for. */
+  public void settle(long number) {
+    if (spool != null) {
+      spool.settle(number);
+    }
+  }
+}

@@ -1,0 +1,352 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.State;
+import dev.evergreen.provenance.Touch;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A command with its words, while its family looks at it: either to tell which cells it touches, or
+ * to run it on a state.
+ *
+ * <p>A command on one kind of value also depends on what a key must not hold for it to succeed:
+ * values of other kinds, and a deadline that may have passed. These cells are the key's
+ * <em>guards</em>.
+ */
+final class Call {
+  static final Cell DATABASES = Cell.of("d");
+
+  private final Operation operation;
+  private final @Nullable State state;
+
+  /** The reply, once somebody has asked for it. */
+  private @Nullable Object reply;
+
+  private boolean replyRead;
+
+  private final List<Touch> touches = new ArrayList<>();
+
+  Call(Operation operation, @Nullable State state) {
+    this.operation = operation;
+    this.state = state;
+  }
+
+  // Words.
+
+  int words() {
+    return operation.request().size();
+  }
+
+  Bytes word(int index) {
+    if (index >= words()) {
+      throw new Refusal("ERR");
+    }
+    return operation.request().get(index);
+  }
+
+  List<Bytes> from(int index) {
+    return operation.request().subList(Math.min(index, words()), words());
+  }
+
+  String option(int index) {
+    return word(index).text().toUpperCase(Locale.ROOT);
+  }
+
+  /** Whether one of the words from here on is this one. */
+  boolean has(String option, int from) {
+    return place(option, from) > 0;
+  }
+
+  /** Where the option is among the words from here on, or -1. */
+  int place(String option, int from) {
+    for (int i = from; i < words(); i++) {
+      if (option(i).equals(option)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  long number(int index) {
+    return number(word(index));
+  }
+
+  int index(int index) {
+    return Math.toIntExact(number(index));
+  }
+
+  /**
+   * The number that the text is, written as Redis itself would: without a plus, without zeros in
+   * front.
+   */
+  static long number(Bytes text) {
+    try {
+      long number = Long.parseLong(text.text());
+      if (Long.toString(number).equals(text.text())) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // Refused below.
+    }
+    throw new Refusal("ERR");
+  }
+
+  /** When this was sent: what it says of times to come counts from there. */
+  Instant sent() {
+    return operation.sent();
+  }
+
+  Instant after(Duration time) {
+    return sent().plus(time);
+  }
+
+  // Cells.
+
+  Cell database() {
+    return database(operation.space());
+  }
+
+  static Cell database(String number) {
+    return DATABASES.child(number.isEmpty() ? "0" : number);
+  }
+
+  Cell key(int index) {
+    return database().child(word(index));
+  }
+
+  /** The keys that these words are, every so many words. */
+  List<Cell> keys(int from, int to, int step) {
+    var keys = new ArrayList<Cell>();
+    for (int i = from; i < to; i += step) {
+      keys.add(key(i));
+    }
+    return keys;
+  }
+
+  List<Cell> keysFrom(int from) {
+    return keys(from, words(), 1);
+  }
+
+  static Cell deadline(Cell key) {
+    return key.child("t");
+  }
+
+  /** Written by what may have left nothing under a key, so that its deadline went too. */
+  static Cell emptied(Cell key) {
+    return key.child("e");
+  }
+
+  static List<Cell> guards(Kind kind, Cell key) {
+    var guards = new ArrayList<>(List.of(deadline(key)));
+    Arrays.stream(Kind.values())
+        .filter(other -> other != kind)
+        .map(other -> other.of(key))
+        .forEach(guards::add);
+    return guards;
+  }
+
+  // What the reply tells.
+
+  /** The reply, or null if there is none, or only the beginning of a long one. */
+  @Nullable Object reply() {
+    var recorded = operation.reply();
+    if (!replyRead && recorded != null) {
+      try {
+        reply = Resp.read(recorded);
+      } catch (IllegalArgumentException cut) {
+        reply = null;
+      }
+    }
+    replyRead = true;
+    return reply;
+  }
+
+  boolean replied(Object value) {
+    return value.equals(reply());
+  }
+
+  boolean replied(String text) {
+    return replied(Bytes.of(text));
+  }
+
+  boolean replied(long number) {
+    return replied((Object) number);
+  }
+
+  boolean repliedNil() {
+    return reply() == Resp.NIL;
+  }
+
+  /** The elements of the reply; none if it is not a list. */
+  List<?> elements() {
+    return reply() instanceof List<?> list ? list : List.of();
+  }
+
+  // Touches.
+
+  List<Touch> touches() {
+    return touches;
+  }
+
+  void touch(Touch touch) {
+    touches.add(touch);
+  }
+
+  void reads(Cell cell) {
+    touch(Touch.reads(cell));
+  }
+
+  void reads(List<Cell> cells) {
+    cells.forEach(this::reads);
+  }
+
+  void reads(Kind kind, Cell key) {
+    touch(Touch.reads(kind.of(key)).from(guards(kind, key)));
+  }
+
+  void reads(Kind kind, Cell key, Bytes member) {
+    touch(Touch.reads(kind.of(key).child(member)).from(guards(kind, key)));
+  }
+
+  void changes(Kind kind, Cell key, boolean effect) {
+    touch(Touch.changes(kind.of(key)).from(guards(kind, key)).effect(effect));
+  }
+
+  void changes(Kind kind, Cell key, Bytes member, boolean effect) {
+    touch(Touch.changes(kind.of(key).child(member)).from(guards(kind, key)).effect(effect));
+  }
+
+  /**
+   * The member is afterwards as the command says, if the key does not hold another kind; and the
+   * reply tells something of what was.
+   */
+  void replaces(Kind kind, Cell key, Bytes member, boolean effect) {
+    reads(kind, key, member);
+    touch(Touch.replaces(kind.of(key).child(member)).from(guards(kind, key)).effect(effect));
+  }
+
+  /** The command may have taken the last of what was there. */
+  void empties(Kind kind, Cell key, boolean effect) {
+    touch(
+        Touch.changes(emptied(key))
+            .from(kind.of(key))
+            .effect(effect ? Touch.Effect.UNKNOWN : Touch.Effect.NO));
+  }
+
+  /** The command sets or removes the deadline of a key that is there. */
+  void deadlines(Cell key, boolean effect) {
+    touch(Touch.changes(deadline(key)).from(key).unless(emptied(key)).effect(effect));
+  }
+
+  // The state.
+
+  State state() {
+    return Objects.requireNonNull(state, "there is a state while a command is run");
+  }
+
+  @Nullable Entry entry(Cell key) {
+    var entry = (Entry) state().get(key);
+    if (entry != null && expired(entry)) {
+      state().clear(key);
+      return null;
+    }
+    return entry;
+  }
+
+  boolean expired(Entry entry) {
+    return entry.deadline() != null && !state().now().isBefore(entry.deadline());
+  }
+
+  boolean exists(Cell key) {
+    return entry(key) != null;
+  }
+
+  /** Puts a value in place of whatever is there, with no deadline. */
+  void set(Cell key, Kind kind, Object content) {
+    put(key, new Entry(kind, content, null));
+  }
+
+  /** Puts a changed value, which keeps the deadline; takes the key away if nothing is left. */
+  void change(Cell key, Kind kind, Object content) {
+    var old = entry(key);
+    put(key, new Entry(kind, content, old == null ? null : old.deadline()));
+  }
+
+  void put(Cell key, Entry entry) {
+    if (entry.empty()) {
+      state().clear(key);
+    } else {
+      state().put(key, entry);
+    }
+  }
+
+  void remove(Cell key) {
+    state().clear(key);
+  }
+
+  @Nullable Object content(Cell key, Kind kind) {
+    var entry = entry(key);
+    if (entry != null && entry.kind() != kind) {
+      throw new Refusal("WRONGTYPE");
+    }
+    return entry == null ? null : entry.content();
+  }
+
+  /** The string, or null if there is none. */
+  @Nullable Bytes string(Cell key) {
+    return (Bytes) content(key, Kind.STRING);
+  }
+
+  /** A copy of the hash; empty if there is none. */
+  Map<Bytes, Bytes> hash(Cell key) {
+    return copy(key, Kind.HASH, TreeMap::new, content -> new TreeMap<>((Map<?, ?>) content));
+  }
+
+  /** A copy of the list; empty if there is none. */
+  List<Bytes> list(Cell key) {
+    return copy(key, Kind.LIST, ArrayList::new, content -> new ArrayList<>((List<?>) content));
+  }
+
+  /** A copy of the set; empty if there is none. */
+  Set<Bytes> set(Cell key) {
+    return copy(key, Kind.SET, TreeSet::new, content -> new TreeSet<>((Set<?>) content));
+  }
+
+  /** A copy of the sorted set's scores; empty if there is none. */
+  Map<Bytes, Double> scores(Cell key) {
+    return copy(key, Kind.SORTED, TreeMap::new, content -> new TreeMap<>((Map<?, ?>) content));
+  }
+
+  @SuppressWarnings("unchecked") // a kind has one type of content
+  private <T> T copy(
+      Cell key, Kind kind, java.util.function.Supplier<T> none, Function<Object, Object> copy) {
+    var content = content(key, kind);
+    return content == null ? none.get() : (T) copy.apply(content);
+  }
+
+  // Replies.
+
+  static final Bytes OK = Bytes.of("OK");
+
+  static Object orNil(@Nullable Object value) {
+    return value == null ? Resp.NIL : value;
+  }
+
+  static long flag(boolean value) {
+    return value ? 1 : 0;
+  }
+}

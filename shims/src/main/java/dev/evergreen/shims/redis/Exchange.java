@@ -1,0 +1,62 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Connection;
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.ProtocolException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Asks what the shim itself has to ask, by a connection that nobody else uses meanwhile. */
+final class Exchange {
+
+  private Exchange() {}
+
+  /** A reply, whole. */
+  record Reply(byte kind, byte[] bytes) {
+    boolean isError() {
+      return kind == '-' || kind == '!';
+    }
+
+    /** A character for each byte. */
+    String text() {
+      return new String(bytes, StandardCharsets.ISO_8859_1);
+    }
+  }
+
+  /** Sends requests together, and answers their replies, which must be short. */
+  static List<Reply> ask(Connection connection, List<byte[]> requests) throws IOException {
+    for (var request : requests) {
+      connection.write(request);
+    }
+    connection.flush();
+    var replies = new ArrayList<Reply>();
+    try (var loan = Buffers.borrow()) {
+      var buffer = loan.buffer();
+      var scanner = new ReplyScanner();
+      int from = 0;
+      while (replies.size() < requests.size()) {
+        if (!buffer.hasRemaining()) {
+          throw new ProtocolException("a reply to the shim's own requests is too long");
+        }
+        if (connection.read(buffer) < 0) {
+          throw new EOFException("the store has ended the connection");
+        }
+        while (replies.size() < requests.size() && scanner.scan(buffer, buffer.position())) {
+          var bytes = new byte[scanner.at - from];
+          buffer.get(from, bytes);
+          from = scanner.at;
+          if (scanner.kind() != '>') {
+            replies.add(new Reply(scanner.kind(), bytes));
+          }
+        }
+        if (scanner.strange()) {
+          throw new ProtocolException("the store does not speak Redis's protocol");
+        }
+      }
+    }
+    return replies;
+  }
+}

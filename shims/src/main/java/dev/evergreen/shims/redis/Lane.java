@@ -1,0 +1,471 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.provenance.Spool;
+import dev.evergreen.provenance.SpooledBody;
+import dev.evergreen.shims.Tape;
+import dev.evergreen.shims.redis.Redaction.Told;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An upstream that many clients share, for commands that have nothing to do with their connection.
+ * Its wire order is the order of the trace: requests are numbered, recorded and appended to what is
+ * to be sent under one lock. Replies come in that order, so that the clients whose {@link Turn}s
+ * come next are whom they are for.
+ *
+ * <p>Whoever appends sends, unless somebody else is just doing that, who will then send this, too:
+ * so the requests of many leave together.
+ *
+ * <p>What has to be in another database than that before waits until Redis has said that it is:
+ * else a refusal would have it done in the wrong one.
+ */
+final class Lane {
+
+  /** What becomes of requests that are handed over. */
+  enum Result {
+    /** They are on their way. */
+    TAKEN,
+    /** Redis does not let this user into the database. */
+    REFUSED,
+    /** The lane has ended. */
+    ENDED
+  }
+
+  /** Learns how a request was replied to, before the reply reaches the client. */
+  interface OnReply {
+    void replied(ReplyScanner reply);
+  }
+
+  /** Of one client, or of the lane itself: the next replies are for it. Of the reader. */
+  private static final class Turn {
+    final @Nullable Session session;
+    final @Nullable OnReply onReply;
+
+    /** Of the requests, in the record. */
+    final long[] numbers;
+
+    int next;
+
+    /** Whether the record is not told what is replied. */
+    final boolean hidden;
+
+    Turn(@Nullable Session session, long[] numbers, @Nullable OnReply onReply, boolean hidden) {
+      this.hidden = hidden;
+      this.session = session;
+      this.numbers = numbers;
+      this.onReply = onReply;
+    }
+  }
+
+  private static final class Selection {
+    boolean done;
+    boolean refused;
+  }
+
+  private static final int UNKNOWN = -1;
+  private static final int LONGEST_SELECTION = 64;
+
+  final long number;
+  private final Connection connection;
+  private final boolean ofNobody;
+  private final Tape tape;
+
+  private final ReentrantLock lock = new ReentrantLock();
+
+  // Guarded by the lock.
+  private final Condition changed = lock.newCondition();
+  private final ArrayDeque<Turn> appended = new ArrayDeque<>();
+  private ByteBuffer filling = ByteBuffer.allocateDirect(Buffers.SIZE);
+  private ByteBuffer sending = ByteBuffer.allocateDirect(Buffers.SIZE);
+  private boolean flushing;
+  private @Nullable Selection selection;
+  private int database;
+
+  private volatile boolean ended;
+  private volatile boolean left;
+
+  /** Written under the lock. */
+  private volatile long lastRequest;
+
+  // Of the reader.
+  private final ArrayDeque<Turn> turns = new ArrayDeque<>();
+  private final ReplyScanner scanner = new ReplyScanner();
+  private final ArrayList<Part> parts = new ArrayList<>();
+  private int partCount;
+  private boolean pushing;
+  private @Nullable SpooledBody body;
+  private long lastRecorded = Spool.DROPPED;
+  private volatile long lastReply;
+
+  /** When something was replied, or waited for, last. */
+  private volatile long progressNanos = System.nanoTime();
+
+  /** What came for one client, one after the other. Of the reader. */
+  private static final class Part {
+    @Nullable Session session;
+    int from;
+    int to;
+    int replies;
+  }
+
+  /**
+   * Of a connection that has been introduced, and is in database 0.
+   *
+   * @param ofNobody whether Redis wants to know who it is first
+   */
+  Lane(Connection connection, boolean ofNobody, String description, Tape tape) {
+    this.connection = connection;
+    this.ofNobody = ofNobody;
+    this.tape = tape;
+    number = tape.lane(description);
+  }
+
+  boolean ended() {
+    return ended;
+  }
+
+  /**
+   * Whether Redis does not know who sends here, and wants to: then it takes short requests only.
+   */
+  boolean isOfNobody() {
+    return ofNobody;
+  }
+
+  /** Whether there is any use in handing something over. */
+  boolean isFit(long patienceNanos) {
+    return !left && !isStuck(patienceNanos);
+  }
+
+  /** Whether nothing was replied for so long although something is waited for. */
+  private boolean isStuck(long nanos) {
+    return outstanding() > 0 && System.nanoTime() - progressNanos > nanos;
+  }
+
+  /** Nobody is to hand anything over any more; it ends when all is replied to. */
+  void leave() {
+    left = true;
+  }
+
+  /** Whether it ends, or has ended, because it was not used any more. */
+  boolean wasLeft() {
+    return left;
+  }
+
+  /** How many replies are waited for. */
+  long outstanding() {
+    return lastRequest - lastReply;
+  }
+
+  /**
+   * Hands over requests that are replied to once each. They follow each other on the wire, too.
+   * Blocks while Redis does not take what came before.
+   *
+   * @param batch at most 64 KiB
+   * @param told what the record is told, of each of them
+   * @param onReply if there is only one
+   * @param selects whether it leads to another database, or may
+   */
+  Result submit(
+      Session session,
+      int inDatabase,
+      Batch batch,
+      Told told,
+      @Nullable OnReply onReply,
+      boolean selects)
+      throws IOException {
+    boolean mine;
+    lock.lock();
+    try {
+      var result = admit(inDatabase, batch.length());
+      if (result != Result.TAKEN) {
+        return result;
+      }
+      var numbers = new long[batch.count];
+      for (int i = 0; i < numbers.length; i++) {
+        numbers[i] =
+            told.bytes() == null
+                ? tape.request(
+                    session.number, number, inDatabase, batch.bytes, batch.start(i), batch.end(i))
+                : tape.request(
+                    session.number,
+                    number,
+                    inDatabase,
+                    told.bytes().duplicate(),
+                    0,
+                    told.bytes().capacity());
+      }
+      batch.bytes.clear();
+      filling.put(filling.position(), batch.bytes, batch.from, batch.length());
+      filling.position(filling.position() + batch.length());
+      expect(new Turn(session, numbers, onReply, told.hidesReply()));
+      if (selects) {
+        database = UNKNOWN;
+      }
+      mine = !flushing;
+      flushing = true;
+    } finally {
+      lock.unlock();
+    }
+    if (mine) {
+      flush();
+    }
+    return Result.TAKEN;
+  }
+
+  private void expect(Turn turn) {
+    if (outstanding() == 0) {
+      progressNanos = System.nanoTime();
+    }
+    appended.add(turn);
+    long last = lastRequest;
+    lastRequest = last + turn.numbers.length;
+  }
+
+  /** Waits until there is room, and the upstream is in a database. */
+  private Result admit(int wanted, int length) throws IOException {
+    while (true) {
+      if (ended) {
+        return Result.ENDED;
+      }
+      int room = database == wanted ? length : Math.max(length, LONGEST_SELECTION);
+      if (selection != null || filling.remaining() < room) {
+        changed.awaitUninterruptibly();
+      } else if (database == wanted) {
+        return Result.TAKEN;
+      } else if (!select(wanted)) {
+        return ended ? Result.ENDED : Result.REFUSED;
+      }
+    }
+  }
+
+  private boolean select(int wanted) throws IOException {
+    var request = Identity.request("SELECT", String.valueOf(wanted));
+    var present = new Selection();
+    selection = present;
+    filling.put(request);
+    expect(new Turn(null, new long[1], reply -> selected(present, wanted, reply), false));
+    if (!flushing) {
+      flushing = true;
+      lock.unlock();
+      try {
+        flush();
+      } finally {
+        lock.lock();
+      }
+    }
+    while (!present.done && !ended) {
+      changed.awaitUninterruptibly();
+    }
+    return present.done && !present.refused;
+  }
+
+  private void selected(Selection present, int wanted, ReplyScanner reply) {
+    lock.lock();
+    try {
+      present.done = true;
+      present.refused = reply.isError();
+      if (!present.refused) {
+        database = wanted;
+      }
+      selection = null;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Sends until nothing is left. While others are under way, those who are ready may join. */
+  private void flush() {
+    try {
+      if (outstanding() > 1) {
+        Fibers.letOthersRun();
+      }
+      while (nextToSend()) {
+        connection.writeAndFlush(sending.flip());
+      }
+    } catch (IOException | UncheckedIOException e) {
+      // Its reader learns of it.
+      close();
+    }
+  }
+
+  private boolean nextToSend() {
+    lock.lock();
+    try {
+      sending.clear();
+      var next = filling;
+      if (next.position() == 0) {
+        flushing = false;
+        return false;
+      }
+      filling = sending;
+      sending = next;
+      changed.signalAll();
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Passes replies on until there will be no more. Then nothing can be handed over any more. */
+  void read() {
+    try {
+      while (receive()) {
+        // All that was received has been passed on.
+        connection.awaitInput();
+      }
+    } catch (IOException | UncheckedIOException e) {
+      // To the clients this is as if their own connections had ended.
+      connection.reset();
+    } finally {
+      if (body != null) {
+        body.cut();
+      }
+      close();
+      tape.endLane(number);
+    }
+  }
+
+  private boolean receive() throws IOException {
+    try (var loan = Buffers.borrow()) {
+      var buffer = loan.buffer();
+      int n = connection.tryRead(buffer);
+      if (n <= 0) {
+        return n == 0;
+      }
+      progressNanos = System.nanoTime();
+      boolean good = split(buffer, n);
+      tape.settle(lastRecorded);
+      passOn(buffer);
+      return good && !(left && outstanding() == 0);
+    }
+  }
+
+  /** Finds for whom what is, and records it; false if that cannot be told. */
+  private boolean split(ByteBuffer bytes, int end) {
+    scanner.at = 0;
+    while (scanner.at < end) {
+      int from = scanner.at;
+      boolean fresh = scanner.atStart();
+      if (fresh) {
+        pushing = bytes.get(from) == '>';
+      }
+      var turn = turn();
+      if (turn == null && !pushing) {
+        return false;
+      }
+      boolean whole = scanner.scan(bytes, end);
+      if (scanner.strange()) {
+        return false;
+      }
+      if (turn != null && !pushing) {
+        if (turn.session != null) {
+          add(turn.session, from, scanner.at, whole);
+          if (!turn.hidden) {
+            record(turn.numbers[turn.next], bytes, from, fresh, whole);
+          } else if (whole) {
+            lastRecorded = tape.hiddenReply(turn.numbers[turn.next]);
+          }
+        }
+        if (whole) {
+          take(turn);
+        }
+      }
+    }
+    return true;
+  }
+
+  private void record(long request, ByteBuffer bytes, int from, boolean fresh, boolean whole) {
+    if (fresh && whole) {
+      lastRecorded = tape.reply(request, bytes, from, scanner.at);
+    } else {
+      if (fresh) {
+        body = tape.beginReply(request);
+      }
+      if (body != null) {
+        body.add(bytes.limit(scanner.at).position(from));
+        if (whole) {
+          lastRecorded = body.end();
+          body = null;
+        }
+      }
+    }
+    bytes.clear();
+  }
+
+  /** The turn's next request has been replied to. */
+  private void take(Turn turn) {
+    long last = lastReply;
+    lastReply = last + 1;
+    if (turn.onReply != null) {
+      turn.onReply.replied(scanner);
+    }
+    if (++turn.next == turn.numbers.length) {
+      turns.removeFirst();
+    }
+  }
+
+  private @Nullable Turn turn() {
+    var next = turns.peekFirst();
+    if (next == null) {
+      lock.lock();
+      try {
+        turns.addAll(appended);
+        appended.clear();
+      } finally {
+        lock.unlock();
+      }
+      next = turns.peekFirst();
+    }
+    return next;
+  }
+
+  private void add(Session session, int from, int to, boolean whole) {
+    var last = partCount == 0 ? null : parts.get(partCount - 1);
+    if (last == null || last.session != session) {
+      if (partCount == parts.size()) {
+        parts.add(new Part());
+      }
+      last = parts.get(partCount++);
+      last.session = session;
+      last.from = from;
+      last.replies = 0;
+    }
+    last.to = to;
+    last.replies += whole ? 1 : 0;
+  }
+
+  private void passOn(ByteBuffer bytes) {
+    for (int i = 0; i < partCount; i++) {
+      var part = parts.get(i);
+      var session = part.session;
+      if (session != null) {
+        session.output.offer(bytes, part.from, part.to);
+        session.replied(part.replies);
+        part.session = null;
+      }
+    }
+    partCount = 0;
+  }
+
+  /** Ends it: nothing can be handed over any more, and what is under way has no reply. */
+  void close() {
+    ended = true;
+    connection.close();
+    lock.lock();
+    try {
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

@@ -1,0 +1,210 @@
+package dev.evergreen.shims.redis;
+
+import static dev.evergreen.shims.redis.Call.OK;
+import static dev.evergreen.shims.redis.Kind.LIST;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Lists, each of which is one cell: where an element stands depends on all others. */
+final class Lists {
+  private Lists() {}
+
+  static void define(Commands commands) {
+    var c = commands.family("lists");
+    c.on("LPUSH RPUSH", call -> call.changes(LIST, call.key(1), true), call -> push(call, false));
+    c.on(
+        "LPUSHX RPUSHX",
+        call -> call.changes(LIST, call.key(1), !call.replied(0)),
+        call -> push(call, true));
+    c.on("LPOP RPOP", Lists::touchTake, Lists::pop);
+    c.on("LLEN", Lists::touchRead, call -> (long) call.list(call.key(1)).size());
+    c.on(
+        "LRANGE",
+        Lists::touchRead,
+        call -> List.copyOf(range(call.list(call.key(1)), call.number(2), call.number(3))));
+    c.on("LINDEX", Lists::touchRead, Lists::element);
+    c.on("LPOS", Lists::touchRead, Lists::position);
+    c.on("LSET", call -> call.changes(LIST, call.key(1), true), Lists::setElement);
+    c.on(
+        "LINSERT",
+        call -> call.changes(LIST, call.key(1), !call.replied(0) && !call.replied(-1)),
+        Lists::insert);
+    c.on("LREM", Lists::touchTake, Lists::removeEqual);
+    c.on("LTRIM", Lists::touchTake, Lists::trim);
+    c.on("LMOVE RPOPLPUSH", Lists::touchMove, Lists::move);
+    c.on("BLMOVE BRPOPLPUSH", Lists::touchMove, Lists::move);
+    c.on("BLPOP BRPOP", Lists::touchTakeFirst, Lists::popFirst);
+  }
+
+  private static void touchRead(Call call) {
+    call.reads(LIST, call.key(1));
+  }
+
+  private static void touchTake(Call call) {
+    boolean taken = !call.repliedNil() && !call.replied(0);
+    call.changes(LIST, call.key(1), taken);
+    call.empties(LIST, call.key(1), taken);
+  }
+
+  /**
+   * Where an index from the front or, if it is negative, from the back is; 0 if it lies before the
+   * front.
+   */
+  static int clamp(long index, int size) {
+    return (int) Math.min(Math.max(index < 0 ? index + size : index, 0), Integer.MAX_VALUE);
+  }
+
+  static <T> List<T> range(List<T> list, long start, long stop) {
+    int from = clamp(start, list.size());
+    long to = Math.min(stop < 0 ? stop + list.size() : stop, list.size() - 1);
+    return from > to ? List.of() : list.subList(from, (int) to + 1);
+  }
+
+  private static Object push(Call call, boolean onlyIfThere) {
+    var list = call.list(call.key(1));
+    if (onlyIfThere && list.isEmpty()) {
+      return 0L;
+    }
+    for (var element : call.from(2)) {
+      list.add(call.option(0).startsWith("L") ? 0 : list.size(), element);
+    }
+    call.change(call.key(1), LIST, list);
+    return (long) list.size();
+  }
+
+  private static Object pop(Call call) {
+    var list = call.list(call.key(1));
+    boolean left = call.option(0).startsWith("L");
+    long count = call.words() > 2 ? call.number(2) : 1;
+    if (list.isEmpty()) {
+      return Resp.NIL;
+    }
+    var taken = new ArrayList<Bytes>();
+    while (taken.size() < count && !list.isEmpty()) {
+      taken.add(left ? list.removeFirst() : list.removeLast());
+    }
+    call.change(call.key(1), LIST, list);
+    return call.words() > 2 ? List.copyOf(taken) : taken.getFirst();
+  }
+
+  private static void touchTakeFirst(Call call) {
+    var keys = call.keys(1, call.words() - 1, 1);
+    for (var key : keys) {
+      boolean taken = !call.elements().isEmpty() && key.name().equals(call.elements().getFirst());
+      call.touch(dev.evergreen.provenance.Touch.changes(LIST.of(key)).from(keys).effect(taken));
+      call.empties(LIST, key, taken);
+    }
+  }
+
+  private static Object popFirst(Call call) {
+    for (var key : call.keys(1, call.words() - 1, 1)) {
+      var list = call.list(key);
+      if (!list.isEmpty()) {
+        var taken = call.option(0).equals("BLPOP") ? list.removeFirst() : list.removeLast();
+        call.change(key, LIST, list);
+        return List.of(key.name(), taken);
+      }
+    }
+    return Resp.NIL;
+  }
+
+  private static int at(Call call, List<Bytes> list) {
+    long index = call.number(2);
+    long place = index < 0 ? index + list.size() : index;
+    return place < 0 || place >= list.size() ? -1 : (int) place;
+  }
+
+  private static Object element(Call call) {
+    var list = call.list(call.key(1));
+    int at = at(call, list);
+    return at < 0 ? Resp.NIL : list.get(at);
+  }
+
+  private static Object position(Call call) {
+    if (call.words() > 3) {
+      throw new UnsupportedOperationException("LPOS with options");
+    }
+    int at = call.list(call.key(1)).indexOf(call.word(2));
+    return at < 0 ? Resp.NIL : (Object) (long) at;
+  }
+
+  private static Object setElement(Call call) {
+    var list = call.list(call.key(1));
+    int at = at(call, list);
+    if (at < 0) {
+      throw new Refusal("ERR");
+    }
+    list.set(at, call.word(3));
+    call.change(call.key(1), LIST, list);
+    return OK;
+  }
+
+  private static Object insert(Call call) {
+    var list = call.list(call.key(1));
+    int at = list.indexOf(call.word(3));
+    if (at < 0) {
+      return list.isEmpty() ? 0L : -1L;
+    }
+    list.add(call.option(2).equals("BEFORE") ? at : at + 1, call.word(4));
+    call.change(call.key(1), LIST, list);
+    return (long) list.size();
+  }
+
+  private static Object removeEqual(Call call) {
+    var list = call.list(call.key(1));
+    long count = call.number(2);
+    long most = count == 0 ? Long.MAX_VALUE : Math.abs(count);
+    var kept = new ArrayList<Bytes>();
+    long removed = 0;
+    for (var element : count < 0 ? list.reversed() : list) {
+      if (removed < most && element.equals(call.word(3))) {
+        removed++;
+      } else {
+        kept.add(element);
+      }
+    }
+    call.change(call.key(1), LIST, count < 0 ? new ArrayList<>(kept.reversed()) : kept);
+    return removed;
+  }
+
+  private static Object trim(Call call) {
+    var list = call.list(call.key(1));
+    call.change(call.key(1), LIST, new ArrayList<>(range(list, call.number(2), call.number(3))));
+    return OK;
+  }
+
+  private static boolean plain(Call call) {
+    return call.option(0).endsWith("RPOPLPUSH");
+  }
+
+  private static void touchMove(Call call) {
+    var source = call.key(1);
+    var target = call.key(2);
+    boolean moved = !call.repliedNil();
+    for (var key : List.of(source, target)) {
+      var from = new ArrayList<Cell>(Call.guards(LIST, source));
+      from.addAll(Call.guards(LIST, target));
+      from.add(LIST.of(source));
+      call.touch(dev.evergreen.provenance.Touch.changes(LIST.of(key)).from(from).effect(moved));
+    }
+    call.empties(LIST, source, moved);
+  }
+
+  private static Object move(Call call) {
+    var list = call.list(call.key(1));
+    if (list.isEmpty()) {
+      return Resp.NIL;
+    }
+    call.list(call.key(2));
+    var moved =
+        !plain(call) && call.option(3).equals("LEFT") ? list.removeFirst() : list.removeLast();
+    call.change(call.key(1), LIST, list);
+    var target = call.list(call.key(2));
+    target.add(plain(call) || call.option(4).equals("LEFT") ? 0 : target.size(), moved);
+    call.change(call.key(2), LIST, target);
+    return moved;
+  }
+}

@@ -1,0 +1,183 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Specification;
+import dev.evergreen.provenance.StoreKind;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What a trace must know of Redis. */
+public final class RedisKind implements StoreKind {
+  private static final Bytes QUEUED = Bytes.of("+QUEUED\r\n");
+
+  private final RedisSpecification specification = new RedisSpecification();
+
+  /** Made by the service loader. */
+  public RedisKind() {}
+
+  @Override
+  public Specification specification() {
+    return specification;
+  }
+
+  @Override
+  public List<Bytes> words(Bytes recorded) {
+    if (recorded.length() == 0) {
+      return List.of();
+    }
+    if (recorded.at(0) == '*') {
+      return array(recorded);
+    }
+    var line = ByteBuffer.wrap(recorded.toArray());
+    return Inline.split(line, 0, recorded.length())
+        .map(words -> words.stream().map(Bytes::of).toList())
+        .orElseGet(() -> List.of(recorded));
+  }
+
+  /** Those that are there, if it is only the beginning of a command. */
+  private static List<Bytes> array(Bytes recorded) {
+    var words = new ArrayList<Bytes>();
+    int at = lineEnd(recorded, 0);
+    while (at < recorded.length() && recorded.at(at) == '$') {
+      int from = lineEnd(recorded, at);
+      if (from > recorded.length()) {
+        break;
+      }
+      int length = Integer.parseInt(recorded.slice(at + 1, from - 2).text());
+      int to = (int) Math.min((long) from + length, recorded.length());
+      words.add(recorded.slice(from, to));
+      at = to + 2;
+    }
+    return words;
+  }
+
+  /** Behind the line that begins there; behind the last byte and more, if the line has no end. */
+  private static int lineEnd(Bytes bytes, int from) {
+    int at = from;
+    while (at < bytes.length() && bytes.at(at) != '\n') {
+      at++;
+    }
+    return at + 1;
+  }
+
+  @Override
+  public Bytes recorded(List<Bytes> words) {
+    return Bytes.of(Resp.write(words));
+  }
+
+  @Override
+  public @Nullable Object value(Bytes reply) {
+    if (reply.length() == 0) {
+      return null;
+    }
+    if (reply.at(0) == '-') {
+      return reply.slice(1, Math.max(1, reply.length() - 2)).text();
+    }
+    try {
+      return plain(Resp.read(reply));
+    } catch (IllegalArgumentException e) {
+      // Only the beginning is kept of a very long one.
+      return reply.text();
+    }
+  }
+
+  @Override
+  public @Nullable Object plain(Object value) {
+    return switch (value) {
+      case Bytes text -> text.text();
+      case Collection<?> list -> {
+        var all = new ArrayList<@Nullable Object>();
+        list.forEach(element -> all.add(plain(element)));
+        yield all;
+      }
+      case Resp.Failure failure -> failure.kind();
+      default -> value == Resp.NIL ? null : value;
+    };
+  }
+
+  @Override
+  public boolean mayBePart(Operation operation) {
+    return isQueued(operation) || is(operation, "MULTI");
+  }
+
+  /** Of an EXEC, what was queued since MULTI, each with its element of the reply. */
+  @Override
+  public List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
+    if (operation.reply() == null || !is(operation, "EXEC")) {
+      return List.of();
+    }
+    var replies = Resp.elements(operation.reply());
+    var parts = new ArrayList<Operation>();
+    while (parts.size() < replies.size() && earlier.hasNext()) {
+      var part = earlier.next();
+      if (isQueued(part)) {
+        parts.addFirst(replied(part, operation, replies.get(replies.size() - 1 - parts.size())));
+      } else if (is(part, "MULTI")) {
+        break;
+      }
+    }
+    return parts.size() == replies.size() ? parts : List.of();
+  }
+
+  private static Operation replied(Operation part, Operation exec, Bytes reply) {
+    return new Operation(
+        part.row(),
+        part.epoch(),
+        exec.lane(),
+        part.connection(),
+        part.space(),
+        part.sent(),
+        exec.replied(),
+        part.request(),
+        reply);
+  }
+
+  private static boolean isQueued(Operation operation) {
+    return operation.reply() != null && operation.reply().equals(QUEUED);
+  }
+
+  private static boolean is(Operation operation, String name) {
+    var words = operation.request();
+    return !words.isEmpty() && words.getFirst().text().equalsIgnoreCase(name);
+  }
+
+  /** Strings are cleaned one by one, and keep telling their lengths. */
+  @Override
+  public Bytes redactReply(Bytes reply, Redactor redactor) {
+    var out = new ByteArrayOutputStream();
+    int at = 0;
+    while (at < reply.length()) {
+      int next = Math.min(lineEnd(reply, at), reply.length());
+      int kind = reply.at(at);
+      boolean bulk = kind == '$' || kind == '=' || kind == '!';
+      int length = bulk ? length(reply.slice(at + 1, next)) : -1;
+      if (length >= 0 && next + length + 2L <= reply.length()) {
+        var clean = redactor.clean(reply.slice(next, next + length));
+        out.write(kind);
+        out.writeBytes((clean.length() + "\r\n").getBytes(StandardCharsets.US_ASCII));
+        out.writeBytes(clean.toArray());
+        out.writeBytes(new byte[] {'\r', '\n'});
+        next += length + 2;
+      } else {
+        out.writeBytes(redactor.clean(reply.slice(at, next)).toArray());
+      }
+      at = next;
+    }
+    var clean = Bytes.of(out.toByteArray());
+    return clean.equals(reply) ? reply : clean;
+  }
+
+  /** The number of a line; -1 if there is none. */
+  private static int length(Bytes line) {
+    var digits = line.text().strip();
+    return digits.matches("\\d{1,9}") ? Integer.parseInt(digits) : -1;
+  }
+}

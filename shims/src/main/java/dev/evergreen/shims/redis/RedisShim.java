@@ -1,0 +1,200 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.ConnectionLimit;
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Listener;
+import dev.evergreen.shims.ClientOutput;
+import dev.evergreen.shims.Tape;
+import dev.evergreen.shims.Upstream;
+import dev.evergreen.tls.ServerTls;
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Stands between clients and a Redis, passes on what they say to each other, and records it. {@link
+ * #start} answers when it listens; {@link #drain} or {@link #close} ends it.
+ */
+public final class RedisShim implements AutoCloseable {
+  private static final byte[] TOO_MANY = Inline.ascii("-ERR max number of clients reached\r\n");
+  private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
+
+  final Fibers fibers;
+  final Upstream upstream;
+  final Tape tape;
+  final ClientOutput.Spilling spilling;
+  final Redaction redaction;
+  final Lanes lanes = new Lanes(this);
+  final Batches batches = new Batches();
+  final Set<Session> sessions = ConcurrentHashMap.newKeySet();
+  private final RedisShimSettings settings;
+  private final ServerWatch watch;
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private final ConnectionLimit limit;
+  private @Nullable Listener listener;
+
+  private RedisShim(RedisShimSettings settings) {
+    this.settings = settings;
+    fibers = Fibers.builder().name("redis-shim").processors(settings.processors).start();
+    upstream = new Upstream(Dialer.of(fibers), settings.upstream, settings.clientTls);
+    tape = new Tape(settings.spool);
+    redaction = new Redaction(settings.redactor);
+    spilling = new ClientOutput.Spilling(fibers, settings.spillDirectory, settings.spill);
+    limit = new ConnectionLimit(settings.connections);
+    watch = new ServerWatch(this, settings.user, settings.password);
+  }
+
+  /**
+   * Starts a shim.
+   *
+   * @throws IOException if Redis cannot be reached, or cannot be served, or the address to listen
+   *     at cannot be had; the message says which, and nothing is left running then
+   */
+  public static RedisShim start(RedisShimSettings settings) throws IOException {
+    var shim = new RedisShim(settings);
+    try {
+      shim.begin();
+      return shim;
+    } catch (IOException | RuntimeException e) {
+      shim.close();
+      throw e;
+    }
+  }
+
+  private void begin() throws IOException {
+    watch.begin();
+    var made = listen();
+    listener = made;
+    fibers.spawn(watch::run);
+    fibers.spawn(() -> made.serve(this::serve, limit, refused -> refused.write(TOO_MANY)));
+  }
+
+  private Listener listen() throws IOException {
+    try {
+      return fibers.listen(settings.listen.toListenAt());
+    } catch (IOException e) {
+      throw new IOException(
+          "The shim cannot listen at %s: %s".formatted(settings.listen, e.getMessage()), e);
+    }
+  }
+
+  private void serve(Connection connection) throws IOException {
+    var tls = settings.serverTls;
+    if (tls == null) {
+      serveClient(connection);
+    } else {
+      var secured = secure(tls, connection);
+      serveClient(secured);
+      secured.shutdownOutput();
+    }
+  }
+
+  private static Connection secure(ServerTls tls, Connection connection) throws IOException {
+    return connection.overTls(tls.engine(), LONGEST_HANDSHAKE);
+  }
+
+  private void serveClient(Connection connection) throws IOException {
+    var session = new Session(this, connection);
+    sessions.add(session);
+    try {
+      session.serve();
+    } finally {
+      sessions.remove(session);
+    }
+  }
+
+  /** Where it listens, with the port that was chosen. */
+  public SocketAddress address() {
+    var present = listener;
+    if (present == null) {
+      throw new IllegalStateException("the shim does not listen yet");
+    }
+    return present.address();
+  }
+
+  /** Is cancelled when clients are to be let go. */
+  CancelScope draining() {
+    var present = listener;
+    return present == null ? CancelScope.open() : present.draining();
+  }
+
+  boolean isClosed() {
+    return closed.get();
+  }
+
+  /** How long an upstream that clients share may be silent. */
+  long patienceNanos() {
+    var given = settings.patience;
+    return (given.isZero() ? watch.threshold() : given).toNanos();
+  }
+
+  boolean shares() {
+    return settings.sharing;
+  }
+
+  /** Makes an upstream for one client, which Redis knows as it knows the client. */
+  OwnUpstream open(Session session, Identity identity, String name, int database)
+      throws IOException {
+    var connection = upstream.connect();
+    try {
+      var introduction = identity.introduction();
+      var requests = new ArrayList<>(introduction);
+      if (!name.isEmpty()) {
+        requests.add(Identity.request("CLIENT", "SETNAME", name));
+      }
+      if (database != 0) {
+        requests.add(Identity.request("SELECT", String.valueOf(database)));
+      }
+      var replies = Exchange.ask(connection, requests);
+      for (var reply : replies.subList(0, introduction.size())) {
+        if (reply.isError()) {
+          throw new IOException("Redis does not know the client any more: " + reply.text().strip());
+        }
+      }
+      // While a script is busy a database cannot be selected; that is done when one is needed.
+      boolean selected = database != 0 && !replies.getLast().isError();
+      return new OwnUpstream(session, connection, selected ? database : 0, tape);
+    } catch (IOException | RuntimeException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
+  /** A lane has ended. */
+  void ended(Lane lane) {
+    if (!lane.wasLeft()) {
+      for (var session : sessions) {
+        session.ended(lane);
+      }
+    }
+  }
+
+  /**
+   * Stops listening and lets clients go when what they have asked for is replied to; those that are
+   * not done after a time are cut off. Blocks.
+   *
+   * @return whether nobody was cut off
+   */
+  public boolean drain(Duration grace) {
+    var present = listener;
+    boolean inOrder = present == null || present.drain(grace);
+    close();
+    return inOrder;
+  }
+
+  /** Ends it; clients and Redis see their connections end. */
+  @Override
+  public void close() {
+    if (!closed.getAndSet(true)) {
+      fibers.close();
+    }
+  }
+}

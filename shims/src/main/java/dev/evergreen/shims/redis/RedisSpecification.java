@@ -1,0 +1,144 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Model;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Specification;
+import dev.evergreen.provenance.State;
+import dev.evergreen.provenance.Touch;
+import dev.evergreen.provenance.Touch.Effect;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What answers of Redis depend on. An operation's request is the words of a command, its reply the
+ * bytes of one reply of either version of the protocol, its space the number of the database. A
+ * transaction is its EXEC, with the queued commands as parts.
+ */
+public final class RedisSpecification implements Specification, Model {
+  private final Map<String, Commands.Command> commands;
+  private final DefaultKeys defaults = DefaultKeys.load();
+
+  /** The specification, of which one is enough. */
+  public RedisSpecification() {
+    var all = new Commands();
+    Strings.define(all);
+    Keys.define(all);
+    Hashes.define(all);
+    Lists.define(all);
+    Sets.define(all);
+    Expiry.define(all);
+    SortedSets.define(all);
+    Bitmaps.define(all);
+    Streams.define(all);
+    HyperLogLogs.define(all);
+    Sketches.define(all);
+    commands = all.all();
+  }
+
+  @Override
+  public String store() {
+    return "redis";
+  }
+
+  /** The names of the commands that are specified, in capitals, each with its family's name. */
+  public Map<String, String> families() {
+    var families = new java.util.TreeMap<String, String>();
+    commands.forEach((name, command) -> families.put(name, command.family()));
+    return families;
+  }
+
+  @Override
+  public Optional<Model> model() {
+    return Optional.of(this);
+  }
+
+  @Override
+  public Knowledge knowledge(Operation operation) {
+    if (!operation.parts().isEmpty()) {
+      return Knowledge.SPECIFIED;
+    }
+    var command = commands.get(name(operation));
+    if (command != null) {
+      return command.family().equals("scripts") ? Knowledge.OPAQUE : Knowledge.SPECIFIED;
+    }
+    return defaults.knows(name(operation)) ? Knowledge.DEFAULT : Knowledge.NONE;
+  }
+
+  @Override
+  public List<Touch> touches(Operation operation) {
+    var command = commands.get(name(operation));
+    var call = new Call(operation, null);
+    try {
+      if (command == null) {
+        defaults.touch(name(operation), call);
+      } else {
+        command.touches().accept(call);
+      }
+    } catch (Refusal | ArithmeticException malformed) {
+      // No state lets such a command do anything.
+      return List.of();
+    }
+    return asReplied(call.touches(), call.reply());
+  }
+
+  /** A command that was refused has changed nothing; of one without a reply nobody knows. */
+  private static List<Touch> asReplied(List<Touch> touches, @Nullable Object reply) {
+    if (reply != null && !(reply instanceof Resp.Failure)) {
+      return List.copyOf(touches);
+    }
+    var changed = new ArrayList<Touch>();
+    for (var touch : touches) {
+      if (!touch.writes()) {
+        changed.add(touch);
+      } else if (reply == null) {
+        changed.add(touch.effect(Effect.UNKNOWN));
+      } else {
+        changed.add(
+            new Touch(touch.cell(), Touch.Kind.CHANGES, Effect.NO, touch.from(), touch.unless()));
+      }
+    }
+    return changed;
+  }
+
+  @Override
+  public List<Instant> deadlines(Operation operation) {
+    try {
+      var deadline = Expiry.deadline(new Call(operation, null));
+      return deadline == null ? List.of() : List.of(deadline);
+    } catch (Refusal | ArithmeticException malformed) {
+      return List.of();
+    }
+  }
+
+  @Override
+  public Object run(Operation operation, State state) {
+    var command = commands.get(name(operation));
+    if (command == null) {
+      throw new IllegalArgumentException("no specification speaks of " + operation.text());
+    }
+    try {
+      return command.runs().apply(new Call(operation, state));
+    } catch (Refusal refusal) {
+      return refusal.failure();
+    }
+  }
+
+  @Override
+  public Object reply(Operation operation) {
+    if (operation.reply() == null) {
+      throw new IllegalArgumentException("no reply is known of " + operation.text());
+    }
+    var reply = Resp.read(operation.reply());
+    var command = commands.get(name(operation));
+    return command == null ? reply : command.shape().apply(reply);
+  }
+
+  private static String name(Operation operation) {
+    return operation.request().getFirst().text().toUpperCase(Locale.ROOT);
+  }
+}

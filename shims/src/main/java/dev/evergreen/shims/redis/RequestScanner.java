@@ -1,0 +1,203 @@
+package dev.evergreen.shims.redis;
+
+import java.nio.ByteBuffer;
+
+/**
+ * Finds where requests end, in pieces as they come, and where their first arguments lie. It accepts
+ * only what Redis certainly reads the same way; all else is {@link Found#STRANGE}, and for Redis to
+ * judge. It keeps no bytes and allocates nothing, whatever lengths are declared.
+ *
+ * <p>Places of arguments count from the request's first byte, so that it may be moved while it is
+ * not whole.
+ */
+final class RequestScanner {
+
+  /** As many arguments are remembered; what a request is about is among them. */
+  static final int KEPT = 12;
+
+  /** What was found. */
+  enum Found {
+    /** A whole request, which ends at {@link #at}. */
+    WHOLE,
+    /** A line that ends at {@link #at} and is to be split as {@link Inline} does. */
+    LINE,
+    /** A request of nothing, which is not replied to, and ends at {@link #at}. */
+    EMPTY,
+    /** The beginning of a request: more is needed. */
+    PART,
+    /** Nothing that this scanner understands. */
+    STRANGE
+  }
+
+  private enum Phase {
+    START,
+    COUNT,
+    DOLLAR,
+    LENGTH,
+    BODY
+  }
+
+  /** Redis takes more arguments only in requests that need more memory than it has. */
+  private static final long MOST_ARGUMENTS = Integer.MAX_VALUE;
+
+  private static final long LONGEST_ARGUMENT = Long.MAX_VALUE / 4;
+
+  private Phase phase = Phase.START;
+  private int began;
+  private long value;
+  private int digits;
+  private boolean returned;
+  private long left;
+  private long bodyLeft;
+
+  /** Up to where the bytes are understood. */
+  int at;
+
+  /** How many arguments there are, also of one that is not whole once its beginning is. */
+  int count;
+
+  final int[] starts = new int[KEPT];
+  final int[] ends = new int[KEPT];
+  private int found;
+
+  /** Forgets a request that has begun; the next one begins at an index. */
+  void restart(int from) {
+    phase = Phase.START;
+    at = from;
+  }
+
+  /** The bytes that were not used up have moved. */
+  void moved(int by) {
+    at += by;
+    began += by;
+  }
+
+  /** Where the present request begins. */
+  int began() {
+    return began;
+  }
+
+  /** Whether nothing of a request has come since the last one. */
+  boolean atStart() {
+    return phase == Phase.START;
+  }
+
+  /** Whether an argument is there, whole, and remembered. */
+  boolean has(int index) {
+    return index < kept() && ends[index] <= at - began;
+  }
+
+  /** How many arguments are remembered. */
+  int kept() {
+    return Math.min(found, KEPT);
+  }
+
+  /** Goes on from {@link #at}. */
+  Found scan(ByteBuffer bytes, int end) {
+    if (phase == Phase.START) {
+      if (at == end) {
+        return Found.PART;
+      }
+      began = at;
+      if (bytes.get(at) != '*') {
+        return scanLine(bytes, end);
+      }
+      at++;
+      found = 0;
+      count = 0;
+      number(Phase.COUNT);
+    }
+    while (at < end) {
+      var result = step(bytes, end);
+      if (result != Found.PART) {
+        return result;
+      }
+    }
+    return Found.PART;
+  }
+
+  private Found step(ByteBuffer bytes, int end) {
+    switch (phase) {
+      case DOLLAR -> {
+        if (bytes.get(at++) != '$') {
+          return Found.STRANGE;
+        }
+        number(Phase.LENGTH);
+      }
+      case BODY -> {
+        int n = (int) Math.min(bodyLeft, end - at);
+        at += n;
+        bodyLeft -= n;
+        if (bodyLeft == 0) {
+          left--;
+          phase = Phase.DOLLAR;
+          if (left == 0) {
+            phase = Phase.START;
+            return Found.WHOLE;
+          }
+        }
+      }
+      default -> {
+        return digit(bytes.get(at++));
+      }
+    }
+    return Found.PART;
+  }
+
+  private void number(Phase which) {
+    phase = which;
+    value = 0;
+    digits = 0;
+    returned = false;
+  }
+
+  /** Of a number and its line's end. Redis takes no sign, and no zero before other digits. */
+  private Found digit(byte b) {
+    if (returned) {
+      return b == '\n' && digits > 0 ? numberEnds() : Found.STRANGE;
+    }
+    if (b == '\r') {
+      returned = true;
+      return Found.PART;
+    }
+    if (b < '0' || b > '9' || (digits > 0 && value == 0)) {
+      return Found.STRANGE;
+    }
+    value = value * 10 + (b - '0');
+    digits++;
+    return value > (phase == Phase.COUNT ? MOST_ARGUMENTS : LONGEST_ARGUMENT)
+        ? Found.STRANGE
+        : Found.PART;
+  }
+
+  private Found numberEnds() {
+    if (phase == Phase.COUNT) {
+      if (value == 0) {
+        phase = Phase.START;
+        return Found.EMPTY;
+      }
+      left = value;
+      count = (int) value;
+      phase = Phase.DOLLAR;
+      return Found.PART;
+    }
+    if (found < KEPT) {
+      starts[found] = at - began;
+      ends[found] = (int) Math.min(Integer.MAX_VALUE, at - began + value);
+    }
+    found++;
+    bodyLeft = value + 2;
+    phase = Phase.BODY;
+    return Found.PART;
+  }
+
+  private Found scanLine(ByteBuffer bytes, int end) {
+    for (int i = at; i < end; i++) {
+      if (bytes.get(i) == '\n') {
+        at = i + 1;
+        return Found.LINE;
+      }
+    }
+    return Found.PART;
+  }
+}

@@ -1,0 +1,168 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.shims.Tape;
+import dev.evergreen.shims.Upstream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection by which the shim itself learns what the store is, and when it is another one: its
+ * end is the sign that the store may have been restarted, and what it says of itself then begins an
+ * epoch.
+ */
+final class ServerWatch {
+  private static final System.Logger LOG = System.getLogger(ServerWatch.class.getName());
+  private static final Duration PAUSE = Duration.ofMillis(100);
+  private static final Duration LONGEST_PATIENCE = Duration.ofHours(1);
+
+  private final RedisShim shim;
+  private final Upstream upstream;
+  private final Tape tape;
+  private final String user;
+  private final String password;
+  private @Nullable Connection connection;
+  private volatile Duration threshold = Duration.ofSeconds(5);
+
+  ServerWatch(RedisShim shim, String user, String password) {
+    this.shim = shim;
+    this.upstream = shim.upstream;
+    this.tape = shim.tape;
+    this.user = user;
+    this.password = password;
+  }
+
+  /** The store's busy-reply-threshold, or its default. */
+  Duration threshold() {
+    return threshold;
+  }
+
+  /**
+   * Begins to watch.
+   *
+   * @throws IOException if the store cannot be reached, or cannot be served; the message says why
+   */
+  void begin() throws IOException {
+    var made = connect();
+    try {
+      introduce(made);
+      connection = made;
+    } catch (IOException | RuntimeException e) {
+      made.close();
+      throw e;
+    }
+  }
+
+  private Connection connect() throws IOException {
+    try {
+      return upstream.connect();
+    } catch (IOException e) {
+      throw new IOException(
+          "Redis cannot be reached at %s: %s".formatted(upstream.address(), e.getMessage()), e);
+    }
+  }
+
+  private void introduce(Connection made) throws IOException {
+    var requests = new ArrayList<byte[]>();
+    if (!password.isEmpty()) {
+      requests.add(Identity.request("AUTH", user, password));
+    }
+    requests.addAll(
+        List.of(
+            Identity.request("INFO", "server"),
+            Identity.request("INFO", "replication"),
+            Identity.request("CONFIG", "GET", "busy-reply-threshold")));
+    var replies = Exchange.ask(made, requests);
+    if (!password.isEmpty() && replies.removeFirst().isError()) {
+      throw new IOException("Redis does not take the user and password that the shim was given");
+    }
+    var server = replies.get(0);
+    if (server.isError()) {
+      LOG.log(
+          Level.WARNING,
+          "Redis does not say what it is, so it is not noticed when it is another one: {0}",
+          server.text().strip());
+    }
+    if ("cluster".equals(field(server.text(), "redis_mode"))) {
+      throw new IOException(
+          "Redis at %s is in cluster mode: it would send clients past the shim, to other nodes"
+              .formatted(upstream.address()));
+    }
+    readThreshold(replies.get(2).text());
+    tape.epoch("redis", upstream.address().toString(), facts(server.text(), replies.get(1).text()));
+  }
+
+  private void readThreshold(String reply) {
+    var lines = reply.lines().toList();
+    var last = lines.getLast();
+    if (lines.size() > 1 && last.matches("[0-9]{1,12}")) {
+      var read = Duration.ofMillis(Long.parseLong(last));
+      threshold = read.isZero() || read.compareTo(LONGEST_PATIENCE) > 0 ? LONGEST_PATIENCE : read;
+    }
+  }
+
+  private static String facts(String server, String replication) {
+    var facts = new ArrayList<String>();
+    for (var name : List.of("redis_version", "run_id", "redis_mode")) {
+      facts.add(name + ": " + field(server, name));
+    }
+    for (var name : List.of("role", "master_replid")) {
+      facts.add(name + ": " + field(replication, name));
+    }
+    return String.join("\n", facts);
+  }
+
+  private static String field(String info, String name) {
+    var matcher = Pattern.compile("(?m)^" + name + ":(\\S*)").matcher(info);
+    return matcher.find() ? matcher.group(1) : "";
+  }
+
+  /** Watches until the shim ends. */
+  void run() {
+    while (!shim.isClosed()) {
+      try {
+        awaitEnd();
+        begin();
+      } catch (IllegalStateException e) {
+        if (!shim.isClosed()) {
+          throw e;
+        }
+      } catch (IOException | UncheckedIOException e) {
+        LOG.log(Level.DEBUG, "the store is not there", e);
+        if (!pause()) {
+          return;
+        }
+      }
+    }
+  }
+
+  private void awaitEnd() {
+    var present = connection;
+    connection = null;
+    if (present != null) {
+      try (present) {
+        while (present.read(java.nio.ByteBuffer.allocate(64)) >= 0) {
+          // Whatever Redis says unasked, it is there.
+        }
+      } catch (IOException e) {
+        LOG.log(Level.DEBUG, "the store has gone", e);
+      }
+    }
+  }
+
+  private boolean pause() {
+    try {
+      shim.fibers.sleep(PAUSE);
+      return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+}

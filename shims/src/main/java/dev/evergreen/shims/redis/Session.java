@@ -1,0 +1,720 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.DeadlineException;
+import dev.evergreen.fibers.WaitCancelledException;
+import dev.evergreen.provenance.Client;
+import dev.evergreen.shims.ClientOutput;
+import dev.evergreen.shims.redis.Redaction.Told;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A client: reads its requests and hands each to the {@link Lane} that it shares with others, or to
+ * an {@link OwnUpstream}.
+ *
+ * <p>Invariant: only one of the two owes it replies, so that they come in the order of its
+ * requests. From the lane it goes to its own upstream when all is replied to; back it goes only if
+ * that is so anyway and nothing is left there that Redis knows of the connection.
+ */
+final class Session {
+  private static final byte[] NOTHING = {};
+
+  /** What the record is told of a long request that may hold credentials. */
+  private static final ByteBuffer LONG_SECRET =
+      ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer();
+
+  private static final ByteBuffer GOODBYE = direct("+OK\r\n");
+
+  /**
+   * So many requests are handed over before their replies are looked at: as many replies, at most
+   * twice, may have to be got rid of before others get theirs, if the client does not take them.
+   */
+  private static final int MOST_AT_ONCE = 512;
+
+  /** What Redis takes from somebody of whom it does not know yet who it is. */
+  private static final int MOST_WORDS_OF_NOBODY = 10;
+
+  private static final int LONGEST_OF_NOBODY = 16 << 10;
+
+  final long number;
+  final ClientOutput output;
+  private final RedisShim shim;
+  private final Connection connection;
+  private final String address;
+
+  // Of the client as Redis sees it; written by whoever passes the reply on that tells it.
+  volatile Identity identity = Identity.NEW;
+  volatile int database;
+  private volatile String name = "";
+
+  // Of the client's fiber.
+  private final RequestScanner requests = new RequestScanner();
+  private byte[] rest = NOTHING;
+  private volatile @Nullable Lane lane;
+  private @Nullable Identity laneFor;
+  private volatile @Nullable OwnUpstream own;
+  private @Nullable Thread ownReader;
+  private boolean keepsToOwn;
+  private boolean changing;
+  private boolean passing;
+  private boolean amidLong;
+
+  /** Replies that the lane owes. */
+  private final AtomicInteger outstanding = new AtomicInteger();
+
+  private volatile @Nullable Thread waiter;
+  private volatile boolean closed;
+
+  Session(RedisShim shim, Connection connection) throws IOException {
+    this.shim = shim;
+    this.connection = connection;
+    address = show(connection.peerAddress());
+    output = new ClientOutput(connection, shim.spilling);
+    number = shim.tape.connect(client());
+  }
+
+  private static ByteBuffer direct(String text) {
+    var bytes = Inline.ascii(text);
+    return ByteBuffer.allocateDirect(bytes.length).put(bytes).flip();
+  }
+
+  private static String show(SocketAddress address) {
+    return address instanceof InetSocketAddress inet
+        ? inet.getAddress().getHostAddress() + ":" + inet.getPort()
+        : "unix";
+  }
+
+  private Client client() {
+    var user = identity.user();
+    return new Client(address, name, user == null ? "" : user, "RESP" + identity.protocol());
+  }
+
+  /** Serves the client until it, or Redis, ends. */
+  void serve() throws IOException {
+    try {
+      if (shim.shares()) {
+        join(identity);
+      } else {
+        keepsToOwn = true;
+        own();
+      }
+      talk();
+    } finally {
+      close();
+    }
+  }
+
+  private void talk() throws IOException {
+    while (true) {
+      try {
+        shim.draining().run(connection::awaitInput);
+      } catch (WaitCancelledException | DeadlineException e) {
+        awaitAll();
+        return;
+      }
+      if (!takeWhatCame()) {
+        return;
+      }
+    }
+  }
+
+  private boolean takeWhatCame() throws IOException {
+    try (var loan = Buffers.borrow()) {
+      var bytes = loan.buffer();
+      bytes.put(rest);
+      int n = connection.tryRead(bytes);
+      if (n < 0) {
+        endInput();
+        return false;
+      }
+      int end = bytes.position();
+      bytes.clear();
+      if (n > 0) {
+        return handle(bytes, end);
+      }
+      return true;
+    }
+  }
+
+  /** The client says no more: Redis may know what to make of it. */
+  private void endInput() throws IOException {
+    awaitReplied();
+    var present = own;
+    if (present != null && !present.isQuiet()) {
+      present.endInput();
+      awaitEndOfOwn();
+    }
+    output.awaitSent();
+  }
+
+  private void awaitEndOfOwn() throws IOException {
+    var reader = ownReader;
+    if (reader != null) {
+      try {
+        reader.join();
+      } catch (InterruptedException e) {
+        throw ending();
+      }
+    }
+  }
+
+  private static IOException ending() {
+    Thread.currentThread().interrupt();
+    return new InterruptedIOException("the shim ends");
+  }
+
+  /** Deals with all that there is; false if the client is to go. */
+  private boolean handle(ByteBuffer bytes, int end) throws IOException {
+    if (passing) {
+      own().pass(bytes, 0, end);
+      return true;
+    }
+    int from = 0;
+    if (amidLong) {
+      requests.at = 0;
+      from = goOn(bytes, end);
+    }
+    var batch = shim.batches.take();
+    try {
+      batch.begin(bytes, from);
+      boolean goesOn = amidLong || passing || split(bytes, end, batch);
+      keepRest(bytes, end);
+      return goesOn;
+    } finally {
+      shim.batches.giveBack(batch);
+    }
+  }
+
+  /** Passes more of a long request on; answers where the next one begins. */
+  private int goOn(ByteBuffer bytes, int end) throws IOException {
+    var found = requests.scan(bytes, end);
+    amidLong = found == RequestScanner.Found.PART;
+    own().more(bytes, 0, requests.at, !amidLong);
+    if (found == RequestScanner.Found.STRANGE) {
+      passOn(bytes, requests.at, end);
+    }
+    return requests.at;
+  }
+
+  private void keepRest(ByteBuffer bytes, int end) throws IOException {
+    if (passing || amidLong) {
+      rest = NOTHING;
+      return;
+    }
+    int from = requests.atStart() ? requests.at : requests.began();
+    if (end - from == Buffers.SIZE) {
+      beginLong(bytes, end);
+      return;
+    }
+    if (from == end) {
+      rest = NOTHING;
+    } else {
+      rest = new byte[end - from];
+      bytes.get(from, rest);
+    }
+    requests.moved(-from);
+  }
+
+  private boolean split(ByteBuffer bytes, int end, Batch batch) throws IOException {
+    while (true) {
+      switch (requests.scan(bytes, end)) {
+        case PART -> {
+          submit(batch);
+          return true;
+        }
+        case EMPTY -> {
+          submit(batch);
+          batch.begin(bytes, requests.at);
+        }
+        case WHOLE -> {
+          if (!handle(bytes, end, batch)) {
+            return false;
+          }
+        }
+        case LINE -> {
+          if (!handleLine(bytes, end, batch)) {
+            return false;
+          }
+          if (passing) {
+            return true;
+          }
+        }
+        case STRANGE -> {
+          submit(batch);
+          passOn(bytes, requests.began(), end);
+          return true;
+        }
+      }
+    }
+  }
+
+  /** From here on Redis is to judge what the client says, and nobody else. */
+  private void passOn(ByteBuffer bytes, int from, int end) throws IOException {
+    passing = true;
+    awaitReplied();
+    var upstream = own();
+    upstream.pin();
+    upstream.pass(bytes, from, end);
+  }
+
+  private boolean handleLine(ByteBuffer bytes, int end, Batch batch) throws IOException {
+    int from = requests.began();
+    int next = requests.at;
+    submit(batch);
+    var words = Inline.split(bytes, from, next);
+    if (words.isEmpty()) {
+      passOn(bytes, from, end);
+      return true;
+    }
+    boolean goesOn = true;
+    if (!words.get().isEmpty()) {
+      goesOn = handleWords(words.get(), bytes, from, next);
+    }
+    requests.restart(next);
+    batch.begin(bytes, next);
+    return goesOn;
+  }
+
+  private boolean handleWords(List<byte[]> words, ByteBuffer bytes, int from, int to)
+      throws IOException {
+    var array = ByteBuffer.wrap(Inline.asArray(words));
+    var scanner = new RequestScanner();
+    scanner.scan(array, array.capacity());
+    var verb = Verb.of(scanner, array);
+    var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
+    var line = new Batch();
+    line.begin(bytes, from);
+    line.add(to);
+    return single(verb, Words.of(verb, scanner, array), line, told.orElse(array));
+  }
+
+  /** Deals with a request that is whole; false if the client is to go. */
+  private boolean handle(ByteBuffer bytes, int end, Batch batch) throws IOException {
+    var verb = Verb.of(requests, bytes);
+    if (verb == Verb.SHARED && maySharePresently(requests.at - requests.began())) {
+      batch.add(requests.at);
+      if (batch.count == MOST_AT_ONCE) {
+        submit(batch);
+      }
+      return true;
+    }
+    int from = requests.began();
+    int next = requests.at;
+    if (verb == Verb.MULTI && maySharePresently(0) && addBlock(bytes, end, batch)) {
+      return true;
+    }
+    submit(batch);
+    batch.begin(bytes, from);
+    batch.add(next);
+    boolean goesOn =
+        single(verb, Words.of(verb, requests, bytes), batch, told(verb, bytes, from, next));
+    batch.begin(bytes, next);
+    return goesOn;
+  }
+
+  private Told told(Verb verb, ByteBuffer bytes, int from, int to) {
+    return redacts(verb) ? shim.redaction.of(Inline.wordsOf(bytes, from, to)) : Told.ALL;
+  }
+
+  private static boolean redacts(Verb verb) {
+    return verb == Verb.AUTH || verb == Verb.HELLO || verb == Verb.SECRET;
+  }
+
+  private boolean maySharePresently(int length) throws IOException {
+    var present = own;
+    if (keepsToOwn || changing || (present != null && !present.isQuiet())) {
+      return false;
+    }
+    if (output.isBehind()) {
+      // What it does not take is for Redis to keep, and not for others to wait for.
+      return false;
+    }
+    var shared = lane;
+    return shared == null
+        || !shared.isOfNobody()
+        || (requests.count <= MOST_WORDS_OF_NOBODY && length <= LONGEST_OF_NOBODY);
+  }
+
+  /**
+   * Adds a transaction that has come whole, and that anybody's connection could carry out: from
+   * MULTI, which was just found, to EXEC. Else nothing has changed.
+   */
+  private boolean addBlock(ByteBuffer bytes, int end, Batch batch) {
+    int begins = requests.began();
+    int next = requests.at;
+    int before = batch.count;
+    boolean whole = requests.count == 1;
+    batch.add(next);
+    while (whole) {
+      whole = requests.scan(bytes, end) == RequestScanner.Found.WHOLE;
+      if (whole) {
+        var verb = Verb.of(requests, bytes);
+        if (verb == Verb.EXEC && requests.count == 1) {
+          batch.add(requests.at);
+          return true;
+        }
+        whole = verb == Verb.SHARED;
+        batch.add(requests.at);
+      }
+    }
+    batch.cut(before);
+    requests.restart(begins);
+    requests.scan(bytes, next);
+    return false;
+  }
+
+  /** Hands all that may be shared over. */
+  private void submit(Batch batch) throws IOException {
+    if (batch.count > 0) {
+      share(batch, Told.ALL, null);
+    }
+    batch.begin(batch.bytes, batch.to);
+  }
+
+  private void share(Batch batch, Told told, Lane.@Nullable OnReply onReply) throws IOException {
+    share(batch, told, onReply, false);
+  }
+
+  private void share(Batch batch, Told told, Lane.@Nullable OnReply onReply, boolean selects)
+      throws IOException {
+    if (outstanding.get() > MOST_AT_ONCE) {
+      awaitReplied();
+    }
+    while (true) {
+      var shared = sharedLane();
+      if (shared == null) {
+        send(Verb.SHARED, Words.NONE, batch, told);
+        return;
+      }
+      outstanding.addAndGet(batch.count);
+      switch (shared.submit(this, database, batch, told, onReply, selects)) {
+        case TAKEN -> {
+          return;
+        }
+        case ENDED -> {
+          outstanding.addAndGet(-batch.count);
+          if (!shared.wasLeft()) {
+            throw new EOFException("Redis has ended the connection");
+          }
+        }
+        case REFUSED -> {
+          outstanding.addAndGet(-batch.count);
+          send(Verb.SHARED, Words.NONE, batch, told);
+          return;
+        }
+      }
+    }
+  }
+
+  /** The lane for the next commands, or null if there is none for this client. */
+  private @Nullable Lane sharedLane() throws IOException {
+    var present = lane;
+    var wanted = identity;
+    if (present != null && wanted.equals(laneFor) && present.isFit(shim.patienceNanos())) {
+      return present;
+    }
+    if (keepsToOwn) {
+      return null;
+    }
+    awaitReplied();
+    return join(wanted);
+  }
+
+  private @Nullable Lane join(Identity wanted) throws IOException {
+    lane = shim.lanes.join(wanted);
+    laneFor = wanted;
+    keepsToOwn = lane == null;
+    return lane;
+  }
+
+  /** Deals with a request that does not simply follow others; false if the client is to go. */
+  private boolean single(Verb verb, Words words, Batch batch, Told told) throws IOException {
+    if (changing) {
+      awaitKnown();
+      changing = false;
+    }
+    boolean mayShare = maySharePresently(batch.length());
+    if (mayShare && verb == Verb.QUIT) {
+      awaitReplied();
+      output.offer(GOODBYE.duplicate(), 0, GOODBYE.limit());
+      output.awaitSent();
+      return false;
+    }
+    if (!mayShare || !shareSingle(verb, words, batch, told)) {
+      send(verb, words, batch, told);
+      changing |= verb.changes();
+    }
+    return true;
+  }
+
+  private boolean shareSingle(Verb verb, Words words, Batch batch, Told told) throws IOException {
+    if (verb.isShared()) {
+      share(batch, told, told.changesRules() ? _ -> rulesChanged() : null);
+      return true;
+    }
+    if (own != null || keepsToOwn) {
+      return false;
+    }
+    switch (verb) {
+      case SELECT -> {
+        share(
+            batch,
+            told,
+            reply -> {
+              if (!reply.isError()) {
+                database = words.number();
+              }
+            },
+            true);
+        changing = true;
+        return true;
+      }
+      case SET_NAME -> {
+        share(
+            batch,
+            told,
+            reply -> {
+              if (!reply.isError()) {
+                isNamed(words.name());
+              }
+            });
+        return true;
+      }
+      case HELLO -> {
+        return greet(words, batch, told);
+      }
+      default -> {
+        return false;
+      }
+    }
+  }
+
+  /** A version of the protocol and maybe a name: the lane of that version can answer it. */
+  private boolean greet(Words words, Batch batch, Told told) throws IOException {
+    int version = words.number();
+    boolean plain = words.count() == 2 || (words.count() == 4 && isName(words.name()));
+    if (!plain || (version != 2 && version != 3) || !words.user().isEmpty()) {
+      return false;
+    }
+    awaitReplied();
+    var wanted = identity.withProtocol(version);
+    var other = shim.lanes.join(wanted);
+    if (other == null) {
+      return false;
+    }
+    var original = ByteBuffer.allocate(batch.length());
+    original.put(0, batch.bytes, batch.from, batch.length());
+    var request = Identity.request("HELLO", String.valueOf(version));
+    var greeting = new Batch();
+    greeting.begin(ByteBuffer.wrap(request), 0);
+    greeting.add(request.length);
+    Lane.OnReply onReply =
+        reply -> {
+          if (!reply.isError()) {
+            greeted(words);
+          }
+        };
+    outstanding.incrementAndGet();
+    if (other.submit(this, database, greeting, told.orElse(original), onReply, false)
+        != Lane.Result.TAKEN) {
+      outstanding.decrementAndGet();
+      return false;
+    }
+    lane = other;
+    laneFor = wanted;
+    changing = true;
+    return true;
+  }
+
+  private static boolean isName(String name) {
+    return !name.isEmpty() && name.chars().allMatch(c -> c >= '!' && c <= '~');
+  }
+
+  /** Sends requests to the client's own upstream. */
+  private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
+    awaitReplied();
+    var upstream = own();
+    if (verb.needsDatabase() && upstream.database() != database) {
+      var refusal = upstream.select(database);
+      if (refusal != null) {
+        // As that command would have been, too: by a busy script, or while data is loaded.
+        for (int i = 0; i < batch.count; i++) {
+          answer(refusal);
+        }
+        return;
+      }
+    }
+    upstream.submit(verb, words, batch, told);
+  }
+
+  private void answer(byte[] reply) {
+    var bytes = ByteBuffer.allocateDirect(reply.length).put(reply);
+    output.offer(bytes, 0, reply.length);
+  }
+
+  private void beginLong(ByteBuffer bytes, int end) throws IOException {
+    if (requests.atStart()) {
+      // A line that does not end.
+      passOn(bytes, 0, end);
+      return;
+    }
+    if (changing) {
+      awaitKnown();
+      changing = false;
+    }
+    awaitReplied();
+    var verb = Verb.of(requests, bytes);
+    var upstream = own();
+    if (verb.needsDatabase() && upstream.database() != database) {
+      // What is refused here is refused there.
+      upstream.select(database);
+    }
+    upstream.begin(
+        verb, Words.of(verb, requests, bytes), bytes, 0, end, redacts(verb) ? LONG_SECRET : null);
+    amidLong = true;
+    rest = NOTHING;
+  }
+
+  private OwnUpstream own() throws IOException {
+    var present = own;
+    if (present != null) {
+      return present;
+    }
+    var made = shim.open(this, identity, name, database);
+    own = made;
+    ownReader = shim.fibers.spawn(() -> ownEnded(made.readToEnd()));
+    return made;
+  }
+
+  private void ownEnded(boolean inOrder) {
+    if (closed) {
+      // The client has gone, or is just being let go in order.
+      return;
+    }
+    if (inOrder) {
+      connection.close();
+    } else {
+      connection.reset();
+    }
+    wake();
+  }
+
+  /** Waits until it is known what the client is to Redis. */
+  private void awaitKnown() throws IOException {
+    awaitReplied();
+    var present = own;
+    if (present != null) {
+      present.flush();
+      present.awaitKnown();
+    }
+  }
+
+  private void awaitAll() throws IOException {
+    awaitReplied();
+    var present = own;
+    if (present != null) {
+      present.awaitReplied();
+    }
+    output.awaitSent();
+  }
+
+  /** Waits until the lane owes nothing. */
+  private void awaitReplied() throws IOException {
+    if (outstanding.get() == 0) {
+      return;
+    }
+    waiter = Thread.currentThread();
+    try {
+      while (outstanding.get() > 0) {
+        if (closed) {
+          throw new EOFException("Redis has ended the connection");
+        }
+        LockSupport.park(this);
+        if (Thread.currentThread().isInterrupted()) {
+          throw ending();
+        }
+      }
+    } finally {
+      waiter = null;
+    }
+  }
+
+  /** Of the lane: so many replies have been passed on. */
+  void replied(int count) {
+    if (outstanding.addAndGet(-count) == 0) {
+      wake();
+    }
+  }
+
+  private void wake() {
+    var waiting = waiter;
+    if (waiting != null) {
+      LockSupport.unpark(waiting);
+    }
+  }
+
+  /** A lane has ended, and with it the connection of each client that relied on it. */
+  void ended(Lane which) {
+    var present = own;
+    if (lane == which && (present == null || present.isQuiet())) {
+      closed = true;
+      connection.close();
+      wake();
+    }
+  }
+
+  void becomes(String user, String password) {
+    identity = identity.as(user, password);
+    tellChange();
+  }
+
+  void greeted(Words words) {
+    var next = words.number() < 0 ? identity : identity.withProtocol(words.number());
+    identity = words.user().isEmpty() ? next : next.as(words.user(), words.password());
+    if (!words.name().isEmpty()) {
+      name = words.name();
+    }
+    tellChange();
+  }
+
+  void isNamed(String name) {
+    this.name = name;
+    tellChange();
+  }
+
+  void wasReset() {
+    identity = Identity.NEW;
+    name = "";
+    database = 0;
+    tellChange();
+  }
+
+  /** Who may do what has changed, maybe. */
+  void rulesChanged() {
+    shim.lanes.renewThoseOfNobody();
+  }
+
+  private void tellChange() {
+    shim.tape.change(number, client());
+  }
+
+  private void close() {
+    closed = true;
+    output.close();
+    var present = own;
+    if (present != null) {
+      present.close();
+    }
+    shim.tape.disconnect(number);
+  }
+}

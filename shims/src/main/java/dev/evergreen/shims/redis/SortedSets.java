@@ -1,0 +1,413 @@
+package dev.evergreen.shims.redis;
+
+import static dev.evergreen.shims.redis.Call.orNil;
+import static dev.evergreen.shims.redis.Kind.SORTED;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Touch;
+import java.math.BigDecimal;
+import java.math.MathContext;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** Sorted sets: a cell for each member. */
+final class SortedSets {
+  private SortedSets() {}
+
+  private record Scored(Bytes member, double score) {}
+
+  static void define(Commands commands) {
+    var c = commands.family("sorted sets");
+    c.on("ZADD", SortedSets::touchAdd, SortedSets::add);
+    c.on(
+        "ZINCRBY",
+        call -> call.changes(SORTED, call.key(1), call.word(3), true),
+        SortedSets::increment);
+    c.on("ZREM", SortedSets::touchRemove, SortedSets::remove);
+    c.on(
+        "ZSCORE",
+        call -> call.reads(SORTED, call.key(1), call.word(2)),
+        call -> text(call.scores(call.key(1)).get(call.word(2))));
+    c.on(
+        "ZMSCORE",
+        call -> call.from(2).forEach(member -> call.reads(SORTED, call.key(1), member)),
+        SortedSets::scoresOf);
+    c.on("ZCARD", SortedSets::touchRead, call -> (long) call.scores(call.key(1)).size());
+    c.on("ZRANK ZREVRANK", SortedSets::touchRead, SortedSets::rank);
+    c.on("ZCOUNT ZLEXCOUNT", SortedSets::touchRead, call -> (long) selected(call).size());
+    c.on(
+        "ZRANGE ZREVRANGE ZRANGEBYSCORE ZREVRANGEBYSCORE ZRANGEBYLEX ZREVRANGEBYLEX",
+        SortedSets::touchRead,
+        SortedSets::range,
+        SortedSets::flat);
+    c.on(
+        "ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREMRANGEBYLEX",
+        SortedSets::touchTake,
+        SortedSets::removeRange);
+    c.on("ZPOPMIN ZPOPMAX", SortedSets::touchTake, SortedSets::pop, SortedSets::flat);
+    c.on(
+        "ZUNION ZINTER ZDIFF",
+        call -> sources(call, 1).forEach(call::reads),
+        call -> written(ordered(combined(call, 1), false), call.has("WITHSCORES", 3)),
+        SortedSets::flat);
+    c.on("ZINTERCARD", call -> sources(call, 1).forEach(call::reads), SortedSets::countCommon);
+    c.on(
+        "ZUNIONSTORE ZINTERSTORE ZDIFFSTORE",
+        call -> touchStore(call, sources(call, 2)),
+        call -> store(call, combined(call, 2)));
+    c.on("ZRANGESTORE", call -> touchStore(call, List.of(call.key(2))), SortedSets::storeRange);
+  }
+
+  private static void touchRead(Call call) {
+    call.reads(SORTED, call.key(1));
+  }
+
+  private static void touchTake(Call call) {
+    boolean taken = !call.replied(0) && !call.replied(List.of());
+    call.changes(SORTED, call.key(1), taken);
+    call.empties(SORTED, call.key(1), taken);
+  }
+
+  private static final Set<String> FLAGS = Set.of("NX", "XX", "GT", "LT", "CH", "INCR");
+
+  /** Where the scores begin among the words of ZADD. */
+  private static int scoresFrom(Call call) {
+    int at = 2;
+    while (FLAGS.contains(call.option(at))) {
+      at++;
+    }
+    return at;
+  }
+
+  private static void touchAdd(Call call) {
+    int at = scoresFrom(call);
+    boolean plain = at == 2 || (at == 3 && call.option(2).equals("CH"));
+    // Without CH the reply counts new members only, and 0 may hide a changed score; with NX there
+    // is none to hide.
+    boolean sure = call.has("CH", 2) || call.has("NX", 2);
+    boolean effect = !call.repliedNil() && !(sure && call.replied(0));
+    for (int i = at + 1; i < call.words(); i += 2) {
+      if (plain) {
+        call.replaces(SORTED, call.key(1), call.word(i), effect);
+      } else {
+        call.changes(SORTED, call.key(1), call.word(i), effect);
+      }
+    }
+  }
+
+  private static Object add(Call call) {
+    int at = scoresFrom(call);
+    var flags =
+        call.from(2).subList(0, at - 2).stream()
+            .map(word -> word.text().toUpperCase(java.util.Locale.ROOT))
+            .toList();
+    boolean increment = flags.contains("INCR");
+    if ((call.words() - at) % 2 != 0
+        || call.words() == at
+        || (increment && call.words() != at + 2)) {
+      throw new Refusal("ERR");
+    }
+    var scores = call.scores(call.key(1));
+    long added = 0;
+    long changed = 0;
+    Object result = Resp.NIL;
+    for (int i = at; i < call.words(); i += 2) {
+      var member = call.word(i + 1);
+      var old = scores.get(member);
+      double score = number(call.word(i)) + (increment && old != null ? old : 0);
+      if (allowed(flags, old, score)) {
+        scores.put(member, score);
+        added += old == null ? 1 : 0;
+        changed += old == null || old != score ? 1 : 0;
+        result = text(score);
+      }
+    }
+    call.change(call.key(1), SORTED, scores);
+    return increment ? result : (Object) (flags.contains("CH") ? changed : added);
+  }
+
+  private static boolean allowed(List<String> flags, @Nullable Double old, double score) {
+    if (old == null) {
+      return !flags.contains("XX");
+    }
+    return !flags.contains("NX")
+        && !(flags.contains("GT") && score <= old)
+        && !(flags.contains("LT") && score >= old);
+  }
+
+  private static Object increment(Call call) {
+    var scores = call.scores(call.key(1));
+    double sum = scores.getOrDefault(call.word(3), 0.0) + number(call.word(2));
+    scores.put(call.word(3), sum);
+    call.change(call.key(1), SORTED, scores);
+    return text(sum);
+  }
+
+  private static void touchRemove(Call call) {
+    call.from(2).forEach(member -> call.replaces(SORTED, call.key(1), member, !call.replied(0)));
+    call.empties(SORTED, call.key(1), !call.replied(0));
+  }
+
+  private static Object remove(Call call) {
+    return take(
+        call, call.scores(call.key(1)).keySet().stream().filter(call.from(2)::contains).toList());
+  }
+
+  private static long take(Call call, List<Bytes> members) {
+    var scores = call.scores(call.key(1));
+    members.forEach(scores::remove);
+    call.change(call.key(1), SORTED, scores);
+    return members.size();
+  }
+
+  private static Object scoresOf(Call call) {
+    var scores = call.scores(call.key(1));
+    return call.from(2).stream().map(member -> text(scores.get(member))).toList();
+  }
+
+  private static List<Scored> ordered(Map<Bytes, Double> scores, boolean reversed) {
+    var order = Comparator.comparingDouble(Scored::score).thenComparing(Scored::member);
+    return scores.entrySet().stream()
+        .map(entry -> new Scored(entry.getKey(), entry.getValue()))
+        .sorted(reversed ? order.reversed() : order)
+        .toList();
+  }
+
+  private static Object rank(Call call) {
+    if (call.words() > 3) {
+      throw new Refusal("ERR");
+    }
+    var members =
+        ordered(call.scores(call.key(1)), call.option(0).equals("ZREVRANK")).stream()
+            .map(Scored::member)
+            .toList();
+    int at = members.indexOf(call.word(2));
+    return at < 0 ? Resp.NIL : (Object) (long) at;
+  }
+
+  private static Object range(Call call) {
+    boolean byScoreOrLex = call.option(0).contains("BY");
+    return written(
+        selected(call),
+        (byScoreOrLex || call.option(0).endsWith("RANGE")) && call.has("WITHSCORES", 4));
+  }
+
+  /** The members that a command's range selects, in its order. */
+  private static List<Scored> selected(Call call) {
+    return selected(call, call.key(1), 2);
+  }
+
+  private static List<Scored> selected(Call call, Cell key, int at) {
+    var name = call.option(0);
+    boolean reversed = name.contains("REVRANGE") || call.has("REV", at + 2);
+    boolean byScore =
+        name.endsWith("BYSCORE") || name.equals("ZCOUNT") || call.has("BYSCORE", at + 2);
+    boolean byLex = name.endsWith("BYLEX") || name.equals("ZLEXCOUNT") || call.has("BYLEX", at + 2);
+    var all = ordered(call.scores(key), reversed);
+    if (!byScore && !byLex) {
+      return Lists.range(all, call.number(at), call.number(at + 1));
+    }
+    var low = call.word(reversed ? at + 1 : at);
+    var high = call.word(reversed ? at : at + 1);
+    var found =
+        byLex
+            ? byMember(all, low, high, reversed)
+            : all.stream()
+                .filter(one -> above(one.score, low) && above(-one.score, negated(high)))
+                .toList();
+    int limit = call.place("LIMIT", at + 2);
+    if (limit < 0) {
+      return found;
+    }
+    long count = call.number(limit + 2);
+    var rest = found.stream().skip(Math.max(0, call.number(limit + 1)));
+    return count < 0 ? rest.toList() : rest.limit(count).toList();
+  }
+
+  /**
+   * From the first that is inside on to the first that is outside: the same as all inside only if
+   * all scores are equal, as Redis asks for.
+   */
+  private static List<Scored> byMember(List<Scored> all, Bytes low, Bytes high, boolean reversed) {
+    Predicate<Scored> reached = one -> reversed ? before(one.member, high) : after(one.member, low);
+    Predicate<Scored> still = one -> reversed ? after(one.member, low) : before(one.member, high);
+    if (all.isEmpty() || !reached.test(all.getLast()) || !still.test(all.getFirst())) {
+      return List.of();
+    }
+    return all.stream().dropWhile(reached.negate()).takeWhile(still).toList();
+  }
+
+  /** Whether a score is not below a bound, which a bracket in front excludes. */
+  private static boolean above(double score, Bytes bound) {
+    boolean exclusive = bound.text().startsWith("(");
+    double limit = number(exclusive ? bound.slice(1, bound.length()) : bound);
+    return exclusive ? score > limit : score >= limit;
+  }
+
+  private static Bytes negated(Bytes bound) {
+    boolean exclusive = bound.text().startsWith("(");
+    double limit = -number(exclusive ? bound.slice(1, bound.length()) : bound);
+    return Bytes.of((exclusive ? "(" : "") + limit);
+  }
+
+  private static boolean after(Bytes member, Bytes bound) {
+    if (bound.text().equals("-")) {
+      return true;
+    }
+    return !bound.text().equals("+")
+        && member.compareTo(bound.slice(1, bound.length())) >= (exclusive(bound) ? 1 : 0);
+  }
+
+  private static boolean before(Bytes member, Bytes bound) {
+    if (bound.text().equals("+")) {
+      return true;
+    }
+    return !bound.text().equals("-")
+        && member.compareTo(bound.slice(1, bound.length())) <= (exclusive(bound) ? -1 : 0);
+  }
+
+  private static boolean exclusive(Bytes bound) {
+    if (!bound.text().startsWith("(") && !bound.text().startsWith("[")) {
+      throw new Refusal("ERR");
+    }
+    return bound.text().startsWith("(");
+  }
+
+  private static Object removeRange(Call call) {
+    return take(call, selected(call).stream().map(Scored::member).toList());
+  }
+
+  private static Object pop(Call call) {
+    var all = ordered(call.scores(call.key(1)), call.option(0).equals("ZPOPMAX"));
+    var taken = all.stream().limit(call.words() > 2 ? call.number(2) : 1).toList();
+    take(call, taken.stream().map(Scored::member).toList());
+    return written(taken, true);
+  }
+
+  private static List<Cell> sources(Call call, int at) {
+    return call.keys(at + 1, at + 1 + call.index(at), 1);
+  }
+
+  /** The union, intersection or difference of the sets whose number stands here. */
+  private static Map<Bytes, Double> combined(Call call, int at) {
+    var keys = sources(call, at);
+    int weights = call.place("WEIGHTS", at + 1 + keys.size());
+    int aggregate = call.place("AGGREGATE", at + 1 + keys.size());
+    var how = aggregate < 0 ? "SUM" : call.option(aggregate + 1);
+    var name = call.option(0);
+    var result = new TreeMap<Bytes, Double>();
+    for (int i = 0; i < keys.size(); i++) {
+      double weight = weights < 0 ? 1 : number(call.word(weights + 1 + i));
+      var scores = members(call, keys.get(i));
+      scores.replaceAll((member, score) -> score * weight);
+      if (i == 0) {
+        result.putAll(scores);
+      } else if (name.startsWith("ZDIFF")) {
+        result.keySet().removeAll(scores.keySet());
+      } else {
+        if (name.startsWith("ZINTER")) {
+          result.keySet().retainAll(scores.keySet());
+          scores.keySet().retainAll(result.keySet());
+        }
+        scores.forEach(
+            (member, score) ->
+                result.merge(member, score, (one, other) -> aggregated(how, one, other)));
+      }
+    }
+    return result;
+  }
+
+  private static double aggregated(String how, double one, double other) {
+    return switch (how) {
+      case "MIN" -> Math.min(one, other);
+      case "MAX" -> Math.max(one, other);
+      default -> one + other;
+    };
+  }
+
+  /** The scores of a sorted set, or of a set, whose members all have 1. */
+  private static Map<Bytes, Double> members(Call call, Cell key) {
+    var entry = call.entry(key);
+    if (entry == null || entry.kind() != Kind.SET) {
+      return call.scores(key);
+    }
+    var scores = new TreeMap<Bytes, Double>();
+    call.set(key).forEach(member -> scores.put(member, 1.0));
+    return scores;
+  }
+
+  private static Object countCommon(Call call) {
+    long count = combined(call, 1).size();
+    int at = call.place("LIMIT", 3);
+    long limit = at < 0 ? 0 : call.number(at + 1);
+    return limit == 0 ? count : Math.min(limit, count);
+  }
+
+  private static void touchStore(Call call, List<Cell> from) {
+    from.forEach(call::reads);
+    call.touch(Touch.replaces(call.key(1)).from(from));
+  }
+
+  private static Object store(Call call, Map<Bytes, Double> scores) {
+    call.set(call.key(1), SORTED, scores);
+    return (long) scores.size();
+  }
+
+  private static Object storeRange(Call call) {
+    var scores = new TreeMap<Bytes, Double>();
+    selected(call, call.key(2), 3).forEach(one -> scores.put(one.member, one.score));
+    return store(call, scores);
+  }
+
+  private static List<Object> written(List<Scored> all, boolean withScores) {
+    var list = new ArrayList<>();
+    for (var one : all) {
+      list.add(one.member);
+      if (withScores) {
+        list.add(text(one.score));
+      }
+    }
+    return list;
+  }
+
+  /** Version 3 of the protocol puts each member and its score into a list of their own. */
+  private static Object flat(Object reply) {
+    if (!(reply instanceof List<?> list)) {
+      return reply;
+    }
+    var flat = new ArrayList<>();
+    list.forEach(element -> flat.addAll(element instanceof List<?> pair ? pair : List.of(element)));
+    return flat;
+  }
+
+  private static double number(Bytes text) {
+    try {
+      return switch (text.text().toLowerCase(java.util.Locale.ROOT)) {
+        case "inf", "+inf", "infinity" -> Double.POSITIVE_INFINITY;
+        case "-inf", "-infinity" -> Double.NEGATIVE_INFINITY;
+        default -> Double.parseDouble(text.text());
+      };
+    } catch (NumberFormatException e) {
+      throw new Refusal("ERR");
+    }
+  }
+
+  /** A score as Redis writes it, with 17 digits at most. */
+  private static Object text(@Nullable Double score) {
+    if (score == null) {
+      return orNil(null);
+    }
+    if (score.isInfinite()) {
+      return Bytes.of(score > 0 ? "inf" : "-inf");
+    }
+    var plain = new BigDecimal(score, new MathContext(17)).stripTrailingZeros();
+    return Bytes.of(plain.signum() == 0 ? "0" : plain.toPlainString());
+  }
+}

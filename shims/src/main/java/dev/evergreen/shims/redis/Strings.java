@@ -1,0 +1,263 @@
+package dev.evergreen.shims.redis;
+
+import static dev.evergreen.shims.redis.Call.OK;
+import static dev.evergreen.shims.redis.Call.flag;
+import static dev.evergreen.shims.redis.Call.orNil;
+import static dev.evergreen.shims.redis.Kind.STRING;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Touch;
+import java.math.BigDecimal;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Strings and counters. */
+final class Strings {
+  private Strings() {}
+
+  static void define(Commands commands) {
+    var c = commands.family("strings");
+    c.on("GET", call -> call.reads(STRING, call.key(1)), call -> orNil(call.string(call.key(1))));
+    c.on(
+        "MGET",
+        call -> call.keysFrom(1).forEach(key -> call.reads(STRING, key)),
+        call -> call.keysFrom(1).stream().map(key -> stringOrNil(call, key)).toList());
+    c.on(
+        "STRLEN",
+        call -> call.reads(STRING, call.key(1)),
+        call -> (long) bytes(call, call.key(1)).length());
+    c.on("GETRANGE SUBSTR", call -> call.reads(STRING, call.key(1)), Strings::range);
+    c.on("SET", Strings::touchSet, Strings::set);
+    c.on("SETEX PSETEX", call -> call.touch(Touch.replaces(call.key(1))), Strings::setWithDeadline);
+    c.on(
+        "SETNX",
+        call -> call.touch(Touch.changes(call.key(1)).from(call.key(1)).effect(call.replied(1))),
+        Strings::setIfAbsent);
+    c.on(
+        "MSET",
+        call -> pairs(call).forEach(key -> call.touch(Touch.replaces(key))),
+        Strings::setMany);
+    c.on(
+        "MSETNX",
+        call ->
+            pairs(call)
+                .forEach(
+                    key ->
+                        call.touch(Touch.changes(key).from(pairs(call)).effect(call.replied(1)))),
+        Strings::setManyIfAbsent);
+    c.on("GETSET", call -> touchSwap(call, true), Strings::getAndSet);
+    c.on("GETDEL", call -> touchSwap(call, !call.repliedNil()), Strings::getAndDelete);
+    c.on("APPEND", call -> call.changes(STRING, call.key(1), true), Strings::append);
+    c.on("SETRANGE", call -> call.changes(STRING, call.key(1), true), Strings::setRange);
+    c.on("INCR", call -> call.changes(STRING, call.key(1), true), call -> add(call, 1));
+    c.on("DECR", call -> call.changes(STRING, call.key(1), true), call -> add(call, -1));
+    c.on(
+        "INCRBY",
+        call -> call.changes(STRING, call.key(1), true),
+        call -> add(call, call.number(2)));
+    c.on(
+        "DECRBY",
+        call -> call.changes(STRING, call.key(1), true),
+        call -> add(call, -call.number(2)));
+    c.on("INCRBYFLOAT", call -> call.changes(STRING, call.key(1), true), Strings::addFraction);
+  }
+
+  private static Object stringOrNil(Call call, Cell key) {
+    var entry = call.entry(key);
+    return entry != null && entry.kind() == STRING ? entry.content() : Resp.NIL;
+  }
+
+  static Bytes bytes(Call call, Cell key) {
+    var value = call.string(key);
+    return value == null ? Bytes.EMPTY : value;
+  }
+
+  private static Object range(Call call) {
+    var value = bytes(call, call.key(1));
+    long start = call.number(2);
+    long end = call.number(3);
+    if (start < 0 && end < 0 && start > end) {
+      return Bytes.EMPTY;
+    }
+    int from = Lists.clamp(start, value.length());
+    int to = Math.min(Lists.clamp(end, value.length()), value.length() - 1);
+    return from > to ? Bytes.EMPTY : value.slice(from, to + 1);
+  }
+
+  private static void touchSet(Call call) {
+    var key = call.key(1);
+    boolean get = call.has("GET", 3);
+    boolean conditional = call.has("NX", 3) || call.has("XX", 3);
+    if (get) {
+      call.reads(STRING, key);
+    }
+    if (conditional || call.has("KEEPTTL", 3)) {
+      boolean done =
+          !conditional || (get ? call.has("NX", 3) == call.repliedNil() : call.replied("OK"));
+      call.touch(Touch.changes(key).from(key).effect(done));
+    } else {
+      call.touch(Touch.replaces(key).from(get ? Call.guards(STRING, key) : List.of()));
+    }
+  }
+
+  private static Object set(Call call) {
+    var key = call.key(1);
+    boolean get = call.has("GET", 3);
+    var old = get ? call.string(key) : null;
+    // A plain SET looks at nothing, so that it is understood also where nothing is known of the
+    // key.
+    if ((call.has("NX", 3) && call.exists(key)) || (call.has("XX", 3) && !call.exists(key))) {
+      return orNil(old);
+    }
+    var kept = call.has("KEEPTTL", 3) ? call.entry(key) : null;
+    var deadline = kept == null ? deadline(call, 3) : kept.deadline();
+    put(call, key, call.word(2), deadline);
+    return get ? orNil(old) : OK;
+  }
+
+  private static Object setWithDeadline(Call call) {
+    long time = call.number(2);
+    if (time <= 0) {
+      throw new Refusal("ERR");
+    }
+    put(
+        call,
+        call.key(1),
+        call.word(3),
+        call.after(
+            call.option(0).equals("SETEX") ? Duration.ofSeconds(time) : Duration.ofMillis(time)));
+    return OK;
+  }
+
+  private static void put(Call call, Cell key, Bytes value, @Nullable Instant deadline) {
+    call.put(key, new Entry(STRING, value, deadline));
+  }
+
+  /** The deadline among the options, or null. */
+  static @Nullable Instant deadline(Call call, int from) {
+    for (int i = from; i + 1 < call.words(); i++) {
+      switch (call.option(i)) {
+        case "EX" -> {
+          return call.after(Duration.ofSeconds(call.number(i + 1)));
+        }
+        case "PX" -> {
+          return call.after(Duration.ofMillis(call.number(i + 1)));
+        }
+        case "EXAT" -> {
+          return Instant.ofEpochSecond(call.number(i + 1));
+        }
+        case "PXAT" -> {
+          return Instant.ofEpochMilli(call.number(i + 1));
+        }
+        default -> {}
+      }
+    }
+    return null;
+  }
+
+  private static Object setIfAbsent(Call call) {
+    boolean absent = !call.exists(call.key(1));
+    if (absent) {
+      call.set(call.key(1), STRING, call.word(2));
+    }
+    return flag(absent);
+  }
+
+  private static List<Cell> pairs(Call call) {
+    return call.keys(1, call.words(), 2);
+  }
+
+  private static Object setMany(Call call) {
+    for (int i = 1; i + 1 < call.words(); i += 2) {
+      call.set(call.key(i), STRING, call.word(i + 1));
+    }
+    return OK;
+  }
+
+  private static Object setManyIfAbsent(Call call) {
+    if (pairs(call).stream().anyMatch(call::exists)) {
+      return 0L;
+    }
+    setMany(call);
+    return 1L;
+  }
+
+  /** The key is replaced if it holds no other kind, and the reply is what was there. */
+  private static void touchSwap(Call call, boolean effect) {
+    call.reads(STRING, call.key(1));
+    call.touch(Touch.replaces(call.key(1)).from(Call.guards(STRING, call.key(1))).effect(effect));
+  }
+
+  private static Object getAndSet(Call call) {
+    var old = orNil(call.string(call.key(1)));
+    call.set(call.key(1), STRING, call.word(2));
+    return old;
+  }
+
+  private static Object getAndDelete(Call call) {
+    var old = orNil(call.string(call.key(1)));
+    call.remove(call.key(1));
+    return old;
+  }
+
+  private static Object append(Call call) {
+    var value = join(bytes(call, call.key(1)), call.word(2));
+    call.change(call.key(1), STRING, value);
+    return (long) value.length();
+  }
+
+  private static Bytes join(Bytes one, Bytes other) {
+    var joined = Arrays.copyOf(one.toArray(), one.length() + other.length());
+    System.arraycopy(other.toArray(), 0, joined, one.length(), other.length());
+    return Bytes.of(joined);
+  }
+
+  private static Object setRange(Call call) {
+    var value = bytes(call, call.key(1));
+    int at = call.index(2);
+    if (at < 0) {
+      throw new Refusal("ERR");
+    }
+    if (call.word(3).length() == 0) {
+      return (long) value.length();
+    }
+    var written =
+        Arrays.copyOf(value.toArray(), Math.max(value.length(), at + call.word(3).length()));
+    System.arraycopy(call.word(3).toArray(), 0, written, at, call.word(3).length());
+    call.change(call.key(1), STRING, Bytes.of(written));
+    return (long) written.length;
+  }
+
+  private static Object add(Call call, long delta) {
+    var value = call.string(call.key(1));
+    long sum;
+    try {
+      sum = Math.addExact(value == null ? 0 : Call.number(value), delta);
+    } catch (ArithmeticException e) {
+      throw new Refusal("ERR");
+    }
+    call.change(call.key(1), STRING, Bytes.of(Long.toString(sum)));
+    return sum;
+  }
+
+  private static Object addFraction(Call call) {
+    var sum = plus(call.string(call.key(1)), call.word(2));
+    call.change(call.key(1), STRING, sum);
+    return sum;
+  }
+
+  /** The sum of two numbers with fractions, as Redis writes it. */
+  static Bytes plus(@Nullable Bytes value, Bytes delta) {
+    try {
+      var sum =
+          new BigDecimal(value == null ? "0" : value.text()).add(new BigDecimal(delta.text()));
+      return Bytes.of(sum.signum() == 0 ? "0" : sum.stripTrailingZeros().toPlainString());
+    } catch (NumberFormatException e) {
+      throw new Refusal("ERR");
+    }
+  }
+}

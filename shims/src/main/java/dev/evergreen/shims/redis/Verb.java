@@ -1,0 +1,247 @@
+package dev.evergreen.shims.redis;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** What a command has to do with the connection that it comes by. */
+enum Verb {
+  /** Nothing: it is replied to once, by any connection alike. */
+  SHARED,
+  /** The same, but it may hold what is not to be recorded. */
+  SECRET,
+  /** It blocks, or nobody knows what it does: it is replied to once. */
+  OWN,
+  /**
+   * It speaks of or to connections, or ends what others wait for; the database is nothing to it.
+   */
+  CONNECTION,
+  /** The connection is another one for ever afterwards, in a way that cannot be moved. */
+  PINS,
+  SELECT,
+  AUTH,
+  HELLO,
+  SET_NAME,
+  REPLY_ON,
+  REPLY_OFF,
+  REPLY_SKIP,
+  TRACKING,
+  MULTI,
+  EXEC,
+  DISCARD,
+  WATCH,
+  UNWATCH,
+  SUBSCRIBE,
+  UNSUBSCRIBE,
+  MONITOR,
+  QUIT,
+  RESET,
+  /** From here on there are no requests and replies, but a stream between servers. */
+  STREAM;
+
+  private static final String SHARED_NAMES =
+      """
+      get mget getrange substr strlen lcs set setnx setex psetex getset getdel getex mset msetnx \
+      append setrange incr decr incrby decrby incrbyfloat setbit getbit bitcount bitpos bitfield \
+      bitfield_ro bitop hget hmget hset hmset hsetnx hdel hlen hstrlen hkeys hvals hgetall hexists \
+      hincrby hincrbyfloat hrandfield hscan lpush rpush lpushx rpushx lpop rpop llen lindex lset \
+      linsert lrange lrem ltrim lpos lmove rpoplpush lmpop sadd srem smembers sismember smismember \
+      scard smove spop srandmember sinter sintercard sunion sdiff sinterstore sunionstore \
+      sdiffstore sscan zadd zrem zcard zcount zlexcount zincrby zscore zmscore zrank zrevrank \
+      zrange zrevrange zrangebyscore zrevrangebyscore zrangebylex zrevrangebylex zrangestore \
+      zremrangebyrank zremrangebyscore zremrangebylex zpopmin zpopmax zmpop zrandmember zunion \
+      zinter zdiff zintercard zunionstore zinterstore zdiffstore zscan geoadd geodist geohash \
+      geopos georadius georadius_ro georadiusbymember georadiusbymember_ro geosearch \
+      geosearchstore xadd xlen xrange xrevrange xdel xtrim xack xclaim xautoclaim xpending xgroup \
+      xinfo xsetid pfadd pfcount pfmerge del unlink exists type rename renamenx copy move touch \
+      object dump restore keys randomkey scan sort sort_ro expire pexpire expireat pexpireat \
+      expiretime pexpiretime ttl pttl persist eval eval_ro evalsha evalsha_ro fcall fcall_ro \
+      publish spublish pubsub flushall flushdb swapdb dbsize ping echo time info \
+      command memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module""";
+
+  private static final Table TABLE = new Table();
+
+  static {
+    putAll(SHARED, SHARED_NAMES);
+    putAll(SECRET, "config acl migrate");
+    putAll(PINS, "wait waitaof readonly readwrite asking restore-asking");
+    putAll(STREAM, "sync psync replconf post host:");
+    putAll(SUBSCRIBE, "subscribe psubscribe ssubscribe");
+    putAll(UNSUBSCRIBE, "unsubscribe punsubscribe sunsubscribe");
+    putAll(CONNECTION, "shutdown failover replicaof slaveof");
+    for (var verb :
+        new Verb[] {
+          SELECT, AUTH, HELLO, MULTI, EXEC, DISCARD, WATCH, UNWATCH, MONITOR, QUIT, RESET
+        }) {
+      TABLE.put(verb.name().toLowerCase(Locale.ROOT), verb);
+    }
+  }
+
+  private static void putAll(Verb verb, String names) {
+    Pattern.compile("\\s+").splitAsStream(names).forEach(name -> TABLE.put(name, verb));
+  }
+
+  /** What a request does, whose arguments a scanner has just found. */
+  static Verb of(RequestScanner request, ByteBuffer bytes) {
+    if (!request.has(0)) {
+      return OWN;
+    }
+    int from = request.began();
+    var known = TABLE.get(bytes, from + request.starts[0], from + request.ends[0]);
+    return known != null ? known : byArguments(request, bytes);
+  }
+
+  private static Verb byArguments(RequestScanner request, ByteBuffer bytes) {
+    return switch (text(request, bytes, 0)) {
+      case "client" -> ofClient(request, bytes);
+      case "script" ->
+          switch (text(request, bytes, 1)) {
+            case "kill" -> CONNECTION;
+            case "debug" -> PINS;
+            default -> SHARED;
+          };
+      case "function" -> text(request, bytes, 1).equals("kill") ? CONNECTION : SHARED;
+      case "xread", "xreadgroup" -> blocks(request, bytes) ? OWN : SHARED;
+      default -> OWN;
+    };
+  }
+
+  /** Whether it is replied to once, by any connection alike. */
+  boolean isShared() {
+    return this == SHARED || this == SECRET;
+  }
+
+  /** Whether it acts in a database. */
+  boolean needsDatabase() {
+    return switch (this) {
+      case SHARED, SECRET, OWN, MULTI, EXEC, WATCH, PINS -> true;
+      default -> false;
+    };
+  }
+
+  /** Whether what comes after it has to wait until it is known what became of it. */
+  boolean changes() {
+    return switch (this) {
+      case SELECT, AUTH, HELLO, RESET -> true;
+      default -> false;
+    };
+  }
+
+  private static Verb ofClient(RequestScanner request, ByteBuffer bytes) {
+    int count = request.count;
+    return switch (text(request, bytes, 1)) {
+      case "setname" -> count == 3 ? SET_NAME : CONNECTION;
+      case "setinfo" -> SHARED;
+      case "reply" ->
+          count != 3
+              ? CONNECTION
+              : switch (text(request, bytes, 2)) {
+                case "on" -> REPLY_ON;
+                case "off" -> REPLY_OFF;
+                case "skip" -> REPLY_SKIP;
+                default -> CONNECTION;
+              };
+      case "tracking" -> count > 2 ? TRACKING : CONNECTION;
+      case "no-touch" -> PINS;
+      default -> CONNECTION;
+    };
+  }
+
+  /** BLOCK comes before STREAMS; where that cannot be seen it may block. */
+  private static boolean blocks(RequestScanner request, ByteBuffer bytes) {
+    for (int i = 1; i < request.kept(); i++) {
+      switch (text(request, bytes, i)) {
+        case "block" -> {
+          return true;
+        }
+        case "streams" -> {
+          return false;
+        }
+        default -> {}
+      }
+    }
+    return request.count > request.kept();
+  }
+
+  /** An argument in small letters; empty if there is none, or it is too long to be of interest. */
+  static String text(RequestScanner request, ByteBuffer bytes, int index) {
+    return argument(request, bytes, index, 64).toLowerCase(Locale.ROOT);
+  }
+
+  /** An argument as it is, a character for each byte; empty if there is none or it is longer. */
+  static String argument(RequestScanner request, ByteBuffer bytes, int index, int most) {
+    if (!request.has(index)) {
+      return "";
+    }
+    int from = request.began() + request.starts[index];
+    int length = request.ends[index] - request.starts[index];
+    if (length > most) {
+      return "";
+    }
+    var text = new byte[length];
+    bytes.get(from, text);
+    return new String(text, StandardCharsets.ISO_8859_1);
+  }
+
+  /** Verbs by name, looked up without making a string. */
+  private static final class Table {
+    private static final int SIZE = 1024;
+    private static final byte[] NOBODY = {};
+    private final byte[][] names = new byte[SIZE][];
+    private final @Nullable Verb[] verbs = new Verb[SIZE];
+
+    Table() {
+      Arrays.fill(names, NOBODY);
+    }
+
+    void put(String name, Verb verb) {
+      var bytes = name.getBytes(StandardCharsets.US_ASCII);
+      int hash = 0;
+      for (byte b : bytes) {
+        hash = hash * 31 + b;
+      }
+      int i = spread(hash);
+      while (names[i] != NOBODY) {
+        i = (i + 1) % SIZE;
+      }
+      names[i] = bytes;
+      verbs[i] = verb;
+    }
+
+    @Nullable Verb get(ByteBuffer bytes, int from, int to) {
+      int hash = 0;
+      for (int i = from; i < to; i++) {
+        hash = hash * 31 + small(bytes.get(i));
+      }
+      for (int i = spread(hash); names[i] != NOBODY; i = (i + 1) % SIZE) {
+        if (equal(names[i], bytes, from, to)) {
+          return verbs[i];
+        }
+      }
+      return null;
+    }
+
+    private static int spread(int hash) {
+      return (hash ^ hash >>> 15) & (SIZE - 1);
+    }
+
+    private static boolean equal(byte[] name, ByteBuffer bytes, int from, int to) {
+      if (name.length != to - from) {
+        return false;
+      }
+      for (int i = 0; i < name.length; i++) {
+        if (name[i] != small(bytes.get(from + i))) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    private static byte small(byte b) {
+      return b >= 'A' && b <= 'Z' ? (byte) (b + 32) : b;
+    }
+  }
+}

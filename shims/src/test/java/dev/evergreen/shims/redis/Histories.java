@@ -1,0 +1,194 @@
+package dev.evergreen.shims.redis;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+
+/** Random short histories of a family's commands, on few keys, so that they meet. */
+final class Histories {
+  /**
+   * Of each family: what it does, and what it is asked. A name in braces stands for one of its
+   * values.
+   */
+  record Family(String name, List<String> steps, List<String> questions) {}
+
+  private static final Map<String, List<String>> VALUES =
+      Map.ofEntries(
+          Map.entry("k", List.of("a", "a", "b")),
+          Map.entry("v", List.of("1", "2", "x")),
+          Map.entry("n", List.of("0", "1", "2", "-1")),
+          Map.entry("f", List.of("f", "f", "g")),
+          Map.entry("m", List.of("p", "p", "q")),
+          Map.entry("i", List.of("0", "1", "-1", "-2")),
+          Map.entry("s", List.of("1", "2", "1.5", "-1")),
+          Map.entry("o", List.of("0", "1", "3", "9")),
+          Map.entry("bit", List.of("0", "1")),
+          Map.entry("d", List.of("LEFT", "RIGHT")));
+
+  static final List<Family> ALL =
+      List.of(
+          family(
+              "strings",
+              """
+              SET {k} {v};SET {k} {v};SET {k} {v} NX;SET {k} {v} XX;SET {k} {v} GET;SETNX {k} {v};INCR {k};INCRBY {k} {n};DECRBY {k} {n};APPEND {k} {v};DEL {k}
+              SETRANGE {k} 1 {v};MSET a {v} b {v};MSETNX a {v} b {v};GETSET {k} {v};GETDEL {k};INCRBYFLOAT {k} 0.5;DECR {k};SETRANGE {k} 0 {v}
+              """,
+              "GET {k};GET {k};GET {k};MGET a b;STRLEN {k};GETRANGE {k} 0 0;INCR {k};SETNX {k} 7;GETDEL {k};EXISTS {k};SET {k} 1 GET;SET {k} 1 NX"),
+          family(
+              "keys",
+              """
+              SET {k} {v};SET {k} {v};DEL {k};DEL {k};DEL a b;RENAME {k} {k};RENAME a b;RENAMENX {k} {k};COPY a b;COPY b a;COPY a b REPLACE;RPUSH {k} {v};SADD {k} {m}
+              HSET {k} {f} {v};FLUSHDB;MOVE {k} 1;SWAPDB 0 1;FLUSHALL;COPY {k} {k} DB 1;UNLINK {k};APPEND {k} {v}
+              """,
+              "GET {k};GET {k};EXISTS {k};EXISTS a b;TYPE {k};KEYS *;KEYS a*;DBSIZE;DEL {k};RENAMENX a b;COPY a b;RENAME a b"),
+          family(
+              "hashes",
+              """
+              HSET {k} {f} {v};HSET {k} {f} {v};HSET {k} f {v} g {v};HSETNX {k} {f} {v};HDEL {k} {f};HDEL {k} f g;HINCRBY {k} {f} {n};DEL {k};SET {k} {v};HINCRBYFLOAT {k} {f} 1.5
+              RENAME {k} {k};HMSET {k} {f} {v};COPY a b
+              """,
+              "HGET {k} {f};HGET {k} {f};HGETALL {k};HMGET {k} f g;HLEN {k};HEXISTS {k} {f};HKEYS {k};HVALS {k};HSTRLEN {k} {f};HSET {k} {f} 1;HDEL {k} {f};EXISTS {k};TYPE {k}"),
+          family(
+              "lists",
+              """
+              RPUSH {k} {v};RPUSH {k} {v};LPUSH {k} {v};RPUSH {k} {v} {v};LPOP {k};RPOP {k};LPOP {k} 2;LPUSHX {k} {v};RPUSHX {k} {v};LSET {k} {i} {v};LREM {k} {n} {v};LTRIM {k} {i} {i}
+              LINSERT {k} BEFORE {v} {v};LINSERT {k} AFTER {v} {v};RPOPLPUSH {k} {k};LMOVE {k} {k} {d} {d};DEL {k};SET {k} {v}
+              """,
+              "LRANGE {k} 0 -1;LRANGE {k} 0 -1;LINDEX {k} {i};LLEN {k};LPOP {k};RPUSH {k} z;LPOS {k} {v};EXISTS {k};RPOPLPUSH {k} {k}"),
+          family(
+              "sets",
+              """
+              SADD {k} {m};SADD {k} {m};SADD {k} p q;SREM {k} {m};SREM {k} p q;SMOVE {k} {k} {m};SMOVE a b p;SPOP {k};SPOP {k} 2;SUNIONSTORE {k} a b;SINTERSTORE {k} a b
+              SDIFFSTORE {k} a b;DEL {k};SET {k} {v}
+              """,
+              "SISMEMBER {k} {m};SMEMBERS {k};SMEMBERS {k};SCARD {k};SMISMEMBER {k} p q;SUNION a b;SINTER a b;SDIFF a b;SINTERCARD 2 a b;SADD {k} {m};SREM {k} {m};EXISTS {k}"),
+          family(
+              "sorted sets",
+              """
+              ZADD {k} {s} {m};ZADD {k} {s} {m};ZADD {k} {s} p {s} q;ZADD {k} NX {s} {m};ZADD {k} XX {s} {m};ZADD {k} GT CH {s} {m};ZADD {k} LT {s} {m};ZADD {k} INCR {s} {m};DEL {k}
+              ZINCRBY {k} {s} {m};ZREM {k} {m};ZPOPMIN {k};ZPOPMAX {k} 2;ZREMRANGEBYSCORE {k} 1 2;ZREMRANGEBYRANK {k} 0 0;ZUNIONSTORE {k} 2 a b;ZINTERSTORE {k} 2 a b WEIGHTS 1 2
+              ZDIFFSTORE {k} 2 a b;ZRANGESTORE {k} a 0 0;SADD {k} {m};SET {k} {v}
+              """,
+              "ZSCORE {k} {m};ZSCORE {k} {m};ZRANGE {k} 0 -1 WITHSCORES;ZRANGE {k} 0 -1;ZRANGE {k} (1 2 BYSCORE;ZRANGEBYSCORE {k} -inf (2 LIMIT 0 1;ZREVRANGE {k} 0 0;ZRANK {k} {m}"
+                  + ";ZREVRANK {k} {m};ZCARD {k};ZCOUNT {k} 1 2;ZMSCORE {k} p q;ZUNION 2 a b WITHSCORES;ZINTER 2 a b;ZDIFF 2 a b;ZINTERCARD 2 a b;ZADD {k} {s} {m};ZPOPMIN {k};EXISTS {k}"
+                  + ";ZRANGEBYLEX {k} [p (q;ZRANGE {k} 2 1 BYSCORE REV;ZLEXCOUNT {k} - +"),
+          family(
+              "bitmaps",
+              """
+              SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SET {k} {v};APPEND {k} {v};SETRANGE {k} 1 {v};BITOP AND {k} a b;BITOP NOT {k} a;BITOP XOR {k} a b;DEL {k}
+              BITOP OR {k} a b;SADD {k} {m}
+              """,
+              "GETBIT {k} {o};GETBIT {k} {o};BITCOUNT {k};BITCOUNT {k} 0 0;BITCOUNT {k} 0 3 BIT;BITPOS {k} {bit};BITPOS {k} {bit} 0 0;GET {k};STRLEN {k};SETBIT {k} {o} 1;EXISTS {k}"),
+          family(
+              "streams",
+              """
+              XADD {k} * {f} {v};XADD {k} * {f} {v};XADD {k} 1-{o} {f} {v};XADD {k} NOMKSTREAM 2-{o} {f} {v};XADD {k} MAXLEN 1 3-{o} {f} {v};XDEL {k} 1-{o};XTRIM {k} MAXLEN 1;DEL {k}
+              COPY a b;SET {k} {v}
+              """,
+              "XLEN {k};XLEN {k};XRANGE {k} - +;XREVRANGE {k} + -;XRANGE {k} 1 2 COUNT 1;XADD {k} 9-9 f 1;XDEL {k} 1-{o};EXISTS {k}"),
+          family(
+              "hyperloglog",
+              "PFADD {k} {m};PFADD {k} {m};PFADD {k} p q;PFADD {k};PFMERGE {k} a b;DEL {k};SADD {k} {m};RENAME a b",
+              "PFCOUNT {k};PFCOUNT a b;PFADD {k} {m};EXISTS {k}"));
+
+  /**
+   * All but the counts of distinct elements: the model knows their elements, not the strings that
+   * they are to other commands.
+   */
+  static final List<Family> MIXED =
+      ALL.stream().filter(family -> !family.name().equals("hyperloglog")).toList();
+
+  /** Families without a model, beside commands that have one: their answers need not be minimal. */
+  static final List<Family> SKETCHED =
+      List.of(
+          family(
+              "geo",
+              "GEOADD {k} 13 38 {m};GEOADD {k} 14 38 {m};GEOADD {k} NX 13 38 {m};ZREM {k} {m};DEL {k};GEOSEARCHSTORE {k} a FROMLONLAT 13 38 BYRADIUS 9 km;SET {k} {v}"
+                  + ";GEORADIUS a 13 38 9 km STORE b",
+              "GEOPOS {k} {m};GEODIST {k} p q;GEOSEARCH {k} FROMLONLAT 13 38 BYRADIUS 9 km ASC;EXISTS {k};ZCARD {k};GEOADD {k} 13 38 p"),
+          family(
+              "pops of several keys",
+              "RPUSH {k} {v};RPUSH {k} {v};LMPOP 2 a b LEFT;LMPOP 1 {k} RIGHT COUNT 2;DEL {k};SET {k} {v};LPOP {k}",
+              "LRANGE {k} 0 -1;LMPOP 2 a b RIGHT;EXISTS {k};LLEN {k}"),
+          family(
+              "pops of several sorted sets",
+              "ZADD {k} {s} {m};ZADD {k} {s} {m};ZMPOP 2 a b MIN;ZMPOP 1 {k} MAX COUNT 2;DEL {k};SET {k} {v}",
+              "ZRANGE {k} 0 -1;ZMPOP 2 a b MIN;EXISTS {k}"),
+          family(
+              "whole values",
+              "RPUSH {k} {v};RPUSH {k} {n};SORT {k} STORE {k};SORT a BY w* STORE b;SET w1 {v};SET w2 {v};DEL {k};SADD {k} {n}",
+              "DUMP {k};SORT {k};LRANGE {k} 0 -1;SORT {k} BY w*;SORT_RO {k} GET w*;GET w1;SCAN 0;SSCAN {k} 0"),
+          family(
+              "scripts",
+              "EVAL return(redis.call('incr',KEYS[1])) 1 {k};EVAL return(redis.call('del',KEYS[1],KEYS[2])) 2 a b;SET {k} {v};INCR {k};DEL {k}"
+                  + ";EVAL return(redis.call('rename',KEYS[1],KEYS[2])) 2 a b",
+              "GET {k};EVAL return(redis.call('get',KEYS[1])) 1 {k};EXISTS {k};EVAL_RO return(redis.call('get',KEYS[1])) 1 {k}"),
+          family(
+              "bit fields and groups",
+              "BITFIELD {k} SET u8 0 {o};BITFIELD {k} INCRBY u8 0 {o};SET {k} {v};DEL {k};XGROUP CREATE {k} g 0 MKSTREAM;XADD {k} 1-{o} f {v};XREADGROUP GROUP g c COUNT 1 STREAMS {k} >",
+              "GET {k};BITFIELD_RO {k} GET u8 0;XREADGROUP GROUP g c STREAMS {k} >;XPENDING {k} g;EXISTS {k}"));
+
+  private static final Family DEADLINES =
+      family(
+          "deadlines",
+          """
+          SET .{k} {v};SET .{k} {v};SET .{k} {v} PX 2000;SET .{k} {v} KEEPTTL;PSETEX .{k} 2000 {v};PEXPIRE .{k} 2000;PEXPIRE .{k} 2000;PEXPIRE .{k} 2000 NX;PEXPIRE .{k} 9000 XX
+          PEXPIRE .{k} 9000 GT;PEXPIRE .{k} 2000 LT;PEXPIRE .{k} -1;PERSIST .{k};GETEX .{k} PX 2000;GETEX .{k} PERSIST;DEL .{k};INCR .{k};APPEND .{k} {v};RENAME .a .b;COPY .a .b
+          RPUSH .{k} {v};LPOP .{k};HSET .{k} f {v};HDEL .{k} f;SADD .{k} {m};SREM .{k} {m};SETNX .{k} {v};RENAMENX .b .a;EXPIRE .{k} 2;GETDEL .{k}
+          """,
+          "GET .{k};GET .{k};TTL .{k};PTTL .{k};EXISTS .{k};EXISTS .a .b;TYPE .{k};HGET .{k} f;LRANGE .{k} 0 -1;SMEMBERS .{k};PERSIST .{k};PEXPIRE .{k} 2000 NX;SETNX .{k} 1;INCR .{k}");
+
+  private Histories() {}
+
+  /** A history with deadlines and one tick. */
+  static Oracle.Timed timed(Random random, int length) {
+    var steps = new ArrayList<String>();
+    while (steps.size() < length) {
+      steps.add(filled(random, pick(random, DEADLINES.steps())));
+    }
+    steps.add(random.nextInt(length + 1), Oracle.TICK);
+    return new Oracle.Timed(steps, filled(random, pick(random, DEADLINES.questions())));
+  }
+
+  private static Family family(String name, String steps, String questions) {
+    return new Family(
+        name, List.of(steps.strip().split("[;\n]", -1)), List.of(questions.split(";", -1)));
+  }
+
+  /** Steps of a family, or of several; some are transactions. */
+  static List<List<String>> steps(
+      Random random, List<Family> families, int length, boolean transactions) {
+    var steps = new ArrayList<List<String>>();
+    while (steps.size() < length) {
+      var step = new ArrayList<String>();
+      int commands = transactions && random.nextInt(4) == 0 ? 2 + random.nextInt(2) : 1;
+      while (step.size() < commands) {
+        step.add(filled(random, pick(random, pick(random, families).steps())));
+      }
+      steps.add(step);
+    }
+    return steps;
+  }
+
+  static String question(Random random, List<Family> families) {
+    return filled(random, pick(random, pick(random, families).questions()));
+  }
+
+  private static String filled(Random random, String template) {
+    var filled = new StringBuilder(template);
+    for (int at = filled.indexOf("{"); at >= 0; at = filled.indexOf("{")) {
+      int end = filled.indexOf("}", at);
+      filled.replace(
+          at,
+          end + 1,
+          pick(
+              random, java.util.Objects.requireNonNull(VALUES.get(filled.substring(at + 1, end)))));
+    }
+    return filled.toString();
+  }
+
+  private static <T> T pick(Random random, List<T> list) {
+    return list.get(random.nextInt(list.size()));
+  }
+}

@@ -1,0 +1,97 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.StoreKind;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a trace reads of Redis's bytes. */
+class RedisKindTest {
+  private final StoreKind kind = StoreKind.named("redis").orElseThrow();
+
+  private static List<String> texts(List<Bytes> words) {
+    return words.stream().map(Bytes::text).toList();
+  }
+
+  @Test
+  void dividesCommandsIntoWords() {
+    assertEquals(
+        List.of("SET", "a", "1 2"),
+        texts(kind.words(Bytes.of("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$3\r\n1 2\r\n"))));
+    assertEquals(List.of("SET", "a", "1 2"), texts(kind.words(Bytes.of("SET a \"1 2\"\r\n"))));
+    var words = Stream.of("SET", "", "b\r\n").map(Bytes::of).toList();
+    assertEquals(words, kind.words(kind.recorded(words)));
+  }
+
+  @Test
+  void dividesTheBeginningOfACommandThatIsTooLong() {
+    var whole = "*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nvalue\r\n";
+    for (int length = 0; length <= whole.length(); length++) {
+      var words = texts(kind.words(Bytes.of(whole.substring(0, length))));
+      assertTrue(length < 13 || words.getFirst().equals("SET"), words.toString());
+      assertTrue(length < 22 || words.get(1).equals("key"), words.toString());
+    }
+  }
+
+  @Test
+  void tellsRepliesAsPlainValues() {
+    assertEquals("OK", kind.value(Bytes.of("+OK\r\n")));
+    assertEquals(3L, kind.value(Bytes.of(":3\r\n")));
+    assertNull(kind.value(Bytes.of("$-1\r\n")));
+    assertEquals("ERR no such key", kind.value(Bytes.of("-ERR no such key\r\n")));
+    assertEquals(List.of("a", 1L), kind.value(Bytes.of("*2\r\n$1\r\na\r\n:1\r\n")));
+  }
+
+  @Test
+  void putsTransactionsTogether() {
+    var earlier =
+        List.of(
+            operation(3, "+QUEUED\r\n", "INCR", "b"),
+            operation(2, "+QUEUED\r\n", "SET", "a", "1"),
+            operation(1, "+OK\r\n", "MULTI"),
+            operation(0, "+QUEUED\r\n", "SET", "a", "0"));
+    var exec = operation(4, "*2\r\n+OK\r\n:1\r\n", "EXEC");
+    var parts = kind.parts(exec, earlier.iterator());
+    assertEquals(List.of(2L, 3L), parts.stream().map(Operation::row).toList());
+    assertEquals(
+        List.of(Bytes.of("+OK\r\n"), Bytes.of(":1\r\n")),
+        parts.stream().map(Operation::reply).toList());
+    assertEquals(List.of(), kind.parts(operation(4, "*-1\r\n", "EXEC"), earlier.iterator()));
+    assertEquals(List.of(), kind.parts(operation(4, "+OK\r\n", "GET", "a"), earlier.iterator()));
+  }
+
+  private static Operation operation(long row, String reply, String... words) {
+    return new Operation(
+        row,
+        1,
+        1,
+        1,
+        "0",
+        Instant.EPOCH,
+        Instant.EPOCH,
+        Stream.of(words).map(Bytes::of).toList(),
+        Bytes.of(reply));
+  }
+
+  @Test
+  void keepsTheFormOfRepliesFromWhichSomethingIsHidden(@TempDir Path directory) throws IOException {
+    var redactor = Redactor.open(directory, List.of(Pattern.compile("secret")));
+    var reply = Bytes.of("*3\r\n$7\r\nsecret1\r\n:1\r\n+secret\r\n");
+    var hidden = redactor.mark(Bytes.of("secret")).text();
+    assertEquals(List.of(hidden + "1", 1L, hidden), kind.value(kind.redactReply(reply, redactor)));
+    var harmless = Bytes.of("*2\r\n$-1\r\n$2\r\nab\r\n");
+    assertEquals(harmless, kind.redactReply(harmless, redactor));
+  }
+}

@@ -1,0 +1,56 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.shims.Address;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.util.function.UnaryOperator;
+
+/** A Redis with a shim before it. */
+final class Shimmed implements AutoCloseable {
+  final RedisServer redis;
+  final RedisShim shim;
+
+  private Shimmed(RedisServer redis, UnaryOperator<RedisShimSettings> more) throws IOException {
+    this.redis = redis;
+    shim = RedisShim.start(more.apply(settings("127.0.0.1:" + redis.port)));
+  }
+
+  static RedisShimSettings settings(String upstream) {
+    return new RedisShimSettings(Address.of("127.0.0.1:0"), Address.of(upstream)).processors(2);
+  }
+
+  static Shimmed start(String... options) throws IOException {
+    return start(settings -> settings, options);
+  }
+
+  static Shimmed start(UnaryOperator<RedisShimSettings> more, String... options)
+      throws IOException {
+    var redis = RedisServer.start(options);
+    try {
+      return new Shimmed(redis, more);
+    } catch (IOException | RuntimeException e) {
+      redis.close();
+      throw e;
+    }
+  }
+
+  int port() {
+    return ((InetSocketAddress) shim.address()).getPort();
+  }
+
+  Talk client() throws IOException {
+    return Talk.to(port());
+  }
+
+  /** The connections that Redis has, but for the one that asks and the shim's own. */
+  int upstreams() {
+    return (int) redis.ask("CLIENT", "LIST").lines().filter(line -> line.contains("id=")).count()
+        - 2;
+  }
+
+  @Override
+  public void close() {
+    shim.close();
+    redis.close();
+  }
+}

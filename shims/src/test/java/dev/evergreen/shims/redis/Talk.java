@@ -1,0 +1,107 @@
+package dev.evergreen.shims.redis;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/** A client that sends bytes, and reads them; nothing may take longer than 20 s. */
+final class Talk implements AutoCloseable {
+  private static final int PATIENCE_MILLIS = 20_000;
+
+  final Socket socket;
+  private final InputStream in;
+
+  Talk(Socket socket) throws IOException {
+    this.socket = socket;
+    socket.setTcpNoDelay(true);
+    socket.setSoTimeout(PATIENCE_MILLIS);
+    in = new BufferedInputStream(socket.getInputStream(), 1 << 16);
+  }
+
+  static Talk to(int port) throws IOException {
+    return new Talk(new Socket(InetAddress.getLoopbackAddress(), port));
+  }
+
+  void send(byte[] bytes) throws IOException {
+    socket.getOutputStream().write(bytes);
+    socket.getOutputStream().flush();
+  }
+
+  void send(String... words) throws IOException {
+    send(Identity.request(words));
+  }
+
+  /** Sends a request and answers its reply. */
+  String ask(String... words) throws IOException {
+    send(words);
+    return reply();
+  }
+
+  /** The next message, whole; what came of it if it was cut off. */
+  String reply() throws IOException {
+    var scanner = new ReplyScanner();
+    var one = ByteBuffer.allocate(1);
+    var bytes = new ByteArrayOutputStream();
+    while (true) {
+      int b = in.read();
+      if (b < 0) {
+        return text(bytes) + "<end>";
+      }
+      bytes.write(b);
+      one.put(0, (byte) b);
+      scanner.at = 0;
+      if (scanner.scan(one, 1)) {
+        return text(bytes);
+      }
+    }
+  }
+
+  /** All that comes until some bytes have come, or the end. */
+  String readUntil(String last) throws IOException {
+    var bytes = new ByteArrayOutputStream();
+    var end = last.getBytes(StandardCharsets.ISO_8859_1);
+    int matched = 0;
+    while (matched < end.length) {
+      int b;
+      try {
+        b = in.read();
+      } catch (SocketTimeoutException e) {
+        return text(bytes) + "<nothing more in time>";
+      }
+      if (b < 0) {
+        return text(bytes) + "<end>";
+      }
+      bytes.write(b);
+      matched = b == end[matched] ? matched + 1 : b == end[0] ? 1 : 0;
+    }
+    return text(bytes);
+  }
+
+  /** All that comes until the end. */
+  String readAll() throws IOException {
+    var bytes = new ByteArrayOutputStream();
+    for (int b = in.read(); b >= 0; b = in.read()) {
+      bytes.write(b);
+    }
+    return text(bytes);
+  }
+
+  int read(byte[] into) throws IOException {
+    return in.read(into);
+  }
+
+  private static String text(ByteArrayOutputStream bytes) {
+    return bytes.toString(StandardCharsets.ISO_8859_1);
+  }
+
+  @Override
+  public void close() throws IOException {
+    socket.close();
+  }
+}
