@@ -19,6 +19,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     subcommands = {
       MemcachedCommand.class,
+      ShimCommand.class,
       OperatorCommand.class,
       WhyCommand.class,
       TraceCommand.class

@@ -28,7 +28,7 @@ public final class ClientOutput implements AutoCloseable {
   private final Connection connection;
   private final Spilling spilling;
   private final ReentrantLock lock = new ReentrantLock();
-  private @Nullable Waiting waiting;
+  private volatile @Nullable Waiting waiting;
   private boolean closed;
 
   /** That something lies there. */
@@ -141,6 +141,11 @@ public final class ClientOutput implements AutoCloseable {
     } finally {
       bytes.clear();
     }
+  }
+
+  /** Whether something lies there that the client has not taken. */
+  public boolean isBehind() {
+    return waiting != null;
   }
 
   /** Waits until all that was offered has been sent, or never will be. */

@@ -5,6 +5,7 @@ import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
 import dev.evergreen.provenance.Unanswered;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,6 +13,9 @@ import org.jspecify.annotations.Nullable;
  * position and limit are lost.
  */
 public final class Tape {
+  private static final ByteBuffer HIDDEN =
+      ByteBuffer.wrap("+<hidden>\r\n".getBytes(StandardCharsets.US_ASCII)).asReadOnlyBuffer();
+
   private final @Nullable Spool spool;
   private volatile long epoch;
 
@@ -73,6 +77,11 @@ public final class Tape {
   /** Keeps a reply; answers its own number, to be {@linkplain #settle settled}. */
   public long reply(long request, ByteBuffer bytes, int from, int to) {
     return spool == null ? Spool.DROPPED : spool.reply(request, bytes.limit(to).position(from));
+  }
+
+  /** Keeps that there was a reply, which is not to be known. */
+  public long hiddenReply(long request) {
+    return spool == null ? Spool.DROPPED : spool.reply(request, HIDDEN.duplicate());
   }
 
   /** Begins to keep a reply that comes in pieces. */

@@ -71,6 +71,12 @@ final class Inline {
     return at + 1;
   }
 
+  static byte[] join(byte[] first, byte[] second) {
+    var joined = java.util.Arrays.copyOf(first, first.length + second.length);
+    System.arraycopy(second, 0, joined, first.length, second.length);
+    return joined;
+  }
+
   static byte[] ascii(String text) {
     return text.getBytes(StandardCharsets.US_ASCII);
   }

@@ -6,6 +6,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
 import dev.evergreen.shims.Tape;
+import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -54,7 +55,11 @@ final class Lane {
 
     int next;
 
-    Turn(@Nullable Session session, long[] numbers, @Nullable OnReply onReply) {
+    /** Whether the record is not told what is replied. */
+    final boolean hidden;
+
+    Turn(@Nullable Session session, long[] numbers, @Nullable OnReply onReply, boolean hidden) {
+      this.hidden = hidden;
       this.session = session;
       this.numbers = numbers;
       this.onReply = onReply;
@@ -165,7 +170,7 @@ final class Lane {
    * Blocks while Redis does not take what came before.
    *
    * @param batch at most 64 KiB
-   * @param recorded what the record is to say instead, if there is only one
+   * @param told what the record is told, of each of them
    * @param onReply if there is only one
    * @param selects whether it leads to another database, or may
    */
@@ -173,7 +178,7 @@ final class Lane {
       Session session,
       int inDatabase,
       Batch batch,
-      @Nullable ByteBuffer recorded,
+      Told told,
       @Nullable OnReply onReply,
       boolean selects)
       throws IOException {
@@ -187,16 +192,21 @@ final class Lane {
       var numbers = new long[batch.count];
       for (int i = 0; i < numbers.length; i++) {
         numbers[i] =
-            recorded == null
+            told.bytes() == null
                 ? tape.request(
                     session.number, number, inDatabase, batch.bytes, batch.start(i), batch.end(i))
                 : tape.request(
-                    session.number, number, inDatabase, recorded, 0, recorded.capacity());
+                    session.number,
+                    number,
+                    inDatabase,
+                    told.bytes().duplicate(),
+                    0,
+                    told.bytes().capacity());
       }
       batch.bytes.clear();
       filling.put(filling.position(), batch.bytes, batch.from, batch.length());
       filling.position(filling.position() + batch.length());
-      expect(new Turn(session, numbers, onReply));
+      expect(new Turn(session, numbers, onReply, told.hidesReply()));
       if (selects) {
         database = UNKNOWN;
       }
@@ -242,7 +252,7 @@ final class Lane {
     var present = new Selection();
     selection = present;
     filling.put(request);
-    expect(new Turn(null, new long[1], reply -> selected(present, wanted, reply)));
+    expect(new Turn(null, new long[1], reply -> selected(present, wanted, reply), false));
     if (!flushing) {
       flushing = true;
       lock.unlock();
@@ -360,7 +370,11 @@ final class Lane {
       if (turn != null && !pushing) {
         if (turn.session != null) {
           add(turn.session, from, scanner.at, whole);
-          record(turn.numbers[turn.next], bytes, from, fresh, whole);
+          if (!turn.hidden) {
+            record(turn.numbers[turn.next], bytes, from, fresh, whole);
+          } else if (whole) {
+            lastRecorded = tape.hiddenReply(turn.numbers[turn.next]);
+          }
         }
         if (whole) {
           take(turn);

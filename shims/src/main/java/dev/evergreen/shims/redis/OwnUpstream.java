@@ -6,6 +6,7 @@ import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
 import dev.evergreen.provenance.Unanswered;
 import dev.evergreen.shims.Tape;
+import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -32,6 +33,7 @@ final class OwnUpstream {
     final Verb verb;
     final long[] numbers;
     final Words words;
+    final Told told;
     int next;
 
     /** Of those that are replied to more than once. */
@@ -39,7 +41,8 @@ final class OwnUpstream {
 
     long toConfirm;
 
-    Expected(Verb verb, long[] numbers, Words words) {
+    Expected(Verb verb, long[] numbers, Words words, Told told) {
+      this.told = told;
       this.verb = verb;
       this.numbers = numbers;
       this.words = words;
@@ -69,6 +72,8 @@ final class OwnUpstream {
   private final ArrayDeque<Expected> expected = new ArrayDeque<>(2);
   private long outstanding;
   private boolean queueing;
+  private boolean queuesSecret;
+  private boolean queuesRules;
   private boolean watching;
   private boolean monitoring;
   private boolean tracking;
@@ -130,27 +135,45 @@ final class OwnUpstream {
   /**
    * Sends requests of one kind.
    *
-   * @param recorded what the record is to say instead, if there is only one
+   * @param told what the record is told, of each of them
    */
-  void submit(Verb verb, Words words, Batch batch, @Nullable ByteBuffer recorded)
-      throws IOException {
+  void submit(Verb verb, Words words, Batch batch, Told told) throws IOException {
     var numbers = new long[batch.count];
     for (int i = 0; i < numbers.length; i++) {
       numbers[i] =
-          recorded == null
+          told.bytes() == null
               ? tape.request(
                   session.number, number, database, batch.bytes, batch.start(i), batch.end(i))
-              : tape.request(session.number, number, database, recorded, 0, recorded.capacity());
+              : tape.request(
+                  session.number,
+                  number,
+                  database,
+                  told.bytes().duplicate(),
+                  0,
+                  told.bytes().capacity());
     }
-    expect(new Expected(verb, numbers, words));
+    expect(new Expected(verb, numbers, words, told));
     pass(batch.bytes, batch.from, batch.to);
   }
 
-  /** Sends the first piece of a request that is too long to be looked at whole. */
-  void begin(Verb verb, Words words, ByteBuffer bytes, int from, int to) throws IOException {
-    sentBody = tape.beginRequest(session.number, number, database);
-    long request = sentBody == null ? Spool.DROPPED : sentBody.number();
-    expect(new Expected(verb, new long[] {request}, words));
+  /**
+   * Sends the first piece of a request that is too long to be looked at whole.
+   *
+   * @param recorded what the record is told instead, or null
+   */
+  void begin(
+      Verb verb, Words words, ByteBuffer bytes, int from, int to, @Nullable ByteBuffer recorded)
+      throws IOException {
+    long request;
+    if (recorded == null) {
+      sentBody = tape.beginRequest(session.number, number, database);
+      request = sentBody == null ? Spool.DROPPED : sentBody.number();
+    } else {
+      request =
+          tape.request(
+              session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
+    }
+    expect(new Expected(verb, new long[] {request}, words, Told.ALL));
     more(bytes, from, to, false);
   }
 
@@ -205,7 +228,8 @@ final class OwnUpstream {
   byte @Nullable [] select(int wanted) throws IOException {
     var request = Identity.request("SELECT", String.valueOf(wanted));
     answer = null;
-    expect(new Expected(Verb.SELECT, new long[] {Spool.DROPPED}, Words.ofSelection(wanted)));
+    expect(
+        new Expected(Verb.SELECT, new long[] {Spool.DROPPED}, Words.ofSelection(wanted), Told.ALL));
     connection.write(request);
     connection.flush();
     lock.lock();
@@ -393,6 +417,8 @@ final class OwnUpstream {
       } else if (next.toConfirm > 1 && isOfPubSub(next.verb) && !scanner.isError()) {
         // One of several, which are the reply together.
         recordConfirmation(next, bytes, from, to);
+      } else if (hides(next)) {
+        lastRecorded = tape.hiddenReply(next.number());
       } else {
         lastRecorded = tape.reply(next.number(), bytes, from, to);
       }
@@ -427,7 +453,8 @@ final class OwnUpstream {
               && scanner.kind() != '>'
               && !monitoring
               && !subscribed()
-              && !isOfPubSub(next.verb);
+              && !isOfPubSub(next.verb)
+              && !hides(next);
       if (certain) {
         body = tape.beginReply(next.number());
       } else {
@@ -436,6 +463,11 @@ final class OwnUpstream {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Whether the reply may hold credentials: its own, or that of a command of its transaction. */
+  private boolean hides(Expected next) {
+    return next.told.hidesReply() || (queuesSecret && next.verb == Verb.EXEC);
   }
 
   private static boolean isOfPubSub(Verb verb) {
@@ -535,12 +567,16 @@ final class OwnUpstream {
     boolean refused = scanner.isError();
     if (queueing && !endsQueue(next.verb)) {
       // What it will do to the connection shows in no reply that can be told from others.
-      pinned |= next.verb != Verb.SHARED && next.verb != Verb.OWN && !refused;
+      pinned |= !next.verb.isShared() && next.verb != Verb.OWN && !refused;
+      queuesSecret |= next.told.hidesReply();
+      queuesRules |= next.told.changesRules();
     } else if (!refused) {
       carriedOut(next);
     } else if (next.verb == Verb.EXEC && queueing) {
-      queueing = false;
-      watching = false;
+      unqueue();
+    }
+    if (next.told.changesRules()) {
+      session.rulesChanged();
     }
     done(next);
   }
@@ -569,8 +605,10 @@ final class OwnUpstream {
       case TRACKING -> tracking = words.first().equalsIgnoreCase("on");
       case MULTI -> queueing = true;
       case EXEC, DISCARD -> {
-        queueing = false;
-        watching = false;
+        if (queuesRules) {
+          session.rulesChanged();
+        }
+        unqueue();
       }
       case WATCH -> watching = true;
       case UNWATCH -> watching = false;
@@ -583,9 +621,15 @@ final class OwnUpstream {
     }
   }
 
-  private void reset() {
+  private void unqueue() {
     queueing = false;
+    queuesSecret = false;
+    queuesRules = false;
     watching = false;
+  }
+
+  private void reset() {
+    unqueue();
     monitoring = false;
     tracking = false;
     silent = false;
@@ -633,7 +677,7 @@ final class OwnUpstream {
         }
         silentOnce = false;
         // Nobody can know what became of it.
-        pinned |= next.verb != Verb.SHARED && next.verb != Verb.OWN;
+        pinned |= !next.verb.isShared() && next.verb != Verb.OWN;
         if (next.verb == Verb.SELECT && next.words.number() >= 0) {
           database = next.words.number();
           session.database = database;

@@ -31,6 +31,7 @@ public final class RedisShim implements AutoCloseable {
   final Upstream upstream;
   final Tape tape;
   final ClientOutput.Spilling spilling;
+  final Redaction redaction;
   final Lanes lanes = new Lanes(this);
   final Batches batches = new Batches();
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
@@ -45,6 +46,7 @@ public final class RedisShim implements AutoCloseable {
     fibers = Fibers.builder().name("redis-shim").processors(settings.processors).start();
     upstream = new Upstream(Dialer.of(fibers), settings.upstream, settings.clientTls);
     tape = new Tape(settings.spool);
+    redaction = new Redaction(settings.redactor);
     spilling = new ClientOutput.Spilling(fibers, settings.spillDirectory, settings.spill);
     limit = new ConnectionLimit(settings.connections);
     watch = new ServerWatch(this, settings.user, settings.password);

@@ -1,5 +1,6 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.shims.Address;
 import dev.evergreen.tls.ClientTls;
@@ -13,6 +14,7 @@ public final class RedisShimSettings {
   final Address listen;
   final Address upstream;
   @Nullable Spool spool;
+  @Nullable Redactor redactor;
   @Nullable ServerTls serverTls;
   @Nullable ClientTls clientTls;
   String user = "";
@@ -33,6 +35,12 @@ public final class RedisShimSettings {
   /** Where it is recorded what passes; nowhere by default. The shim does not close it. */
   public RedisShimSettings spool(Spool spool) {
     this.spool = spool;
+    return this;
+  }
+
+  /** What replaces credentials in the record; by default a word that is the same for all. */
+  public RedisShimSettings redactor(Redactor redactor) {
+    this.redactor = redactor;
     return this;
   }
 

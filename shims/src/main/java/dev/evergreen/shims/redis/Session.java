@@ -6,6 +6,7 @@ import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.provenance.Client;
 import dev.evergreen.shims.ClientOutput;
+import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -27,7 +28,18 @@ import org.jspecify.annotations.Nullable;
  */
 final class Session {
   private static final byte[] NOTHING = {};
+
+  /** What the record is told of a long request that may hold credentials. */
+  private static final ByteBuffer LONG_SECRET =
+      ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer();
+
   private static final ByteBuffer GOODBYE = direct("+OK\r\n");
+
+  /**
+   * So many requests are handed over before their replies are looked at: as many replies, at most
+   * twice, may have to be got rid of before others get theirs, if the client does not take them.
+   */
+  private static final int MOST_AT_ONCE = 512;
 
   /** What Redis takes from somebody of whom it does not know yet who it is. */
   private static final int MOST_WORDS_OF_NOBODY = 10;
@@ -279,11 +291,11 @@ final class Session {
     var scanner = new RequestScanner();
     scanner.scan(array, array.capacity());
     var verb = Verb.of(scanner, array);
-    var redacted = Redaction.of(words);
+    var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
     var line = new Batch();
     line.begin(bytes, from);
     line.add(to);
-    return single(verb, Words.of(verb, scanner, array), line, redacted == null ? array : redacted);
+    return single(verb, Words.of(verb, scanner, array), line, told.orElse(array));
   }
 
   /** Deals with a request that is whole; false if the client is to go. */
@@ -291,6 +303,9 @@ final class Session {
     var verb = Verb.of(requests, bytes);
     if (verb == Verb.SHARED && maySharePresently(requests.at - requests.began())) {
       batch.add(requests.at);
+      if (batch.count == MOST_AT_ONCE) {
+        submit(batch);
+      }
       return true;
     }
     int from = requests.began();
@@ -302,21 +317,26 @@ final class Session {
     batch.begin(bytes, from);
     batch.add(next);
     boolean goesOn =
-        single(verb, Words.of(verb, requests, bytes), batch, redacted(verb, bytes, from, next));
+        single(verb, Words.of(verb, requests, bytes), batch, told(verb, bytes, from, next));
     batch.begin(bytes, next);
     return goesOn;
   }
 
-  private static @Nullable ByteBuffer redacted(Verb verb, ByteBuffer bytes, int from, int to) {
-    return switch (verb) {
-      case AUTH, HELLO, SECRET -> Redaction.of(Inline.wordsOf(bytes, from, to));
-      default -> null;
-    };
+  private Told told(Verb verb, ByteBuffer bytes, int from, int to) {
+    return redacts(verb) ? shim.redaction.of(Inline.wordsOf(bytes, from, to)) : Told.ALL;
+  }
+
+  private static boolean redacts(Verb verb) {
+    return verb == Verb.AUTH || verb == Verb.HELLO || verb == Verb.SECRET;
   }
 
   private boolean maySharePresently(int length) throws IOException {
     var present = own;
     if (keepsToOwn || changing || (present != null && !present.isQuiet())) {
+      return false;
+    }
+    if (output.isBehind()) {
+      // What it does not take is for Redis to keep, and not for others to wait for.
       return false;
     }
     var shared = lane;
@@ -356,27 +376,28 @@ final class Session {
   /** Hands all that may be shared over. */
   private void submit(Batch batch) throws IOException {
     if (batch.count > 0) {
-      share(batch, null, null);
+      share(batch, Told.ALL, null);
     }
     batch.begin(batch.bytes, batch.to);
   }
 
-  private void share(Batch batch, @Nullable ByteBuffer recorded, Lane.@Nullable OnReply onReply)
-      throws IOException {
-    share(batch, recorded, onReply, false);
+  private void share(Batch batch, Told told, Lane.@Nullable OnReply onReply) throws IOException {
+    share(batch, told, onReply, false);
   }
 
-  private void share(
-      Batch batch, @Nullable ByteBuffer recorded, Lane.@Nullable OnReply onReply, boolean selects)
+  private void share(Batch batch, Told told, Lane.@Nullable OnReply onReply, boolean selects)
       throws IOException {
+    if (outstanding.get() > MOST_AT_ONCE) {
+      awaitReplied();
+    }
     while (true) {
       var shared = sharedLane();
       if (shared == null) {
-        send(Verb.SHARED, Words.NONE, batch, recorded);
+        send(Verb.SHARED, Words.NONE, batch, told);
         return;
       }
       outstanding.addAndGet(batch.count);
-      switch (shared.submit(this, database, batch, recorded, onReply, selects)) {
+      switch (shared.submit(this, database, batch, told, onReply, selects)) {
         case TAKEN -> {
           return;
         }
@@ -388,7 +409,7 @@ final class Session {
         }
         case REFUSED -> {
           outstanding.addAndGet(-batch.count);
-          send(Verb.SHARED, Words.NONE, batch, recorded);
+          send(Verb.SHARED, Words.NONE, batch, told);
           return;
         }
       }
@@ -417,8 +438,7 @@ final class Session {
   }
 
   /** Deals with a request that does not simply follow others; false if the client is to go. */
-  private boolean single(Verb verb, Words words, Batch batch, @Nullable ByteBuffer recorded)
-      throws IOException {
+  private boolean single(Verb verb, Words words, Batch batch, Told told) throws IOException {
     if (changing) {
       awaitKnown();
       changing = false;
@@ -430,17 +450,16 @@ final class Session {
       output.awaitSent();
       return false;
     }
-    if (!mayShare || !shareSingle(verb, words, batch, recorded)) {
-      send(verb, words, batch, recorded);
+    if (!mayShare || !shareSingle(verb, words, batch, told)) {
+      send(verb, words, batch, told);
       changing |= verb.changes();
     }
     return true;
   }
 
-  private boolean shareSingle(Verb verb, Words words, Batch batch, @Nullable ByteBuffer recorded)
-      throws IOException {
+  private boolean shareSingle(Verb verb, Words words, Batch batch, Told told) throws IOException {
     if (verb.isShared()) {
-      share(batch, recorded, null);
+      share(batch, told, told.changesRules() ? _ -> rulesChanged() : null);
       return true;
     }
     if (own != null || keepsToOwn) {
@@ -450,7 +469,7 @@ final class Session {
       case SELECT -> {
         share(
             batch,
-            recorded,
+            told,
             reply -> {
               if (!reply.isError()) {
                 database = words.number();
@@ -463,7 +482,7 @@ final class Session {
       case SET_NAME -> {
         share(
             batch,
-            recorded,
+            told,
             reply -> {
               if (!reply.isError()) {
                 isNamed(words.name());
@@ -472,7 +491,7 @@ final class Session {
         return true;
       }
       case HELLO -> {
-        return greet(words, batch, recorded);
+        return greet(words, batch, told);
       }
       default -> {
         return false;
@@ -481,8 +500,7 @@ final class Session {
   }
 
   /** A version of the protocol and maybe a name: the lane of that version can answer it. */
-  private boolean greet(Words words, Batch batch, @Nullable ByteBuffer recorded)
-      throws IOException {
+  private boolean greet(Words words, Batch batch, Told told) throws IOException {
     int version = words.number();
     boolean plain = words.count() == 2 || (words.count() == 4 && isName(words.name()));
     if (!plain || (version != 2 && version != 3) || !words.user().isEmpty()) {
@@ -507,8 +525,8 @@ final class Session {
           }
         };
     outstanding.incrementAndGet();
-    var kept = recorded == null ? original : recorded;
-    if (other.submit(this, database, greeting, kept, onReply, false) != Lane.Result.TAKEN) {
+    if (other.submit(this, database, greeting, told.orElse(original), onReply, false)
+        != Lane.Result.TAKEN) {
       outstanding.decrementAndGet();
       return false;
     }
@@ -523,8 +541,7 @@ final class Session {
   }
 
   /** Sends requests to the client's own upstream. */
-  private void send(Verb verb, Words words, Batch batch, @Nullable ByteBuffer recorded)
-      throws IOException {
+  private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
     awaitReplied();
     var upstream = own();
     if (verb.needsDatabase() && upstream.database() != database) {
@@ -537,7 +554,7 @@ final class Session {
         return;
       }
     }
-    upstream.submit(verb, words, batch, recorded);
+    upstream.submit(verb, words, batch, told);
   }
 
   private void answer(byte[] reply) {
@@ -562,7 +579,8 @@ final class Session {
       // What is refused here is refused there.
       upstream.select(database);
     }
-    upstream.begin(verb, Words.of(verb, requests, bytes), bytes, 0, end);
+    upstream.begin(
+        verb, Words.of(verb, requests, bytes), bytes, 0, end, redacts(verb) ? LONG_SECRET : null);
     amidLong = true;
     rest = NOTHING;
   }
@@ -675,6 +693,11 @@ final class Session {
     name = "";
     database = 0;
     tellChange();
+  }
+
+  /** Who may do what has changed, maybe. */
+  void rulesChanged() {
+    shim.lanes.renewThoseOfNobody();
   }
 
   private void tellChange() {

@@ -1,0 +1,268 @@
+package dev.evergreen.server;
+
+import dev.evergreen.provenance.Durability;
+import dev.evergreen.provenance.Overflow;
+import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.SpoolSettings;
+import dev.evergreen.shims.Address;
+import dev.evergreen.shims.redis.RedisShim;
+import dev.evergreen.shims.redis.RedisShimSettings;
+import dev.evergreen.tls.ClientTls;
+import dev.evergreen.tls.PemFiles;
+import dev.evergreen.tls.ServerTls;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** Stands between clients and a Redis, and records what passes. */
+@Command(
+    name = "redis",
+    description = {
+      "Stands between clients and a Redis, and records what passes, in the foreground.",
+      "ADDR is host:port, unix:PATH or tls:host:port. SIGINT and SIGTERM end it."
+    },
+    mixinStandardHelpOptions = true,
+    sortOptions = false)
+final class RedisShimCommand implements Callable<Integer> {
+  private static final String POSTGRESQL = "jdbc:postgresql:";
+
+  @Spec private CommandSpec spec = CommandSpec.create();
+
+  @Option(
+      names = "--listen",
+      paramLabel = "ADDR",
+      defaultValue = "127.0.0.1:6380",
+      description = "Where clients connect. Default: ${DEFAULT-VALUE}.")
+  private String listen = "";
+
+  @Option(
+      names = "--upstream",
+      paramLabel = "ADDR",
+      defaultValue = "127.0.0.1:6379",
+      description = "Where Redis is. Default: ${DEFAULT-VALUE}.")
+  private String upstream = "";
+
+  @Option(
+      names = "--trace",
+      paramLabel = "DIR|URL",
+      defaultValue = "trace",
+      description =
+          "Where it is recorded: a directory, or the URL of a PostgreSQL (jdbc:postgresql:...)"
+              + " with the directory 'trace' for what waits. Default: ${DEFAULT-VALUE}.")
+  private String trace = "";
+
+  @Option(names = "--no-record", description = "Records nothing; to see what recording costs.")
+  private boolean noRecord;
+
+  @Option(
+      names = "--durability",
+      paramLabel = "WHEN",
+      defaultValue = "batch",
+      description =
+          "When the record is on the disk: none (when the system likes), batch (50 ms later),"
+              + " reply (before each reply leaves). Default: ${DEFAULT-VALUE}.")
+  private Durability durability = Durability.BATCH;
+
+  @Option(
+      names = "--overflow",
+      paramLabel = "WHAT",
+      defaultValue = "slow",
+      description =
+          "When the record has no room: slow (clients wait) or drop (a gap is recorded)."
+              + " Default: ${DEFAULT-VALUE}.")
+  private Overflow overflow = Overflow.SLOW;
+
+  @Option(
+      names = "--hide",
+      paramLabel = "REGEX",
+      description =
+          "What is recorded as a mark only, wherever it is found; may be given several times."
+              + " Passwords of AUTH, HELLO, CONFIG, ACL and MIGRATE are hidden in any case.")
+  private List<String> hide = List.of();
+
+  @Option(
+      names = "--user",
+      paramLabel = "NAME",
+      defaultValue = "default",
+      description = "As whom the shim itself asks Redis what it is. Default: ${DEFAULT-VALUE}.")
+  private String user = "";
+
+  @Option(
+      names = "--password-file",
+      paramLabel = "FILE",
+      description = "Holds that user's password.")
+  private @Nullable Path passwordFile;
+
+  @Option(
+      names = "--threads",
+      paramLabel = "N",
+      description = "Processors for fibers. Default: the cores, at most 4.")
+  private @Nullable Integer threads;
+
+  @Option(
+      names = "--max-clients",
+      paramLabel = "N",
+      defaultValue = "10000",
+      description = "The most clients at a time. Default: ${DEFAULT-VALUE}.")
+  private int clients;
+
+  @Option(
+      names = "--spill",
+      paramLabel = "MIB",
+      defaultValue = "1024",
+      description =
+          "Replies that are kept for a client that does not take them, before it is dropped."
+              + " Default: ${DEFAULT-VALUE}.")
+  private int spill;
+
+  @Option(
+      names = "--no-sharing",
+      description = "Each client has an upstream of its own from the beginning.")
+  private boolean noSharing;
+
+  @Option(
+      names = "--tls-cert",
+      paramLabel = "FILE",
+      description = "The shim's certificates (PEM), if it listens at tls:host:port.")
+  private @Nullable Path certificate;
+
+  @Option(names = "--tls-key", paramLabel = "FILE", description = "Their key (PEM).")
+  private @Nullable Path key;
+
+  @Option(
+      names = "--tls-ca",
+      paramLabel = "FILE",
+      description =
+          "Whom to trust (PEM), if Redis is at tls:host:port. Default: whom the JDK trusts.")
+  private @Nullable Path authority;
+
+  /** Made by picocli. */
+  RedisShimCommand() {}
+
+  @Override
+  public Integer call() throws InterruptedException {
+    var from = address("--listen", listen);
+    var to = address("--upstream", upstream);
+    check(clients > 0, "--max-clients must be positive");
+    check(spill > 0, "--spill must be positive");
+    check(threads == null || threads > 0, "--threads must be positive");
+    var redactions = redactions();
+    try (var recording = noRecord ? null : record(redactions);
+        var shim = RedisShim.start(settings(from, to, recording))) {
+      drainAtSignals(shim, recording);
+      spec.commandLine().getOut().println("Redis is recorded at " + show(shim.address()));
+      spec.commandLine().getOut().flush();
+      new CountDownLatch(1).await();
+      return ExitCode.OK;
+    } catch (IOException | GeneralSecurityException e) {
+      spec.commandLine().getErr().println("shim redis: " + e.getMessage());
+      return ExitCode.SOFTWARE;
+    }
+  }
+
+  private Address address(String option, String text) {
+    try {
+      return Address.of(text);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), option + ": " + e.getMessage(), e);
+    }
+  }
+
+  private void check(boolean good, String complaint) {
+    if (!good) {
+      throw new ParameterException(spec.commandLine(), complaint);
+    }
+  }
+
+  private List<Pattern> redactions() {
+    try {
+      return hide.stream().map(Pattern::compile).toList();
+    } catch (PatternSyntaxException e) {
+      throw new ParameterException(spec.commandLine(), "--hide: " + e.getMessage(), e);
+    }
+  }
+
+  private Recording record(List<Pattern> redactions) throws IOException {
+    boolean isUrl = trace.startsWith(POSTGRESQL);
+    var directory = Path.of(isUrl ? "trace" : trace);
+    return Recording.open(
+        directory,
+        isUrl ? trace : "",
+        SpoolSettings.DEFAULT.withDurability(durability).withOverflow(overflow),
+        Redactor.open(directory, redactions),
+        Retention.ALL);
+  }
+
+  private RedisShimSettings settings(Address from, Address to, @Nullable Recording recording)
+      throws IOException, GeneralSecurityException {
+    var settings =
+        new RedisShimSettings(from, to)
+            .connections(clients)
+            .sharing(!noSharing)
+            .spill(Path.of(System.getProperty("java.io.tmpdir")), (long) spill << 20)
+            .processors(
+                threads != null
+                    ? threads
+                    : Math.min(4, Runtime.getRuntime().availableProcessors()));
+    if (recording != null) {
+      settings.spool(recording.spool()).redactor(recording.redactor());
+    }
+    if (passwordFile != null) {
+      settings.account(user, Files.readString(passwordFile).strip());
+    }
+    if (from.tls()) {
+      if (certificate == null || key == null) {
+        throw new IOException("--listen tls:... needs --tls-cert and --tls-key");
+      }
+      var files = new PemFiles(key, certificate, null);
+      settings.serverTls(new ServerTls(ServerTls.Settings.of(files)));
+    }
+    if (to.tls()) {
+      settings.clientTls(
+          authority == null ? ClientTls.trustingPublic() : ClientTls.trusting(authority));
+    }
+    return settings;
+  }
+
+  /** A signal begins the end of the JVM, whose exit code would tell of the signal. */
+  private static void drainAtSignals(RedisShim shim, @Nullable Recording recording) {
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> drain(shim, recording)));
+  }
+
+  private static void drain(RedisShim shim, @Nullable Recording recording) {
+    var _ = shim.drain(Duration.ofSeconds(10));
+    if (recording != null) {
+      try {
+        recording.close();
+      } catch (IOException e) {
+        System.getLogger(RedisShimCommand.class.getName())
+            .log(System.Logger.Level.WARNING, "the record was not closed in order", e);
+      }
+    }
+    Runtime.getRuntime().halt(ExitCode.OK);
+  }
+
+  private static String show(SocketAddress address) {
+    return address instanceof InetSocketAddress inet
+        ? inet.getAddress().getHostAddress() + ":" + inet.getPort()
+        : "unix:" + address;
+  }
+}

@@ -1,0 +1,270 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Which upstreams there are, and who waits for whom. */
+@Timeout(60)
+class LanesTest {
+  @TempDir private Path directory;
+
+  @BeforeEach
+  void redis() {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+  }
+
+  @Test
+  void manyClientsShareOneUpstream() throws IOException {
+    try (var shimmed = Shimmed.start()) {
+      var clients = new ArrayList<Talk>();
+      for (int i = 0; i < 50; i++) {
+        var client = shimmed.client();
+        clients.add(client);
+        assertEquals("+OK\r\n", client.ask("SELECT", "" + i % 2));
+        assertEquals("+OK\r\n", client.ask("CLIENT", "SETNAME", "n" + i));
+        assertEquals("+OK\r\n", client.ask("SET", "k" + i, "v"));
+      }
+      assertEquals(1, shimmed.upstreams());
+      assertEquals("$-1\r\n", clients.get(0).ask("GET", "k1"));
+      assertEquals("$1\r\nv\r\n", clients.get(2).ask("GET", "k0"));
+      assertEquals("$2\r\nn7\r\n", clients.get(7).ask("CLIENT", "GETNAME"));
+      assertEquals(2, shimmed.upstreams());
+      for (var client : clients) {
+        client.close();
+      }
+    }
+  }
+
+  @Test
+  void eachVersionOfTheProtocolHasALane() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var two = shimmed.client();
+        var three = shimmed.client()) {
+      assertTrue(three.ask("HELLO", "3", "SETNAME", "three").startsWith("%7"));
+      assertEquals("*0\r\n", two.ask("HGETALL", "none"));
+      assertEquals("%0\r\n", three.ask("HGETALL", "none"));
+      assertEquals(2, shimmed.upstreams());
+      assertEquals("$5\r\nthree\r\n", three.ask("CLIENT", "GETNAME"));
+    }
+  }
+
+  @Test
+  void aTransactionThatArrivesWholeNeedsNoUpstreamOfItsOwn() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      client.send(
+          Inline.join(
+              Inline.join(Identity.request("MULTI"), Identity.request("INCR", "n")),
+              Identity.request("EXEC")));
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+QUEUED\r\n", client.reply());
+      assertEquals("*1\r\n:1\r\n", client.reply());
+      assertEquals(1, shimmed.upstreams());
+      assertEquals("+OK\r\n", client.ask("MULTI"));
+      assertEquals(2, shimmed.upstreams());
+      assertEquals("*0\r\n", client.ask("EXEC"));
+    }
+  }
+
+  @Test
+  void aClientIsKilledByTheIdThatItsUpstreamHas() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client();
+        var other = shimmed.client()) {
+      var id = client.ask("CLIENT", "ID").substring(1).strip();
+      assertEquals(":1\r\n", other.ask("CLIENT", "KILL", "ID", id));
+      assertEquals("<end>", client.reply());
+      assertEquals("+PONG\r\n", other.ask("PING"));
+    }
+  }
+
+  @Test
+  void aBusyScriptIsEndedByAnotherClientAndOthersHearThatRedisIsBusy() throws IOException {
+    try (var shimmed = Shimmed.start("--busy-reply-threshold", "100");
+        var busy = shimmed.client();
+        var waiting = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+PONG\r\n", waiting.ask("PING"));
+      busy.send("EVAL", "while true do end", "0");
+      // The lane does not answer, so that somebody else is served by another one at last.
+      var answer = "";
+      while (!answer.startsWith("-BUSY")) {
+        try (var next = shimmed.client()) {
+          next.socket.setSoTimeout(200);
+          next.send("SET", "k", "v");
+          answer = next.reply();
+        } catch (java.net.SocketTimeoutException e) {
+          answer = "";
+        }
+      }
+      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
+      assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
+      assertEquals("+OK\r\n", busy.ask("SET", "k", "v"));
+    }
+  }
+
+  @Test
+  void aPausedServerIsUnpausedByAnotherClient() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var pausing = shimmed.client();
+        var waiting = shimmed.client()) {
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      waiting.send("SET", "k", "v");
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "UNPAUSE"));
+      assertEquals("+OK\r\n", waiting.reply());
+    }
+  }
+
+  @Test
+  void whoWaitsForAReplicaThatHasStoppedHoldsNobodyUp() throws IOException, InterruptedException {
+    try (var shimmed = Shimmed.start();
+        var replica = RedisServer.start("--replicaof", "127.0.0.1 " + shimmed.redis.port);
+        var waiting = shimmed.client();
+        var other = shimmed.client()) {
+      while (!replica.ask("INFO", "replication").contains("master_link_status:up")) {
+        Thread.onSpinWait();
+      }
+      replica.signal("STOP");
+      assertTrue(waiting.ask("WAIT", "0", "1").startsWith(":"));
+      assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
+      waiting.send("WAIT", "1", "0");
+      assertEquals("$1\r\nv\r\n", other.ask("GET", "k"));
+      replica.signal("CONT");
+      assertEquals(":1\r\n", waiting.reply());
+    }
+  }
+
+  @Test
+  void whoGivesAPasswordSharesTheLaneOfItsUser() throws IOException {
+    try (var shimmed =
+            Shimmed.start(
+                settings -> settings.account("default", "secret"), "--requirepass", "secret");
+        var one = shimmed.client();
+        var two = shimmed.client()) {
+      assertEquals("-NOAUTH Authentication required.\r\n", one.ask("GET", "k"));
+      assertTrue(one.ask("AUTH", "wrong").startsWith("-WRONGPASS"));
+      assertEquals("-NOAUTH Authentication required.\r\n", one.ask("GET", "k"));
+      assertEquals("+OK\r\n", one.ask("AUTH", "secret"));
+      assertEquals("+OK\r\n", one.ask("SET", "k", "v"));
+      assertEquals("-NOAUTH Authentication required.\r\n", two.ask("GET", "k"));
+    }
+  }
+
+  @Test
+  void aPasswordThatIsSetIsAskedOfThoseWhoComeLater() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var before = shimmed.client()) {
+      assertEquals("+PONG\r\n", before.ask("PING"));
+      assertEquals("+OK\r\n", before.ask("CONFIG", "SET", "requirepass", "secret"));
+      assertEquals("+PONG\r\n", before.ask("PING"));
+      try (var after = shimmed.client()) {
+        assertEquals("-NOAUTH Authentication required.\r\n", after.ask("PING"));
+      }
+    }
+  }
+
+  @Test
+  void clientsSeeTheirConnectionsEndWhenRedisIsRestarted()
+      throws IOException, InterruptedException {
+    try (var shimmed = Shimmed.start();
+        var idle = shimmed.client();
+        var pinned = shimmed.client()) {
+      assertEquals("+PONG\r\n", idle.ask("PING"));
+      assertTrue(pinned.ask("SUBSCRIBE", "c").startsWith("*3"));
+      shimmed.redis.kill();
+      assertEquals("<end>", idle.reply());
+      assertEquals("<end>", pinned.reply());
+      shimmed.redis.startAgain();
+      try (var again = shimmed.client()) {
+        assertEquals("+PONG\r\n", again.ask("PING"));
+      }
+    }
+  }
+
+  @Test
+  void clusterModeIsRefused() {
+    var complaint =
+        assertThrows(IOException.class, () -> Shimmed.start("--cluster-enabled", "yes").close());
+    assertTrue(complaint.getMessage().contains("cluster mode"));
+  }
+
+  @Test
+  void aClientThatDoesNotReadHoldsNobodyUpAndGetsAllLater() throws IOException {
+    int count = 400;
+    try (var shimmed = Shimmed.start(settings -> settings.spill(directory, 1L << 30));
+        var slow = shimmed.client();
+        var other = shimmed.client()) {
+      var value = "x".repeat(100_000);
+      assertEquals("+OK\r\n", other.ask("SET", "big", value));
+      for (int i = 0; i < count; i++) {
+        slow.send("GET", "big");
+      }
+      for (int i = 0; i < 100; i++) {
+        assertEquals("+PONG\r\n", other.ask("PING"));
+      }
+      for (int i = 0; i < count; i++) {
+        assertEquals("$100000\r\n" + value + "\r\n", slow.reply());
+      }
+      assertEquals(1, shimmed.upstreams() - 1, "one was made for the long request");
+    }
+  }
+
+  @Test
+  void aClientThatNeverReadsIsDropped() throws IOException {
+    try (var shimmed = Shimmed.start(settings -> settings.spill(directory, 1 << 20));
+        var slow = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+OK\r\n", other.ask("SET", "big", "x".repeat(1_000_000)));
+      assertThrows(
+          IOException.class,
+          () -> {
+            while (true) {
+              slow.send("GET", "big");
+            }
+          });
+      assertEquals("+PONG\r\n", other.ask("PING"));
+    }
+  }
+
+  @Test
+  void repliesArePassedOnBeforeAClientThatSaysNoMoreIsLetGo() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      client.send("PING");
+      client.send("CLIENT", "GETNAME");
+      client.send("PING");
+      client.socket.shutdownOutput();
+      assertEquals("+PONG\r\n$-1\r\n+PONG\r\n", client.readAll());
+    }
+  }
+
+  @Test
+  void clientsAreLetGoWhenAllIsRepliedTo() throws IOException, InterruptedException {
+    try (var shimmed = Shimmed.start();
+        var blocked = shimmed.client();
+        var idle = shimmed.client()) {
+      assertEquals("+PONG\r\n", idle.ask("PING"));
+      blocked.send("BLPOP", "list", "0");
+      while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=blpop")) {
+        Thread.onSpinWait();
+      }
+      var draining = Thread.ofVirtual().start(() -> shimmed.shim.drain(Duration.ofSeconds(20)));
+      assertEquals("<end>", idle.reply());
+      shimmed.redis.ask("RPUSH", "list", "v");
+      assertEquals("*2\r\n$4\r\nlist\r\n$1\r\nv\r\n", blocked.reply());
+      draining.join();
+    }
+  }
+}

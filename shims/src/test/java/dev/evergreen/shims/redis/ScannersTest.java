@@ -1,0 +1,175 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.shims.redis.RequestScanner.Found;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Where requests and replies end, however they are cut. */
+class ScannersTest {
+
+  private static ByteBuffer bytes(String text) {
+    return ByteBuffer.wrap(text.getBytes(StandardCharsets.ISO_8859_1));
+  }
+
+  private static Found scan(String text) {
+    return new RequestScanner().scan(bytes(text), text.length());
+  }
+
+  private static List<Integer> ends(ReplyScanner scanner, String text, int cut) {
+    var ends = new ArrayList<Integer>();
+    var bytes = bytes(text);
+    for (int end : new int[] {cut, text.length()}) {
+      while (scanner.scan(bytes, end)) {
+        ends.add(scanner.at);
+      }
+    }
+    return ends;
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "+OK\r\n",
+        "-ERR no\r\n",
+        ":-5\r\n",
+        "$-1\r\n",
+        "*-1\r\n",
+        "*0\r\n",
+        "$0\r\n\r\n",
+        "$5\r\na\r\nbc\r\n",
+        "*2\r\n*1\r\n:1\r\n*2\r\n+a\r\n$1\r\nb\r\n",
+        "%1\r\n+a\r\n~2\r\n#t\r\n_\r\n",
+        ",1.5\r\n",
+        "(123\r\n",
+        "=6\r\ntxt:ab\r\n",
+        "!3\r\nERR\r\n",
+        ">3\r\n+message\r\n+a\r\n+b\r\n",
+        "|1\r\n+ttl\r\n:3\r\n*1\r\n+x\r\n",
+        "*1\r\n|1\r\n+a\r\n+b\r\n:7\r\n"
+      })
+  void aReplyEndsAtTheSamePlaceHoweverItIsCut(String reply) {
+    var text = reply + reply;
+    for (int cut = 0; cut <= text.length(); cut++) {
+      assertEquals(
+          List.of(reply.length(), text.length()), ends(new ReplyScanner(), text, cut), "" + cut);
+    }
+  }
+
+  @Test
+  void anAttributeIsPartOfTheReplyThatFollows() {
+    var scanner = new ReplyScanner();
+    var text = "|1\r\n$3\r\nttl\r\n:3\r\n-ERR x\r\n";
+    assertTrue(scanner.scan(bytes(text), text.length()));
+    assertTrue(scanner.isError());
+    assertEquals("ERR x\r", scanner.word());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"x", "*a\r\n", "$1x\r\n", "*\r\n", "$99999999999999999999\r\n", "%-1\r\n", "*1\rx"})
+  void whatIsNoReplyIsStrange(String text) {
+    var scanner = new ReplyScanner();
+    assertFalse(scanner.scan(bytes(text), text.length()));
+    assertTrue(scanner.strange());
+  }
+
+  @Test
+  void declaredLengthsTakeNoMemoryAndDoNotOverflow() {
+    var scanner = new ReplyScanner();
+    var text = "*9000000000000000\r\n".repeat(200);
+    assertFalse(scanner.scan(bytes(text), text.length()));
+    assertTrue(scanner.strange());
+    assertEquals(Found.PART, scan("*2147483647\r\n$536870912\r\nx"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "*1\r\n+PING\r\n",
+        "*-2\r\n",
+        "*01\r\n$4\r\nPING\r\n",
+        "*1\r\n$-1\r\n",
+        "*1\rx",
+        "*99999999999\r\n",
+        "*\r\n"
+      })
+  void whatRedisMayReadOtherwiseIsStrange(String text) {
+    assertEquals(Found.STRANGE, scan(text));
+  }
+
+  @Test
+  void aRequestOfNothingIsNotRepliedTo() {
+    assertEquals(Found.EMPTY, scan("*0\r\n"));
+    assertEquals(Found.LINE, scan("\r\n"));
+  }
+
+  @Test
+  void argumentsAreFoundHoweverARequestIsCut() {
+    var text = "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$5\r\na\r\nbc\r\n";
+    for (int cut = 0; cut < text.length(); cut++) {
+      var scanner = new RequestScanner();
+      var bytes = bytes(text);
+      assertEquals(Found.PART, scanner.scan(bytes, cut));
+      assertEquals(Found.WHOLE, scanner.scan(bytes, text.length()));
+      assertEquals(text.length(), scanner.at);
+      assertEquals("SET", Verb.argument(scanner, bytes, 0, 64));
+      assertEquals("", Verb.argument(scanner, bytes, 1, 64));
+      assertEquals("a\r\nbc", Verb.argument(scanner, bytes, 2, 64));
+    }
+  }
+
+  @Test
+  void randomBytesAreReadToTheirEndOrRefused() {
+    var random = new Random(42);
+    var alphabet = "*$+-:%~>|_#,(!=0123456789\r\n\r\nabc";
+    for (int i = 0; i < 20_000; i++) {
+      var text = new StringBuilder();
+      for (int n = random.nextInt(40); n > 0; n--) {
+        text.append(alphabet.charAt(random.nextInt(alphabet.length())));
+      }
+      var bytes = bytes(text.toString());
+      var replies = new ReplyScanner();
+      while (replies.scan(bytes, bytes.capacity())) {
+        assertTrue(replies.at <= bytes.capacity());
+      }
+      assertTrue(replies.strange() || replies.at == bytes.capacity());
+      var requests = new RequestScanner();
+      var found = Found.WHOLE;
+      while (found != Found.PART && found != Found.STRANGE) {
+        found = requests.scan(bytes, bytes.capacity());
+        assertTrue(requests.at <= bytes.capacity());
+        if (found == Found.WHOLE) {
+          Verb.of(requests, bytes);
+        } else if (found == Found.LINE) {
+          Inline.split(bytes, requests.began(), requests.at);
+        }
+      }
+    }
+  }
+
+  @Test
+  void linesAreSplitAsRedisDoes() {
+    assertEquals(List.of("SET", "k", "a b"), words("SET k \"a b\"\r\n"));
+    assertEquals(List.of("k", "AB'", "x\n"), words("k  \"\\x41B'\" \"x\\n\"\n"));
+    assertEquals(List.of("it's", "\\n"), words("'it\\'s' '\\n'\r\n"));
+    assertEquals(List.of(), words("  \r\n"));
+    assertEquals(List.of("?"), words("\"open\r\n"));
+    assertEquals(List.of("?"), words("\"a\"b\r\n"));
+  }
+
+  private static List<String> words(String line) {
+    return Inline.split(bytes(line), 0, line.length())
+        .map(words -> words.stream().map(w -> new String(w, StandardCharsets.ISO_8859_1)).toList())
+        .orElse(List.of("?"));
+  }
+}
