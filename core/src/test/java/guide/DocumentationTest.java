@@ -27,7 +27,8 @@ class DocumentationTest {
       Pattern.compile("( *)// snippet (\\S+)\\n(.*?)\\n *// end\\n", Pattern.DOTALL);
 
   @ParameterizedTest
-  @ValueSource(strings = {"README.md", "docs/guide.md", "docs/operations.md"})
+  @ValueSource(
+      strings = {"README.md", "docs/guide.md", "docs/operations.md", "docs/specifications.md"})
   void everySnippetIsCompiled(String page) throws IOException {
     var regions = regions();
     var blocks = BLOCK.matcher(Files.readString(ROOT.resolve(page)));

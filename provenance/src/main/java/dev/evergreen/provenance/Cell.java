@@ -82,11 +82,12 @@ public final class Cell implements Comparable<Cell> {
   }
 
   /**
-   * The path as bytes, from which {@link #decode} makes it again. Each name ends with {@code 00
-   * 01}, and a zero in it is followed by {@code FF}.
+   * The path as bytes, from which {@link #decode} makes it again. They begin with {@code 01}; each
+   * name ends with {@code 00 01}, and a zero in it is followed by {@code FF}.
    */
   public byte[] encoded() {
     var out = new ByteArrayOutputStream();
+    out.write(1);
     for (var step : path) {
       for (int i = 0; i < step.length(); i++) {
         out.write(step.at(i));
@@ -102,10 +103,8 @@ public final class Cell implements Comparable<Cell> {
 
   /** The bytes behind those of all cells below this one: no cell has them. */
   public byte[] end() {
-    var from = encoded();
-    var end = java.util.Arrays.copyOf(from, from.length + 2);
-    end[from.length] = (byte) 0xFF;
-    end[from.length + 1] = (byte) 0xFF;
+    var end = encoded();
+    end[end.length - 1]++;
     return end;
   }
 
@@ -118,7 +117,7 @@ public final class Cell implements Comparable<Cell> {
     var path = new ArrayList<Bytes>();
     var step = new ByteArrayOutputStream();
     boolean inside = false;
-    for (int i = 0; i < encoded.length; i++) {
+    for (int i = 1; i < encoded.length; i++) {
       if (encoded[i] != 0) {
         step.write(encoded[i]);
         inside = true;
@@ -134,9 +133,9 @@ public final class Cell implements Comparable<Cell> {
             "no cell is encoded as " + java.util.HexFormat.of().formatHex(encoded));
       }
     }
-    if (inside) {
+    if (inside || encoded.length == 0 || encoded[0] != 1) {
       throw new IllegalArgumentException(
-          "the bytes of a cell end inside a name: " + java.util.HexFormat.of().formatHex(encoded));
+          "no cell is encoded as " + java.util.HexFormat.of().formatHex(encoded));
     }
     return new Cell(List.copyOf(path));
   }

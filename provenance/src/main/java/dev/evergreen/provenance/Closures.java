@@ -46,25 +46,37 @@ final class Closures {
 
   /** Whether the answer is the same with these elements, whatever others are done too. */
   boolean closed(BitSet part) {
-    Set<State> states = new HashSet<>(Set.of(start));
-    for (int i = 0; i < elements.size(); i++) {
-      var after = new HashSet<State>();
-      for (var state : states) {
-        var done = state.copy();
-        execution.run(elements.get(i), done);
-        after.add(done);
-        if (!part.get(i)) {
-          after.add(state);
-        }
-      }
-      steps -= states.size();
-      if (after.size() > MOST_STATES || steps < 0) {
-        return false;
-      }
-      states = after;
+    return closed(List.of(start), 0, part);
+  }
+
+  /** The same, if the elements before one have led to these states. */
+  private boolean closed(List<State> before, int from, BitSet part) {
+    var states = before;
+    for (int i = from; i < elements.size() && possible(states); i++) {
+      states = after(states, i, part.get(i));
     }
-    return states.stream()
-        .allMatch(state -> execution.reply(state).filter(expected::equals).isPresent());
+    return possible(states)
+        && states.stream()
+            .allMatch(state -> execution.reply(state).filter(expected::equals).isPresent());
+  }
+
+  private boolean possible(List<State> states) {
+    return steps >= 0 && states.size() <= MOST_STATES;
+  }
+
+  /** The states to which an element leads, which must be done or may be. */
+  private List<State> after(List<State> states, int element, boolean must) {
+    var after = new LinkedHashSet<State>();
+    for (var state : states) {
+      var done = state.copy();
+      execution.run(elements.get(element), done);
+      if (!must) {
+        after.add(state);
+      }
+      after.add(done);
+    }
+    steps -= states.size();
+    return List.copyOf(after);
   }
 
   /** Whether work was cut short, so that parts that are closed may have been taken for others. */
@@ -72,24 +84,59 @@ final class Closures {
     return steps < 0;
   }
 
-  /** A minimal closed part of a closed one. What comes first in the order is left out first. */
-  BitSet shrink(BitSet closed, List<Integer> order) {
-    var part = (BitSet) closed.clone();
-    for (int i : order) {
-      if (part.get(i)) {
-        part.clear(i);
-        if (!closed(part)) {
-          part.set(i);
-        }
+  /**
+   * A minimal closed part of a closed one. What comes first in the order is left out first: many at
+   * once, and if that is too much, each half of them alone.
+   */
+  BitSet shrink(BitSet closed, List<List<Integer>> order) {
+    var shrinking = new Shrinking((BitSet) closed.clone());
+    order.forEach(shrinking::leaveOut);
+    return shrinking.part;
+  }
+
+  /** A part that becomes smaller, with the states to which what is decided already leads. */
+  private final class Shrinking {
+    final BitSet part;
+    private List<State> before = List.of(start);
+    private int decided;
+
+    Shrinking(BitSet part) {
+      this.part = part;
+    }
+
+    /** Leaves out as many of these elements as can be; they are in the order of the trace. */
+    void leaveOut(List<Integer> candidates) {
+      var present = candidates.stream().filter(part::get).toList();
+      if (present.isEmpty() || !decideUpTo(present.getFirst())) {
+        return;
+      }
+      present.forEach(part::clear);
+      if (closed(before, decided, part)) {
+        return;
+      }
+      present.forEach(part::set);
+      if (present.size() > 1) {
+        leaveOut(present.subList(0, present.size() / 2));
+        leaveOut(present.subList(present.size() / 2, present.size()));
       }
     }
-    return part;
+
+    private boolean decideUpTo(int element) {
+      if (element < decided) {
+        before = List.of(start);
+        decided = 0;
+      }
+      for (; decided < element && possible(before); decided++) {
+        before = after(before, decided, part.get(decided));
+      }
+      return decided == element;
+    }
   }
 
   /**
    * The minimal closed parts, one of which is known; the known one first, and no more than so many.
    */
-  Set<BitSet> all(BitSet known, List<Integer> order, int most) {
+  Set<BitSet> all(BitSet known, List<List<Integer>> order, int most) {
     var found = new LinkedHashSet<BitSet>(Set.of(known));
     var tried = new HashSet<BitSet>();
     var removed = new ArrayDeque<BitSet>(List.of(new BitSet()));
@@ -127,15 +174,10 @@ final class Closures {
    * The order in which elements are left out: first those that no chain needs, then the oldest,
    * then the clock.
    */
-  List<Integer> order(BitSet chain) {
-    var order = new ArrayList<Integer>();
-    for (int rank = 0; rank < 3; rank++) {
-      for (int i = 0; i < elements.size(); i++) {
-        int of = elements.get(i) instanceof Clock ? 2 : chain.get(i) ? 1 : 0;
-        if (of == rank) {
-          order.add(i);
-        }
-      }
+  List<List<Integer>> order(BitSet chain) {
+    var order = List.<List<Integer>>of(new ArrayList<>(), new ArrayList<>(), new ArrayList<>());
+    for (int i = 0; i < elements.size(); i++) {
+      order.get(elements.get(i) instanceof Clock ? 2 : chain.get(i) ? 1 : 0).add(i);
     }
     return order;
   }

@@ -38,6 +38,15 @@ record Execution(Specification specification, Model model, List<Operation> quest
     return Optional.empty();
   }
 
+  /** The reply that is on record; empty if there is none, or not the whole of it. */
+  Optional<Object> recorded(Operation operation) {
+    try {
+      return operation.outcomeUnknown() ? Optional.empty() : Optional.of(model.reply(operation));
+    } catch (IllegalArgumentException cut) {
+      return Optional.empty();
+    }
+  }
+
   /** What the question replies in a state, which stays as it is. */
   Optional<Object> reply(State state) {
     var copy = state.copy();

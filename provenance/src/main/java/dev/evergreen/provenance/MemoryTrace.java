@@ -39,6 +39,11 @@ public final class MemoryTrace implements Trace {
     return this;
   }
 
+  /** The specification of the store whose operations these are. */
+  public Specification specification() {
+    return specification;
+  }
+
   /** The operations, in the order of their rows. */
   public List<Operation> operations() {
     return List.copyOf(operations);
@@ -57,7 +62,7 @@ public final class MemoryTrace implements Trace {
   }
 
   private boolean writes(Operation operation, Cell cell) {
-    return specification.touches(operation).stream()
+    return specification.allTouches(operation).stream()
         .anyMatch(touch -> touch.writes() && touch.cell().overlaps(cell));
   }
 }

@@ -21,6 +21,9 @@ public interface Model {
   /**
    * The recorded reply in the form that {@link #run} gives. Called only for operations that have a
    * reply.
+   *
+   * @throws IllegalArgumentException if it cannot be read, for instance because only the beginning
+   *     of a long one was kept
    */
   default Object reply(Operation operation) {
     return operation.reply() == null ? Bytes.EMPTY : operation.reply();

@@ -61,6 +61,11 @@ public record Operation(
     return reply == null;
   }
 
+  /** Whether the bytes of the reply are this text. */
+  public boolean replied(String text) {
+    return reply != null && reply.equals(Bytes.of(text));
+  }
+
   /** The request as a text for people, its words separated by spaces. */
   public String text() {
     return String.join(" ", request.stream().map(Bytes::text).toList());

@@ -18,10 +18,17 @@ public interface Specification {
 
   /**
    * The cells that the operation touches, in the order in which it does, from its request and reply
-   * alone; an operation with parts touches what its parts touch, in their order. Empty if the
-   * operation has nothing to do with any state.
+   * alone. Empty if the operation has nothing to do with any state. Called for the parts of an
+   * operation that has parts, not for itself.
    */
   List<Touch> touches(Operation operation);
+
+  /** What the operation touches, or what its parts do, in their order. */
+  default List<Touch> allTouches(Operation operation) {
+    return operation.parts().isEmpty()
+        ? touches(operation)
+        : operation.parts().stream().flatMap(part -> touches(part).stream()).toList();
+  }
 
   /**
    * The moments that the operation set at which the store will change something by itself, if

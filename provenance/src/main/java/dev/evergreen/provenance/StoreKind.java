@@ -48,7 +48,7 @@ public interface StoreKind {
    * What the operation touches, as a trace counts it: nothing, if it may be a part of a later one.
    */
   default List<Touch> touches(Operation operation) {
-    return mayBePart(operation) ? List.of() : specification().touches(operation);
+    return mayBePart(operation) ? List.of() : specification().allTouches(operation);
   }
 
   /**

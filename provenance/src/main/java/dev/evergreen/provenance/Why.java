@@ -10,7 +10,6 @@ import java.util.Comparator;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -30,11 +29,15 @@ public final class Why {
    * So many operations that could have had a part in an answer are run on the model; with more of
    * them, the answer is what the walk gives.
    */
-  private static final int MOST_RUN = 300;
+  private static final int MOST_RUN = 120;
 
+  private static final int MOST_RUN_FOR_ALL = 300;
   private static final int MOST_ORDERS = 32;
-  private static final long MOST_STEPS = 1_000_000;
 
+  /** So often an operation is run on a state. */
+  private static final long MOST_STEPS = 20_000;
+
+  private static final long MOST_STEPS_FOR_ALL = 200_000;
   private static final Comparator<Operation> BY_ROW = Comparator.comparingLong(Operation::row);
 
   private final Specification specification;
@@ -99,10 +102,18 @@ public final class Why {
     causes.sort(BY_ROW);
     var plain = new Plain(question, parts, walk, causes, walk.hasNext());
     var model = specification.model();
-    if (model.isEmpty() || plain.longer || causes.size() > MOST_RUN) {
+    if (model.isEmpty() || plain.longer || causes.size() > mostRun(wish)) {
       return plain.answer(parts.getLast().reply(), null, "");
     }
     return search(plain, new Execution(specification, model.get(), parts), wish);
+  }
+
+  private static int mostRun(Wish wish) {
+    return wish.all() ? MOST_RUN_FOR_ALL : MOST_RUN;
+  }
+
+  private static long mostSteps(Wish wish) {
+    return wish.all() ? MOST_STEPS_FOR_ALL : MOST_STEPS;
   }
 
   /** What the walk alone tells. */
@@ -140,8 +151,9 @@ public final class Why {
     }
 
     Certainty certainty() {
-      if (specification.knowledge(parts.getLast()) != Knowledge.SPECIFIED) {
-        return Certainty.NO_SPECIFICATION;
+      var knowledge = specification.knowledge(parts.getLast());
+      if (knowledge != Knowledge.SPECIFIED) {
+        return knowledge == Knowledge.OPAQUE ? Certainty.OPAQUE : Certainty.NO_SPECIFICATION;
       }
       if (walk.reached() != null) {
         return switch (walk.reached().kind()) {
@@ -161,11 +173,10 @@ public final class Why {
 
   private Answer search(Plain plain, Execution execution, Wish wish) {
     var asked = plain.parts.getLast();
-    var recorded =
-        asked.outcomeUnknown() ? Optional.empty() : Optional.of(execution.model().reply(asked));
+    var recorded = execution.recorded(asked);
     var walk = Walk.from(specification, trace, plain.question, plain.parts, true);
     var operations = new ArrayList<Operation>();
-    while (operations.size() < MOST_RUN && walk.hasNext()) {
+    while (operations.size() < mostRun(wish) && walk.hasNext()) {
       operations.add(walk.next());
     }
     operations.sort(BY_ROW);
@@ -182,7 +193,7 @@ public final class Why {
             clocks(operations, plain.question),
             recorded,
             MOST_ORDERS,
-            MOST_STEPS / 10);
+            mostSteps(wish));
     var found = orders.from(start.copy());
     if (found.isEmpty() && !orders.truncated()) {
       return plain.answer(
@@ -200,7 +211,7 @@ public final class Why {
         return plain.answer(recorded.orElse(null), null, "");
       }
       result.add(
-          new Closures(execution, order, start, reply.get(), MOST_STEPS),
+          new Closures(execution, order, start, reply.get(), mostSteps(wish)),
           reply.get(),
           causes,
           wish);
@@ -215,6 +226,7 @@ public final class Why {
     private final List<Set<Witness>> perOrder = new ArrayList<>();
     private @Nullable Object reply;
     private boolean truncated;
+    private boolean minimal = true;
 
     Result(@Nullable Object reply, boolean truncated) {
       this.reply = reply;
@@ -238,7 +250,8 @@ public final class Why {
       }
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
-      truncated |= closures.exhausted();
+      minimal &= !closures.exhausted();
+      truncated |= wish.all() && closures.exhausted();
     }
 
     Answer answer(Operation question, Wish wish, boolean cut) {
@@ -253,7 +266,7 @@ public final class Why {
           reply,
           several ? Certainty.ONE_OF : Certainty.CERTAIN,
           given,
-          true,
+          minimal,
           truncated,
           replies.size() > 1 ? "possible replies: " + replies : "");
     }

@@ -31,13 +31,17 @@ final class Call {
   static final Cell DATABASES = Cell.of("d");
 
   private final Operation operation;
-  private final @Nullable Object reply;
   private final @Nullable State state;
+
+  /** The reply, once somebody has asked for it. */
+  private @Nullable Object reply;
+
+  private boolean replyRead;
+
   private final List<Touch> touches = new ArrayList<>();
 
-  Call(Operation operation, @Nullable Object reply, @Nullable State state) {
+  Call(Operation operation, @Nullable State state) {
     this.operation = operation;
-    this.reply = reply;
     this.state = state;
   }
 
@@ -157,13 +161,22 @@ final class Call {
 
   // What the reply tells.
 
-  /** The reply, or null if none is known. */
+  /** The reply, or null if there is none, or only the beginning of a long one. */
   @Nullable Object reply() {
+    var recorded = operation.reply();
+    if (!replyRead && recorded != null) {
+      try {
+        reply = Resp.read(recorded);
+      } catch (IllegalArgumentException cut) {
+        reply = null;
+      }
+    }
+    replyRead = true;
     return reply;
   }
 
   boolean replied(Object value) {
-    return value.equals(reply);
+    return value.equals(reply());
   }
 
   boolean replied(String text) {
@@ -175,12 +188,12 @@ final class Call {
   }
 
   boolean repliedNil() {
-    return reply == Resp.NIL;
+    return reply() == Resp.NIL;
   }
 
   /** The elements of the reply; none if it is not a list. */
   List<?> elements() {
-    return reply instanceof List<?> list ? list : List.of();
+    return reply() instanceof List<?> list ? list : List.of();
   }
 
   // Touches.
@@ -274,7 +287,7 @@ final class Call {
   }
 
   void put(Cell key, Entry entry) {
-    if (entry.empty() && entry.kind() != Kind.STREAM) {
+    if (entry.empty()) {
       state().clear(key);
     } else {
       state().put(key, entry);

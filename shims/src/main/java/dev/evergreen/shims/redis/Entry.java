@@ -13,8 +13,12 @@ import org.jspecify.annotations.Nullable;
  * @param deadline when it expires, or null if it does not
  */
 record Entry(Kind kind, Object content, @Nullable Instant deadline) {
+  /**
+   * Whether nothing is left, so that there is no key either. An empty string or stream is there.
+   */
   boolean empty() {
-    return (content instanceof Collection<?> all && all.isEmpty())
-        || (content instanceof Map<?, ?> map && map.isEmpty());
+    return kind != Kind.STRING
+        && ((content instanceof Collection<?> all && all.isEmpty())
+            || (content instanceof Map<?, ?> map && map.isEmpty()));
   }
 }

@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RedisSpecification implements Specification, Model {
   private final Map<String, Commands.Command> commands;
+  private final DefaultKeys defaults = DefaultKeys.load();
 
   /** The specification, of which one is enough. */
   public RedisSpecification() {
@@ -33,6 +34,9 @@ public final class RedisSpecification implements Specification, Model {
     Expiry.define(all);
     SortedSets.define(all);
     Bitmaps.define(all);
+    Streams.define(all);
+    HyperLogLogs.define(all);
+    Sketches.define(all);
     commands = all.all();
   }
 
@@ -55,29 +59,31 @@ public final class RedisSpecification implements Specification, Model {
 
   @Override
   public Knowledge knowledge(Operation operation) {
-    return !operation.parts().isEmpty() || commands.containsKey(name(operation))
-        ? Knowledge.SPECIFIED
-        : Knowledge.NONE;
+    if (!operation.parts().isEmpty()) {
+      return Knowledge.SPECIFIED;
+    }
+    var command = commands.get(name(operation));
+    if (command != null) {
+      return command.family().equals("scripts") ? Knowledge.OPAQUE : Knowledge.SPECIFIED;
+    }
+    return defaults.knows(name(operation)) ? Knowledge.DEFAULT : Knowledge.NONE;
   }
 
   @Override
   public List<Touch> touches(Operation operation) {
-    if (!operation.parts().isEmpty()) {
-      return operation.parts().stream().flatMap(part -> touches(part).stream()).toList();
-    }
     var command = commands.get(name(operation));
-    if (command == null) {
-      return List.of();
-    }
-    var reply = operation.reply() == null ? null : Resp.read(operation.reply());
-    var call = new Call(operation, reply, null);
+    var call = new Call(operation, null);
     try {
-      command.touches().accept(call);
+      if (command == null) {
+        defaults.touch(name(operation), call);
+      } else {
+        command.touches().accept(call);
+      }
     } catch (Refusal | ArithmeticException malformed) {
       // No state lets such a command do anything.
       return List.of();
     }
-    return asReplied(call.touches(), reply);
+    return asReplied(call.touches(), call.reply());
   }
 
   /** A command that was refused has changed nothing; of one without a reply nobody knows. */
@@ -102,7 +108,7 @@ public final class RedisSpecification implements Specification, Model {
   @Override
   public List<Instant> deadlines(Operation operation) {
     try {
-      var deadline = Expiry.deadline(new Call(operation, null, null));
+      var deadline = Expiry.deadline(new Call(operation, null));
       return deadline == null ? List.of() : List.of(deadline);
     } catch (Refusal | ArithmeticException malformed) {
       return List.of();
@@ -111,10 +117,12 @@ public final class RedisSpecification implements Specification, Model {
 
   @Override
   public Object run(Operation operation, State state) {
-    var command = command(operation);
-    var reply = operation.reply() == null ? null : Resp.read(operation.reply());
+    var command = commands.get(name(operation));
+    if (command == null) {
+      throw new IllegalArgumentException("no specification speaks of " + operation.text());
+    }
     try {
-      return command.runs().apply(new Call(operation, reply, state));
+      return command.runs().apply(new Call(operation, state));
     } catch (Refusal refusal) {
       return refusal.failure();
     }
@@ -125,15 +133,9 @@ public final class RedisSpecification implements Specification, Model {
     if (operation.reply() == null) {
       throw new IllegalArgumentException("no reply is known of " + operation.text());
     }
-    return command(operation).shape().apply(Resp.read(operation.reply()));
-  }
-
-  private Commands.Command command(Operation operation) {
+    var reply = Resp.read(operation.reply());
     var command = commands.get(name(operation));
-    if (command == null) {
-      throw new IllegalArgumentException("no specification speaks of " + operation.text());
-    }
-    return command;
+    return command == null ? reply : command.shape().apply(reply);
   }
 
   private static String name(Operation operation) {

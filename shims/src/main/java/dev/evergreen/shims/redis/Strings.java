@@ -108,12 +108,13 @@ final class Strings {
     var key = call.key(1);
     boolean get = call.has("GET", 3);
     var old = get ? call.string(key) : null;
-    boolean there = call.exists(key);
-    if ((call.has("NX", 3) && there) || (call.has("XX", 3) && !there)) {
+    // A plain SET looks at nothing, so that it is understood also where nothing is known of the
+    // key.
+    if ((call.has("NX", 3) && call.exists(key)) || (call.has("XX", 3) && !call.exists(key))) {
       return orNil(old);
     }
-    var before = call.entry(key);
-    var deadline = call.has("KEEPTTL", 3) && before != null ? before.deadline() : deadline(call, 3);
+    var kept = call.has("KEEPTTL", 3) ? call.entry(key) : null;
+    var deadline = kept == null ? deadline(call, 3) : kept.deadline();
     put(call, key, call.word(2), deadline);
     return get ? orNil(old) : OK;
   }

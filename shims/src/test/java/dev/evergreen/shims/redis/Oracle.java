@@ -19,10 +19,10 @@ import java.util.stream.Collectors;
 final class Oracle {
   private static final List<Bytes> EMPTY = words("FLUSHALL");
 
-  private final RealRedis redis;
+  private final Pipeline redis;
   private final RedisSpecification specification;
 
-  Oracle(RealRedis redis, RedisSpecification specification) {
+  Oracle(Pipeline redis, RedisSpecification specification) {
     this.redis = redis;
     this.specification = specification;
   }
@@ -229,7 +229,7 @@ final class Oracle {
   }
 
   private static Operation operation(long row, String command, Bytes reply) {
-    var time = Instant.EPOCH.plusMillis(row);
+    var time = Instant.now();
     return new Operation(row, 1, 1, 1, "0", time, time, words(command), reply);
   }
 
@@ -283,6 +283,10 @@ final class Oracle {
         members.forEach(member -> removal.add((Bytes) member));
         commands.add(removal);
       }
+    } else if (words.getFirst().equals(Bytes.of("XADD"))
+        && words.contains(Bytes.of("*"))
+        && Resp.read(java.util.Objects.requireNonNull(operation.reply())) instanceof Bytes id) {
+      commands.add(words.stream().map(word -> word.equals(Bytes.of("*")) ? id : word).toList());
     } else {
       commands.add(words);
     }

@@ -7,49 +7,19 @@ import java.io.UncheckedIOException;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 
-/** A redis-server of a test's own, in a folder of its own, and one connection to it. */
-final class RealRedis implements AutoCloseable {
+/** A Redis of a test's own, and one connection by which much is sent at once. */
+final class Pipeline implements AutoCloseable {
   private static final byte[] END =
       "+<the end>\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
 
-  private final Path folder;
-  private final Process process;
-  private final SocketChannel channel;
+  private final RedisServer server = RedisServer.start();
+  private final SocketChannel channel =
+      SocketChannel.open(UnixDomainSocketAddress.of(server.socket));
 
-  RealRedis() throws IOException {
-    folder = Files.createTempDirectory("spec-redis");
-    var socket = folder.resolve("s");
-    process =
-        new ProcessBuilder(
-                "redis-server",
-                "--port",
-                "0",
-                "--unixsocket",
-                socket.toString(),
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--dir",
-                folder.toString())
-            .redirectErrorStream(true)
-            .redirectOutput(folder.resolve("log").toFile())
-            .start();
-    while (!Files.exists(socket)) {
-      if (!process.isAlive()) {
-        throw new IOException(
-            "redis-server did not start: " + Files.readString(folder.resolve("log")));
-      }
-      LockSupport.parkNanos(5_000_000);
-    }
-    channel = SocketChannel.open(UnixDomainSocketAddress.of(socket));
-  }
+  Pipeline() throws IOException {}
 
   /** Sends all commands at once and gives the bytes of all replies. */
   Bytes send(List<List<Bytes>> commands) {
@@ -107,17 +77,6 @@ final class RealRedis implements AutoCloseable {
   @Override
   public void close() throws IOException {
     channel.close();
-    process.destroyForcibly();
-    try {
-      process.waitFor();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
-    try (var files = Files.list(folder)) {
-      for (var file : files.toList()) {
-        Files.delete(file);
-      }
-    }
-    Files.delete(folder);
+    server.close();
   }
 }

@@ -1,0 +1,194 @@
+package dev.evergreen.provenance;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.provenance.Answer.Certainty;
+import dev.evergreen.provenance.Trace.Break;
+import java.time.Instant;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Answers where the record says less than all, and where there is much of it. The store is the
+ * example's keeper.
+ */
+class WhyTest {
+  private final KeeperSpecification keeper = new KeeperSpecification();
+  private final MemoryTrace trace = new MemoryTrace(keeper);
+  private final Why why = new Why(keeper, trace);
+
+  private static Operation operation(
+      long row, long lane, int sent, int replied, String request, @Nullable String reply) {
+    return new Operation(
+        row,
+        1,
+        lane,
+        lane,
+        "",
+        Instant.EPOCH.plusMillis(sent),
+        reply == null ? null : Instant.EPOCH.plusMillis(replied),
+        Arrays.stream(request.split(" ", -1)).map(Bytes::of).toList(),
+        reply == null ? null : Bytes.of(reply));
+  }
+
+  private Answer ask(String request, @Nullable String reply) {
+    return why.ask(operation(1000, 1, 1000, 1001, request, reply), Why.Wish.ALL);
+  }
+
+  private static Set<List<Long>> rows(Answer answer) {
+    return answer.witnesses().stream().map(Witness::rows).collect(Collectors.toSet());
+  }
+
+  @Test
+  void operationsThatOverlapAreAnsweredAsEachPossibility() {
+    trace
+        .add(operation(1, 1, 1, 9, "PUT a 1", "kept"))
+        .add(operation(2, 2, 2, 8, "PUT a 2", "kept"));
+    var later = ask("GET a", null);
+    assertEquals(Certainty.ONE_OF, later.certainty());
+    assertEquals(Set.of(List.of(1L), List.of(2L)), rows(later));
+  }
+
+  @Test
+  void aReplyTellsWhichOfTheOrdersItWas() {
+    trace
+        .add(operation(1, 1, 1, 9, "PUT a 1", "kept"))
+        .add(operation(2, 2, 2, 8, "PUT a 2", "kept"));
+    assertEquals(Certainty.CERTAIN, ask("GET a", "1").certainty());
+    assertEquals(Set.of(List.of(1L)), rows(ask("GET a", "1")));
+    trace.add(operation(3, 3, 3, 7, "ADD a", "3"));
+    // The count of 3 came from the 2, so the 1 was put before that or after all.
+    assertEquals(Set.of(List.of(2L, 3L)), rows(ask("GET a", "3")));
+    assertEquals(Set.of(List.of(1L)), rows(ask("GET a", "1")));
+  }
+
+  @Test
+  void whatHadItsReplyBeforeTheOtherWasSentCameFirst() {
+    trace
+        .add(operation(1, 1, 1, 2, "PUT a 1", "kept"))
+        .add(operation(2, 2, 3, 4, "PUT a 2", "kept"));
+    assertEquals(Certainty.CERTAIN, ask("GET a", null).certainty());
+    assertEquals(Set.of(List.of(2L)), rows(ask("GET a", null)));
+  }
+
+  @Test
+  void anOperationWithoutReplyMayHaveHappenedOrNot() {
+    trace.add(operation(1, 1, 1, 2, "PUT a 1", "kept")).add(operation(2, 1, 3, 4, "PUT a 2", null));
+    assertEquals(Certainty.ONE_OF, ask("GET a", null).certainty());
+    assertEquals(Set.of(List.of(1L), List.of(2L)), rows(ask("GET a", null)));
+    assertEquals(Certainty.CERTAIN, ask("GET a", "2").certainty());
+    assertEquals(Set.of(List.of(2L)), rows(ask("GET a", "2")));
+  }
+
+  @ParameterizedTest
+  @EnumSource(Break.Kind.class)
+  void noAnswerAcrossABreakIsCertain(Break.Kind kind) {
+    trace
+        .add(operation(1, 1, 1, 2, "PUT a 1", "kept"))
+        .add(new Break(1, kind))
+        .add(operation(2, 1, 3, 4, "ADD a", "2"))
+        .add(operation(3, 1, 3, 4, "PUT b 2", "kept"));
+    var expected =
+        switch (kind) {
+          case BEGINNING -> Certainty.BEFORE_RECORDING;
+          case GAP -> Certainty.GAP;
+          case OUTSIDE -> Certainty.OUTSIDE;
+        };
+    assertEquals(expected, ask("GET a", "2").certainty());
+    assertEquals(expected, ask("LIST *", "a b").certainty());
+    var afterwards = ask("GET b", "2");
+    assertEquals(Certainty.CERTAIN, afterwards.certainty());
+    assertEquals(Set.of(List.of(3L)), rows(afterwards));
+  }
+
+  @Test
+  void aReplyThatNothingOnRecordExplainsComesFromOutside() {
+    trace.add(operation(1, 1, 1, 2, "PUT a 1", "kept"));
+    assertEquals(Certainty.OUTSIDE, ask("GET a", "7").certainty());
+  }
+
+  @Test
+  void eachPartOfATransactionIsExplainedAlone() {
+    trace
+        .add(operation(1, 1, 1, 1, "PUT a 1", "kept"))
+        .add(operation(2, 1, 2, 2, "PUT b 1", "kept"));
+    var parts =
+        List.of(
+            operation(3, 1, 3, 3, "PUT a 5", "kept"),
+            operation(3, 1, 3, 3, "GET a", "5"),
+            operation(3, 1, 3, 3, "GET b", "1"));
+    var both = operation(3, 1, 3, 3, "BOTH", "").with(parts);
+    assertEquals(Set.of(List.of()), rows(why.ask(both, new Why.Wish(true, 9, 99, 1))));
+    assertEquals(Set.of(List.of(2L)), rows(why.ask(both, new Why.Wish(true, 9, 99, 2))));
+    trace.add(both);
+    assertEquals(Set.of(List.of(3L)), rows(ask("GET a", "5")));
+    assertEquals(Set.of(List.of(2L)), rows(ask("GET b", "1")));
+  }
+
+  @Test
+  void alternativesAreGivenUpToABound() {
+    for (int i = 1; i <= 50; i++) {
+      trace.add(operation(i, 1, i, i, "PUT a 1", "kept"));
+    }
+    var few = why.ask(operation(1000, 1, 1000, 1001, "GET a", "1"), new Why.Wish(true, 10, 99, -1));
+    assertEquals(10, few.witnesses().size());
+    assertTrue(few.truncated());
+    assertFalse(ask("GET a", "1").truncated());
+    assertEquals(50, ask("GET a", "1").witnesses().size());
+  }
+
+  @Test
+  void aLongChainIsReadAsItIsAskedForAndNoFartherThanItsBeginning() {
+    var million = new Counting(1_000_000);
+    var many = new Why(keeper, million);
+    var chain = many.chain(operation(2_000_000, 1, 1, 1, "GET a", "1000000"));
+    assertEquals(1_000_000, chain.next().row());
+    assertTrue(million.read < 10, "read " + million.read);
+    long length = 1;
+    while (chain.hasNext()) {
+      chain.next();
+      length++;
+    }
+    assertEquals(500_001, length, "from the last PUT on");
+    assertTrue(million.read <= 500_002, "read " + million.read);
+    var answer = many.ask(operation(2_000_000, 1, 1, 1, "GET a", "1000000"), Why.Wish.ONE);
+    assertTrue(answer.truncated());
+    assertEquals(10_000, answer.witnesses().getFirst().elements().size());
+  }
+
+  /** So many counts of one name, with a PUT in the middle. */
+  private static final class Counting implements Trace {
+    private final long rows;
+    private long read;
+
+    Counting(long rows) {
+      this.rows = rows;
+    }
+
+    @Override
+    public Iterator<Operation> writers(Cell cell, long before) {
+      long newest = Math.min(before - 1, rows);
+      return LongStream.iterate(newest, row -> row > 0, row -> row - 1)
+          .peek(row -> read++)
+          .mapToObj(
+              row -> operation(row, 1, 1, 1, row == rows / 2 ? "PUT a 500000" : "ADD a", "" + row))
+          .iterator();
+    }
+
+    @Override
+    public Optional<Break> lastBreak(Cell cell, long before) {
+      return Optional.empty();
+    }
+  }
+}
