@@ -265,7 +265,8 @@ public final class Spool implements AutoCloseable {
     try {
       var segment = current;
       long next = segment.number(segment.end(segment.tail()));
-      return new SpoolReport(next, files.count(), dropped.get(), waits);
+      long durable = sync == null ? 0 : sync.durable();
+      return new SpoolReport(next, durable, files.count(), dropped.get(), waits);
     } finally {
       rolling.unlock();
     }

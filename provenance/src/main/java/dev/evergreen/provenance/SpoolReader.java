@@ -111,12 +111,20 @@ final class SpoolReader implements AutoCloseable {
     position = new Position(position.segment(), place);
   }
 
-  /** Whether nobody writes it any more: another run has begun, or the file after it. */
+  /** Whether nobody writes there any more: another run has begun, or the file after it. */
   private boolean abandoned(SpoolSegment here) throws IOException {
-    try (var later = after(here)) {
-      return later != null
-          && (later.run() != here.run() || here.look(position.place()) == SpoolSegment.Place.EMPTY);
+    for (long index : SpoolFiles.list(directory).reversed()) {
+      if (index <= here.index()) {
+        return false;
+      }
+      try (var last = opened(index)) {
+        if (last != null) {
+          return last.run() != here.run()
+              || here.look(position.place()) == SpoolSegment.Place.EMPTY;
+        }
+      }
     }
+    return false;
   }
 
   /** Opens the file of the position, or the oldest behind it; null if nothing is missing. */

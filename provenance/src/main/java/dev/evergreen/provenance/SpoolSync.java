@@ -157,6 +157,16 @@ final class SpoolSync {
     }
   }
 
+  /** All frames of lower numbers are on the disk. */
+  long durable() {
+    lock.lock();
+    try {
+      return durable;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** The lowest index of a segment that is still to be forced. */
   long index() {
     return first().index();

@@ -18,7 +18,7 @@ class SpoolKillTest {
 
   @TempDir Path directory;
 
-  @RepeatedTest(3)
+  @RepeatedTest(5)
   void loseNothingThatWasFinished() throws Exception {
     var process = start();
     var told = new long[THREADS];

@@ -13,6 +13,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -159,6 +160,26 @@ class SpoolTest {
     assertTrue(lost[0] >= whole.size() - kept.size(), "what is lost is told");
   }
 
+  /** One thread is killed inside a frame, while others have gone on to the next files. */
+  @Test
+  void passesAFrameThatItsRunNeverFinished() throws IOException {
+    try (var spool = Spool.open(directory.resolve("run"), SMALL)) {
+      recordMany(spool, 100, new AtomicLong());
+    }
+    var copy = Frames.copy(directory.resolve("run"), directory.resolve("killed"));
+    var path = SpoolFiles.path(copy, 0);
+    var content = Files.readAllBytes(path);
+    // The highest bit of the first frame's word says that it is finished.
+    content[SpoolSegment.offset(SpoolSegment.start()) + 7] &= 0x7f;
+    Files.write(path, content);
+    try (var reader = new SpoolReader(copy, SpoolReader.Position.START)) {
+      assertEquals(SpoolReader.Step.NOTHING, reader.next(), "it may still be finished");
+      Spool.open(copy, SMALL).close();
+      assertEquals(SpoolReader.Step.GAP, reader.next());
+      assertEquals(100, numbers(Frames.all(reader, new long[1])).size());
+    }
+  }
+
   @Test
   void keepsBodiesInPiecesUntilTheyAreTooLargeAndThenTheirHash() throws IOException {
     var settings = SMALL.withBytes(64 << 20).withSegmentBytes(4 << 20);
@@ -246,15 +267,23 @@ class SpoolTest {
     try (var spool = Spool.open(directory, SMALL.withDurability(durability));
         var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
       var running = new ArrayList<Thread>();
+      var failures = new ConcurrentLinkedQueue<Throwable>();
       for (int i = 0; i < threads; i++) {
         int me = i;
-        Runnable work = () -> exchange(spool, me, each);
+        Runnable work =
+            () -> {
+              try {
+                exchange(spool, durability, me, each);
+              } catch (Throwable e) {
+                failures.add(e);
+              }
+            };
         running.add(i % 2 == 0 ? Thread.startVirtualThread(work) : Thread.ofPlatform().start(work));
       }
       var next = new long[threads];
       var open = new java.util.HashMap<Long, Long>();
       long frames = 0;
-      while (frames < 2L * threads * each) {
+      while (frames < 2L * threads * each && failures.isEmpty()) {
         if (reader.next() != SpoolReader.Step.FRAME) {
           spool.release(reader.position().segment());
           continue;
@@ -273,6 +302,7 @@ class SpoolTest {
       for (var thread : running) {
         thread.join();
       }
+      assertEquals(List.of(), List.copyOf(failures));
       assertEquals(threads * (long) each, LongStream.of(next).sum());
     }
   }
@@ -281,13 +311,16 @@ class SpoolTest {
     return ByteBuffer.wrap(frame.body().toArray()).getLong();
   }
 
-  private static void exchange(Spool spool, int me, int each) {
+  private static void exchange(Spool spool, Durability durability, int me, int each) {
     var bytes = ByteBuffer.allocate(8 + me);
     for (long i = 0; i < each; i++) {
       long request = spool.request(me, 0, 0, bytes.putLong(0, i));
       long reply = spool.reply(request, bytes.putLong(0, me));
       assertTrue(reply > request);
       spool.settle(reply);
+      if (durability == Durability.REPLY) {
+        assertTrue(spool.report().durable() > reply);
+      }
     }
   }
 

@@ -193,6 +193,19 @@ abstract class TraceStoreConformance {
   }
 
   @Test
+  void forgetsWhatAnOperationCouldHaveWrittenWhenItsReplyTellsThatItDidNot() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long late = line.send("set a 1");
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(1, count("select count(*) from op_cell"));
+      line.spool().reply(late, Frames.bytes("queued"));
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(0, count("select count(*) from op_cell"));
+    }
+  }
+
+  @Test
   void findsThePartsOfATransactionAlsoAcrossBatches() throws Exception {
     try (var recording = record()) {
       var line = Line.open(recording);
