@@ -69,8 +69,15 @@ public interface ClientExchange extends AutoCloseable {
   Connection connection();
 
   /**
+   * Gives it up: whoever waits in it gets an exception, and the origin learns that it is not wanted
+   * any more. Any thread may call this; {@link #close} is still to be called.
+   */
+  void abort();
+
+  /**
    * Ends it: if request and response are whole the connection serves another one, else it is closed
-   * (the stream of HTTP/2 is reset). Any thread may call this; only the first call counts.
+   * (the stream of HTTP/2 is reset). To be called when no fiber uses it any more. Only the first call
+   * counts.
    */
   @Override
   void close();

@@ -151,7 +151,10 @@ final class Http1Exchange implements Exchange {
   @Override
   public synchronized void respond(ResponseHead response, ByteBuffer... body) throws IOException {
     begin(response.status());
-    long framing = isWithoutBody(response.status()) ? framing(response) : remaining(body);
+    long framing = isWithoutBody(response.status()) ? framing(response) : Framing.TO_END;
+    if (framing == Framing.TO_END && response.status() != 304) {
+      framing = remaining(body);
+    }
     var out = Http1Output.reserve(connection, response.fields().size());
     Http1Output.statusLine(out, response);
     Http1Output.fields(out, response.fields(), false);
@@ -202,8 +205,8 @@ final class Http1Exchange implements Exchange {
     checkNotResponded();
     responded = true;
     // Who was not told to send a body may send it or not, and one that is large is not worth it.
-    boolean unread = awaitsContinue || (reader.length() >= 0 && tooMuch(reader.leftAtLeast()));
-    if (unread || draining.cancelled()) {
+    boolean unwanted = awaitsContinue || (reader.length() >= 0 && tooMuch(reader.leftAtLeast()));
+    if ((unwanted && !reader.ended()) || draining.cancelled()) {
       persistent = false;
     }
   }

@@ -131,7 +131,7 @@ final class Http1Heads {
       throw new MalformedMessageException("no version of HTTP");
     }
     if (from.get(at + 5) != '1' || from.get(at + 7) > '1') {
-      throw new MalformedMessageException(505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+      throw new MalformedMessageException(505, "this version is not spoken here");
     }
     return from.get(at + 7) == '1' ? Version.HTTP_1_1 : Version.HTTP_1_0;
   }
@@ -200,7 +200,7 @@ final class Http1Heads {
     int line = fields.find("host");
     if (line < 0) {
       if (head.version() == Version.HTTP_1_1) {
-        throw new MalformedMessageException("HTTP/1.1 needs a Host");
+        throw new MalformedMessageException("a request needs a Host");
       }
     } else {
       int at = fields.valueAt(line);
