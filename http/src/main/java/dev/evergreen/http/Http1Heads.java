@@ -183,15 +183,16 @@ final class Http1Heads {
     }
   }
 
-  private static boolean isScheme(byte[] bytes, int end) {
-    for (int i = 0; i < end; i++) {
-      int c = Characters.lower(bytes[i]);
-      boolean letter = c >= 'a' && c <= 'z';
-      if (!letter && (i == 0 || !(Characters.isDigit(c) || c == '+' || c == '-' || c == '.'))) {
-        return false;
-      }
+  private static boolean isScheme(byte[] target, int end) {
+    return isText(target, end, "http") || isText(target, end, "https");
+  }
+
+  private static boolean isText(byte[] target, int end, String text) {
+    boolean same = end == text.length();
+    for (int i = 0; same && i < end; i++) {
+      same = Characters.lower(target[i]) == text.charAt(i);
     }
-    return end > 0;
+    return same;
   }
 
   static void checkHost(RequestHead head, boolean relayed)
