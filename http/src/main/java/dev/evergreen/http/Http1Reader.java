@@ -189,15 +189,7 @@ class Http1Reader implements BodyReader {
       length = 16 * length + digit;
     }
     boolean good = i > at && i - at <= MOST_DIGITS && from.get(end) == '\r';
-    int extension = i;
-    while (extension < end && Characters.isBlank(from.get(extension))) {
-      extension++;
-    }
-    good &= i >= end || from.get(extension) == ';';
-    for (; extension < end; extension++) {
-      good &= Characters.isValue(from.get(extension));
-    }
-    if (!good) {
+    if (!good || (i < end && !Extensions.are(from, i, end))) {
       throw new MalformedMessageException("the line before a chunk has no length");
     }
     return length;

@@ -34,6 +34,9 @@ class FuzzTest {
 
   private static final String HOST = "(?mdi)^host:.*\n";
 
+  private static final String NOT_IN_TRAILERS =
+      "(?mdi)^(connection|keep-alive|proxy-connection|te|upgrade|host):.*\n";
+
   private static final String[] SEEDS = {
     "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "POST /a?b=c HTTP/1.1\r\nHost: a:80\r\nContent-Length: 3\r\n\r\nabc",
@@ -114,7 +117,7 @@ class FuzzTest {
       if (message instanceof LastHttpContent last && head != null) {
         requests.add(
             text(head.method().name(), head.uri(), fields(head.headers()), body.toString(),
-                fields(last.trailingHeaders())));
+                fields(last.trailingHeaders()).replaceAll(NOT_IN_TRAILERS, "")));
       }
     }
     channel.finishAndReleaseAll();
