@@ -86,7 +86,7 @@ final class Http1Heads {
 
   /** Takes a line; true if it was the empty one that ends the fields. */
   private static boolean tryField(Input in, int length, Fields into, HttpSettings limits)
-      throws MalformedMessageException {
+      throws IOException {
     if (length == 2 && in.buffer().get(in.at()) == '\r') {
       in.skip(2);
       return true;

@@ -484,7 +484,7 @@ final class Http2Session {
   }
 
   /** How many bytes at the end of a payload are padding; the length of it is skipped. */
-  private int padding(int flags, int length) throws Http2Exception {
+  private int padding(int flags, int length) throws IOException {
     if ((flags & PADDED) == 0) {
       return 0;
     }
