@@ -30,7 +30,7 @@ class Http1Reader implements BodyReader {
   /** How many bytes are left, of the body or of the chunk. */
   private long left;
 
-  private Fields trailers = new Fields();
+  private Fields trailers = Fields.NONE;
   private @Nullable IOException failure;
 
   /**
@@ -49,9 +49,7 @@ class Http1Reader implements BodyReader {
     length = framing;
     left = framing;
     failure = null;
-    if (trailers.count() > 0) {
-      trailers = new Fields();
-    }
+    trailers = Fields.NONE;
     next = framing == Framing.CHUNKED ? Next.CHUNK_LINE : Next.DATA;
     if (framing == 0) {
       end();
@@ -176,7 +174,11 @@ class Http1Reader implements BodyReader {
     }
     left = chunkLength(in.buffer(), in.at(), in.at() + line - 2);
     in.skip(line);
-    next = left == 0 ? Next.TRAILERS : Next.DATA;
+    next = Next.DATA;
+    if (left == 0) {
+      next = Next.TRAILERS;
+      trailers = new Fields();
+    }
     return true;
   }
 
