@@ -25,7 +25,14 @@ public interface BodyReader {
    * @throws MalformedMessageException if it is not framed as it should be
    * @throws IncompleteMessageException if it was cut off
    */
-  int read(ByteBuffer into) throws IOException;
+  default int read(ByteBuffer into) throws IOException {
+    int n = tryRead(into);
+    while (n == 0 && into.hasRemaining()) {
+      await();
+      n = tryRead(into);
+    }
+    return n;
+  }
 
   /** Reads what is there, without waiting: 0 if nothing is, -1 at the end. */
   int tryRead(ByteBuffer into) throws IOException;

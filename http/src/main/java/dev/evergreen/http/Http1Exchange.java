@@ -379,16 +379,6 @@ final class Http1Exchange implements Exchange {
       return;
     }
     connection.shutdownOutput();
-    connection.readDeadline(settings.lingering());
-    try {
-      boolean more = true;
-      while (more) {
-        in.skip(in.available());
-        in.awaitMore();
-        more = in.fill() || !in.ended();
-      }
-    } catch (SocketTimeoutException e) {
-      // That was long enough.
-    }
+    in.linger(settings.lingering());
   }
 }

@@ -77,16 +77,6 @@ class Http1Reader implements BodyReader {
   }
 
   @Override
-  public int read(ByteBuffer into) throws IOException {
-    int n = tryRead(into);
-    while (n == 0 && into.hasRemaining()) {
-      await();
-      n = tryRead(into);
-    }
-    return n;
-  }
-
-  @Override
   public void await() throws IOException {
     try {
       boolean ready = next == Next.DATA ? in.available() > 0 : tryFrame();

@@ -189,23 +189,8 @@ final class Http2Session {
     }
     out.finish();
     if (error != Code.NO_ERROR) {
-      linger();
-    }
-  }
-
-  /** Takes what still comes, so that the client gets the reason. */
-  private void linger() throws IOException {
-    connection.shutdownOutput();
-    connection.readDeadline(server.settings.lingering());
-    try {
-      boolean more = true;
-      while (more) {
-        in.skip(in.available());
-        in.awaitMore();
-        more = in.fill() || !in.ended();
-      }
-    } catch (SocketTimeoutException e) {
-      // That was long enough.
+      connection.shutdownOutput();
+      in.linger(server.settings.lingering());
     }
   }
 

@@ -188,16 +188,6 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
   }
 
   @Override
-  public int read(ByteBuffer into) throws IOException {
-    int n = tryRead(into);
-    while (n == 0 && into.hasRemaining()) {
-      await();
-      n = tryRead(into);
-    }
-    return n;
-  }
-
-  @Override
   public void await() throws IOException {
     boolean nothing;
     session.lock();

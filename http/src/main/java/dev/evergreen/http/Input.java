@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
@@ -195,6 +196,23 @@ final class Input implements AutoCloseable {
   void awaitMore() throws IOException {
     giveBack();
     connection.awaitInput();
+  }
+
+  /**
+   * Takes and drops what the peer sends, until it ends or for a time: it would lose what was sent to
+   * it last if its system were told that what it sends has come to a closed socket.
+   */
+  void linger(Duration limit) throws IOException {
+    connection.readDeadline(limit);
+    try {
+      while (!ended) {
+        at = end;
+        awaitMore();
+        var _ = fill();
+      }
+    } catch (SocketTimeoutException e) {
+      // That was long enough.
+    }
   }
 
   /** Keeps what is there, but no buffer. */

@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -337,6 +338,31 @@ class UpstreamsTest {
       broken.close();
       assertEquals("200 abc", next.join());
       assertEquals(1, upstreams.connections(origin.origin()));
+    }
+  }
+
+  @Test
+  void aConnectionThatNobodyUsesIsClosedAfterAWhile() throws Exception {
+    var ended = new CompletableFuture<String>();
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  Talk.until(connection, "\r\n\r\n");
+                  Talk.write(connection, "HTTP/1.1 204 No Content\r\n\r\n");
+                  ended.complete(Talk.all(connection));
+                });
+        var upstreams =
+            new Upstreams(
+                Dialer.of(Talk.FIBERS),
+                null,
+                HttpSettings.DEFAULT,
+                new UpstreamLimits(
+                    1, 1, Duration.ofSeconds(9), Duration.ofMillis(20), Duration.ofSeconds(9)))) {
+      assertEquals("204 ", get(upstreams, origin.origin()));
+      assertEquals("", ended.get());
+      while (upstreams.connections(origin.origin()) > 0) {
+        Thread.onSpinWait();
+      }
     }
   }
 
