@@ -192,10 +192,12 @@ final class Input implements AutoCloseable {
     }
   }
 
-  /** Waits until it is worth trying to receive. */
+  /** Waits until it is worth trying to receive; not at all if the end was seen. */
   void awaitMore() throws IOException {
     giveBack();
-    connection.awaitInput();
+    if (!ended) {
+      connection.awaitInput();
+    }
   }
 
   /**

@@ -294,6 +294,31 @@ class Http1ServerTest {
   }
 
   @Test
+  void whoAwaitsABodyWhoseEndWasSeenDoesNotWait() throws Exception {
+    try (var pair = MemoryPair.of(Talk.FIBERS)) {
+      Talk.write(pair.near(), "abc");
+      pair.near().shutdownOutput();
+      var result =
+          Talk.start(
+              () -> {
+                try (var in = new Input(pair.far())) {
+                  while (!in.ended()) {
+                    var _ = in.fill();
+                  }
+                  var reader = new Http1Reader(in, HttpSettings.DEFAULT, false);
+                  reader.begin(4);
+                  var into = ByteBuffer.allocate(3);
+                  assertEquals(3, reader.tryRead(into));
+                  reader.await();
+                  return assertThrows(
+                      IncompleteMessageException.class, () -> reader.tryRead(into.clear()));
+                }
+              });
+      result.join();
+    }
+  }
+
+  @Test
   void aResponseThatIsNotWholeDoesNotLookLikeOne() throws Exception {
     var get = "GET / HTTP/1.1\r\n" + HOST + "\r\n";
     Handler fails =
