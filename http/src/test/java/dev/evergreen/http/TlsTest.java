@@ -1,0 +1,177 @@
+package dev.evergreen.http;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Names;
+import dev.evergreen.tls.ClientTls;
+import dev.evergreen.tls.PemFiles;
+import dev.evergreen.tls.ServerTls;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import javax.net.ssl.SSLException;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** HTTP by TLS: versions by ALPN, origins by their certificates, and ends that are told. */
+@Timeout(60)
+class TlsTest {
+  @TempDir private static Path folder;
+
+  @BeforeAll
+  static void makeCertificates() throws Exception {
+    var script = Path.of("..", "scripts", "certificates").toString();
+    var process = new ProcessBuilder(script, folder.toString(), "localhost").inheritIO().start();
+    assertEquals(0, process.waitFor());
+  }
+
+  private static PemFiles files() {
+    return new PemFiles(
+        folder.resolve("localhost.key"),
+        folder.resolve("localhost.pem"),
+        folder.resolve("authority.pem"));
+  }
+
+  /** Serves by TLS; answers the port. */
+  private static int serve(TestTls server) {
+    Talk.FIBERS.spawn(
+        () ->
+            server.listener.serve(
+                raw -> {
+                  var connection =
+                      raw.overTls(server.tls.engine(), Duration.ofSeconds(10));
+                  new HttpServer(Talk.FIBERS, server.handler, HttpSettings.DEFAULT)
+                      .serve(connection, server.listener.draining());
+                  connection.shutdownOutput();
+                }));
+    return ((InetSocketAddress) server.listener.address()).getPort();
+  }
+
+  private record TestTls(
+      dev.evergreen.fibers.Listener listener, ServerTls tls, Handler handler)
+      implements AutoCloseable {
+
+    static TestTls of(Handler handler) throws Exception {
+      var settings = ServerTls.Settings.of(files()).withProtocols("h2", "http/1.1");
+      return new TestTls(
+          Talk.FIBERS.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)),
+          new ServerTls(settings),
+          handler);
+    }
+
+    @Override
+    public void close() {
+      listener.close();
+    }
+  }
+
+  @Test
+  void theJdksClientSpeaksEitherVersion() throws Exception {
+    Handler handler =
+        exchange -> {
+          assertTrue(exchange.request().secure());
+          assertEquals("https", exchange.request().scheme());
+          Talk.echo(exchange);
+        };
+    try (var server = TestTls.of(handler)) {
+      var uri = URI.create("https://localhost:" + serve(server) + "/a");
+      for (var version : HttpClient.Version.values()) {
+        if (version.name().equals("HTTP_1_1") || version.name().equals("HTTP_2")) {
+          try (var client =
+              HttpClient.newBuilder().version(version).sslContext(files().load()).build()) {
+            var response =
+                client.send(HttpRequest.newBuilder(uri).build(), BodyHandlers.ofString());
+            assertEquals(version, response.version());
+            assertTrue(response.body().startsWith("GET /a "), response.body());
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void originsAreCheckedAndTheirConnectionsUsedAgain() throws Exception {
+    try (var server = TestTls.of(Talk::echo)) {
+      int port = serve(server);
+      var tls = ClientTls.trusting(folder.resolve("authority.pem")).withProtocols("http/1.1");
+      try (var upstreams = upstreams(tls)) {
+        var origin = new Origin(true, "localhost", port);
+        for (int i = 0; i < 3; i++) {
+          try (var exchange = upstreams.open(origin)) {
+            assertEquals(i > 0, exchange.reused());
+            exchange.send(RequestHead.of("GET", "/b"));
+            assertEquals(200, exchange.receive().status());
+            assertTrue(Talk.text(exchange.body()).startsWith("GET /b localhost:"));
+          }
+        }
+        var other = new Origin(true, "other.example", port);
+        assertThrows(SSLException.class, () -> upstreams.open(other));
+        assertEquals(0, upstreams.connections(other));
+      }
+      try (var trustsOthers = upstreams(ClientTls.trustingPublic())) {
+        assertThrows(
+            SSLException.class, () -> trustsOthers.open(new Origin(true, "localhost", port)));
+      }
+    }
+  }
+
+  private static Upstreams upstreams(ClientTls tls) {
+    var names = new Names(_ -> List.of(InetAddress.getLoopbackAddress()), Duration.ofMinutes(1));
+    return new Upstreams(
+        Dialer.of(Talk.FIBERS).withNames(names), tls::engine, HttpSettings.DEFAULT, UpstreamLimits.DEFAULT);
+  }
+
+  @Test
+  void anEndThatTlsDidNotTellIsNotTheEndOfABody() throws Exception {
+    Handler cutsOff =
+        exchange -> {
+          var out = exchange.respond(ResponseHead.of(200));
+          out.write(Talk.bytes("abc"));
+          out.flush();
+          // Without a word of TLS.
+          exchange.connection().close();
+          throw new IOException("as a test wants it");
+        };
+    try (var server = TestTls.of(cutsOff);
+        var upstreams =
+            upstreams(
+                ClientTls.trusting(folder.resolve("authority.pem")).withProtocols("http/1.1"))) {
+      var origin = new Origin(true, "localhost", serve(server));
+      try (var exchange = upstreams.open(origin)) {
+        exchange.send(RequestHead.of("GET", "/").version(Version.HTTP_1_0));
+        assertEquals(200, exchange.receive().status());
+        assertEquals(-1, exchange.body().length());
+        assertThrows(IOException.class, () -> Talk.text(exchange.body()));
+      }
+    }
+  }
+
+  @Test
+  void bothVersionsAreChosenByTheServersOrder() throws Exception {
+    try (var server = TestTls.of(Talk::echo)) {
+      int port = serve(server);
+      var tls = ClientTls.trusting(folder.resolve("authority.pem"));
+      for (var offered : List.of("h2", "http/1.1")) {
+        var connection =
+            Talk.FIBERS
+                .connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))
+                .overTls(
+                    tls.withProtocols(offered).engine("localhost", port), Duration.ofSeconds(10));
+        assertEquals(offered, connection.tlsSession().orElseThrow().applicationProtocol().orElseThrow());
+        connection.close();
+      }
+    }
+  }
+}
