@@ -43,7 +43,8 @@ interface Bytes {
   ByteBuffer[] NONE = {};
 
   private static ByteBuffer view(MemorySegment piece, int length) {
-    return piece.asSlice(0, length).asByteBuffer().asReadOnlyBuffer();
+    var view = (piece.byteSize() == length ? piece : piece.asSlice(0, length)).asByteBuffer();
+    return view.isReadOnly() ? view : view.asReadOnlyBuffer();
   }
 
   /** A range in one place, copied if it is not. */

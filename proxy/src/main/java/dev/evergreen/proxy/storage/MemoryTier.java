@@ -53,11 +53,17 @@ final class MemoryTier implements AutoCloseable {
     final boolean isFirstHit;
     final long stamp;
 
+    /** The whole object, if it lies in one place. */
+    private final @Nullable MemorySegment whole;
+
     private Held(Item item, Buffers.@Nullable Loan copy) {
       this.item = item;
       this.copy = copy;
       isFirstHit = !item.isFetched();
       stamp = item.cas();
+      var first =
+          copy == null ? item.valueFrom(0) : MemorySegment.ofBuffer(copy.buffer()).asReadOnly();
+      whole = first.byteSize() >= item.valueLength() ? first : null;
     }
 
     @Override
@@ -67,9 +73,18 @@ final class MemoryTier implements AutoCloseable {
 
     @Override
     public MemorySegment from(int offset) {
-      return copy == null
-          ? item.valueFrom(offset)
-          : MemorySegment.ofBuffer(copy.buffer()).asSlice(offset, length() - offset);
+      if (whole == null) {
+        return item.valueFrom(offset);
+      }
+      return offset == 0 ? whole : whole.asSlice(offset);
+    }
+
+    @Override
+    public boolean equalsAt(int offset, MemorySegment key) {
+      long n = key.byteSize();
+      return whole == null
+          ? Bytes.super.equalsAt(offset, key)
+          : MemorySegment.mismatch(whole, offset, offset + n, key, 0, n) == -1;
     }
 
     @Override
@@ -105,14 +120,6 @@ final class MemoryTier implements AutoCloseable {
     item.release();
     loan.close();
     return null;
-  }
-
-  /** The stamp of the object, 0 if there is none. */
-  long stamp(long hash) {
-    var item = new Item();
-    long stamp = store.peek(key(hash), item) == Outcome.NOT_FOUND ? 0 : item.cas();
-    item.release();
-    return stamp;
   }
 
   /** Stores an object in place of any other. */

@@ -199,8 +199,8 @@ final class SegmentLog implements AutoCloseable {
     } catch (NoRoomException e) {
       job.failed();
     } catch (IOException e) {
-      job.failed();
       pause(e);
+      job.failed();
     } catch (RuntimeException e) {
       LOG.log(System.Logger.Level.ERROR, "cannot write an object to disk", e);
       job.failed();
@@ -411,6 +411,8 @@ final class SegmentLog implements AutoCloseable {
       }
       flush();
       emptied = objects != null;
+      // So that what is gone does not come back with the next start.
+      victim.file.write(ByteBuffer.allocateDirect(SEGMENT_HEADER), 0);
     } finally {
       if (!emptied) {
         counts.evictedDisk.add(directory.removeAll(victim.index));

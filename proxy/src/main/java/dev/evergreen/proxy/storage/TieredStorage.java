@@ -20,9 +20,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>Of one object with its key and variant, what the directory of the disk has is the same as
- *       what memory has, but perhaps for a moment in which one of the two is being changed. So
- *       whoever stores in memory removes from the directory afterwards, and whoever enters in the
- *       directory or promotes from disk looks afterwards whether it is still right.
+ *       what memory has, but for a moment in which one of the two is being changed. So whoever
+ *       stores in one tier removes from the other afterwards, and whoever copies from one to the
+ *       other looks afterwards whether it was replaced meanwhile ({@link Generations}).
  *   <li>Whatever is found is asked of the {@link Marks}, at each lookup. Nothing has to be removed
  *       for a purge to hold; it is removed when it is met.
  * </ul>
@@ -42,6 +42,7 @@ final class TieredStorage implements Storage {
   private final @Nullable DiskTier disk;
   private final Counts counts;
   private final Sightings sightings = new Sightings();
+  private final Generations generations = new Generations();
   private final ReentrantLock[] listLocks = new ReentrantLock[LOCKS];
   private final Thread upkeep;
   private volatile boolean closing;
@@ -162,9 +163,13 @@ final class TieredStorage implements Storage {
         return found;
       }
     }
-    long place = disk == null ? 0 : disk.directory.hit(hash);
-    var object = disk == null || place == 0 ? null : disk.read(hash, place);
-    return disk == null || object == null ? null : onDisk(disk, object, hash, key, variant);
+    if (disk == null) {
+      return null;
+    }
+    long generation = generations.get(hash);
+    long place = disk.directory.hit(hash);
+    var object = place == 0 ? null : disk.read(hash, place);
+    return object == null ? null : onDisk(disk, object, hash, generation, key, variant);
   }
 
   private Leases.@Nullable Stored inMemory(
@@ -187,7 +192,12 @@ final class TieredStorage implements Storage {
   }
 
   private Leases.@Nullable Stored onDisk(
-      DiskTier disk, DiskObject object, long hash, MemorySegment key, byte[] variant) {
+      DiskTier disk,
+      DiskObject object,
+      long hash,
+      long generation,
+      MemorySegment key,
+      byte[] variant) {
     if (!object.image.hasKey(key) || !object.image.hasVariant(variant)) {
       object.close();
       return null;
@@ -198,20 +208,19 @@ final class TieredStorage implements Storage {
       object.close();
       return null;
     }
-    promote(disk, object, hash);
+    promote(object, hash, generation);
     return new Leases.OfDisk(object, disk, state == Marks.State.STALE);
   }
 
   /** Puts an object that was found on disk into memory, unless something else came up. */
-  private void promote(DiskTier disk, DiskObject object, long hash) {
+  private void promote(DiskObject object, long hash, long generation) {
     var image = object.image;
     if (object.hasPieces() || !memory.takes(image.bytes.length())) {
       return;
     }
     long stamp = object.record.stamp();
     var bytes = List.of(image.bytes.from(0));
-    if (memory.add(hash, stamp, NOTHING, bytes)
-        && !Place.isSame(disk.directory.get(hash), object.place)) {
+    if (memory.add(hash, stamp, NOTHING, bytes) && generations.get(hash) != generation) {
       memory.remove(hash, stamp);
     }
   }
@@ -255,6 +264,7 @@ final class TieredStorage implements Storage {
   /** Memory has a newer object than the disk. */
   private void superseded(long hash) {
     if (disk != null) {
+      generations.replaced(hash);
       boolean wasOnDisk = disk.directory.remove(hash);
       if (sightings.again(hash) || wasOnDisk) {
         admit(hash);
@@ -273,6 +283,7 @@ final class TieredStorage implements Storage {
         || !disk.directory.put(hash, place)) {
       return false;
     }
+    generations.replaced(hash);
     memory.remove(hash);
     return true;
   }
@@ -321,7 +332,7 @@ final class TieredStorage implements Storage {
   private final class Admission extends SegmentLog.Job {
     private final DiskTier disk;
     private final long hash;
-    private long stamp;
+    private long generation;
     private long place;
 
     Admission(DiskTier disk, long hash) {
@@ -334,14 +345,14 @@ final class TieredStorage implements Storage {
       if (disk.directory.get(hash) != 0) {
         return;
       }
+      generation = generations.get(hash);
       try (var held = memory.find(hash)) {
         if (held == null) {
           return;
         }
         var image = new Image(held);
         if (marks.state(held.stamp, image) == Marks.State.LIVE) {
-          stamp = held.stamp;
-          place = ObjectWriter.write(log, hash, stamp, image);
+          place = ObjectWriter.write(log, hash, held.stamp, image);
           if (image.variantLength > 0) {
             admit(hashOf(MemorySegment.ofArray(image.bytes.copy(image.keyAt(), image.keyLength))));
           }
@@ -355,8 +366,7 @@ final class TieredStorage implements Storage {
         return;
       }
       boolean unused = disk.directory.put(hash, place);
-      long present = memory.stamp(hash);
-      if (present != 0 && present != stamp) {
+      if (generations.get(hash) != generation) {
         unused = disk.directory.remove(hash, place);
       }
     }

@@ -8,12 +8,11 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -29,9 +28,9 @@ class CrashTest {
   @TempDir Path directory;
 
   /** The highest version of each URI that was purged, as the killed processes confirmed. */
-  private final Map<String, Long> purged = new ConcurrentHashMap<>();
+  private final Map<String, Long> purged = new HashMap<>();
 
-  private final AtomicLong lines = new AtomicLong();
+  private long lines;
 
   @Test
   void aKilledProcessLeavesNothingWrongAndNothingPurged() throws Exception {
@@ -42,8 +41,8 @@ class CrashTest {
       killOne(round, random);
       found += look("seed " + seed + ", round " + round);
     }
-    assertTrue(found > 30L * KILLS, "found " + found + " after " + KILLS + " kills");
-    assertTrue(lines.get() > 100L * KILLS, "confirmed " + lines);
+    assertTrue(found > 10L * KILLS, "found " + found + " after " + KILLS + " kills");
+    assertTrue(lines >= 20L * KILLS, "confirmed " + lines);
   }
 
   private void killOne(int round, Random random) throws IOException, InterruptedException {
@@ -65,27 +64,32 @@ class CrashTest {
             .start();
     try (var output = process.inputReader(StandardCharsets.ISO_8859_1)) {
       assertEquals("ready", output.readLine());
-      var reader = Thread.startVirtualThread(() -> note(output));
-      // Any moment will do: what matters is that it does not know.
-      boolean ended = process.waitFor(200 + random.nextInt(1500), TimeUnit.MILLISECONDS);
-      assertTrue(!ended, "it ended by itself");
+      // In the midst of whatever it does after so many purges; what it said until then is read,
+      // too.
+      for (int i = 20 + random.nextInt(100); i > 0; i--) {
+        note(output.readLine());
+      }
       process.destroyForcibly();
       process.waitFor();
-      reader.join();
+      noteRest(output);
     } finally {
       process.destroyForcibly();
     }
   }
 
   /** A line is a URI, the version up to which it is purged, and a dot, without which it is torn. */
-  private void note(BufferedReader output) {
+  private void note(@Nullable String line) {
+    var words = line == null ? new String[0] : line.split(" ", -1);
+    if (words.length == 3 && words[2].equals(".")) {
+      purged.merge(words[0], Long.parseLong(words[1]), Math::max);
+      lines++;
+    }
+  }
+
+  private void noteRest(BufferedReader output) {
     try {
       for (var line = output.readLine(); line != null; line = output.readLine()) {
-        var words = line.split(" ", -1);
-        if (words.length == 3 && words[2].equals(".")) {
-          lines.incrementAndGet();
-          purged.merge(words[0], Long.parseLong(words[1]), Math::max);
-        }
+        note(line);
       }
     } catch (IOException e) {
       // The process was killed while it wrote.

@@ -293,6 +293,34 @@ class StorageTest {
   }
 
   @Test
+  void nothingOfAFormerRoundOfTheLogIsFoundAgain() throws Exception {
+    var options =
+        StorageOptions.memory(1 << 20)
+            .memoryObject(1000)
+            .onDisk(directory, 5 << 20)
+            .segment(1 << 20);
+    var before = new ArrayList<String>();
+    try (var storage = Storage.open(options)) {
+      // Of one size, so that what a former use of a segment left begins where a record may.
+      for (int i = 1000; i < 2500; i++) {
+        put(storage, "o" + i, 1, 5000);
+      }
+      for (int i = 1000; i < 2500; i++) {
+        if (version(storage, "o" + i) > 0) {
+          before.add("o" + i);
+        }
+      }
+      assertTrue(storage.stats().evictedDisk() > 500);
+    }
+    try (var storage = Storage.open(options)) {
+      for (int i = 1000; i < 2500; i++) {
+        assertEquals(before.contains("o" + i) ? 1 : 0, version(storage, "o" + i), "o" + i);
+      }
+      assertEquals(0, storage.stats().corrupt(), "nor was it entered");
+    }
+  }
+
+  @Test
   void theDirectoryIsOfOneProcess() throws Exception {
     try (var storage = onDisk()) {
       assertThrows(IOException.class, this::onDisk);

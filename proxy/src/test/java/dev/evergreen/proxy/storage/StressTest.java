@@ -22,19 +22,23 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Threads that store, find, validate and purge the same few responses, in memory and on a disk that
- * are both too small for them. Bodies prove themselves, and what was purged before a lookup began
- * is not found by it.
+ * are both too small for them. Bodies prove themselves, and what was purged or replaced before a
+ * lookup began is not found by it. Each response is stored by one thread, so that it is known which
+ * version is the last.
  */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StressTest {
   private static final int SECONDS = Integer.getInteger("evergreen.storage.seconds", 5);
   private static final int THREADS = 6;
-  private static final int URIS = 400;
+  private static final int URIS = 402;
 
   @TempDir Path directory;
 
   private final AtomicLong numbers = new AtomicLong();
   private final AtomicLong found = new AtomicLong();
+
+  /** The version of each URI that was stored last. */
+  private final AtomicLongArray stored = new AtomicLongArray(URIS);
 
   /** Versions up to this were purged, for each URI. */
   private final AtomicLongArray gone = new AtomicLongArray(URIS);
@@ -52,7 +56,7 @@ class StressTest {
         var running = new ArrayList<Future<?>>();
         for (int i = 0; i < THREADS; i++) {
           int seed = i;
-          running.add(threads.submit(() -> work(storage, new Random(seed), end)));
+          running.add(threads.submit(() -> work(storage, seed, end)));
         }
         for (var thread : running) {
           thread.get();
@@ -66,7 +70,8 @@ class StressTest {
     }
   }
 
-  private Void work(Storage storage, Random random, long end) throws IOException {
+  private Void work(Storage storage, int thread, long end) throws IOException {
+    var random = new Random(thread);
     while (System.nanoTime() < end) {
       int number = Math.min(random.nextInt(URIS), random.nextInt(URIS));
       var uri = "/" + number;
@@ -74,9 +79,13 @@ class StressTest {
       if (what < 30) {
         // The stamp before the number: a purge that covers the number comes after both.
         long stamp = storage.stamp();
+        number = number / THREADS * THREADS + thread;
+        uri = "/" + number;
         long version = numbers.incrementAndGet();
         int length = random.nextInt(10) == 0 ? random.nextInt(300_000) : random.nextInt(4000);
-        TestStorage.put(storage, entry(uri, version, length, stamp));
+        if (TestStorage.put(storage, entry(uri, version, length, stamp))) {
+          stored.set(number, version);
+        }
       } else if (what < 92) {
         look(storage, number, uri, what < 35);
       } else {
@@ -90,12 +99,16 @@ class StressTest {
 
   private void look(Storage storage, int number, String uri, boolean validates) throws IOException {
     long purged = gone.get(number);
+    long last = stored.get(number);
     try (var lease = TestStorage.find(storage, uri)) {
       if (lease != null) {
         found.incrementAndGet();
         long version = check(lease, uri);
         if (version <= purged) {
           throw new AssertionError(uri + " " + version + " was purged up to " + purged);
+        }
+        if (version < last) {
+          throw new AssertionError(uri + " " + version + " was replaced by " + last);
         }
         if (validates) {
           var head = TestStorage.bytes(lease.head());
