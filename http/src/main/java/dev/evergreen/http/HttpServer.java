@@ -1,0 +1,35 @@
+package dev.evergreen.http;
+
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import java.io.IOException;
+
+/** The server's side of HTTP on connections: HTTP/1.1, HTTP/1.0, and HTTP/2. */
+public final class HttpServer {
+  final Fibers fibers;
+  final Handler handler;
+  final HttpSettings settings;
+
+  /**
+   * One that has its requests answered.
+   *
+   * @param fibers where the fibers of requests run
+   */
+  public HttpServer(Fibers fibers, Handler handler, HttpSettings settings) {
+    this.fibers = fibers;
+    this.handler = handler;
+    this.settings = settings;
+  }
+
+  /**
+   * Serves one connection until it ends. With TLS the version is the one that ALPN chose, or
+   * HTTP/1.1; without it HTTP/2 is spoken with clients that begin with its preface.
+   *
+   * @param draining ends the wait for a next request when it is cancelled: that of the connection's
+   *     listener
+   */
+  public void serve(Connection connection, CancelScope draining) throws IOException {
+    throw new UnsupportedOperationException("not yet");
+  }
+}
