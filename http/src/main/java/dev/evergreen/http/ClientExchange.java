@@ -11,7 +11,7 @@ import java.io.IOException;
  *
  * {@snippet :
  * try (var exchange = upstreams.open(origin)) {
- *   exchange.send(RequestHead.of("GET", "/", Fields.of("Host", "origin.example"))).end();
+ *   exchange.send(RequestHead.of("GET", "/", Fields.of("Host", "origin.example")));
  *   var head = exchange.receive();
  *   while (head.isInformational()) {
  *     head = exchange.receive();
@@ -25,12 +25,19 @@ import java.io.IOException;
 public interface ClientExchange extends AutoCloseable {
 
   /**
-   * Sends the request's head, which is copied. Fields that belong to one connection are left out,
-   * as in {@link Exchange}; with Upgrade and {@code Connection: upgrade} in the head it is a
-   * request to leave HTTP, and both are sent. With Content-Length the body is that long; without it
-   * has chunks, if {@code Transfer-Encoding: chunked} says so, else there is none.
+   * Sends the request's head, which is copied. Fields that belong to one connection are left out, as
+   * in {@link Exchange}, and Content-Length is written anew. A request to leave HTTP keeps its
+   * Upgrade if Connection says so, too.
+   *
+   * @param length of the body that follows, as {@link BodyReader#length} tells it: -1 if it is not
+   *     known, 0 if there is none
    */
-  BodyWriter send(RequestHead head) throws IOException;
+  BodyWriter send(RequestHead head, long length) throws IOException;
+
+  /** Sends a request without a body. */
+  default void send(RequestHead head) throws IOException {
+    send(head, 0).end();
+  }
 
   /**
    * Receives the next head: informational ones (1xx), as they come, and then the final one.
@@ -62,8 +69,15 @@ public interface ClientExchange extends AutoCloseable {
   Connection connection();
 
   /**
+   * Gives it up: whoever waits in it gets an exception, and the origin learns that it is not wanted
+   * any more. Any thread may call this; {@link #close} is still to be called.
+   */
+  void abort();
+
+  /**
    * Ends it: if request and response are whole the connection serves another one, else it is closed
-   * (the stream of HTTP/2 is reset). Any thread may call this; only the first call counts.
+   * (the stream of HTTP/2 is reset). To be called when no fiber uses it any more. Only the first call
+   * counts.
    */
   @Override
   void close();

@@ -429,7 +429,7 @@ public final class Fields {
       if (lineEnd == lines.limit()) {
         throw new MalformedMessageException("a line of fields without an end");
       }
-      appendLine(lines, at, lineEnd + 1 - at);
+      var _ = appendLine(lines, at, lineEnd + 1 - at);
       at = lineEnd + 1;
     }
     return this;
@@ -438,8 +438,10 @@ public final class Fields {
   /**
    * Appends a line as it came, with its CR LF, after the grammar of RFC 9112 §5: no blank before
    * the colon, no continued line, no controls.
+   *
+   * @return its number
    */
-  void appendLine(ByteBuffer from, int at, int length) throws MalformedMessageException {
+  int appendLine(ByteBuffer from, int at, int length) throws MalformedMessageException {
     checkChange();
     ensure(length, 1);
     from.get(at, bytes, end, length);
@@ -464,8 +466,8 @@ public final class Fields {
     }
     int value = skipBlanks(colon + 1, to);
     put(count, end, colon - end, value, trimEnd(value, to) - value);
-    count++;
     end += length;
+    return count++;
   }
 
   /** Appends all lines to a buffer that has room for {@link #size} bytes. */

@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.SlowPeers;
 import java.io.IOException;
 
 /** The server's side of HTTP on connections: HTTP/1.1, HTTP/1.0, and HTTP/2. */
@@ -10,6 +11,7 @@ public final class HttpServer {
   final Fibers fibers;
   final Handler handler;
   final HttpSettings settings;
+  private final SlowPeers slowPeers = new SlowPeers();
 
   /**
    * One that has its requests answered.
@@ -22,6 +24,11 @@ public final class HttpServer {
     this.settings = settings;
   }
 
+  /** Clients for which output is kept, as they do not take it at present. */
+  public SlowPeers slowPeers() {
+    return slowPeers;
+  }
+
   /**
    * Serves one connection until it ends. With TLS the version is the one that ALPN chose, or
    * HTTP/1.1; without it HTTP/2 is spoken with clients that begin with its preface.
@@ -30,6 +37,11 @@ public final class HttpServer {
    *     listener
    */
   public void serve(Connection connection, CancelScope draining) throws IOException {
-    throw new UnsupportedOperationException("not yet");
+    connection.writeTimeout(settings.write());
+    connection.whileWriterWaits(slowPeers);
+    boolean secure = connection.tlsSession().isPresent();
+    try (var in = new Input(connection)) {
+      new Http1Session(this, connection, in, draining, secure).serve();
+    }
   }
 }

@@ -15,6 +15,12 @@ public record Origin(boolean secure, String host, int port) {
     }
   }
 
+  /** The value of Host for it: without the port, if that is the scheme's. */
+  public String authority() {
+    var name = host.indexOf(':') < 0 ? host : "[" + host + "]";
+    return port == (secure ? 443 : 80) ? name : name + ":" + port;
+  }
+
   /** As in a URI, such as "http://host:8080". */
   @Override
   public String toString() {

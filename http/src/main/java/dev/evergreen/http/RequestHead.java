@@ -139,6 +139,35 @@ public final class RequestHead {
     findParts();
   }
 
+  /** Takes a copy of a target; answers whether it is one, of the bytes that may be in it. */
+  boolean target(ByteBuffer from, int at, int length) {
+    if (target.length < length) {
+      target = new byte[Math.max(length, 2 * target.length)];
+    }
+    from.get(at, target, 0, length);
+    targetLength = length;
+    targetText = null;
+    for (int i = 0; i < length; i++) {
+      if (!Characters.isTarget(target[i])) {
+        return false;
+      }
+    }
+    findParts();
+    return true;
+  }
+
+  byte[] targetBytes() {
+    return target;
+  }
+
+  int authorityAt() {
+    return authorityAt;
+  }
+
+  int authorityEnd() {
+    return authorityEnd;
+  }
+
   private void findParts() {
     authorityAt = 0;
     authorityEnd = 0;

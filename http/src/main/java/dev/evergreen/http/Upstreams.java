@@ -1,17 +1,62 @@
 package dev.evergreen.http;
 
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Fibers;
 import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import javax.net.ssl.SSLEngine;
+import org.jspecify.annotations.Nullable;
 
-/** Connections to origins, made when they are needed and kept for the next request. */
+/**
+ * Connections to origins, made when they are needed and kept for the next request. Origins are
+ * dialled at whichever of their addresses answers first.
+ */
 public final class Upstreams implements AutoCloseable {
 
-  Upstreams() {}
+  /** Makes the engines for connections by TLS, such as {@code ClientTls.engine}. */
+  @FunctionalInterface
+  public interface Engines {
+    /** An engine for one connection with a host, whose certificate it asks for and checks. */
+    SSLEngine engine(String host, int port);
+  }
+
+  private final Dialer dialer;
+  private final @Nullable Engines engines;
+  private final HttpSettings settings;
+  private final UpstreamLimits limits;
+  private final Map<Origin, Pool> pools = new ConcurrentHashMap<>();
+  private final Fibers.Timer[] sweep = new Fibers.Timer[1];
+  private volatile boolean closed;
+
+  /** Connections without TLS, with default settings and limits. */
+  public Upstreams(Dialer dialer) {
+    this(dialer, null, HttpSettings.DEFAULT, UpstreamLimits.DEFAULT);
+  }
+
+  /**
+   * Connections to origins.
+   *
+   * @param engines for those by TLS, or null if there shall be none
+   */
+  public Upstreams(
+      Dialer dialer, @Nullable Engines engines, HttpSettings settings, UpstreamLimits limits) {
+    this.dialer = dialer;
+    this.engines = engines;
+    this.settings = settings;
+    this.limits = limits;
+    scheduleSweep();
+  }
 
   /**
    * Answers an exchange with an origin, on a connection that is kept and alive, or on a new one;
    * waits for one if there are as many as there may be.
    *
-   * @throws IOException if there is none in time, or it cannot be made
+   * @throws UpstreamBusyException if none is free in time
+   * @throws IOException if a new one cannot be made
    */
   public ClientExchange open(Origin origin) throws IOException {
     return open(origin, false);
@@ -23,10 +68,79 @@ public final class Upstreams implements AutoCloseable {
    * @param fresh whether it must be a new connection, as after a failure of one that was reused
    */
   public ClientExchange open(Origin origin, boolean fresh) throws IOException {
-    throw new UnsupportedOperationException("not yet " + origin + fresh);
+    checkOpen();
+    var pool = pools.computeIfAbsent(origin, it -> new Pool(it, limits, dialer.fibers()));
+    var kept = pool.take(fresh);
+    if (kept != null) {
+      return kept.begin(pool, true);
+    }
+    boolean done = false;
+    try {
+      var made = new Http1Upstream(connect(origin), origin, settings);
+      checkOpen();
+      done = true;
+      return made.begin(pool, false);
+    } finally {
+      if (!done) {
+        pool.free();
+      }
+    }
   }
 
-  /** Closes all connections. */
+  private void checkOpen() throws ClosedChannelException {
+    if (closed) {
+      throw new ClosedChannelException();
+    }
+  }
+
+  /**
+   * A new connection to an origin, which is its caller's: by TLS if the origin has it.
+   *
+   * @throws IOException if it cannot be made
+   */
+  public Connection connect(Origin origin) throws IOException {
+    var raw = dialer.dial(origin.host(), origin.port());
+    raw.writeTimeout(settings.write());
+    if (!origin.secure()) {
+      return raw;
+    }
+    if (engines == null) {
+      raw.close();
+      throw new IOException("there is no TLS for " + origin);
+    }
+    var connection =
+        raw.overTls(engines.engine(origin.host(), origin.port()), limits.handshake());
+    connection.writeTimeout(settings.write());
+    return connection;
+  }
+
+  /** How many connections there are to an origin, used or kept. */
+  public int connections(Origin origin) {
+    var pool = pools.get(origin);
+    return pool == null ? 0 : pool.open();
+  }
+
+  private void scheduleSweep() {
+    synchronized (sweep) {
+      if (!closed) {
+        sweep[0] = dialer.fibers().schedule(limits.idle().dividedBy(2), this::sweep);
+      }
+    }
+  }
+
+  /** Closes what nobody has used for long, or what its origin has ended. */
+  private void sweep() {
+    CancelScope.open().run(() -> pools.values().forEach(Pool::sweep));
+    scheduleSweep();
+  }
+
+  /** Closes the connections that nobody uses; the others when they are no longer used. */
   @Override
-  public void close() {}
+  public void close() {
+    closed = true;
+    synchronized (sweep) {
+      sweep[0].cancel();
+    }
+    pools.values().forEach(Pool::close);
+  }
 }

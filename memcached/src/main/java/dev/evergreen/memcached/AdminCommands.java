@@ -9,7 +9,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.Watchers.Topic;
-import dev.evergreen.memcached.store.Item;
+import dev.evergreen.store.Item;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;

@@ -5,9 +5,9 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.memcached.live.LiveItemException;
-import dev.evergreen.memcached.store.Key;
-import dev.evergreen.memcached.store.Mode;
-import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.store.Key;
+import dev.evergreen.store.Mode;
+import dev.evergreen.store.Outcome;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

@@ -3,7 +3,7 @@ package dev.evergreen.memcached;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
-import dev.evergreen.memcached.store.Key;
+import dev.evergreen.store.Key;
 import java.lang.foreign.MemorySegment;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;

@@ -4,11 +4,11 @@ import dev.evergreen.core.Freshness;
 import dev.evergreen.memcached.live.LiveItem;
 import dev.evergreen.memcached.live.LiveItemException;
 import dev.evergreen.memcached.live.LiveItems;
-import dev.evergreen.memcached.store.Fetch;
-import dev.evergreen.memcached.store.Item;
-import dev.evergreen.memcached.store.Key;
-import dev.evergreen.memcached.store.Outcome;
-import dev.evergreen.memcached.store.Store;
+import dev.evergreen.store.Fetch;
+import dev.evergreen.store.Item;
+import dev.evergreen.store.Key;
+import dev.evergreen.store.Outcome;
+import dev.evergreen.store.Store;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 

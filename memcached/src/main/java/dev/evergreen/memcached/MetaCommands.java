@@ -9,12 +9,12 @@ import static dev.evergreen.memcached.TextProtocol.bytes;
 
 import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.live.LiveItemException;
-import dev.evergreen.memcached.store.Change;
-import dev.evergreen.memcached.store.Fetch;
-import dev.evergreen.memcached.store.Item;
-import dev.evergreen.memcached.store.Mode;
-import dev.evergreen.memcached.store.Outcome;
-import dev.evergreen.memcached.store.Store;
+import dev.evergreen.store.Change;
+import dev.evergreen.store.Fetch;
+import dev.evergreen.store.Item;
+import dev.evergreen.store.Mode;
+import dev.evergreen.store.Outcome;
+import dev.evergreen.store.Store;
 import java.io.IOException;
 
 /** The meta commands. What they are asked to return, they return in the order of the flags. */

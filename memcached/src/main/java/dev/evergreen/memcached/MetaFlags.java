@@ -3,7 +3,7 @@ package dev.evergreen.memcached;
 import static dev.evergreen.memcached.TextProtocol.bytes;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.evergreen.memcached.store.Key;
+import dev.evergreen.store.Key;
 import java.lang.foreign.MemorySegment;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;

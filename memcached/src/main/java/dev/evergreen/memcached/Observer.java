@@ -5,7 +5,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.memcached.Details.Kind;
 import dev.evergreen.memcached.Watchers.Topic;
-import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.store.Outcome;
 import java.lang.foreign.MemorySegment;
 import java.util.Locale;
 

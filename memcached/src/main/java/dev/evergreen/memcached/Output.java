@@ -7,7 +7,7 @@ import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.SlowPeers.Direction;
-import dev.evergreen.memcached.store.Item;
+import dev.evergreen.store.Item;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

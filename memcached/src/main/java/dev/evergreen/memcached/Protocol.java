@@ -1,10 +1,10 @@
 package dev.evergreen.memcached;
 
-import dev.evergreen.memcached.store.Change;
-import dev.evergreen.memcached.store.Fetch;
-import dev.evergreen.memcached.store.Item;
-import dev.evergreen.memcached.store.Key;
-import dev.evergreen.memcached.store.Store;
+import dev.evergreen.store.Change;
+import dev.evergreen.store.Fetch;
+import dev.evergreen.store.Item;
+import dev.evergreen.store.Key;
+import dev.evergreen.store.Store;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

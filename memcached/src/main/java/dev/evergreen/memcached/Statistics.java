@@ -1,6 +1,6 @@
 package dev.evergreen.memcached;
 
-import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.store.Outcome;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;

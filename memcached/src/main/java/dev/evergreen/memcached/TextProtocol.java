@@ -3,9 +3,9 @@ package dev.evergreen.memcached;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
 import dev.evergreen.memcached.live.LiveItemException;
-import dev.evergreen.memcached.store.Key;
-import dev.evergreen.memcached.store.Mode;
-import dev.evergreen.memcached.store.Outcome;
+import dev.evergreen.store.Key;
+import dev.evergreen.store.Mode;
+import dev.evergreen.store.Outcome;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.List;

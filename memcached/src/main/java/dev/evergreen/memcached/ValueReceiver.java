@@ -2,8 +2,8 @@ package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.SlowPeers.Direction;
-import dev.evergreen.memcached.store.Outcome;
-import dev.evergreen.memcached.store.Reservation;
+import dev.evergreen.store.Outcome;
+import dev.evergreen.store.Reservation;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
 

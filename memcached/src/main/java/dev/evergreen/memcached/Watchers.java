@@ -4,7 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.fibers.Connection;
-import dev.evergreen.memcached.store.Store;
+import dev.evergreen.store.Store;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;

@@ -2,8 +2,8 @@ package dev.evergreen.memcached.live;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.evergreen.memcached.store.Key;
-import dev.evergreen.memcached.store.Store;
+import dev.evergreen.store.Key;
+import dev.evergreen.store.Store;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;

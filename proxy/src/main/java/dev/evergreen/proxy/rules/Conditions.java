@@ -4,6 +4,7 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
 import java.util.Collection;
 import java.util.List;
+import java.util.OptionalLong;
 
 /** The conditions of requests: a client's on what is stored, and ours on what the origin has. */
 public final class Conditions {
@@ -44,7 +45,7 @@ public final class Conditions {
     // What does not say when it changed did so when it was made at the latest.
     var last =
         changed == null
-            ? java.util.OptionalLong.of(Life.date(stored, received))
+            ? OptionalLong.of(Life.date(stored, received))
             : HttpDate.parse(changed, received);
     var had = HttpDate.parse(since, received);
     return last.isPresent() && had.isPresent() && last.getAsLong() <= had.getAsLong();

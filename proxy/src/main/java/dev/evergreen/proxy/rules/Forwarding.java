@@ -53,9 +53,9 @@ public final class Forwarding {
     fields.add("Via", version + name);
   }
 
-  /** Whether a message has passed here before, so that it goes in a circle. */
-  public static boolean looped(Fields fields, String name) {
-    return fields.members("via").stream().anyMatch(each -> each.endsWith(" " + name));
+  /** How often a message has passed proxies of a name: one that goes in a circle does so often. */
+  public static long passes(Fields fields, String name) {
+    return fields.members("via").stream().filter(each -> each.endsWith(" " + name)).count();
   }
 
   /**

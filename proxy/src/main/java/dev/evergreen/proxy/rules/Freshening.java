@@ -5,6 +5,7 @@ import dev.evergreen.http.ResponseHead;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.stream.IntStream;
 
 /**
  * What a 304, or the answer to a HEAD, changes of what is stored (RFC 9111 §3.2, §4.3.4, §4.3.5).
@@ -30,10 +31,7 @@ public final class Freshening {
       return stored.size() == 1 ? List.of(0) : List.of();
     }
     var same =
-        java.util.stream.IntStream.range(0, stored.size())
-            .filter(i -> matches(its, stored.get(i)))
-            .boxed()
-            .toList();
+        IntStream.range(0, stored.size()).filter(i -> matches(its, stored.get(i))).boxed().toList();
     boolean strong = its.tag().isPresent() && !its.tag().get().weak();
     return strong || same.isEmpty() ? same : List.of(same.getFirst());
   }

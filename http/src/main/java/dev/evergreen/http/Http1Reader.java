@@ -1,0 +1,242 @@
+package dev.evergreen.http;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The bodies that a connection of HTTP/1.1 receives, one after the other, and what follows when it
+ * has left HTTP.
+ */
+class Http1Reader implements BodyReader {
+  /** What comes next. */
+  private enum Next {
+    CHUNK_LINE,
+    DATA,
+    CHUNK_END,
+    TRAILERS,
+    NOTHING
+  }
+
+  private static final int MOST_DIGITS = 15;
+
+  private final Input in;
+  private final HttpSettings settings;
+  private final boolean responses;
+
+  private Next next = Next.NOTHING;
+  private long length;
+
+  /** How many bytes are left, of the body or of the chunk. */
+  private long left;
+
+  private Fields trailers = new Fields();
+  private @Nullable IOException failure;
+
+  /**
+   * The reader of a connection.
+   *
+   * @param responses whether nothing may follow a body, as it is a client's
+   */
+  Http1Reader(Input in, HttpSettings settings, boolean responses) {
+    this.in = in;
+    this.settings = settings;
+    this.responses = responses;
+  }
+
+  /** A body begins, of a length or as {@link Framing} tells. */
+  void begin(long framing) throws IOException {
+    length = framing;
+    left = framing;
+    failure = null;
+    if (trailers.count() > 0) {
+      trailers = new Fields();
+    }
+    next = framing == Framing.CHUNKED ? Next.CHUNK_LINE : Next.DATA;
+    if (framing == 0) {
+      end();
+    }
+  }
+
+  /** How many bytes are still to come at least; more than any limit if that is not known. */
+  long leftAtLeast() {
+    return length >= 0 ? left : ended() ? 0 : Long.MAX_VALUE;
+  }
+
+  @Override
+  public long length() {
+    return Math.max(length, -1);
+  }
+
+  @Override
+  public boolean ended() {
+    return next == Next.NOTHING;
+  }
+
+  @Override
+  public Fields trailers() {
+    return trailers;
+  }
+
+  @Override
+  public int read(ByteBuffer into) throws IOException {
+    int n = tryRead(into);
+    while (n == 0 && into.hasRemaining()) {
+      await();
+      n = tryRead(into);
+    }
+    return n;
+  }
+
+  @Override
+  public void await() throws IOException {
+    try {
+      boolean ready = next == Next.DATA ? in.available() > 0 : tryFrame();
+      if (!ready) {
+        beforeWaiting();
+        in.awaitMore();
+      }
+    } catch (IOException e) {
+      throw failed(e);
+    }
+  }
+
+  /** The peer is about to be waited for. */
+  void beforeWaiting() throws IOException {}
+
+  @Override
+  public int tryRead(ByteBuffer into) throws IOException {
+    try {
+      while (next != Next.NOTHING) {
+        if (next == Next.DATA) {
+          int n = data(into);
+          if (n >= 0) {
+            return n;
+          }
+        } else if (!tryFrame()) {
+          return 0;
+        }
+      }
+      return -1;
+    } catch (IOException e) {
+      throw failed(e);
+    }
+  }
+
+  private IOException failed(IOException e) {
+    failure = e;
+    return e;
+  }
+
+  /** What made reading fail last, if anything did. */
+  @Nullable IOException failure() {
+    return failure;
+  }
+
+  private int data(ByteBuffer into) throws IOException {
+    long most = length == Framing.TO_END ? Long.MAX_VALUE : left;
+    int n = in.take(into, most);
+    if (n == 0 && into.hasRemaining()) {
+      n = in.receive(into, most);
+    }
+    if (n < 0) {
+      if (length != Framing.TO_END) {
+        throw new IncompleteMessageException("the peer has ended amid a body");
+      }
+      end();
+    }
+    left -= Math.max(0, n);
+    if (left == 0) {
+      if (length == Framing.CHUNKED) {
+        next = Next.CHUNK_END;
+      } else {
+        end();
+      }
+    }
+    return n;
+  }
+
+  /** Goes on with what is between data of chunks; false if it is not there yet. */
+  private boolean tryFrame() throws IOException {
+    return switch (next) {
+      case CHUNK_LINE -> tryChunkLine();
+      case CHUNK_END -> tryChunkEnd();
+      case TRAILERS -> tryTrailers();
+      case DATA, NOTHING -> true;
+    };
+  }
+
+  private boolean tryChunkLine() throws IOException {
+    int line = in.tryLine(settings.chunkLine());
+    if (line == Input.TOO_LONG) {
+      throw new MalformedMessageException("the line before a chunk is too long");
+    }
+    if (line == Input.NOT_YET) {
+      return false;
+    }
+    left = chunkLength(in.buffer(), in.at(), in.at() + line - 2);
+    in.skip(line);
+    next = left == 0 ? Next.TRAILERS : Next.DATA;
+    return true;
+  }
+
+  /** A length in hexadecimal digits, and extensions, which mean nothing to us. */
+  private static long chunkLength(ByteBuffer from, int at, int end)
+      throws MalformedMessageException {
+    long length = 0;
+    int i = at;
+    for (int digit; i < end && (digit = Character.digit(from.get(i), 16)) >= 0; i++) {
+      length = 16 * length + digit;
+    }
+    boolean good = i > at && i - at <= MOST_DIGITS && from.get(end) == '\r';
+    int extension = i;
+    while (extension < end && Characters.isBlank(from.get(extension))) {
+      extension++;
+    }
+    good &= i >= end || from.get(extension) == ';';
+    for (; extension < end; extension++) {
+      good &= Characters.isValue(from.get(extension));
+    }
+    if (!good) {
+      throw new MalformedMessageException("the line before a chunk has no length");
+    }
+    return length;
+  }
+
+  private boolean tryChunkEnd() throws IOException {
+    while (in.available() < 2) {
+      if (in.available() == 1 && in.buffer().get(in.at()) != '\r') {
+        throw new MalformedMessageException("a chunk is longer than its length");
+      }
+      if (!in.fill()) {
+        if (in.ended()) {
+          throw new IncompleteMessageException("the peer has ended amid a body");
+        }
+        return false;
+      }
+    }
+    if (in.buffer().get(in.at()) != '\r' || in.buffer().get(in.at() + 1) != '\n') {
+      throw new MalformedMessageException("a chunk is longer than its length");
+    }
+    in.skip(2);
+    next = Next.CHUNK_LINE;
+    return true;
+  }
+
+  private boolean tryTrailers() throws IOException {
+    if (!Http1Heads.tryTrailers(in, trailers, settings)) {
+      return false;
+    }
+    Hops.removeFromTrailers(trailers);
+    end();
+    return true;
+  }
+
+  private void end() throws IOException {
+    next = Next.NOTHING;
+    // What an origin sends unasked would be taken for the answer to the next request.
+    if (responses && length != Framing.TO_END && (in.available() > 0 || in.fill())) {
+      throw new MalformedMessageException("bytes after the end of a response");
+    }
+  }
+}

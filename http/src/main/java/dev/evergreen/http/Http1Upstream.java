@@ -1,0 +1,199 @@
+package dev.evergreen.http;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.http.Http1Output.Persistence;
+import java.io.IOException;
+import java.time.Duration;
+
+/** A connection to an origin by HTTP/1.1, for one exchange after the other. */
+final class Http1Upstream {
+  /** More informational responses to one request are nonsense. */
+  private static final int MOST_INFORMATIONAL = 100;
+
+  private final Connection connection;
+  private final Origin origin;
+  private final HttpSettings settings;
+  private final Input in;
+  private final Http1Reader reader;
+  private final Http1Writer writer;
+  private long lastUsed = System.nanoTime();
+
+  Http1Upstream(Connection connection, Origin origin, HttpSettings settings) {
+    this.connection = connection;
+    this.origin = origin;
+    this.settings = settings;
+    in = new Input(connection);
+    reader = new Http1Reader(in, settings, true);
+    writer = new Http1Writer(connection);
+  }
+
+  /** Whether it was used lately and its origin has neither ended it nor sent anything unasked. */
+  boolean isAlive(Duration idle) {
+    try {
+      return System.nanoTime() - lastUsed < idle.toNanos() && !in.fill() && !in.ended();
+    } catch (IOException e) {
+      return false;
+    } finally {
+      in.giveBack();
+    }
+  }
+
+  void closeConnection() {
+    connection.close();
+    in.close();
+  }
+
+  ClientExchange begin(Pool pool, boolean reused) {
+    connection.readTimeout(settings.read());
+    return new Turn(pool, reused);
+  }
+
+  /** One exchange. */
+  private final class Turn implements ClientExchange {
+    private final Pool pool;
+    private final boolean reused;
+    private boolean closed;
+    private final long sentBefore = connection.report().sent();
+    private boolean toHead;
+    private boolean toConnect;
+    private boolean upgrades;
+    private volatile boolean persistent;
+    private boolean tunnelled;
+    private int informational;
+    private volatile boolean anyReceived;
+
+    Turn(Pool pool, boolean reused) {
+      this.pool = pool;
+      this.reused = reused;
+    }
+
+    @Override
+    public BodyWriter send(RequestHead head, long length) throws IOException {
+      toHead = head.is("HEAD");
+      toConnect = head.is("CONNECT");
+      var fields = head.fields();
+      upgrades = fields.has("upgrade") && fields.hasMember("connection", "upgrade");
+      var out = Http1Output.reserve(connection, head.targetLength() + fields.size());
+      head.putLine(out);
+      if (!fields.has("host")) {
+        Text.put(out, "Host: " + (toConnect ? head.target() : origin.authority()) + "\r\n");
+      }
+      Http1Output.fields(out, fields, upgrades);
+      var persistence = upgrades ? Persistence.UPGRADES : Persistence.STAYS;
+      if (length == 0 && !tellsThatNothingFollows(head)) {
+        Http1Output.endWithout(out, persistence);
+      } else {
+        Http1Output.end(out, length, persistence);
+      }
+      writer.begin(length, false);
+      return writer;
+    }
+
+    private static boolean tellsThatNothingFollows(RequestHead head) {
+      return switch (head.method()) {
+        case "POST", "PUT", "PATCH" -> true;
+        default -> head.fields().has("content-length") && !head.is("CONNECT");
+      };
+    }
+
+    @Override
+    public ResponseHead receive() throws IOException {
+      awaitHead();
+      var head = ResponseHead.of(200);
+      Http1Heads.response(in, head, settings);
+      if (head.isInformational()) {
+        long _ = Framing.ofResponse(head, toHead);
+        if (++informational > MOST_INFORMATIONAL) {
+          throw new MalformedMessageException("too many informational responses");
+        }
+        return head;
+      }
+      begin(head);
+      return head;
+    }
+
+    private void awaitHead() throws IOException {
+      while (in.available() == 0 && !in.fill()) {
+        if (in.ended()) {
+          throw new IncompleteMessageException("the origin has ended before it answered");
+        }
+        in.awaitMore();
+      }
+      anyReceived = true;
+    }
+
+    private void begin(ResponseHead head) throws IOException {
+      if (head.status() == 101 || (toConnect && head.status() / 100 == 2)) {
+        if (!toConnect && !upgrades) {
+          throw new MalformedMessageException("the origin leaves HTTP though it was not asked to");
+        }
+        tunnelled = true;
+        reader.begin(Framing.TO_END);
+        return;
+      }
+      long framing = Framing.ofResponse(head, toHead);
+      var fields = head.fields();
+      boolean stays =
+          !fields.hasMember("connection", "close")
+              && (head.version() == Version.HTTP_1_1
+                  || fields.hasMember("connection", "keep-alive"));
+      reader.begin(framing);
+      persistent = stays && framing != Framing.TO_END;
+    }
+
+    @Override
+    public BodyReader body() {
+      return reader;
+    }
+
+    @Override
+    public Tunnel tunnel() {
+      if (!tunnelled) {
+        throw new IllegalStateException("the origin has not left HTTP");
+      }
+      return new Tunnel(reader, new TunnelWriter(connection));
+    }
+
+    @Override
+    public boolean reused() {
+      return reused;
+    }
+
+    @Override
+    public boolean anySent() {
+      return connection.report().sent() > sentBefore;
+    }
+
+    @Override
+    public boolean anyReceived() {
+      return anyReceived;
+    }
+
+    @Override
+    public Connection connection() {
+      return connection;
+    }
+
+    @Override
+    public void abort() {
+      persistent = false;
+      connection.reset();
+    }
+
+    @Override
+    public void close() {
+      if (closed) {
+        return;
+      }
+      closed = true;
+      if (persistent && reader.ended() && reader.failure() == null && writer.ended()) {
+        in.giveBack();
+        lastUsed = System.nanoTime();
+        pool.keep(Http1Upstream.this);
+      } else {
+        closeConnection();
+        pool.free();
+      }
+    }
+  }
+}

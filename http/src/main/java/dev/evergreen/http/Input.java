@@ -1,0 +1,195 @@
+package dev.evergreen.http;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Connection;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a connection has received and not yet used up. It lies in a buffer on loan while its fiber
+ * works; while that waits, what is left of it lies in an array of just its length.
+ *
+ * <p>Whatever receives more may move the bytes that are there.
+ */
+final class Input implements AutoCloseable {
+  /** Of {@link #tryLine}: the line's end is not there yet. */
+  static final int NOT_YET = 0;
+
+  /** Of {@link #tryLine}: the line is longer than it may be. */
+  static final int TOO_LONG = -1;
+
+  private static final byte[] NOTHING = {};
+
+  private final Connection connection;
+  private Buffers.@Nullable Loan loan;
+  private byte[] rest = NOTHING;
+  private boolean ended;
+  private boolean inHead;
+
+  /** Where the bytes are that are to be used, from {@code at} to {@code end}. */
+  private int at;
+
+  private int end;
+
+  Input(Connection connection) {
+    this.connection = connection;
+  }
+
+  int available() {
+    return end - at;
+  }
+
+  /** Whether the peer has ended, so that no more will come than what is there. */
+  boolean ended() {
+    return ended;
+  }
+
+  /** The bytes, from {@link #at} on; valid until more is received. */
+  ByteBuffer buffer() {
+    return takeBack();
+  }
+
+  int at() {
+    return at;
+  }
+
+  void skip(int bytes) {
+    at += bytes;
+  }
+
+  /**
+   * The length of the next line, its LF included, without waiting.
+   *
+   * @return or {@link #NOT_YET}, or {@link #TOO_LONG}
+   * @throws IncompleteMessageException if it will not come
+   */
+  int tryLine(int limit) throws IOException {
+    int scanned = 0;
+    do {
+      if (available() > scanned) {
+        int to = Math.min(end, at + limit);
+        int lf = Bytes.find(takeBack(), (byte) '\n', at + scanned, to);
+        if (lf < to) {
+          return lf + 1 - at;
+        }
+        scanned = to - at;
+        if (scanned == limit) {
+          return TOO_LONG;
+        }
+      }
+    } while (fill());
+    if (ended) {
+      throw new IncompleteMessageException("the peer has ended amid a message");
+    }
+    return NOT_YET;
+  }
+
+  /** Moves what is there to a buffer, up to a number of bytes; answers how many. */
+  int take(ByteBuffer into, long most) {
+    int n = (int) Math.min(Math.min(available(), into.remaining()), most);
+    if (n > 0) {
+      into.put(into.position(), takeBack(), at, n).position(into.position() + n);
+      at += n;
+    }
+    return n;
+  }
+
+  /**
+   * Receives what is there, without waiting, up to a number of bytes: straight into a buffer, when
+   * nothing lies here.
+   *
+   * @return as {@link Connection#tryRead}
+   */
+  int receive(ByteBuffer into, long most) throws IOException {
+    if (ended) {
+      return -1;
+    }
+    giveBack();
+    int limit = into.limit();
+    into.limit((int) Math.min(limit, into.position() + most));
+    int n;
+    try {
+      n = connection.tryRead(into);
+    } finally {
+      into.limit(limit);
+    }
+    ended = n < 0;
+    return n;
+  }
+
+  /** Receives what is there, without waiting; false if that is nothing. */
+  boolean fill() throws IOException {
+    if (ended) {
+      return false;
+    }
+    var into = takeBack();
+    if (at > 0) {
+      into.put(0, into, at, available());
+      end -= at;
+      at = 0;
+    }
+    int n = connection.tryRead(into.limit(Buffers.SIZE).position(end));
+    into.clear();
+    if (n > 0) {
+      end += n;
+    }
+    ended = n < 0;
+    return n > 0;
+  }
+
+  /** Like {@link #awaitMore}, amid a head, which must be whole in a time from the first wait on. */
+  void awaitHead(Duration limit) throws IOException {
+    if (!inHead) {
+      inHead = true;
+      connection.readDeadline(limit);
+    }
+    awaitMore();
+  }
+
+  /** The head is whole. */
+  void endHead() {
+    if (inHead) {
+      inHead = false;
+      connection.readDeadline(ChronoUnit.FOREVER.getDuration());
+    }
+  }
+
+  /** Waits until it is worth trying to receive. */
+  void awaitMore() throws IOException {
+    giveBack();
+    connection.awaitInput();
+  }
+
+  /** Keeps what is there, but no buffer. */
+  void giveBack() {
+    if (loan != null) {
+      int left = available();
+      rest = left == 0 ? NOTHING : new byte[left];
+      loan.buffer().get(at, rest);
+      at = 0;
+      end = left;
+      close();
+    }
+  }
+
+  private ByteBuffer takeBack() {
+    if (loan == null) {
+      loan = Buffers.borrow();
+      loan.buffer().put(0, rest);
+      rest = NOTHING;
+    }
+    return loan.buffer();
+  }
+
+  /** Gives the buffer back, with all that is in it. */
+  @Override
+  public void close() {
+    if (loan != null) {
+      loan.close();
+      loan = null;
+    }
+  }
+}

@@ -1,0 +1,172 @@
+package dev.evergreen.http;
+
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Signal;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The connections to one origin.
+ *
+ * <p>Each connection that there is, or is being made, has a <em>place</em>. All is guarded by the
+ * pool itself, and nobody waits inside. Invariants: places are never more than the limit; somebody
+ * waits only while all places are taken and no connection is kept; who lets go gives what it had to
+ * the one who has waited longest.
+ */
+final class Pool {
+  private final Origin origin;
+  private final UpstreamLimits limits;
+  private final Fibers fibers;
+
+  /** Those nobody uses; the last one used is taken first, so that those that are too many age. */
+  private final ArrayDeque<Http1Upstream> kept = new ArrayDeque<>();
+
+  private final ArrayDeque<Waiter> waiters = new ArrayDeque<>();
+  private int places;
+  private boolean closed;
+
+  Pool(Origin origin, UpstreamLimits limits, Fibers fibers) {
+    this.origin = origin;
+    this.limits = limits;
+    this.fibers = fibers;
+  }
+
+  /** Who waits, and what it gets: a place, maybe with a connection. */
+  private static final class Waiter {
+    private final Signal signal;
+    private boolean served;
+    private @Nullable Http1Upstream connection;
+
+    Waiter(Fibers fibers) {
+      signal = new Signal(fibers);
+    }
+
+    void serve(@Nullable Http1Upstream given) {
+      served = true;
+      connection = given;
+      signal.raise();
+    }
+  }
+
+  synchronized int open() {
+    return places;
+  }
+
+  /**
+   * Takes a place with a connection that is alive, or one to make a connection for.
+   *
+   * @param fresh whether only the latter will do
+   */
+  @Nullable Http1Upstream take(boolean fresh) throws IOException {
+    while (true) {
+      Http1Upstream found;
+      Waiter waiter = null;
+      synchronized (this) {
+        found = fresh ? kept.pollFirst() : kept.pollLast();
+        if (found == null) {
+          if (places < limits.connections()) {
+            places++;
+            return null;
+          }
+          if (waiters.size() >= limits.waiters()) {
+            throw new UpstreamBusyException(origin);
+          }
+          waiter = new Waiter(fibers);
+          waiters.add(waiter);
+        }
+      }
+      if (waiter != null) {
+        found = await(waiter);
+      }
+      if (found == null) {
+        return null;
+      }
+      if (!fresh && found.isAlive(limits.idle())) {
+        return found;
+      }
+      found.closeConnection();
+      if (fresh) {
+        return null;
+      }
+      free();
+    }
+  }
+
+  private @Nullable Http1Upstream await(Waiter waiter) throws IOException {
+    try {
+      waiter.signal.await(limits.patience());
+      return waiter.connection;
+    } catch (IOException e) {
+      boolean served;
+      synchronized (this) {
+        waiters.remove(waiter);
+        served = waiter.served;
+      }
+      if (served) {
+        giveBack(waiter.connection);
+      }
+      throw e instanceof java.net.SocketTimeoutException ? new UpstreamBusyException(origin) : e;
+    }
+  }
+
+  private void giveBack(@Nullable Http1Upstream connection) {
+    if (connection == null) {
+      free();
+    } else {
+      keep(connection);
+    }
+  }
+
+  /** A connection can be used again. */
+  void keep(Http1Upstream connection) {
+    synchronized (this) {
+      if (!closed) {
+        var waiter = waiters.poll();
+        if (waiter == null) {
+          kept.addLast(connection);
+        } else {
+          waiter.serve(connection);
+        }
+        return;
+      }
+    }
+    connection.closeConnection();
+    free();
+  }
+
+  /** A place has no connection any more, or got none. */
+  synchronized void free() {
+    var waiter = waiters.poll();
+    if (waiter == null) {
+      places--;
+    } else {
+      waiter.serve(null);
+    }
+  }
+
+  void sweep() {
+    var gone = new ArrayList<Http1Upstream>();
+    synchronized (this) {
+      // Nobody else has those that are kept, so to look at them does not wait.
+      kept.removeIf(connection -> !connection.isAlive(limits.idle()) && gone.add(connection));
+    }
+    gone.forEach(this::discard);
+  }
+
+  private void discard(Http1Upstream connection) {
+    connection.closeConnection();
+    free();
+  }
+
+  void close() {
+    ArrayList<Http1Upstream> all;
+    synchronized (this) {
+      closed = true;
+      all = new ArrayList<>(kept);
+      kept.clear();
+    }
+    all.forEach(this::discard);
+  }
+}

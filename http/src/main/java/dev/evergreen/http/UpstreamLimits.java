@@ -1,0 +1,27 @@
+package dev.evergreen.http;
+
+import java.time.Duration;
+
+/**
+ * How many connections to an origin there are, and how long they are waited for and kept.
+ *
+ * @param connections how many to one origin at most
+ * @param waiters how many exchanges with one origin may wait for a connection
+ * @param patience how long each of them waits
+ * @param idle how long a connection that nobody uses is kept
+ * @param handshake how long TLS may take to agree
+ */
+public record UpstreamLimits(
+    int connections, int waiters, Duration patience, Duration idle, Duration handshake) {
+
+  /** 256 connections, 1,024 waiters for 10 s, 30 s idle, 10 s to shake hands. */
+  public static final UpstreamLimits DEFAULT =
+      new UpstreamLimits(
+          256, 1024, Duration.ofSeconds(10), Duration.ofSeconds(30), Duration.ofSeconds(10));
+
+  public UpstreamLimits {
+    if (connections < 1 || waiters < 0) {
+      throw new IllegalArgumentException("there must be at least 1 connection");
+    }
+  }
+}

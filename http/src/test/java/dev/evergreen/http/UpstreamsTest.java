@@ -1,0 +1,395 @@
+package dev.evergreen.http;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.WaitCancelledException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What a client makes of what origins send, and how it keeps its connections. */
+@Timeout(60)
+class UpstreamsTest {
+  private static final String CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
+
+  /** An origin that does as a test says with each of its connections. */
+  private record TestOrigin(Listener listener) implements AutoCloseable {
+
+    static TestOrigin start(Listener.Handler handler) throws IOException {
+      var listener =
+          Talk.FIBERS.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      Talk.FIBERS.spawn(() -> listener.serve(handler));
+      return new TestOrigin(listener);
+    }
+
+    /** Answers each request by the same bytes, and keeps the connection. */
+    static TestOrigin answering(String answer) throws IOException {
+      return start(connection -> answerAll(connection, answer));
+    }
+
+    static void answerAll(Connection connection, String answer) throws IOException {
+      while (!Talk.until(connection, "\r\n\r\n").isEmpty()) {
+        Talk.write(connection, answer);
+      }
+    }
+
+    Origin origin() {
+      return new Origin(false, "127.0.0.1", ((InetSocketAddress) listener.address()).getPort());
+    }
+
+    @Override
+    public void close() {
+      listener.close();
+    }
+  }
+
+  private static Upstreams upstreams(int connections, int waiters, Duration patience) {
+    return new Upstreams(
+        Dialer.of(Talk.FIBERS),
+        null,
+        HttpSettings.DEFAULT,
+        new UpstreamLimits(
+            connections, waiters, patience, Duration.ofSeconds(30), Duration.ofSeconds(5)));
+  }
+
+  private static Upstreams upstreams() {
+    return upstreams(10, 10, Duration.ofSeconds(30));
+  }
+
+  /** The whole of a final response, as text. */
+  private static String get(ClientExchange exchange, String method) throws IOException {
+    exchange.send(RequestHead.of(method, "/"));
+    var text = new StringBuilder();
+    ResponseHead head;
+    do {
+      head = exchange.receive();
+      text.append(head.status()).append(' ');
+    } while (head.isInformational());
+    return text + Talk.text(exchange.body()) + exchange.body().trailers();
+  }
+
+  private static String get(Upstreams upstreams, Origin origin) throws IOException {
+    try (var exchange = upstreams.open(origin)) {
+      return get(exchange, "GET");
+    }
+  }
+
+  static Stream<Arguments> malformed() {
+    var ok = "HTTP/1.1 200 OK\r\n";
+    return Stream.of(
+        row("two lengths", ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+        row("two lengths, equal", ok + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"),
+        row("a list of lengths", ok + "Content-Length: 3, 3\r\n\r\nabc"),
+        row("CL and TE", ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        row("TE gzip, chunked", ok + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        row("TE gzip", ok + "Transfer-Encoding: gzip\r\n\r\nabc"),
+        row("TE twice", ok + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        row("TE of 1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        row("bytes after the length", ok + "Content-Length: 3\r\n\r\nabcd"),
+        row("bytes after no body", ok + "Content-Length: 0\r\n\r\nabcd"),
+        row("bytes after chunks", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"),
+        row("a body of 204", "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\nabc"),
+        row("bytes after 204", "HTTP/1.1 204 No Content\r\n\r\nabc"),
+        row("bytes after 304", "HTTP/1.1 304 Not Modified\r\n\r\nabc"),
+        row("a body of 100", "HTTP/1.1 100 Continue\r\nContent-Length: 3\r\n\r\nabc" + ok + "\r\n"),
+        row("101 unasked", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+        row("informational without end", "HTTP/1.1 102 Processing\r\n\r\n".repeat(1000)),
+        row("obs-fold", ok + "X: a\r\n b\r\nContent-Length: 0\r\n\r\n"),
+        row("blank before the colon", ok + "Content-Length : 3\r\n\r\nabc"),
+        row("bare LF", ok + "Content-Length: 0\n\r\n"),
+        row("NUL", ok + "X: \u0000\r\nContent-Length: 0\r\n\r\n"),
+        row("no status line", "abc\r\n\r\n"),
+        row("status of two digits", "HTTP/1.1 20 OK\r\n\r\n"),
+        row("status of four digits", "HTTP/1.1 2000 OK\r\n\r\n"),
+        row("status 999", "HTTP/1.1 999 OK\r\n\r\n"),
+        row("status 099", "HTTP/1.1 099 OK\r\n\r\n"),
+        row("version 2.0", "HTTP/2.0 200 OK\r\n\r\n"),
+        row("version in small letters", "http/1.1 200 OK\r\n\r\n"),
+        row("control in the reason", "HTTP/1.1 200 O\u0001K\r\n\r\n"),
+        row("chunk size", ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n"),
+        row("a fast 101 fields", ok + "X: y\r\n".repeat(101) + "\r\n"));
+  }
+
+  private static Arguments row(String name, String sent) {
+    return Arguments.of(name, sent);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("malformed")
+  void whatAnOriginMustNotSendIsAnErrorAndEndsTheConnection(String name, String sent)
+      throws Exception {
+    try (var origin = TestOrigin.answering(sent);
+        var upstreams = upstreams()) {
+      assertThrows(
+          MalformedMessageException.class, () -> get(upstreams, origin.origin()), name);
+      assertEquals(0, upstreams.connections(origin.origin()));
+    }
+  }
+
+  @Test
+  void whatIsCutOffIsIncomplete() throws Exception {
+    var ok = "HTTP/1.1 200 OK\r\n";
+    for (var cut :
+        new String[] {
+          "",
+          "HTTP/1.1 200",
+          ok + "Content-Length: 3\r\n",
+          ok + "Content-Length: 3\r\n\r\nab",
+          ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nab",
+          ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+          ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n",
+        }) {
+      try (var origin =
+              TestOrigin.start(
+                  connection -> {
+                    Talk.until(connection, "\r\n\r\n");
+                    Talk.write(connection, cut);
+                  });
+          var upstreams = upstreams()) {
+        assertThrows(
+            IncompleteMessageException.class, () -> get(upstreams, origin.origin()), cut);
+        assertEquals(0, upstreams.connections(origin.origin()));
+      }
+    }
+  }
+
+  @Test
+  void framingsAreUnderstood() throws Exception {
+    var answers =
+        new String[][] {
+          {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "200 abc"},
+          {"HTTP/1.1 200\r\nContent-Length: 3\r\n\r\nabc", "200 abc"},
+          {"HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n", "200 "},
+          {
+            CONTINUE
+                + "HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n"
+                + "HTTP/1.1 404 Gone fishing\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n"
+                + "0\r\nT: u\r\nTransfer-Encoding: x\r\n\r\n",
+            "100 103 404 abcT: u\r\n"
+          },
+          {"HTTP/1.1 204 No Content\r\n\r\n", "204 "},
+          {"HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n", "304 "},
+          {
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc", "200 abc"
+          },
+        };
+    for (var answer : answers) {
+      try (var origin = TestOrigin.answering(answer[0]);
+          var upstreams = upstreams()) {
+        assertEquals(answer[1], get(upstreams, origin.origin()));
+        // The connection is used again.
+        try (var exchange = upstreams.open(origin.origin())) {
+          assertTrue(exchange.reused(), answer[0]);
+          assertFalse(exchange.anySent());
+          assertEquals(answer[1], get(exchange, "GET"));
+          assertTrue(exchange.anySent() && exchange.anyReceived());
+        }
+        assertEquals(1, upstreams.connections(origin.origin()));
+      }
+    }
+    try (var origin = TestOrigin.answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n");
+        var upstreams = upstreams();
+        var exchange = upstreams.open(origin.origin())) {
+      assertEquals("200 ", get(exchange, "HEAD"));
+    }
+  }
+
+  @Test
+  void whatLastsUntilTheEndOrIsTheLastEndsTheConnection() throws Exception {
+    for (var answer :
+        new String[] {
+          "HTTP/1.1 200 OK\r\n\r\nabc",
+          "HTTP/1.1 200 OK\r\nConnection: Close\r\nContent-Length: 3\r\n\r\nabc",
+          "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+        }) {
+      try (var origin =
+              TestOrigin.start(
+                  connection -> {
+                    Talk.until(connection, "\r\n\r\n");
+                    Talk.write(connection, answer);
+                  });
+          var upstreams = upstreams()) {
+        assertEquals("200 abc", get(upstreams, origin.origin()));
+        assertEquals(0, upstreams.connections(origin.origin()));
+      }
+    }
+  }
+
+  @Test
+  void requestsAreFramedAnew() throws Exception {
+    var seen = new LinkedBlockingQueue<String>();
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  for (int i = 0; i < 2; i++) {
+                    seen.add(Talk.until(connection, "\r\n\r\n"));
+                    seen.add(Talk.until(connection, "!"));
+                    Talk.write(connection, "HTTP/1.1 204 No Content\r\n\r\n");
+                  }
+                  Talk.all(connection);
+                });
+        var upstreams = upstreams()) {
+      var fields =
+          Fields.of(
+              "Host", "other", "Connection", "x, close", "X", "y", "Transfer-Encoding", "chunked",
+              "Content-Length", "99", "Upgrade", "h2c", "A", "b");
+      try (var exchange = upstreams.open(origin.origin())) {
+        var out = exchange.send(RequestHead.of("POST", "/a?b", fields), 3);
+        out.write(Talk.bytes("ab!"));
+        out.end();
+        assertEquals(204, exchange.receive().status());
+      }
+      assertEquals(
+          "POST /a?b HTTP/1.1\r\nHost: other\r\nA: b\r\nContent-Length: 3\r\n\r\n", seen.take());
+      assertEquals("ab!", seen.take());
+      try (var exchange = upstreams.open(origin.origin())) {
+        var out = exchange.send(RequestHead.of("PUT", "/"), -1);
+        out.write(Talk.bytes("ab"));
+        out.end(Fields.of("T", "!"));
+        assertEquals(204, exchange.receive().status());
+      }
+      assertEquals(
+          "PUT / HTTP/1.1\r\nHost: 127.0.0.1:"
+              + origin.origin().port()
+              + "\r\nTransfer-Encoding: chunked\r\n\r\n",
+          seen.take());
+      assertEquals("2\r\nab\r\n0\r\nT: !", seen.take());
+    }
+  }
+
+  @Test
+  void aConnectionThatTheOriginHasEndedIsNotUsed() throws Exception {
+    var rounds = 20;
+    var accepted = new AtomicInteger();
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  accepted.incrementAndGet();
+                  Talk.until(connection, "\r\n\r\n");
+                  Talk.write(connection, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+                });
+        var upstreams = upstreams()) {
+      for (int i = 0; i < rounds; i++) {
+        Connection used;
+        try (var exchange = upstreams.open(origin.origin())) {
+          used = exchange.connection();
+          assertFalse(exchange.reused());
+          assertEquals("200 abc", get(exchange, "GET"));
+        }
+        // The origin's end has arrived when it can be seen.
+        used.awaitInput();
+      }
+      assertEquals(rounds, accepted.get());
+    }
+  }
+
+  @Test
+  void limitsAreKeptAndWaitersServedInOrder() throws Exception {
+    try (var origin = TestOrigin.answering("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+        var upstreams = upstreams(1, 1, Duration.ofSeconds(30))) {
+      var first = upstreams.open(origin.origin());
+      var waiting = Talk.start(() -> get(upstreams, origin.origin()));
+      // One waits; whoever else would is refused at once.
+      UpstreamBusyException busy = null;
+      while (busy == null) {
+        try {
+          CancelScope.within(Duration.ofMillis(5)).call(() -> upstreams.open(origin.origin()));
+        } catch (UpstreamBusyException e) {
+          busy = e;
+        } catch (IOException e) {
+          // The other one did not wait yet.
+        }
+      }
+      assertEquals("200 abc", get(first, "GET"));
+      first.close();
+      first.close();
+      assertEquals("200 abc", waiting.join());
+      assertEquals(1, upstreams.connections(origin.origin()));
+      // A connection that breaks gives its place to who waits.
+      var broken = upstreams.open(origin.origin());
+      var next = Talk.start(() -> get(upstreams, origin.origin()));
+      broken.close();
+      assertEquals("200 abc", next.join());
+      assertEquals(1, upstreams.connections(origin.origin()));
+    }
+  }
+
+  @Test
+  void aWaitForAConnectionCanBeCancelledAndIsBounded() throws Exception {
+    try (var origin = TestOrigin.answering("HTTP/1.1 204 No Content\r\n\r\n");
+        var upstreams = upstreams(1, 10, Duration.ofMillis(20))) {
+      var first = upstreams.open(origin.origin());
+      assertThrows(UpstreamBusyException.class, () -> upstreams.open(origin.origin()));
+      var scope = CancelScope.open();
+      scope.cancel();
+      assertThrows(
+          WaitCancelledException.class,
+          () -> scope.call(() -> upstreams.open(origin.origin())));
+      first.close();
+      assertEquals("204 ", get(upstreams, origin.origin()));
+    }
+  }
+
+  @Test
+  void anAnswerIsSeenWhileTheRequestIsStillSent() throws Exception {
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  Talk.until(connection, "\r\n\r\n");
+                  Talk.write(connection, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n");
+                  Talk.until(connection, "never");
+                });
+        var upstreams = upstreams();
+        var exchange = upstreams.open(origin.origin())) {
+      var out = exchange.send(RequestHead.of("POST", "/"), -1);
+      out.flush();
+      var sender =
+          Talk.start(
+              () -> {
+                while (true) {
+                  out.write(new byte[10_000]);
+                }
+              });
+      assertEquals(413, exchange.receive().status());
+      exchange.abort();
+      assertThrows(Exception.class, sender::join);
+    }
+  }
+
+  @Test
+  void tunnelsPassBytesBothWays() throws Exception {
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  Talk.until(connection, "\r\n\r\n");
+                  Talk.write(connection, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nfirst");
+                  Talk.write(connection, Talk.all(connection) + "last");
+                });
+        var upstreams = upstreams();
+        var exchange = upstreams.open(origin.origin())) {
+      exchange.send(
+          RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
+      assertEquals(101, exchange.receive().status());
+      var tunnel = exchange.tunnel();
+      tunnel.out().write(Talk.bytes("middle"));
+      tunnel.out().end();
+      assertEquals("firstmiddlelast", Talk.text(tunnel.in()));
+    }
+  }
+}

@@ -1,0 +1,256 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.ConnectionLimit;
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.SocketOptions;
+import dev.evergreen.http.HttpServer;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.UpstreamLimits;
+import dev.evergreen.http.Upstreams;
+import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Storage;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An HTTP proxy with a cache that many share (RFC 9110, RFC 9111). {@code docs/proxy.md} tells what
+ * it does.
+ */
+public final class Proxy implements AutoCloseable {
+
+  private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+
+  /** The settings, which can change while it runs, and what is made of them. */
+  record Setup(ProxySettings settings, Origins origins) {}
+
+  private final Fibers fibers;
+  private final Storage storage;
+  private final Upstreams upstreams;
+  private final OriginClient client;
+  private final LongSupplier clock;
+  private final Fetches fetches = new Fetches();
+  private final Statistics statistics = new Statistics();
+  private final TransactionLog log;
+  private final List<Listener> listeners = new ArrayList<>();
+  private final ConnectionLimit limit;
+  private volatile Setup setup;
+
+  private Proxy(ProxySettings settings, Fibers fibers, Storage storage, Upstreams upstreams) {
+    this.fibers = fibers;
+    this.storage = storage;
+    this.upstreams = upstreams;
+    var given = settings.clock;
+    clock = given == null ? steadyClock() : given;
+    client = new OriginClient(upstreams, clock);
+    log = new TransactionLog(settings.remembered);
+    limit = new ConnectionLimit(settings.connections);
+    setup = new Setup(settings, new Origins(settings.origins));
+  }
+
+  /** The time in milliseconds since 1970, which does not go back when somebody sets the clock. */
+  private static LongSupplier steadyClock() {
+    long millis = System.currentTimeMillis();
+    long nanos = System.nanoTime();
+    return () -> millis + (System.nanoTime() - nanos) / 1_000_000;
+  }
+
+  /**
+   * Starts one; it serves when this returns.
+   *
+   * @throws IOException if an address, or the storage, cannot be had
+   * @throws IllegalArgumentException if the settings name no origin
+   */
+  public static Proxy start(ProxySettings settings) throws IOException {
+    return start(settings, Storage.open(settings.storage));
+  }
+
+  static Proxy start(ProxySettings settings, Storage storage) throws IOException {
+    var copy = settings.copy();
+    if (copy.origins.isEmpty()) {
+      throw new IllegalArgumentException("a proxy needs an origin");
+    }
+    var builder = Fibers.builder().name("proxy").processors(copy.processors);
+    if (copy.mode != null) {
+      builder.mode(copy.mode);
+    }
+    var fibers = builder.start();
+    try {
+      var proxy =
+          new Proxy(
+              copy,
+              fibers,
+              storage,
+              new Upstreams(Dialer.of(fibers), engines(copy), copy.http, UpstreamLimits.DEFAULT));
+      try {
+        proxy.listen();
+        return proxy;
+      } catch (IOException | RuntimeException e) {
+        proxy.storage.close();
+        throw e;
+      }
+    } catch (IOException | RuntimeException e) {
+      fibers.close();
+      throw e;
+    }
+  }
+
+  private static Upstreams.@Nullable Engines engines(ProxySettings settings) {
+    var tls = settings.originTls;
+    return tls == null ? null : tls::engine;
+  }
+
+  private void listen() throws IOException {
+    var settings = setup.settings();
+    for (var address : settings.addresses) {
+      listeners.add(fibers.listen(address, SocketOptions.DEFAULT));
+    }
+    for (var listener : listeners) {
+      fibers.spawn(() -> listener.serve(connection -> serve(connection, listener), limit, _ -> {}));
+    }
+  }
+
+  private void serve(Connection accepted, Listener listener) throws IOException {
+    var settings = setup.settings();
+    var peer = ((InetSocketAddress) accepted.peerAddress()).getAddress();
+    if (settings.acceptsProxyProtocol && settings.trust.includes(peer)) {
+      peer = ProxyProtocol.read(accepted, peer);
+    }
+    var tls = settings.tls;
+    var connection = tls == null ? accepted : accepted.overTls(tls.engine(), HANDSHAKE);
+    serveHttp(connection, peer, listener);
+  }
+
+  private void serveHttp(Connection connection, InetAddress peer, Listener listener)
+      throws IOException {
+    new HttpServer(
+            fibers, exchange -> new Transaction(this, exchange, peer).run(), setup.settings().http)
+        .serve(connection, listener.draining());
+  }
+
+  /** Where it listens, with the ports that were chosen. */
+  public List<InetSocketAddress> addresses() {
+    return listeners.stream().map(each -> (InetSocketAddress) each.address()).toList();
+  }
+
+  /**
+   * Goes on with other settings. What holds addresses, storage, processors and limits of
+   * connections stays as it is.
+   */
+  public void reload(ProxySettings settings) {
+    var copy = settings.copy();
+    setup = new Setup(copy, new Origins(copy.origins));
+  }
+
+  /**
+   * Purges. When this returns nothing that was asked for before is served as fresh.
+   *
+   * @throws IOException if it might be lost when the machine goes down
+   */
+  public void purge(Purge purge) throws IOException {
+    count(Count.PURGES);
+    try {
+      storage.purge(purge);
+    } finally {
+      fetches.detach();
+    }
+  }
+
+  /** Purges what a request has invalidated. */
+  void invalidate(Purge purge) {
+    storage.invalidate(purge);
+    fetches.detach();
+  }
+
+  Setup setup() {
+    return setup;
+  }
+
+  Fibers fibers() {
+    return fibers;
+  }
+
+  Storage storage() {
+    return storage;
+  }
+
+  OriginClient client() {
+    return client;
+  }
+
+  Fetches fetches() {
+    return fetches;
+  }
+
+  Statistics statistics() {
+    return statistics;
+  }
+
+  /** The last transactions. */
+  TransactionLog log() {
+    return log;
+  }
+
+  long now() {
+    return clock.getAsLong();
+  }
+
+  void count(Count what) {
+    statistics.count(what);
+  }
+
+  /** A transaction begins. */
+  Course begin(RequestHead request, Client from) {
+    var course = new Course(now(), log.watched());
+    course.of(request, from.address().getHostAddress());
+    return course;
+  }
+
+  /** A transaction has ended. */
+  void end(Course course) {
+    course.end();
+    statistics.add(Count.BYTES_OUT, course.bytes);
+    statistics.add(Count.MICROS, course.micros());
+    log.add(course);
+  }
+
+  static MemorySegment segment(String text) {
+    return MemorySegment.ofArray(text.getBytes(ISO_8859_1));
+  }
+
+  /**
+   * Takes no new connections, lets requests that have begun come to their end for a time, and
+   * closes. Blocks until then.
+   *
+   * @return whether all came to their end
+   */
+  public boolean drain() {
+    boolean all = true;
+    long until = System.nanoTime() + setup.settings().grace.toNanos();
+    for (var listener : listeners) {
+      all &= listener.drain(Duration.ofNanos(Math.max(0, until - System.nanoTime())));
+    }
+    close();
+    return all;
+  }
+
+  @Override
+  public void close() {
+    listeners.forEach(Listener::close);
+    upstreams.close();
+    fibers.close();
+    storage.close();
+  }
+}

@@ -1,0 +1,40 @@
+package dev.evergreen.proxy.storage;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/**
+ * Stores a response while it is being received. For one thread at a time, but for {@link #follow}.
+ *
+ * <p>Readers that follow neither hold it up nor make it pile up memory, as long as the response can
+ * be stored: what is too large for memory goes to disk. Where it cannot be stored (it is too large,
+ * or the disk fails) it goes no faster than the slowest reader, and readers that take nothing for
+ * {@link StorageOptions#patience} are cut off.
+ */
+public interface Appender extends AutoCloseable {
+
+  /** Reads the response while it is being received, from its beginning. Also after its end. */
+  Lease follow();
+
+  /**
+   * Takes all bytes of the buffer, the next of the body. May wait for the disk.
+   *
+   * @throws IOException if the body becomes longer than was said
+   */
+  void append(ByteBuffer bytes) throws IOException;
+
+  /**
+   * Says that the body is complete. If it can be stored, and was not purged meanwhile, it is found
+   * from now on.
+   *
+   * @return whether it is stored
+   * @throws IOException if the body is shorter than was said; it is abandoned then
+   */
+  boolean commit() throws IOException;
+
+  /**
+   * Abandons the response unless it was committed: its readers get an {@link IncompleteException}.
+   */
+  @Override
+  void close();
+}

@@ -1,0 +1,57 @@
+package dev.evergreen.proxy.storage;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+
+/**
+ * A response to be read: it stays as it is until the lease is closed, whatever happens to the
+ * stored one. For one reader at a time.
+ *
+ * {@snippet :
+ * for (long sent = 0; ; ) {
+ *   ByteBuffer[] pieces = lease.read(sent, Long.MAX_VALUE);
+ *   if (pieces.length == 0) break;
+ *   for (var piece : pieces) sent += piece.remaining();
+ *   connection.writeAndFlush(pieces);
+ * }
+ * }
+ */
+public interface Lease extends AutoCloseable {
+  /** Where the body comes from. */
+  enum Source {
+    MEMORY,
+    DISK,
+    /** It is still being received. */
+    ORIGIN
+  }
+
+  Source source();
+
+  /**
+   * The head, read-only, in native memory unless it is still being received; anew for each call.
+   */
+  ByteBuffer head();
+
+  /** The stamp that the response was stored under. */
+  long stamp();
+
+  /** Whether it was softly purged, and so is to be validated before use. */
+  boolean isStale();
+
+  /** The bytes of the body, -1 while they are not known because they are still being received. */
+  long length();
+
+  /**
+   * The body from the offset on, as far as it is at hand, at most so many bytes; empty at its end
+   * only. The pieces are read-only, in native memory, and valid until the next read or close. Waits
+   * for the disk or for the origin if need be.
+   *
+   * @throws IncompleteException if the response will never be complete
+   * @throws IOException if the disk cannot be read or has a wrong body
+   */
+  ByteBuffer[] read(long offset, long most) throws IOException;
+
+  /** Lets go. Closing again does nothing. */
+  @Override
+  void close();
+}

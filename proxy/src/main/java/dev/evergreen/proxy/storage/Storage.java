@@ -1,0 +1,85 @@
+package dev.evergreen.proxy.storage;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps complete responses, found by their URI's key and, where they vary, by their variant. It
+ * knows nothing of HTTP: a head (status, times, header fields) and a body are bytes to it.
+ *
+ * <p><b>Stamps.</b> A stamp numbers a moment. The caller takes one with {@link #stamp}
+ * <em>before</em> it asks the origin, and stores the answer under it. A purge has a stamp too, and
+ * whatever was asked for before it is gone, also what is still being received then and is stored
+ * later.
+ *
+ * <p>Safe for any number of threads. A lookup that finds its response in memory, or nothing, waits
+ * for nothing; one that finds it on disk lets the calling fiber wait while a thread of the system
+ * reads. What may wait says so.
+ */
+public interface Storage extends AutoCloseable {
+
+  /**
+   * Opens the storage; what a directory on disk holds of former times, a process that was killed
+   * included, is there again. Waits for the disk.
+   *
+   * @throws IOException if the directory cannot be used, for instance because another process does
+   */
+  static Storage open(StorageOptions options) throws IOException {
+    return TieredStorage.open(options);
+  }
+
+  /** The number of this moment, to be taken before the origin is asked. */
+  long stamp();
+
+  /**
+   * Finds a response. Of several variants the one stored last that the selector takes is found.
+   *
+   * @param key the bytes of the URI's normalised key, at most {@value Entry#MAX_KEY}; read during
+   *     the call only
+   * @return the response, to be closed; null if there is none
+   */
+  @Nullable Lease find(MemorySegment key, Selector selector);
+
+  /**
+   * Begins to store a response that is being received. It can be followed at once, but is found
+   * only when it was committed.
+   *
+   * @return to be committed or closed
+   */
+  Appender append(Entry entry);
+
+  /**
+   * Gives a stored response another head, and perhaps other tags, as a validation does; the body
+   * stays. Nothing happens if the response was replaced, purged or evicted meanwhile. May wait for
+   * the disk.
+   *
+   * @param stamp of before the origin was asked to validate
+   * @return whether it was done
+   */
+  boolean replaceHead(Lease lease, byte[] head, List<String> tags, long stamp);
+
+  /**
+   * Purges. When this returns, nothing that was asked for before is found, or is found as stale if
+   * the purge is soft; and that stays so when this process is killed or the system goes down. Takes
+   * the time of one write to disk, whatever is purged.
+   *
+   * @throws IOException if that cannot be promised, as the disk does not take it; in this process
+   *     the purge holds nevertheless
+   */
+  void purge(Purge purge) throws IOException;
+
+  /**
+   * Purges without waiting for the disk: it holds in this process when this returns, and a moment
+   * later it holds for good. For what an unsafe request invalidates.
+   */
+  void invalidate(Purge purge);
+
+  /** What the storage holds and has done. */
+  StorageStats stats();
+
+  /** Writes what it has to, and closes. All leases and appenders must have been closed before. */
+  @Override
+  void close();
+}

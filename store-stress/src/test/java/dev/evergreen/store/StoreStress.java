@@ -1,0 +1,230 @@
+package dev.evergreen.store;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
+import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicLong;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Description;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+import org.openjdk.jcstress.infra.results.I_Result;
+
+/** Readers that take no lock beside writers of the same items, in a store that all tests share. */
+public final class StoreStress {
+
+  private static final Store STORE = Store.open(StoreOptions.of(8 << 20), () -> 1);
+  private static final AtomicLong NUMBERS = new AtomicLong();
+  private static final int ABSENT = 0;
+  private static final int TORN = -1;
+  private static final int LENGTH = 100;
+
+  private StoreStress() {}
+
+  /** A key that no other state has; it is deleted when the state is done. */
+  private static byte[] newKey() {
+    return ("key" + NUMBERS.getAndIncrement()).getBytes(StandardCharsets.US_ASCII);
+  }
+
+  private static Key key(byte[] key) {
+    return new Key().set(MemorySegment.ofArray(key), 0, key.length);
+  }
+
+  /** Stores a value whose bytes and client flags are all the same number. */
+  private static void store(byte[] key, int number, int length, Change change) {
+    var value = new byte[length];
+    Arrays.fill(value, (byte) number);
+    STORE.store(
+        key(key), MemorySegment.ofArray(value), 0, length, change.flags(number), new Item());
+  }
+
+  private static void set(byte[] key, int number, int length) {
+    store(key, number, length, new Change());
+  }
+
+  private static void delete(byte[] key) {
+    STORE.delete(key(key), new Change(), new Item());
+  }
+
+  /** The number that was stored, or {@link #TORN} if what was read is of several. */
+  private static int read(byte[] key) {
+    var item = new Item();
+    var target = MemorySegment.ofArray(new byte[4096]);
+    do {
+      if (STORE.get(key(key), item) != dev.evergreen.store.Outcome.FOUND) {
+        return ABSENT;
+      }
+    } while (!item.copyValue(target, 0));
+    int number = item.flags();
+    for (int i = 0; i < item.valueLength(); i++) {
+      if (target.get(JAVA_BYTE, i) != number) {
+        return TORN;
+      }
+    }
+    item.release();
+    return number;
+  }
+
+  @JCStressTest
+  @Description("A value is overwritten where it lies while it is read.")
+  @Outcome(
+      id = {"1", "2"},
+      expect = ACCEPTABLE,
+      desc = "one value or the other")
+  @Outcome(expect = FORBIDDEN, desc = "a mixture, or none")
+  @State
+  public static class Overwritten {
+    private final byte[] key = newKey();
+
+    public Overwritten() {
+      set(key, 1, LENGTH);
+    }
+
+    @Actor
+    public void writer() {
+      set(key, 2, LENGTH);
+    }
+
+    @Actor
+    public void reader(I_Result r) {
+      r.r1 = read(key);
+    }
+
+    @Arbiter
+    public void end() {
+      delete(key);
+    }
+  }
+
+  @JCStressTest
+  @Description("A value is replaced by a longer one, whose record is another one.")
+  @Outcome(
+      id = {"1", "2"},
+      expect = ACCEPTABLE,
+      desc = "one value or the other")
+  @Outcome(expect = FORBIDDEN, desc = "a mixture, or none")
+  @State
+  public static class Replaced {
+    private final byte[] key = newKey();
+
+    public Replaced() {
+      set(key, 1, LENGTH);
+    }
+
+    @Actor
+    public void writer() {
+      set(key, 2, 3 * LENGTH);
+    }
+
+    @Actor
+    public void reader(I_Result r) {
+      r.r1 = read(key);
+    }
+
+    @Arbiter
+    public void end() {
+      delete(key);
+    }
+  }
+
+  @JCStressTest
+  @Description("An item is deleted and another one stored while it is read.")
+  @Outcome(
+      id = {"0", "1", "2"},
+      expect = ACCEPTABLE,
+      desc = "one value, or none, or the other")
+  @Outcome(expect = FORBIDDEN, desc = "a mixture")
+  @State
+  public static class DeletedAndStored {
+    private final byte[] key = newKey();
+
+    public DeletedAndStored() {
+      set(key, 1, LENGTH);
+    }
+
+    @Actor
+    public void writer() {
+      delete(key);
+      set(key, 2, LENGTH);
+    }
+
+    @Actor
+    public void reader(I_Result r) {
+      r.r1 = read(key);
+    }
+
+    @Arbiter
+    public void end() {
+      delete(key);
+    }
+  }
+
+  @JCStressTest
+  @Description("Two that add the same key, and one of them reads afterwards.")
+  @Outcome(
+      id = {"1, 1", "2, 2"},
+      expect = ACCEPTABLE,
+      desc = "the first one's value stays")
+  @Outcome(expect = FORBIDDEN, desc = "both were stored, or none")
+  @State
+  public static class Added {
+    private final byte[] key = newKey();
+    private int seen;
+
+    @Actor
+    public void one() {
+      store(key, 1, LENGTH, new Change().mode(Mode.ADD));
+      seen = read(key);
+    }
+
+    @Actor
+    public void two() {
+      store(key, 2, LENGTH, new Change().mode(Mode.ADD));
+    }
+
+    @Arbiter
+    public void end(II_Result r) {
+      r.r1 = seen;
+      r.r2 = read(key);
+      delete(key);
+    }
+  }
+
+  @JCStressTest
+  @Description("Two items are read in turn while both are stored in the other order.")
+  @Outcome(
+      id = {"0, 0", "0, 1", "1, 1"},
+      expect = ACCEPTABLE,
+      desc = "in the order of storing")
+  @Outcome(id = "1, 0", expect = FORBIDDEN, desc = "the later one was there before the earlier")
+  @State
+  public static class TwoInOrder {
+    private final byte[] first = newKey();
+    private final byte[] second = newKey();
+
+    @Actor
+    public void writer() {
+      set(first, 1, LENGTH);
+      set(second, 1, LENGTH);
+    }
+
+    @Actor
+    public void reader(II_Result r) {
+      r.r1 = read(second);
+      r.r2 = read(first);
+    }
+
+    @Arbiter
+    public void end() {
+      delete(first);
+      delete(second);
+    }
+  }
+}

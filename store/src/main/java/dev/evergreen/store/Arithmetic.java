@@ -1,0 +1,179 @@
+package dev.evergreen.store;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+
+import java.lang.foreign.MemorySegment;
+
+/** Adds to values that are decimal numbers, where they are if the new number fits. */
+final class Arithmetic {
+  private static final int MOST_DIGITS = 20;
+
+  private final Items items;
+  private final Records records;
+  private final Index index;
+  private final Allocator allocator;
+  private final Linker linker;
+  private final MemorySegment memory;
+
+  Arithmetic(Items items, Allocator allocator, Linker linker) {
+    this.items = items;
+    this.records = items.records;
+    this.index = items.index;
+    this.allocator = allocator;
+    this.linker = linker;
+    this.memory = records.memory;
+  }
+
+  Outcome add(Key key, Change change, Item item) {
+    while (true) {
+      var outcome = tryToAdd(key, change, item);
+      if (outcome != Outcome.BUSY) {
+        return outcome;
+      }
+    }
+  }
+
+  /** Answers BUSY if the item changed while a new record was made for it. */
+  private Outcome tryToAdd(Key key, Change change, Item item) {
+    int now = items.life.now();
+    long bucket = index.lock(key.hash);
+    long old = linker.alive(index.find(bucket, key), now);
+    var outcome = old == 0 ? Outcome.NOT_FOUND : admit(old, change, item);
+    if (outcome == Outcome.STORED && addInPlace(old, change, item, now)) {
+      index.unlockChanged(bucket);
+      return outcome;
+    }
+    long cas = old == 0 ? 0 : records.cas(old);
+    int queue = old == 0 ? Segments.NEW : items.segments.queueOf(old);
+    index.unlock(bucket);
+    if (outcome == Outcome.NOT_FOUND && change.vivifies) {
+      item.number = change.initial;
+    } else if (outcome != Outcome.STORED) {
+      return outcome;
+    }
+    int digits = digits(item.number);
+    long place = allocator.create(key, digits, queue);
+    if (place < 0) {
+      return Outcome.OUT_OF_MEMORY;
+    }
+    write(place, item.number, digits, digits);
+    return link(key, place, cas, change, item);
+  }
+
+  /** Leaves the new number in the item if there is one. */
+  private Outcome admit(long old, Change change, Item item) {
+    if (records.isLarge(old) || records.valueLength(old) == 0) {
+      return Outcome.NOT_NUMERIC;
+    }
+    if (!linker.matches(change, old)) {
+      return Outcome.EXISTS;
+    }
+    if (!parse(old, item)) {
+      return Outcome.NOT_NUMERIC;
+    }
+    if (!change.decrements) {
+      item.number += change.delta;
+    } else if (Long.compareUnsigned(change.delta, item.number) > 0) {
+      item.number = 0;
+    } else {
+      item.number -= change.delta;
+    }
+    return Outcome.STORED;
+  }
+
+  private boolean addInPlace(long old, Change change, Item item, int now) {
+    int digits = digits(item.number);
+    int length = Math.max(digits, records.valueLength(old));
+    if (records.headSize(records.keyLength(old), length) != records.size(old)) {
+      return false;
+    }
+    records.valueLength(old, length);
+    write(old, item.number, digits, length);
+    records.cas(old, linker.newCas(change, records.cas(old)));
+    records.lastAccess(old, now);
+    int former = records.expiry(old);
+    if (change.touches) {
+      items.expiry(old, change.expiry);
+    }
+    item.loadWithoutValue(items, old);
+    item.previousExpiry = former;
+    return true;
+  }
+
+  private Outcome link(Key key, long place, long cas, Change change, Item item) {
+    int now = items.life.now();
+    long bucket = index.lock(key.hash);
+    long slot = index.find(bucket, key);
+    long old = linker.alive(slot, now);
+    boolean same = old == 0 ? cas == 0 : records.cas(old) == cas;
+    if (same) {
+      int former = old == 0 ? 0 : records.expiry(old);
+      int expiry = old == 0 ? change.vivifiedExpiry : change.touches ? change.expiry : former;
+      items.stamp(
+          place,
+          old == 0 ? 0 : records.flags(old),
+          expiry,
+          old == 0 ? change.bits() : records.bits(old),
+          linker.newCas(change, cas),
+          now);
+      linker.link(bucket, slot, old, key.hash, place, item);
+      item.isNew = old == 0;
+      item.previousExpiry = former;
+    }
+    index.unlockChanged(bucket);
+    linker.settle(same, place);
+    return same ? Outcome.STORED : Outcome.BUSY;
+  }
+
+  /** Reads digits with blanks around them, as C's strtoull does, into the item's number. */
+  private boolean parse(long place, Item item) {
+    long at = records.valueAt(place, 0);
+    long end = at + records.valueLength(place);
+    while (at < end && isBlank(at)) {
+      at++;
+    }
+    long number = 0;
+    int digits = 0;
+    for (; at < end && isDigit(at); at++, digits++) {
+      int digit = memory.get(JAVA_BYTE, at) - '0';
+      if (Long.compareUnsigned(number, Long.divideUnsigned(-1L - digit, 10)) > 0) {
+        return false;
+      }
+      number = number * 10 + digit;
+    }
+    item.number = number;
+    return digits > 0 && (at == end || isBlank(at));
+  }
+
+  private boolean isDigit(long at) {
+    byte c = memory.get(JAVA_BYTE, at);
+    return c >= '0' && c <= '9';
+  }
+
+  private boolean isBlank(long at) {
+    byte c = memory.get(JAVA_BYTE, at);
+    return c == ' ' || (c >= '\t' && c <= '\r');
+  }
+
+  private static int digits(long number) {
+    int digits = 1;
+    for (long rest = Long.divideUnsigned(number, 10); rest != 0; rest /= 10) {
+      digits++;
+    }
+    assert digits <= MOST_DIGITS;
+    return digits;
+  }
+
+  /** Writes the number's digits, and blanks up to the length. */
+  private void write(long place, long number, int digits, int length) {
+    long begin = records.valueAt(place, 0);
+    for (int i = digits; i < length; i++) {
+      memory.set(JAVA_BYTE, begin + i, (byte) ' ');
+    }
+    long rest = number;
+    for (int i = digits - 1; i >= 0; i--) {
+      memory.set(JAVA_BYTE, begin + i, (byte) ('0' + Long.remainderUnsigned(rest, 10)));
+      rest = Long.divideUnsigned(rest, 10);
+    }
+  }
+}

@@ -1,0 +1,207 @@
+package dev.evergreen.store;
+
+import java.lang.foreign.Arena;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is done to linked items, all of it under the lock of the item's bucket, and the parts that
+ * it is done with.
+ *
+ * <p>Invariant: the counted bytes are the sizes of all linked items; no record of a linked item is
+ * killed.
+ */
+final class Items {
+  final Records records;
+  final Segments segments;
+  final Index index;
+  final Life life;
+  final Hash hash = Hash.random();
+  final Ghosts ghosts;
+  final Counters counters = new Counters();
+  final Holds holds;
+  private final StoreOptions options;
+  volatile @Nullable EvictionListener listener;
+
+  /** The least record there can be is a header and a key of one byte. */
+  private static final int LEAST_RECORD = Records.align(Records.HEADER + 1);
+
+  /** Behind the last record, for readers that take garbage for a record's place. */
+  private static final int MARGIN = 1 << 12;
+
+  Items(StoreOptions options, Life life, Arena arena) {
+    this.options = options;
+    long limit = options.limit();
+    int size = Segments.sizeFor(limit);
+    // Room to raise the limit later, where address space is free.
+    long capacity = (Memory.isLazy() ? 4 * limit : limit) / size * size;
+    records = new Records(Memory.reserve(capacity + MARGIN, arena), size);
+    segments = new Segments(limit, capacity);
+    index = new Index(capacity / LEAST_RECORD, records, hash, arena);
+    ghosts = new Ghosts(limit);
+    holds = new Holds(limit, segments.count(), segments.size);
+    this.life = life;
+  }
+
+  /** Whether an item of such a size may be stored at all. */
+  boolean takes(int keyLength, long valueLength) {
+    return options.takes(keyLength, valueLength, 0);
+  }
+
+  long hash(Key key) {
+    return hash.of(key.bytes, key.at, key.length);
+  }
+
+  boolean isAlive(long place, int now) {
+    return life.isAlive(records.epoch(place), records.expiry(place), now);
+  }
+
+  /** The queue for a key that is not there. */
+  int queueFor(long hash) {
+    return ghosts.remove(hash) ? Segments.PROVEN : Segments.NEW;
+  }
+
+  /** Completes a record that is to be linked now. */
+  void stamp(long place, int flags, int expiry, int bits, long cas, int now) {
+    records.flags(place, flags);
+    records.expiry(place, expiry);
+    records.bits(place, (records.bits(place) & Records.LARGE) | (bits & ~Records.LARGE));
+    records.cas(place, cas);
+    records.epoch(place, life.epoch());
+    records.lastAccess(place, now);
+  }
+
+  /** Puts the record into the bucket, instead of what is in the slot if that is not 0. */
+  void link(long bucket, long slot, long hash, long place) {
+    if (slot == 0) {
+      index.insert(bucket, hash, place);
+    } else {
+      long old = index.place(slot);
+      index.replace(slot, place);
+      forget(old);
+    }
+    segments.noteExpiry(segments.of(place), records.expiry(place));
+    counters.totalItems.increment();
+    counters.bytes.add(records.itemSize(place));
+  }
+
+  void unlink(long slot) {
+    long place = index.place(slot);
+    index.remove(slot);
+    forget(place);
+  }
+
+  /** Notes that a linked record of the same size was overwritten by another item. */
+  void overwritten(long place) {
+    segments.noteExpiry(segments.of(place), records.expiry(place));
+    counters.totalItems.increment();
+  }
+
+  private void forget(long place) {
+    counters.bytes.add(-records.itemSize(place));
+    kill(place);
+  }
+
+  /** Unlinks an item that has expired or was flushed. */
+  void reclaim(long slot) {
+    countReclaimed(index.place(slot));
+    unlink(slot);
+  }
+
+  void countReclaimed(long place) {
+    counters.reclaimed.increment();
+    if ((records.bits(place) & Records.FETCHED) == 0) {
+      counters.expiredUnfetched.increment();
+    }
+  }
+
+  /** Unlinks an item to make room. */
+  void evict(long slot, long hash) {
+    long place = index.place(slot);
+    boolean fetched = (records.bits(place) & Records.FETCHED) != 0;
+    counters.evictions.increment();
+    if (!fetched) {
+      counters.evictedUnfetched.increment();
+    }
+    if ((records.bits(place) & Records.FREQUENCY) != 0) {
+      counters.evictedActive.increment();
+    }
+    ghosts.add(hash);
+    var listener = this.listener;
+    if (listener != null) {
+      listener.evicted(
+          records.memory,
+          Records.keyAt(place),
+          records.keyLength(place),
+          records.itemSize(place),
+          fetched);
+    }
+    unlink(slot);
+  }
+
+  /** Whether {@link #access} would change anything. */
+  static boolean isNoted(int bits, int lastAccess, int now) {
+    int noted = Records.FETCHED | Records.FREQUENCY;
+    return lastAccess == now && (bits & noted) == noted;
+  }
+
+  /** Notes that the item is read. */
+  void access(long place, int now) {
+    int bits = records.bits(place) | Records.FETCHED;
+    if ((bits & Records.FREQUENCY) != Records.FREQUENCY) {
+      bits++;
+    }
+    records.bits(place, bits);
+    records.lastAccess(place, now);
+  }
+
+  void expiry(long place, int second) {
+    records.expiry(place, second);
+    segments.noteExpiry(segments.of(place), second);
+  }
+
+  /** Kills all records of the item. The one with the table of the others goes last. */
+  void kill(long place) {
+    if (records.isLarge(place)) {
+      int length = records.valueLength(place);
+      for (int i = 0; i < records.fragments(length); i++) {
+        segments.kill(records.fragment(place, i), records.fragmentSize(length, i));
+      }
+    }
+    segments.kill(place, records.size(place));
+  }
+
+  void pin(long place) {
+    if (records.isLarge(place)) {
+      for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
+        segments.pin(records.fragment(place, i));
+      }
+    }
+    segments.pin(place);
+  }
+
+  /** Takes back what {@link #pin} or allocating did. Needs no lock. */
+  void unpin(long place) {
+    if (records.isLarge(place)) {
+      for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
+        segments.unpin(records.fragment(place, i));
+      }
+    }
+    segments.unpin(place);
+  }
+
+  /**
+   * How much memory the item's pins hold: its segments, one that is met again later counted again.
+   */
+  long pinnedBytes(long place) {
+    int count = 1;
+    int last = segments.of(place);
+    if (records.isLarge(place)) {
+      for (int i = 0; i < records.fragments(records.valueLength(place)); i++) {
+        int segment = segments.of(records.fragment(place, i));
+        count += segment == last ? 0 : 1;
+        last = segment;
+      }
+    }
+    return (long) count * segments.size;
+  }
+}

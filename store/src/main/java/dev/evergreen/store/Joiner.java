@@ -1,0 +1,107 @@
+package dev.evergreen.store;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Appends and prepends: makes a record for the joined value without the lock, and links it if the
+ * item has not changed. A large old value is pinned and copied without the lock; a small one is
+ * copied when the record is linked.
+ */
+final class Joiner {
+  /** Writes what is joined into a value, from an offset on. */
+  interface Piece {
+    void write(long place, int offset);
+  }
+
+  private final Items items;
+  private final Records records;
+  private final Index index;
+  private final Allocator allocator;
+  private final Linker linker;
+
+  Joiner(Items items, Allocator allocator, Linker linker) {
+    this.items = items;
+    this.records = items.records;
+    this.index = items.index;
+    this.allocator = allocator;
+    this.linker = linker;
+  }
+
+  Outcome join(Key key, Piece piece, int length, Change change, Item item) {
+    @Nullable Outcome outcome = null;
+    while (outcome == null) {
+      outcome = tryToJoin(key, piece, length, change, item);
+    }
+    return outcome;
+  }
+
+  /** Null if the item changed meanwhile. */
+  private @Nullable Outcome tryToJoin(Key key, Piece piece, int length, Change change, Item item) {
+    int now = items.life.now();
+    long bucket = index.lock(key.hash);
+    long old = linker.alive(index.find(bucket, key), now);
+    var outcome = admit(key, old, length, change);
+    if (outcome != Outcome.STORED) {
+      index.unlock(bucket);
+      return outcome;
+    }
+    int oldLength = old == 0 ? 0 : records.valueLength(old);
+    long cas = old == 0 ? 0 : records.cas(old);
+    boolean large = old != 0 && records.isLarge(old);
+    int queue = old == 0 ? Segments.NEW : items.segments.queueOf(old);
+    if (large) {
+      items.pin(old);
+    }
+    index.unlock(bucket);
+    long place = allocator.create(key, oldLength + length, queue);
+    if (place >= 0) {
+      piece.write(place, appends(change) ? oldLength : 0);
+    }
+    if (large) {
+      if (place >= 0) {
+        records.copyValue(old, place, appends(change) ? 0 : length);
+      }
+      items.unpin(old);
+    }
+    return place < 0 ? Outcome.OUT_OF_MEMORY : link(key, place, oldLength, cas, change, item);
+  }
+
+  private Outcome admit(Key key, long old, int length, Change change) {
+    if (old == 0) {
+      return change.vivifies ? Outcome.STORED : Outcome.NOT_STORED;
+    }
+    if (!linker.matches(change, old)) {
+      return Outcome.EXISTS;
+    }
+    boolean fits = items.takes(key.length, (long) records.valueLength(old) + length);
+    return fits ? Outcome.STORED : Outcome.TOO_LARGE;
+  }
+
+  private static boolean appends(Change change) {
+    return change.mode == Mode.APPEND;
+  }
+
+  /** Links the joined record if the item still has the CAS number, else null. */
+  private @Nullable Outcome link(
+      Key key, long place, int oldLength, long cas, Change change, Item item) {
+    int now = items.life.now();
+    long bucket = index.lock(key.hash);
+    long slot = index.find(bucket, key);
+    long old = linker.alive(slot, now);
+    boolean same =
+        old == 0 ? cas == 0 : records.cas(old) == cas && records.valueLength(old) == oldLength;
+    if (same) {
+      if (old != 0 && !records.isLarge(old)) {
+        int at = appends(change) ? 0 : records.valueLength(place) - oldLength;
+        records.copyValue(old, place, at);
+      }
+      int flags = old == 0 ? change.flags : records.flags(old);
+      int expiry = old == 0 ? change.vivifiedExpiry : records.expiry(old);
+      items.stamp(place, flags, expiry, linker.frequency(old), linker.newCas(change, cas), now);
+      linker.link(bucket, slot, old, key.hash, place, item);
+    }
+    index.unlockChanged(bucket);
+    linker.settle(same, place);
+    return same ? Outcome.STORED : null;
+  }
+}

@@ -1,0 +1,95 @@
+package dev.evergreen.store;
+
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntSupplier;
+
+/**
+ * What time it is, which items still live, and the numbers that only go up.
+ *
+ * <p>An item carries the epoch in which it was stored; flushing begins another one. Epochs have 16
+ * bits, so that items of former ones must be gone before their number returns: {@link #flush} says
+ * when.
+ */
+final class Life {
+  private static final int NEVER = Integer.MAX_VALUE;
+  private static final int EPOCHS_BETWEEN_PURGES = 1 << 14;
+
+  private final IntSupplier clock;
+  private final boolean numbers;
+  private final AtomicLong cas = new AtomicLong();
+  private volatile int epoch;
+  private volatile int flushAt = NEVER;
+
+  // Guarded by this: the epoch of the last purge.
+  private int purged;
+
+  Life(IntSupplier clock, boolean numbers) {
+    this.clock = clock;
+    this.numbers = numbers;
+  }
+
+  /** The second; a flush that is due by now has happened. */
+  int now() {
+    int now = clock.getAsInt();
+    if (now >= flushAt) {
+      flushDue(now);
+    }
+    return now;
+  }
+
+  private synchronized void flushDue(int now) {
+    if (now >= flushAt) {
+      flushAt = NEVER;
+      epoch++;
+    }
+  }
+
+  /**
+   * Ends the life of all items of now, or of those that there are at the second, in place of an
+   * earlier wish of that kind.
+   *
+   * @return whether memory must be purged of former epochs now
+   */
+  synchronized boolean flush(int second) {
+    if (second > clock.getAsInt()) {
+      flushAt = second;
+    } else {
+      flushAt = NEVER;
+      epoch++;
+    }
+    boolean due = epoch - purged >= EPOCHS_BETWEEN_PURGES;
+    if (due) {
+      purged = epoch;
+    }
+    return due;
+  }
+
+  short epoch() {
+    return (short) epoch;
+  }
+
+  boolean isAlive(short itsEpoch, int expiry, int now) {
+    return itsEpoch == (short) epoch && !hasExpired(expiry, now);
+  }
+
+  static boolean hasExpired(int expiry, int now) {
+    return expiry != 0 && expiry <= now;
+  }
+
+  /** The CAS number that a client chose, if items have any. */
+  long chosenCas(long chosen) {
+    return numbers ? chosen : 0;
+  }
+
+  /**
+   * A CAS number that no item got before, unless a client chose it; then at least not the former
+   * one of this item.
+   */
+  long nextCas(long former) {
+    if (!numbers) {
+      return 0;
+    }
+    long next = cas.incrementAndGet();
+    return next == former ? cas.incrementAndGet() : next;
+  }
+}
