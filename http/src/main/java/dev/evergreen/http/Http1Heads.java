@@ -194,7 +194,7 @@ final class Http1Heads {
     return end > 0;
   }
 
-  private static void checkHost(RequestHead head, boolean relayed)
+  static void checkHost(RequestHead head, boolean relayed)
       throws MalformedMessageException {
     var fields = head.fields();
     int line = fields.find("host");

@@ -41,7 +41,12 @@ public final class HttpServer {
     connection.whileWriterWaits(slowPeers);
     boolean secure = connection.tlsSession().isPresent();
     try (var in = new Input(connection)) {
-      new Http1Session(this, connection, in, draining, secure).serve();
+      connection.readTimeout(settings.idle());
+      if (Http2Session.isChosen(connection, in, settings, draining)) {
+        new Http2Session(this, connection, in, draining, secure).serve();
+      } else {
+        new Http1Session(this, connection, in, draining, secure).serve();
+      }
     }
   }
 }

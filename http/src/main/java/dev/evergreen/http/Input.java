@@ -87,6 +87,26 @@ final class Input implements AutoCloseable {
     return NOT_YET;
   }
 
+  /**
+   * Waits until so many bytes are there, at most a buffer's.
+   *
+   * @return false if the peer ends before the first of them
+   */
+  boolean await(int bytes) throws IOException {
+    while (available() < bytes) {
+      if (!fill()) {
+        if (ended && available() == 0) {
+          return false;
+        }
+        if (ended) {
+          throw new IncompleteMessageException("the peer has ended amid a message");
+        }
+        awaitMore();
+      }
+    }
+    return true;
+  }
+
   /** Moves what is there to a buffer, up to a number of bytes; answers how many. */
   int take(ByteBuffer into, long most) {
     int n = (int) Math.min(Math.min(available(), into.remaining()), most);

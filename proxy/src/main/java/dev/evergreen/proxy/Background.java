@@ -68,7 +68,7 @@ record Background(
     if (entry != null) {
       proxy.count(Count.STORED);
       fetch.decide(new Fetch.LookAgain());
-      keeper.receive(what, fetch, answer, proxy.storage().append(entry));
+      keeper.receive(what, fetch, answer, new Arrival(entry, proxy.storage().append(entry)));
       return true;
     }
     answer.close();

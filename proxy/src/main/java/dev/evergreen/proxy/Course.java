@@ -30,8 +30,8 @@ public final class Course {
   String target = "-";
   String host = "-";
   String version = "-";
-  String agent = "";
-  String referer = "";
+  String agent = "-";
+  String referer = "-";
   int status;
   long bytes;
   @Nullable CacheStatus cache;
@@ -50,12 +50,12 @@ public final class Course {
     host = request.authority();
     version = request.version().toString();
     var fields = request.fields();
-    agent = orEmpty(fields.get("user-agent"));
-    referer = orEmpty(fields.get("referer"));
+    agent = orNone(fields.get("user-agent"));
+    referer = orNone(fields.get("referer"));
   }
 
-  private static String orEmpty(@Nullable String text) {
-    return text == null ? "" : text;
+  private static String orNone(@Nullable String text) {
+    return text == null ? "-" : text;
   }
 
   /** Whether details are kept: making them costs something. */
@@ -109,12 +109,12 @@ public final class Course {
     return version;
   }
 
-  /** The client's User-Agent; empty if it has none. */
+  /** The client's User-Agent; "-" if it has none. */
   public String agent() {
     return agent;
   }
 
-  /** The request's Referer; empty if it has none. */
+  /** The request's Referer; "-" if it has none. */
   public String referer() {
     return referer;
   }

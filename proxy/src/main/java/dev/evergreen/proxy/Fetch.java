@@ -1,7 +1,5 @@
 package dev.evergreen.proxy;
 
-import dev.evergreen.proxy.rules.Vary;
-import dev.evergreen.proxy.storage.Appender;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -20,8 +18,7 @@ final class Fetch {
   sealed interface Outcome {}
 
   /** The response is being stored, and can be read meanwhile. */
-  record Arriving(StoredHead head, Vary vary, byte[] variant, Appender appender)
-      implements Outcome {}
+  record Arriving(Arrival arrival) implements Outcome {}
 
   /** Something was stored or freshened: look again. */
   record LookAgain() implements Outcome {}

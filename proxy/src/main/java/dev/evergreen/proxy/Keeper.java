@@ -9,7 +9,6 @@ import dev.evergreen.proxy.rules.HttpDate;
 import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
-import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
@@ -68,9 +67,10 @@ final class Keeper {
    * Stores the body as it comes, and ends the fetch. It outlives the client, so it touches nothing
    * of its exchange.
    */
-  void receive(String what, Fetch fetch, OriginAnswer answer, Appender appender) {
+  void receive(String what, Fetch fetch, OriginAnswer answer, Arrival arrival) {
     try (answer;
-        appender) {
+        arrival) {
+      var appender = arrival.appender();
       var piece = ByteBuffer.allocate(PIECE);
       var body = answer.exchange().body();
       while (body.read(piece) >= 0) {

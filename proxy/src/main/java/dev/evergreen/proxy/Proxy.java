@@ -9,6 +9,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Listener;
 import dev.evergreen.fibers.SocketOptions;
 import dev.evergreen.http.HttpServer;
+import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.http.Upstreams;
@@ -22,6 +23,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -46,9 +48,13 @@ public final class Proxy implements AutoCloseable {
   private final TransactionLog log;
   private final List<Listener> listeners = new ArrayList<>();
   private final ConnectionLimit limit;
+  private final @Nullable AccessLog accessLog;
+  private @Nullable Listener admin;
+  private final AtomicBoolean closed = new AtomicBoolean();
   private volatile Setup setup;
 
-  private Proxy(ProxySettings settings, Fibers fibers, Storage storage, Upstreams upstreams) {
+  private Proxy(ProxySettings settings, Fibers fibers, Storage storage, Upstreams upstreams)
+      throws IOException {
     this.fibers = fibers;
     this.storage = storage;
     this.upstreams = upstreams;
@@ -57,6 +63,8 @@ public final class Proxy implements AutoCloseable {
     client = new OriginClient(upstreams, clock);
     log = new TransactionLog(settings.remembered);
     limit = new ConnectionLimit(settings.connections);
+    accessLog =
+        settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
     setup = new Setup(settings, new Origins(settings.origins));
   }
 
@@ -74,10 +82,6 @@ public final class Proxy implements AutoCloseable {
    * @throws IllegalArgumentException if the settings name no origin
    */
   public static Proxy start(ProxySettings settings) throws IOException {
-    return start(settings, Storage.open(settings.storage));
-  }
-
-  static Proxy start(ProxySettings settings, Storage storage) throws IOException {
     var copy = settings.copy();
     if (copy.origins.isEmpty()) {
       throw new IllegalArgumentException("a proxy needs an origin");
@@ -92,7 +96,7 @@ public final class Proxy implements AutoCloseable {
           new Proxy(
               copy,
               fibers,
-              storage,
+              Storage.open(copy.storage),
               new Upstreams(Dialer.of(fibers), engines(copy), copy.http, UpstreamLimits.DEFAULT));
       try {
         proxy.listen();
@@ -119,6 +123,28 @@ public final class Proxy implements AutoCloseable {
     }
     for (var listener : listeners) {
       fibers.spawn(() -> listener.serve(connection -> serve(connection, listener), limit, _ -> {}));
+    }
+    if (settings.admin != null) {
+      listenForOperators(settings.admin);
+    }
+    checkOrigins();
+  }
+
+  private void listenForOperators(InetSocketAddress address) throws IOException {
+    var listener = fibers.listen(address, SocketOptions.DEFAULT);
+    admin = listener;
+    var server = new HttpServer(fibers, new Admin(this)::handle, HttpSettings.DEFAULT);
+    fibers.spawn(() -> listener.serve(connection -> server.serve(connection, listener.draining())));
+  }
+
+  /** Asks each origin whether it is well, again and again. */
+  private void checkOrigins() {
+    var now = setup;
+    var path = now.settings().checkPath;
+    if (path != null) {
+      for (var member : now.origins().members()) {
+        fibers.spawn(() -> new HealthCheck(this, upstreams, member, path).run(now));
+      }
     }
   }
 
@@ -147,11 +173,24 @@ public final class Proxy implements AutoCloseable {
 
   /**
    * Goes on with other settings. What holds addresses, storage, processors and limits of
-   * connections stays as it is.
+   * connections stays as it is; the file of the access log is opened anew.
    */
   public void reload(ProxySettings settings) {
     var copy = settings.copy();
     setup = new Setup(copy, new Origins(copy.origins));
+    checkOrigins();
+    if (accessLog != null) {
+      accessLog.reopen();
+    }
+  }
+
+  /** Where operators are answered; null if nowhere. */
+  public @Nullable InetSocketAddress admin() {
+    return admin == null ? null : (InetSocketAddress) admin.address();
+  }
+
+  long accessLogDropped() {
+    return accessLog == null ? 0 : accessLog.dropped();
   }
 
   /**
@@ -224,6 +263,9 @@ public final class Proxy implements AutoCloseable {
     statistics.add(Count.BYTES_OUT, course.bytes);
     statistics.add(Count.MICROS, course.micros());
     log.add(course);
+    if (accessLog != null) {
+      accessLog.write(course);
+    }
   }
 
   static MemorySegment segment(String text) {
@@ -246,11 +288,21 @@ public final class Proxy implements AutoCloseable {
     return all;
   }
 
+  /** Closes all at once; whoever waits for an answer gets none. Only the first call counts. */
   @Override
   public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
     listeners.forEach(Listener::close);
+    if (admin != null) {
+      admin.close();
+    }
     upstreams.close();
     fibers.close();
     storage.close();
+    if (accessLog != null) {
+      accessLog.close();
+    }
   }
 }

@@ -9,6 +9,7 @@ import dev.evergreen.tls.ClientTls;
 import dev.evergreen.tls.ServerTls;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.LongSupplier;
@@ -43,6 +44,8 @@ public final class ProxySettings {
   @Nullable String checkPath;
   Duration checkEvery = Duration.ofSeconds(5);
   int remembered = 1000;
+  @Nullable Path logFile;
+  @Nullable LogFormat logFormat;
   @Nullable LongSupplier clock;
 
   /** The defaults; origins are missing. */
@@ -73,6 +76,8 @@ public final class ProxySettings {
     copy.checkPath = checkPath;
     copy.checkEvery = checkEvery;
     copy.remembered = remembered;
+    copy.logFile = logFile;
+    copy.logFormat = logFormat;
     copy.clock = clock;
     return copy;
   }
@@ -89,8 +94,16 @@ public final class ProxySettings {
     return this;
   }
 
-  /** Where operators look and purge; nowhere by default. */
+  /**
+   * Where operators look and purge, on the loopback interface; nowhere by default.
+   *
+   * @throws IllegalArgumentException if others could reach the address
+   */
   public ProxySettings admin(@Nullable InetSocketAddress address) {
+    if (address != null && !address.getAddress().isLoopbackAddress()) {
+      throw new IllegalArgumentException(
+          "operators are answered on the loopback interface only, not at " + address);
+    }
     admin = address;
     return this;
   }
@@ -205,6 +218,17 @@ public final class ProxySettings {
   public ProxySettings check(String path, Duration every) {
     checkPath = path;
     checkEvery = every;
+    return this;
+  }
+
+  /**
+   * Writes an access log; there is none by default.
+   *
+   * @param file which is appended to; null for the standard output
+   */
+  public ProxySettings accessLog(@Nullable Path file, LogFormat format) {
+    logFile = file;
+    logFormat = format;
     return this;
   }
 

@@ -53,6 +53,9 @@ final class Transaction {
   private final String authority;
   private final String key;
 
+  /** Why the cache could not answer at first; null if it could. */
+  private @Nullable Forward missed;
+
   /** Whether it has waited for another one's answer. */
   private boolean collapsed;
 
@@ -189,7 +192,10 @@ final class Transaction {
         proxy.count(Count.ANSWERED_HERE);
         return true;
       }
-      proxy.count(Count.MISSES);
+      if (missed == null) {
+        missed = why;
+        proxy.count(Count.MISSES);
+      }
       if (proxy.fetches().alone(key, proxy.now())) {
         passAlone(found, why);
         return true;
@@ -214,15 +220,24 @@ final class Transaction {
       return false;
     }
     course.reached(Point.DECISION, reuse.name());
-    proxy.count(Count.HITS);
+    if (missed == null) {
+      proxy.count(Count.HITS);
+    }
     if (reuse != Reuse.FRESH) {
       proxy.count(Count.STALE_HITS);
     }
     if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
       validateInBackground(variants.seen());
     }
-    deliver(found.head(), found.lease(), CacheStatus.hit(found.life(now).ttl(now)));
+    deliver(found.head(), found.lease(), usedAsItIs(found.life(now).ttl(now)));
     return true;
+  }
+
+  /** What is stored was used as it is, perhaps after a wait for another that has asked. */
+  private CacheStatus usedAsItIs(long ttl) {
+    return collapsed && missed != null
+        ? CacheStatus.forwarded(missed).withTtl(ttl).asCollapsed()
+        : CacheStatus.hit(ttl);
   }
 
   private Reuse reuse(Found found, long now) {
@@ -256,11 +271,11 @@ final class Transaction {
         return lead(what, fetch, found, reason);
       }
       switch (join(other)) {
-        case Fetch.Arriving arriving -> {
-          if (takes(arriving, reason)) {
-            return true;
+        case Fetch.Arriving(var arrival) -> {
+          if (suits(arrival)) {
+            return follow(arrival);
           }
-          var narrower = what(arriving.vary());
+          var narrower = what(arrival.vary());
           if (narrower.equals(what)) {
             return fetch(what, new Fetch(), found, reason);
           }
@@ -307,26 +322,37 @@ final class Transaction {
         : key + "\n" + vary.select(request.fields());
   }
 
-  /**
-   * Answers by what arrives for another, if it may be used for this request, too (RFC 9111 §4). Who
-   * comes when it has begun to arrive gets it like what is stored.
-   */
-  private boolean takes(Fetch.Arriving arriving, Forward why) throws IOException {
-    long now = proxy.now();
-    var life = arriving.head().life();
-    var reuse = Reuse.of(life, demands, now);
+  /** Whether what arrives for another may be used for this request, too (RFC 9111 §4). */
+  private boolean suits(Arrival arrival) {
+    var reuse = Reuse.of(arrival.head().life(), demands, proxy.now());
     boolean usable = reuse != Reuse.VALIDATE && (collapsed || reuse != Reuse.VALIDATE_FOR_REQUEST);
-    if (!usable || !new Variants(request.fields()).takes(arriving.variant())) {
+    return usable && new Variants(request.fields()).takes(arrival.variant());
+  }
+
+  /**
+   * Answers by what arrives for another. Who comes when it has begun to arrive gets it like what is
+   * stored.
+   *
+   * @return false if it has arrived meanwhile, or its beginning is gone
+   */
+  private boolean follow(Arrival arrival) throws IOException {
+    try (var lease = arrival.follow()) {
+      if (lease == null || !hasBeginning(lease)) {
+        return false;
+      }
+      deliver(arrival.head(), lease, usedAsItIs(arrival.head().life().ttl(proxy.now())));
+      return true;
+    }
+  }
+
+  /** Who comes late to what cannot be stored may have missed something; others may be cut off. */
+  private static boolean hasBeginning(Lease lease) {
+    try {
+      var _ = lease.read(0, 1);
+      return true;
+    } catch (IOException e) {
       return false;
     }
-    var status =
-        collapsed
-            ? CacheStatus.forwarded(why).withTtl(life.ttl(now)).asCollapsed()
-            : CacheStatus.hit(life.ttl(now));
-    try (var lease = arriving.appender().follow()) {
-      deliver(arriving.head(), lease, status);
-    }
-    return true;
   }
 
   // The origin.
@@ -424,14 +450,13 @@ final class Transaction {
   private void store(String what, Fetch fetch, Entry entry, OriginAnswer answer, Forward why)
       throws IOException {
     proxy.count(Count.STORED);
-    var appender = proxy.storage().append(entry);
-    var head = StoredHead.of(ByteBuffer.wrap(entry.head()));
-    var vary = Vary.of(head.fields()).orElseThrow();
+    var arrival = new Arrival(entry, proxy.storage().append(entry));
+    var head = arrival.head();
     // A copy, as the exchange's own head is used again when the client has left.
     var keeper = new Keeper(proxy, setup, request.copy(), key);
-    try (var lease = appender.follow()) {
-      fetch.decide(new Fetch.Arriving(head, vary, entry.variant(), appender));
-      proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, appender));
+    try (var lease = arrival.appender().follow()) {
+      fetch.decide(new Fetch.Arriving(arrival));
+      proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
       var status =
           CacheStatus.forwarded(why)
               .withForwardStatus(answer.head().status())

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -32,7 +33,7 @@ class ProxyTest {
 
   @BeforeEach
   void start() throws IOException {
-    proxy = Proxy.start(settings(), new HeapStorage());
+    proxy = Proxy.start(settings());
     browser = browser();
   }
 
@@ -41,6 +42,7 @@ class ProxyTest {
         .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
         .origins(List.of(origin.origin()))
         .processors(2)
+        .storage(StorageOptions.memory(16 << 20))
         .clock(clock::get);
   }
 

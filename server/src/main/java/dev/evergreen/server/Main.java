@@ -13,7 +13,7 @@ import picocli.CommandLine.Spec;
     footer = "./evergreen new DIR makes a project of your own.",
     version = MemcachedCommand.VERSION,
     mixinStandardHelpOptions = true,
-    subcommands = {MemcachedCommand.class, OperatorCommand.class})
+    subcommands = {MemcachedCommand.class, ProxyCommand.class, OperatorCommand.class})
 public final class Main implements Runnable {
   @Spec private CommandSpec spec = CommandSpec.create();
 

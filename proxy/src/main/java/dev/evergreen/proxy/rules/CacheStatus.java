@@ -93,11 +93,17 @@ public record CacheStatus(
    * @param cache the cache's name, a token
    */
   public String member(String cache) {
-    var text = new StringBuilder(48).append(cache);
+    return cache + "; " + this;
+  }
+
+  /** The parameters of the member, as the field has them. */
+  @Override
+  public String toString() {
+    var text = new StringBuilder(48);
     if (forward == null) {
-      text.append("; hit");
+      text.append("hit");
     } else {
-      text.append("; fwd=").append(forward);
+      text.append("fwd=").append(forward);
     }
     forwardStatus.ifPresent(status -> text.append("; fwd-status=").append(status));
     ttl.ifPresent(seconds -> text.append("; ttl=").append(seconds));

@@ -126,9 +126,9 @@ public record Life(
     return Math.min(ageMillis(now) / 1000, CacheControl.LONGEST);
   }
 
-  /** For how many seconds it is still fresh; negative if it is not. */
+  /** For how many seconds more than its age it is fresh; 0 or less if it is not. */
   public long ttl(long now) {
-    return Math.floorDiv(lifetime * 1000 - ageMillis(now), 1000L);
+    return lifetime - age(now);
   }
 
   /** Whether it is fresh: younger than its lifetime. */

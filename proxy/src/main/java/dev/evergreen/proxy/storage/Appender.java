@@ -13,7 +13,10 @@ import java.nio.ByteBuffer;
  */
 public interface Appender extends AutoCloseable {
 
-  /** Reads the response while it is being received, from its beginning. Also after its end. */
+  /**
+   * Reads the response while it is being received, from its beginning; also after its end. Where it
+   * cannot be stored, who follows late may have missed the beginning.
+   */
   Lease follow();
 
   /**

@@ -1,11 +1,503 @@
 package dev.evergreen.proxy.storage;
 
+import dev.evergreen.store.Hash;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
-final class TieredStorage {
-  private TieredStorage() {}
+/**
+ * The two tiers as one.
+ *
+ * <p>A response goes to memory when it was received, and to disk at <em>second sight</em>: at its
+ * first hit, or when it is stored again soon. So what is asked for once, which is most of what a
+ * cache stores, is never written to disk. What is too large for memory goes to disk at once. What
+ * is found on disk and fits is also put into memory.
+ *
+ * <p>Invariants:
+ *
+ * <ul>
+ *   <li>Of one object with its key and variant, what the directory of the disk has is the same as
+ *       what memory has, but perhaps for a moment in which one of the two is being changed. So
+ *       whoever stores in memory removes from the directory afterwards, and whoever enters in the
+ *       directory or promotes from disk looks afterwards whether it is still right.
+ *   <li>Whatever is found is asked of the {@link Marks}, at each lookup. Nothing has to be removed
+ *       for a purge to hold; it is removed when it is met.
+ * </ul>
+ */
+final class TieredStorage implements Storage {
+  private static final int LOCKS = 64;
+  private static final byte[] NOTHING = {};
+  private static final long UPKEEP_MILLIS = 100;
 
-  static Storage open(StorageOptions options) throws IOException {
-    throw new IOException("not built yet, cannot open " + options);
+  /** With fewer marks than this nothing is forgotten. */
+  private static final int FEW_MARKS = 1 << 12;
+
+  private final StorageOptions options;
+  private final Hash hash;
+  private final Marks marks;
+  private final MemoryTier memory;
+  private final @Nullable DiskTier disk;
+  private final Counts counts;
+  private final Sightings sightings = new Sightings();
+  private final ReentrantLock[] listLocks = new ReentrantLock[LOCKS];
+  private final Thread upkeep;
+  private volatile boolean closing;
+
+  private TieredStorage(StorageOptions options, @Nullable DiskTier disk, Counts counts) {
+    this.options = options;
+    this.disk = disk;
+    this.counts = counts;
+    hash = disk == null ? Hash.random() : disk.hash;
+    marks = disk == null ? new Marks(hash, Marks.MOST) : disk.marks;
+    memory = new MemoryTier(options.memory(), options.memoryObject());
+    for (int i = 0; i < LOCKS; i++) {
+      listLocks[i] = new ReentrantLock();
+    }
+    upkeep = Thread.ofPlatform().daemon().name("storage-upkeep").start(this::keepUp);
+  }
+
+  static TieredStorage open(StorageOptions options) throws IOException {
+    var directory = options.directory();
+    return open(options, directory == null ? null : new Volume(directory));
+  }
+
+  /** Opens it with files that are accessed in a certain way. */
+  static TieredStorage open(StorageOptions options, @Nullable Volume volume) throws IOException {
+    var counts = new Counts();
+    if (volume == null) {
+      return new TieredStorage(options, null, counts);
+    }
+    try {
+      var disk = new DiskTier(volume, options, counts, Marks.MOST);
+      return new TieredStorage(options, disk, counts);
+    } catch (IOException | RuntimeException e) {
+      volume.close();
+      throw e;
+    }
+  }
+
+  MemoryTier memory() {
+    return memory;
+  }
+
+  @Nullable DiskTier disk() {
+    return disk;
+  }
+
+  Counts counts() {
+    return counts;
+  }
+
+  long patienceNanos() {
+    return options.patience().toNanos();
+  }
+
+  @Override
+  public long stamp() {
+    return marks.stamp();
+  }
+
+  private long hashOf(MemorySegment key) {
+    return hash.of(key, 0, Math.toIntExact(key.byteSize()));
+  }
+
+  private long hashOf(long uri, byte[] variant) {
+    return variant.length == 0
+        ? uri
+        : (uri ^ hash.of(MemorySegment.ofArray(variant), 0, variant.length)) * 0x9E3779B97F4A7C15L;
+  }
+
+  // Finding
+
+  @Override
+  public @Nullable Lease find(MemorySegment key, Selector selector) {
+    long uri = hashOf(key);
+    var found = lookUp(uri, key, NOTHING);
+    if (found != null && found.image.kind == Image.VARIANTS) {
+      found = choose(found, uri, key, selector);
+    } else if (found != null && !selector.takes(NOTHING)) {
+      found.close();
+      found = null;
+    }
+    count(found);
+    return found;
+  }
+
+  private void count(Leases.@Nullable Stored found) {
+    switch (found) {
+      case null -> counts.misses.increment();
+      case Leases.OfMemory hit -> counts.memoryHits.increment();
+      case Leases.OfDisk hit -> counts.diskHits.increment();
+    }
+  }
+
+  private Leases.@Nullable Stored choose(
+      Leases.Stored list, long uri, MemorySegment key, Selector selector) {
+    for (var variant : variants(list).variants()) {
+      if (selector.takes(variant)) {
+        var found = lookUp(hashOf(uri, variant), key, variant);
+        if (found != null) {
+          return found;
+        }
+      }
+    }
+    return null;
+  }
+
+  /** Reads a list and lets go of it. */
+  private static VariantList variants(Leases.Stored list) {
+    try (list) {
+      return VariantList.of(list.image.bytes.copy(list.image.bodyAt(), list.image.bodyLength()));
+    }
+  }
+
+  private Leases.@Nullable Stored lookUp(long hash, MemorySegment key, byte[] variant) {
+    var held = memory.find(hash);
+    if (held != null) {
+      var found = inMemory(held, hash, key, variant);
+      if (found != null) {
+        return found;
+      }
+    }
+    long place = disk == null ? 0 : disk.directory.hit(hash);
+    var object = disk == null || place == 0 ? null : disk.read(hash, place);
+    return disk == null || object == null ? null : onDisk(disk, object, hash, key, variant);
+  }
+
+  private Leases.@Nullable Stored inMemory(
+      MemoryTier.Held held, long hash, MemorySegment key, byte[] variant) {
+    var image = new Image(held);
+    if (!image.hasKey(key) || !image.hasVariant(variant)) {
+      held.close();
+      return null;
+    }
+    var state = marks.state(held.stamp, image);
+    if (state == Marks.State.GONE) {
+      held.close();
+      memory.remove(hash, held.stamp);
+      return null;
+    }
+    if (held.isFirstHit) {
+      admit(hash);
+    }
+    return new Leases.OfMemory(image, held, hash, state == Marks.State.STALE);
+  }
+
+  private Leases.@Nullable Stored onDisk(
+      DiskTier disk, DiskObject object, long hash, MemorySegment key, byte[] variant) {
+    if (!object.image.hasKey(key) || !object.image.hasVariant(variant)) {
+      object.close();
+      return null;
+    }
+    var state = marks.state(object.record.stamp(), object.image);
+    if (state == Marks.State.GONE) {
+      boolean unused = disk.directory.remove(hash, object.place);
+      object.close();
+      return null;
+    }
+    promote(disk, object, hash);
+    return new Leases.OfDisk(object, disk, state == Marks.State.STALE);
+  }
+
+  /** Puts an object that was found on disk into memory, unless something else came up. */
+  private void promote(DiskTier disk, DiskObject object, long hash) {
+    var image = object.image;
+    if (object.hasPieces() || !memory.takes(image.bytes.length())) {
+      return;
+    }
+    long stamp = object.record.stamp();
+    var bytes = List.of(image.bytes.from(0));
+    if (memory.add(hash, stamp, NOTHING, bytes)
+        && !Place.isSame(disk.directory.get(hash), object.place)) {
+      memory.remove(hash, stamp);
+    }
+  }
+
+  // Storing
+
+  @Override
+  public Appender append(Entry entry) {
+    long uri = hashOf(entry.key());
+    var prefix =
+        Image.prefix(
+            Image.RESPONSE, tags(entry.tags()), entry.key(), entry.variant(), entry.head());
+    return new Growing(this, entry, prefix, hashOf(uri, entry.variant()));
+  }
+
+  private long[] tags(List<String> tags) {
+    return tags.stream().mapToLong(tag -> Marks.tag(hash, tag)).toArray();
+  }
+
+  /** Stores a response that was received completely. */
+  boolean putInMemory(Entry entry, byte[] prefix, long hash, List<MemorySegment> body) {
+    var image = new Image(Bytes.of(MemorySegment.ofArray(prefix)));
+    if (marks.state(entry.stamp(), image) == Marks.State.GONE) {
+      return false;
+    }
+    if (!put(hash, entry.stamp(), prefix, body)) {
+      return false;
+    }
+    list(image, hash, entry.stamp());
+    return true;
+  }
+
+  private boolean put(long hash, long stamp, byte[] prefix, List<MemorySegment> body) {
+    if (!memory.put(hash, stamp, prefix, body)) {
+      return false;
+    }
+    superseded(hash);
+    return true;
+  }
+
+  /** Memory has a newer object than the disk. */
+  private void superseded(long hash) {
+    if (disk != null) {
+      boolean wasOnDisk = disk.directory.remove(hash);
+      if (sightings.again(hash) || wasOnDisk) {
+        admit(hash);
+      }
+    }
+  }
+
+  /** Lets a large response be found that is on disk. */
+  boolean publishOnDisk(Entry entry, byte[] prefix, long hash, long place) {
+    var image = new Image(Bytes.of(MemorySegment.ofArray(prefix)));
+    if (disk == null
+        || marks.state(entry.stamp(), image) == Marks.State.GONE
+        || !disk.directory.put(hash, place)) {
+      return false;
+    }
+    memory.remove(hash);
+    list(image, hash, entry.stamp());
+    return true;
+  }
+
+  /** Puts a variant on its URI's list. */
+  private void list(Image image, long hash, long stamp) {
+    if (image.variantLength == 0) {
+      return;
+    }
+    var key = MemorySegment.ofArray(image.bytes.copy(image.keyAt(), image.keyLength));
+    var variant = image.bytes.copy(image.variantAt(), image.variantLength);
+    long uri = hashOf(key);
+    var lock = listLocks[(int) uri & (LOCKS - 1)];
+    lock.lock();
+    try {
+      var present = lookUp(uri, key, NOTHING);
+      var listed = new VariantList(List.of());
+      long listedStamp = stamp;
+      if (present != null && present.image.kind == Image.VARIANTS) {
+        listedStamp = Math.max(stamp, present.stamp());
+        listed = variants(present);
+      } else if (present != null) {
+        present.close();
+      }
+      if (!listed.beginsWith(variant)) {
+        var bytes = listed.with(variant).toBytes();
+        var prefix = Image.prefix(Image.VARIANTS, new long[0], key, NOTHING, NOTHING);
+        boolean unused = put(uri, listedStamp, prefix, List.of(MemorySegment.ofArray(bytes)));
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (disk != null && disk.directory.get(hash) != 0) {
+      admit(uri);
+    }
+  }
+
+  /** Has an object written to disk, if it is not there. */
+  private void admit(long hash) {
+    if (disk != null) {
+      disk.log.offer(new Admission(disk, hash));
+    }
+  }
+
+  /** Writes an object of the memory to disk, and the list that it is on if need be. */
+  private final class Admission extends SegmentLog.Job {
+    private final DiskTier disk;
+    private final long hash;
+    private long stamp;
+    private long place;
+
+    Admission(DiskTier disk, long hash) {
+      this.disk = disk;
+      this.hash = hash;
+    }
+
+    @Override
+    void write(SegmentLog log) throws IOException {
+      if (disk.directory.get(hash) != 0) {
+        return;
+      }
+      try (var held = memory.find(hash)) {
+        if (held == null) {
+          return;
+        }
+        var image = new Image(held);
+        if (marks.state(held.stamp, image) == Marks.State.LIVE) {
+          stamp = held.stamp;
+          place = ObjectWriter.write(log, hash, stamp, image);
+          if (image.variantLength > 0) {
+            admit(hashOf(MemorySegment.ofArray(image.bytes.copy(image.keyAt(), image.keyLength))));
+          }
+        }
+      }
+    }
+
+    @Override
+    void written() {
+      if (place == 0) {
+        return;
+      }
+      boolean unused = disk.directory.put(hash, place);
+      long present = memory.stamp(hash);
+      if (present != 0 && present != stamp) {
+        unused = disk.directory.remove(hash, place);
+      }
+    }
+  }
+
+  @Override
+  public boolean replaceHead(Lease lease, byte[] head, List<String> tags, long stamp) {
+    if (!(lease instanceof Leases.Stored stored)) {
+      return false;
+    }
+    Entry.check("head", head.length, 0, Entry.MAX_HEAD);
+    var image = stored.image;
+    var key = MemorySegment.ofArray(image.bytes.copy(image.keyAt(), image.keyLength));
+    var variant = image.bytes.copy(image.variantAt(), image.variantLength);
+    var prefix = Image.prefix(Image.RESPONSE, tags(tags), key, variant, head);
+    if (stored instanceof Leases.OfDisk large && large.object.hasPieces()) {
+      return disk != null && replaceLarge(disk, large.object, stored.hash, prefix, stamp);
+    }
+    var body =
+        List.of(image.bytes.pieces(image.bodyAt(), image.bodyLength())).stream()
+            .map(MemorySegment::ofBuffer)
+            .toList();
+    if (!replaceInMemory(stored, prefix, body, stamp)) {
+      return false;
+    }
+    superseded(stored.hash);
+    list(new Image(Bytes.of(MemorySegment.ofArray(prefix))), stored.hash, stamp);
+    return true;
+  }
+
+  private boolean replaceInMemory(
+      Leases.Stored stored, byte[] prefix, List<MemorySegment> body, long stamp) {
+    long hash = stored.hash;
+    if (memory.replace(hash, stored.stamp(), stamp, prefix, body)) {
+      return true;
+    }
+    // What is on disk only may have left memory, or never been there.
+    return disk != null
+        && stored instanceof Leases.OfDisk onDisk
+        && Place.isSame(disk.directory.get(hash), onDisk.object.place)
+        && memory.add(hash, stamp, prefix, body);
+  }
+
+  private static boolean replaceLarge(
+      DiskTier disk, DiskObject object, long hash, byte[] prefix, long stamp) {
+    var job = new ObjectWriter.Again(object, hash, prefix, stamp);
+    if (!disk.log.submit(job)) {
+      return false;
+    }
+    long place = job.done.join();
+    return place != 0 && disk.directory.replace(hash, object.place, place);
+  }
+
+  // Purging
+
+  @Override
+  public void purge(Purge purge) throws IOException {
+    var mark = mark(purge);
+    if (disk != null) {
+      IoThreads.await(disk.append(mark));
+    }
+  }
+
+  @Override
+  public void invalidate(Purge purge) {
+    var mark = mark(purge);
+    if (disk != null) {
+      var unused = disk.append(mark);
+    }
+  }
+
+  private Marks.Mark mark(Purge purge) {
+    counts.purges.increment();
+    var mark = marks.mark(purge);
+    marks.add(mark);
+    return mark;
+  }
+
+  // Keeping it in order
+
+  private void keepUp() {
+    while (!closing) {
+      memory.maintain();
+      if (disk != null && marks.count() > FEW_MARKS) {
+        forget(disk);
+      }
+      try {
+        TimeUnit.MILLISECONDS.sleep(UPKEEP_MILLIS);
+      } catch (InterruptedException e) {
+        return;
+      }
+    }
+  }
+
+  /** Forgets the marks of what is not on disk any more; what is so old in memory is given up. */
+  private void forget(DiskTier disk) {
+    long oldest = disk.log.oldest();
+    if (disk.log.hasWrapped() && oldest > marks.floor() && marks.hasBelow(oldest)) {
+      marks.raiseFloor(oldest);
+      var unused = disk.append(new Marks.Mark(oldest, PurgeLog.FLOOR, false, 0, 0));
+    }
+  }
+
+  @Override
+  public StorageStats stats() {
+    var inMemory = memory.stats();
+    return new StorageStats(
+        inMemory.items(),
+        inMemory.bytes(),
+        inMemory.limit(),
+        inMemory.indexBytes(),
+        counts.memoryHits.sum(),
+        disk == null ? 0 : disk.directory.objects(),
+        disk == null ? 0 : (long) disk.log.usedSegments() * options.segment(),
+        disk == null ? 0 : (long) disk.log.segments() * options.segment(),
+        disk == null ? 0 : disk.directory.bytes(),
+        counts.diskHits.sum(),
+        counts.misses.sum(),
+        counts.stored.sum(),
+        counts.unstored.sum(),
+        counts.abandoned.sum(),
+        inMemory.evictions(),
+        counts.evictedDisk.sum(),
+        counts.keptDisk.sum(),
+        counts.diskWrites.sum(),
+        counts.diskErrors.sum(),
+        counts.corrupt.sum(),
+        counts.purges.sum(),
+        marks.count());
+  }
+
+  @Override
+  public void close() {
+    closing = true;
+    upkeep.interrupt();
+    try {
+      upkeep.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (disk != null) {
+      disk.close();
+    }
+    memory.close();
   }
 }

@@ -91,7 +91,7 @@ class LifeTest {
     assertTrue(life.fresh(NOW + 49_999));
     assertFalse(life.fresh(NOW + 50_000), "fresh only while the lifetime is greater: §4.2");
     assertEquals(0, life.ttl(NOW + 50_000));
-    assertEquals(-1, life.ttl(NOW + 50_001));
+    assertEquals(-1, life.ttl(NOW + 51_000));
     assertEquals(10, life.age(NOW - 5_000), "a clock that goes back makes nothing younger");
   }
 

@@ -1,0 +1,259 @@
+package dev.evergreen.http;
+
+import dev.evergreen.http.Http2Exception.Code;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.DefaultHttp2HeadersDecoder;
+import io.netty.handler.codec.http2.Http2Exception.HeaderListSizeException;
+import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.util.AsciiString;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Heads of HTTP/2: reads them by the rules of RFC 9113 §8, which are stricter than those of
+ * HTTP/1.1, before they are taken for anything; and makes those that are sent. HPACK is Netty's.
+ */
+final class Http2Heads {
+  private final HttpSettings settings;
+  private final Decoder decoder;
+
+  Http2Heads(HttpSettings settings) {
+    this.settings = settings;
+    decoder = new Decoder(settings.fieldBytes());
+  }
+
+  /** A field as it came. */
+  private record Line(CharSequence name, CharSequence value) {}
+
+  /** Keeps the order in which fields came: Netty's own would put pseudo-fields first. */
+  private static final class Lines extends DefaultHttp2Headers {
+    private final List<Line> lines = new ArrayList<>(16);
+
+    Lines() {
+      super(false);
+    }
+
+    @Override
+    public Http2Headers add(CharSequence name, CharSequence value) {
+      lines.add(new Line(name, value));
+      return this;
+    }
+  }
+
+  private static final class Decoder extends DefaultHttp2HeadersDecoder {
+    Decoder(int most) {
+      super(false, most);
+    }
+
+    @Override
+    protected Http2Headers newHeaders() {
+      return new Lines();
+    }
+  }
+
+  /** A head that was read: its pseudo-fields, and the others. */
+  static final class Block {
+    private final int stream;
+    private final Fields fields = new Fields();
+    private @Nullable String method;
+    private @Nullable String scheme;
+    private @Nullable String authority;
+    private @Nullable String path;
+    private boolean tooLarge;
+
+    Block(int stream) {
+      this.stream = stream;
+    }
+
+    /** Whether it is beyond the limits, so that not all of it is here. */
+    boolean tooLarge() {
+      return tooLarge;
+    }
+
+    Fields fields() {
+      return fields;
+    }
+
+    private Http2Exception malformed(String what) {
+      return Http2Exception.ofStream(stream, Code.PROTOCOL_ERROR, what);
+    }
+
+    private void add(Line line, HttpSettings settings) throws Http2Exception {
+      var name = line.name;
+      var value = line.value;
+      if (!name.isEmpty() && name.charAt(0) == ':') {
+        pseudo(name.toString(), value.toString());
+        return;
+      }
+      for (int i = 0; i < name.length(); i++) {
+        if (Characters.lower(name.charAt(i)) != name.charAt(i)) {
+          throw malformed("a name with capital letters");
+        }
+      }
+      if (fields.count() == settings.fieldCount()) {
+        tooLarge = true;
+        return;
+      }
+      try {
+        addField(name, value);
+      } catch (IllegalArgumentException e) {
+        throw malformed("a field that cannot be");
+      }
+    }
+
+    private void addField(CharSequence name, CharSequence value) throws Http2Exception {
+      int cookie = AsciiString.contentEquals("cookie", name) ? fields.find("cookie") : -1;
+      if (cookie >= 0) {
+        fields.set("cookie", fields.value(cookie) + "; " + value);
+        return;
+      }
+      fields.add(name, value);
+      int line = fields.count() - 1;
+      boolean trailersOnly = fields.isNamed(line, "te") && fields.valueIs(line, "trailers");
+      if (Hops.isDropped(fields, line, false)
+          && !trailersOnly
+          && !fields.isNamed(line, "content-length")) {
+        throw malformed("a field that belongs to a connection");
+      }
+    }
+
+    private void pseudo(String name, String value) throws Http2Exception {
+      if (fields.count() > 0) {
+        throw malformed("a pseudo-field behind others");
+      }
+      var before =
+          switch (name) {
+            case ":method" -> method;
+            case ":scheme" -> scheme;
+            case ":authority" -> authority;
+            case ":path" -> path;
+            default -> throw malformed("an unknown pseudo-field");
+          };
+      if (before != null) {
+        throw malformed("a pseudo-field twice");
+      }
+      switch (name) {
+        case ":method" -> method = value;
+        case ":scheme" -> scheme = value;
+        case ":authority" -> authority = value;
+        default -> path = value;
+      }
+    }
+
+    /** Checks that these are trailers. */
+    Fields trailers() throws Http2Exception {
+      if (method != null || scheme != null || authority != null || path != null) {
+        throw malformed("pseudo-fields in trailers");
+      }
+      Hops.removeFromTrailers(fields);
+      return fields;
+    }
+
+    /** Makes a request of it. */
+    RequestHead request(boolean secure) throws Http2Exception {
+      var named = method;
+      if (named == null || !Characters.isToken(named)) {
+        throw malformed("no method");
+      }
+      var head =
+          RequestHead.of(named, "/", fields).version(Version.HTTP_2).secure(secure);
+      try {
+        head.target(target(named));
+        Http1Heads.checkTarget(head);
+        if (head.isAbsolute()) {
+          throw malformed("a path is no URI");
+        }
+        setHost(head);
+        long _ = Framing.contentLength(fields);
+      } catch (IllegalArgumentException | MalformedMessageException e) {
+        throw malformed("no request can have this head");
+      }
+      return head;
+    }
+
+    private String target(String named) throws Http2Exception {
+      if (named.equals("CONNECT")) {
+        if (scheme != null || path != null || authority == null) {
+          throw malformed("CONNECT has an authority only");
+        }
+        return authority;
+      }
+      if (scheme == null || scheme.isEmpty() || path == null || path.isEmpty()) {
+        throw malformed("no scheme, or no path");
+      }
+      return path;
+    }
+
+    private void setHost(RequestHead head) throws MalformedMessageException, Http2Exception {
+      int host = fields.find("host");
+      var meant = authority;
+      if (meant == null && host < 0) {
+        throw malformed("no authority");
+      }
+      if (meant != null) {
+        if (host >= 0 && !fields.valueIs(host, meant)) {
+          throw malformed("an authority that is not Host");
+        }
+        fields.set("host", meant);
+      }
+      Http1Heads.checkHost(head, true);
+    }
+  }
+
+  /**
+   * Reads a block of fields.
+   *
+   * @throws Http2Exception if it breaks a rule; of the connection if the table of fields is not
+   *     known any more
+   */
+  Block read(int stream, byte[] bytes, int length) throws IOException {
+    var block = new Block(stream);
+    try {
+      var lines = (Lines) decoder.decodeHeaders(stream, Unpooled.wrappedBuffer(bytes, 0, length));
+      for (var line : lines.lines) {
+        block.add(line, settings);
+      }
+    } catch (HeaderListSizeException e) {
+      block.tooLarge = true;
+    } catch (io.netty.handler.codec.http2.Http2Exception e) {
+      throw Http2Exception.ofConnection(Code.COMPRESSION_ERROR, "fields that cannot be read");
+    }
+    return block;
+  }
+
+  /** The head of a response, or of an informational one. */
+  static Http2Headers response(int status, Fields fields) {
+    var headers = new DefaultHttp2Headers(false, fields.count() + 3);
+    headers.status(Integer.toString(status));
+    addTo(headers, fields);
+    return headers;
+  }
+
+  /** Trailers, without those that cannot be. */
+  static Http2Headers trailers(Fields fields) {
+    var headers = new DefaultHttp2Headers(false);
+    addTo(headers, fields);
+    return headers;
+  }
+
+  static void addTo(Http2Headers headers, Fields fields) {
+    boolean lists = fields.has("connection");
+    for (int line = 0; line < fields.count(); line++) {
+      if (!Hops.isDropped(fields, line, lists)) {
+        headers.add(
+            new AsciiString(fields.bytes(), fields.nameAt(line), fields.nameLength(line), false)
+                .toLowerCase(),
+            new AsciiString(fields.bytes(), fields.valueAt(line), fields.valueLength(line), true));
+      }
+    }
+  }
+
+  /** Whether a head has anything besides its status. */
+  static boolean isEmpty(Iterable<Map.Entry<CharSequence, CharSequence>> headers) {
+    return !headers.iterator().hasNext();
+  }
+}

@@ -1,0 +1,236 @@
+package dev.evergreen.http;
+
+import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Signal;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder;
+import io.netty.handler.codec.http2.Http2Headers;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a connection of HTTP/2 sends. All streams' fibers append frames, in one order, under a lock;
+ * a fiber of its own sends them. That comes to run after those that are ready already, so that what
+ * these answer leaves together.
+ *
+ * <p>Nobody waits under the lock. Appending never waits: who appends more than a little looks
+ * first whether there is {@linkplain #full room}.
+ */
+final class Http2Output {
+  static final int DATA = 0;
+  static final int HEADERS = 1;
+  static final int RST_STREAM = 3;
+  static final int SETTINGS = 4;
+  static final int PING = 6;
+  static final int GO_AWAY = 7;
+  static final int WINDOW_UPDATE = 8;
+  static final int CONTINUATION = 9;
+
+  static final int END_STREAM = 1;
+  static final int ACK = 1;
+  static final int END_HEADERS = 4;
+
+  static final int FRAME_HEAD = 9;
+  private static final int LEAST_FRAME_LIMIT = 16 << 10;
+  private static final int MOST_PENDING = 64 << 10;
+
+  /** Guards all of the session that its fibers share. */
+  final ReentrantLock lock = new ReentrantLock();
+
+  private final Connection connection;
+  private final Runnable onRoom;
+  private final Signal something;
+  private final Signal finished;
+  private final ArrayDeque<Buffers.Loan> pending = new ArrayDeque<>();
+  private final DefaultHttp2HeadersEncoder hpack = new DefaultHttp2HeadersEncoder();
+  private final ByteBuf block = Unpooled.buffer(1024);
+  private int pendingBytes;
+  private boolean ending;
+  private boolean over;
+  private @Nullable IOException failure;
+
+  /**
+   * The output of a connection.
+   *
+   * @param onRoom is told, under the lock, when there is room again
+   */
+  Http2Output(Connection connection, Fibers fibers, Runnable onRoom) {
+    this.connection = connection;
+    this.onRoom = onRoom;
+    something = new Signal(fibers);
+    finished = new Signal(fibers);
+  }
+
+  /** Of the fiber that sends: sends until {@link #finish}, or until it cannot. */
+  void send() {
+    try {
+      boolean more = true;
+      while (more) {
+        try (var next = awaitNext()) {
+          more = next != null;
+          if (next != null) {
+            connection.writeAndFlush(next.buffer().flip());
+          }
+        }
+      }
+    } catch (IOException e) {
+      lock.lock();
+      try {
+        failure = e;
+      } finally {
+        lock.unlock();
+      }
+      connection.close();
+    } finally {
+      endSending();
+    }
+  }
+
+  private void endSending() {
+    lock.lock();
+    try {
+      over = true;
+      pending.forEach(Buffers.Loan::close);
+      pending.clear();
+      pendingBytes = 0;
+      onRoom.run();
+    } finally {
+      lock.unlock();
+    }
+    finished.raise();
+  }
+
+  private Buffers.@Nullable Loan awaitNext() throws IOException {
+    while (true) {
+      lock.lock();
+      try {
+        var next = pending.poll();
+        if (next != null) {
+          pendingBytes -= next.buffer().position();
+          onRoom.run();
+          return next;
+        }
+        if (ending) {
+          return null;
+        }
+      } finally {
+        lock.unlock();
+      }
+      something.await();
+    }
+  }
+
+  /** Has all sent that was appended, and waits for that; nothing can be appended any more. */
+  void finish() throws IOException {
+    lock.lock();
+    try {
+      ending = true;
+    } finally {
+      lock.unlock();
+    }
+    something.raise();
+    while (!over()) {
+      finished.await();
+    }
+  }
+
+  private boolean over() {
+    lock.lock();
+    try {
+      return over;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Under the lock: throws if nothing can be sent any more. */
+  void check() throws IOException {
+    if (failure != null) {
+      throw new IOException("the connection is broken", failure);
+    }
+    if (ending || over) {
+      throw new java.nio.channels.ClosedChannelException();
+    }
+  }
+
+  /** Under the lock: whether so much waits to be sent that no more should be appended. */
+  boolean full() {
+    return pendingBytes >= MOST_PENDING && !over;
+  }
+
+  /** Under the lock: a buffer with so much room. */
+  private ByteBuffer room(int bytes) {
+    var last = pending.peekLast();
+    if (last == null || last.buffer().remaining() < bytes) {
+      last = Buffers.borrow();
+      pending.add(last);
+    }
+    pendingBytes += bytes;
+    return last.buffer();
+  }
+
+  /** Under the lock: appends a frame of which the caller puts the payload, at most 16 KiB. */
+  ByteBuffer frame(int type, int flags, int stream, int length) {
+    boolean wake = pending.isEmpty();
+    var out = room(FRAME_HEAD + length);
+    out.put((byte) (length >>> 16)).putShort((short) length);
+    out.put((byte) type).put((byte) flags).putInt(stream);
+    if (wake) {
+      something.raise();
+    }
+    return out;
+  }
+
+  /** Under the lock: appends a frame with one number. */
+  void frame(int type, int stream, int number) {
+    if (!ending && !over) {
+      frame(type, 0, stream, Integer.BYTES).putInt(number);
+    }
+  }
+
+  /** Under the lock: appends a part of a body. */
+  void data(int stream, ByteBuffer from, int length, boolean end) {
+    var out = frame(DATA, end ? END_STREAM : 0, stream, length);
+    out.put(out.position(), from, from.position(), length).position(out.position() + length);
+    from.position(from.position() + length);
+  }
+
+  /** Under the lock: appends a head, in as many frames as it takes. */
+  void headers(int stream, Http2Headers headers, boolean end) throws IOException {
+    check();
+    block.clear();
+    try {
+      hpack.encodeHeaders(stream, headers, block);
+    } catch (io.netty.handler.codec.http2.Http2Exception e) {
+      throw new IOException("a head cannot be sent", e);
+    }
+    int type = HEADERS;
+    int flags = end ? END_STREAM : 0;
+    do {
+      int length = Math.min(block.readableBytes(), LEAST_FRAME_LIMIT);
+      boolean last = length == block.readableBytes();
+      var out = frame(type, flags | (last ? END_HEADERS : 0), stream, length);
+      out.put(block.array(), block.arrayOffset() + block.readerIndex(), length);
+      block.skipBytes(length);
+      type = CONTINUATION;
+      flags = 0;
+    } while (block.isReadable());
+  }
+
+  /** Under the lock: how large the peer's table of fields is. */
+  void peerTable(long size) throws IOException {
+    try {
+      // What is smaller is to be heeded; what is larger need not be used.
+      hpack.maxHeaderTableSize(Math.min(size, 4096));
+    } catch (io.netty.handler.codec.http2.Http2Exception e) {
+      throw Http2Exception.ofConnection(
+          Http2Exception.Code.PROTOCOL_ERROR, "no such size of a table");
+    }
+  }
+}

@@ -1,0 +1,88 @@
+package dev.evergreen.proxy.storage;
+
+import dev.evergreen.fibers.Buffers;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** An object's record, read and checked. A large one's segments are leased until it is closed. */
+final class DiskObject implements AutoCloseable {
+  final DiskRecord record;
+  final long place;
+  final Image image;
+  private final ByteBuffer buffer;
+  private final List<Segment> leased = new ArrayList<>();
+  private Buffers.@Nullable Loan loan;
+
+  /**
+   * An object in a buffer.
+   *
+   * @param loan what the buffer belongs to, if it was lent
+   */
+  DiskObject(DiskRecord record, long place, ByteBuffer buffer, Buffers.@Nullable Loan loan) {
+    this.record = record;
+    this.place = place;
+    this.buffer = buffer;
+    this.loan = loan;
+    image = image(record, buffer);
+  }
+
+  private static Image image(DiskRecord record, ByteBuffer buffer) {
+    int length = record.prefixLength() + (record.pieces() > 0 ? 0 : record.restLength());
+    return new Image(Bytes.of(MemorySegment.ofBuffer(buffer).asSlice(DiskRecord.HEADER, length)));
+  }
+
+  /** What became of the object whose record is at the beginning of the buffer. */
+  static Marks.State state(Marks marks, DiskRecord record, ByteBuffer buffer) {
+    return marks.state(record.stamp(), image(record, buffer.duplicate().position(0)));
+  }
+
+  boolean hasPieces() {
+    return record.pieces() > 0;
+  }
+
+  /** Where the piece is, see {@link PiecePlace}. */
+  long piece(int number) {
+    return buffer.getLong(tableAt() + 8 * number);
+  }
+
+  private int tableAt() {
+    return DiskRecord.HEADER + record.prefixLength();
+  }
+
+  /** The places of all pieces. */
+  ByteBuffer table() {
+    return buffer.slice(tableAt(), record.restLength());
+  }
+
+  /** Leases the segments of all pieces; false if one is not there any more. */
+  boolean leasePieces(SegmentLog log) {
+    Segment last = null;
+    for (int i = 0; i < record.pieces(); i++) {
+      var segment = log.segment(PiecePlace.segment(piece(i)));
+      if (segment != last && !leased.contains(segment)) {
+        if (!segment.lease()) {
+          return false;
+        }
+        leased.add(segment);
+      }
+      if (!PiecePlace.isIn(piece(i), segment)) {
+        return false;
+      }
+      last = segment;
+    }
+    return true;
+  }
+
+  @Override
+  public void close() {
+    leased.forEach(Segment::release);
+    leased.clear();
+    if (loan != null) {
+      loan.close();
+      loan = null;
+    }
+  }
+}

@@ -1,0 +1,626 @@
+package dev.evergreen.proxy.storage;
+
+import static java.nio.ByteOrder.LITTLE_ENDIAN;
+
+import dev.evergreen.fibers.Buffers;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A response that is being received: a row of pieces, each in a lent buffer, and, once it is known
+ * where it goes, on disk.
+ *
+ * <p>It begins <em>collected</em>, if it may fit into memory. When it is too large for that it is
+ * <em>streamed</em>: full pieces are handed to the log, and their buffers are given back when they
+ * are on disk and no reader has them at hand; the origin waits when many are not written yet. Where
+ * that is not possible it is <em>passed</em>: a piece's buffer is given back when all readers have
+ * gone past it, the origin waits for the slowest of them, and who takes nothing for too long is cut
+ * off.
+ *
+ * <p>One thread appends; the lock guards all else. Nothing waits for the disk while it holds the
+ * lock.
+ */
+final class Growing implements Appender {
+  private static final int MOST_UNWRITTEN = 16;
+  private static final int MOST_PASSED = 4;
+
+  /** How many pieces a reader gets at once. */
+  private static final int MOST_AT_HAND = 4;
+
+  private enum Way {
+    COLLECTED,
+    STREAMED,
+    PASSED
+  }
+
+  private enum End {
+    OPEN,
+    COMPLETE,
+    ABANDONED
+  }
+
+  private static final class Piece {
+    Buffers.@Nullable Loan loan;
+    int length;
+
+    /** Readers that have the buffer at hand. */
+    int users;
+
+    /** Where it is on disk, if it is there. */
+    long place;
+
+    boolean isWritten;
+
+    /** The buffer is needed only by those that have it at hand. */
+    boolean isDone;
+
+    Piece(Buffers.Loan loan) {
+      this.loan = loan;
+    }
+  }
+
+  private final TieredStorage storage;
+  private final @Nullable DiskTier disk;
+  private final Entry entry;
+  private final byte[] prefix;
+  private final long hash;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+
+  // Guarded by the lock.
+  private final List<Piece> pieces = new ArrayList<>();
+  private final List<Follower> followers = new ArrayList<>();
+  private final ArrayDeque<Segment> leased = new ArrayDeque<>();
+  private Way way;
+  private End end = End.OPEN;
+  private long received;
+  private int unwritten;
+  private int given;
+  private boolean appending = true;
+  private boolean diskFailed;
+
+  Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash) {
+    this.storage = storage;
+    this.disk = storage.disk();
+    this.entry = entry;
+    this.prefix = prefix;
+    this.hash = hash;
+    long least = prefix.length + Math.max(0, entry.length());
+    way = storage.memory().takes(least) ? Way.COLLECTED : tooLargeForMemory(entry.length());
+  }
+
+  private Way tooLargeForMemory(long length) {
+    return disk != null && !disk.log.isPaused() && disk.takes(prefix.length, length)
+        ? Way.STREAMED
+        : Way.PASSED;
+  }
+
+  // The origin's side
+
+  @Override
+  public void append(ByteBuffer bytes) throws IOException {
+    if (entry.length() >= 0 && received + bytes.remaining() > entry.length()) {
+      close();
+      throw new IOException("the body is longer than the " + entry.length() + " bytes it was said");
+    }
+    while (bytes.hasRemaining()) {
+      var piece = room();
+      int n = Math.min(bytes.remaining(), PiecePlace.LENGTH - piece.length);
+      if (piece.loan == null) {
+        throw new IllegalStateException("a piece that is not full has no buffer");
+      }
+      piece.loan.buffer().put(piece.length, bytes, bytes.position(), n);
+      bytes.position(bytes.position() + n);
+      lock.lock();
+      try {
+        piece.length += n;
+        received += n;
+        changed.signalAll();
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  /** The piece to be appended to, not full. */
+  private Piece room() throws IOException {
+    lock.lock();
+    try {
+      if (end != End.OPEN || !appending) {
+        throw new IllegalStateException("the response was committed or closed");
+      }
+      if (!pieces.isEmpty() && pieces.getLast().length < PiecePlace.LENGTH) {
+        return pieces.getLast();
+      }
+      if (way == Way.COLLECTED && !storage.memory().takes(prefix.length + received + 1)) {
+        way = tooLargeForMemory(received + 1);
+        for (int i = 0; way == Way.STREAMED && i < pieces.size(); i++) {
+          hand(i);
+        }
+      } else if (way == Way.STREAMED && !pieces.isEmpty()) {
+        hand(pieces.size() - 1);
+      }
+      if (way == Way.STREAMED) {
+        awaitDisk();
+      }
+      if (way == Way.PASSED) {
+        awaitReaders();
+      }
+      var piece = new Piece(Buffers.borrow());
+      pieces.add(piece);
+      return piece;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Hands a piece to the log. */
+  private void hand(int number) {
+    var piece = pieces.get(number);
+    boolean fits = disk != null && disk.takes(prefix.length, received);
+    if (disk == null || !fits || !disk.log.submit(new PieceJob(piece, number))) {
+      diskFailed = true;
+    } else {
+      unwritten++;
+    }
+    if (diskFailed) {
+      way = Way.PASSED;
+    }
+  }
+
+  private void awaitDisk() {
+    while (unwritten > MOST_UNWRITTEN && !diskFailed) {
+      changed.awaitUninterruptibly();
+    }
+    if (diskFailed) {
+      way = Way.PASSED;
+    }
+  }
+
+  /** Waits until few pieces are needed by readers; cuts off those that take nothing. */
+  private void awaitReaders() throws IOException {
+    long patience = storage.patienceNanos();
+    try {
+      for (giveBackPassed(); isBehind(); giveBackPassed()) {
+        patience = changed.awaitNanos(patience);
+        var slowest = lacking();
+        if (patience <= 0 && slowest != null) {
+          slowest.cut = true;
+          changed.signalAll();
+          patience = storage.patienceNanos();
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while readers are awaited");
+    }
+  }
+
+  private boolean isBehind() {
+    return pieces.size() - given >= MOST_PASSED && lacking() != null;
+  }
+
+  /** A reader that has not gone past the first piece that is still there; the slowest one. */
+  private @Nullable Follower lacking() {
+    Follower slowest = null;
+    for (var follower : followers) {
+      if (!follower.cut
+          && follower.position < (long) (given + 1) * PiecePlace.LENGTH
+          && (slowest == null || follower.position < slowest.position)) {
+        slowest = follower;
+      }
+    }
+    return slowest;
+  }
+
+  /** Gives back the buffers that all readers have gone past. */
+  private void giveBackPassed() {
+    while (given < pieces.size() - 1 && lacking() == null) {
+      var piece = pieces.get(given++);
+      piece.isDone = true;
+      giveBack(piece);
+    }
+  }
+
+  private static void giveBack(Piece piece) {
+    if (piece.loan != null && piece.users == 0) {
+      piece.loan.close();
+      piece.loan = null;
+    }
+  }
+
+  @Override
+  public boolean commit() throws IOException {
+    lock.lock();
+    try {
+      if (end != End.OPEN || !appending) {
+        throw new IllegalStateException("the response was committed or closed");
+      }
+      if (entry.length() >= 0 && received < entry.length()) {
+        end = End.ABANDONED;
+        changed.signalAll();
+        storage.counts().abandoned.increment();
+        throw new IOException(
+            "the body has %d bytes, not the %d it was said".formatted(received, entry.length()));
+      }
+      if (way == Way.COLLECTED && !storage.memory().takes(prefix.length + received)) {
+        way = tooLargeForMemory(received);
+        for (int i = 0; way == Way.STREAMED && i < pieces.size() - 1; i++) {
+          hand(i);
+        }
+      }
+      if (way == Way.STREAMED && !pieces.isEmpty()) {
+        hand(pieces.size() - 1);
+      }
+      end = End.COMPLETE;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+    boolean stored = store();
+    (stored ? storage.counts().stored : storage.counts().unstored).increment();
+    return stored;
+  }
+
+  /** Nothing changes the way and the pieces any more, but that those on their way are written. */
+  private boolean store() {
+    return switch (way) {
+      case COLLECTED -> storage.putInMemory(entry, prefix, hash, collected());
+      case STREAMED -> disk != null && storeStreamed(disk);
+      case PASSED -> false;
+    };
+  }
+
+  private List<MemorySegment> collected() {
+    var body = new ArrayList<MemorySegment>(pieces.size());
+    for (var piece : pieces) {
+      if (piece.loan != null) {
+        body.add(MemorySegment.ofBuffer(piece.loan.buffer().slice(0, piece.length)));
+      }
+    }
+    return body;
+  }
+
+  private boolean storeStreamed(DiskTier disk) {
+    var job = new ObjectJob();
+    if (!disk.log.submit(job)) {
+      return false;
+    }
+    long place = job.done.join();
+    return place != 0 && storage.publishOnDisk(entry, prefix, hash, place);
+  }
+
+  @Override
+  public void close() {
+    lock.lock();
+    try {
+      if (end == End.OPEN) {
+        end = End.ABANDONED;
+        storage.counts().abandoned.increment();
+        changed.signalAll();
+      }
+      appending = false;
+      giveAllBack();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Gives back everything when nobody needs it any more. */
+  private void giveAllBack() {
+    if (!appending && followers.isEmpty() && unwritten == 0) {
+      pieces.forEach(Growing::giveBack);
+      leased.forEach(Segment::release);
+      leased.clear();
+    }
+  }
+
+  /** Writes a piece. */
+  private final class PieceJob extends SegmentLog.Job {
+    private final Piece piece;
+    private final int number;
+    private long place;
+    private @Nullable Segment segment;
+
+    PieceJob(Piece piece, int number) {
+      this.piece = piece;
+      this.number = number;
+    }
+
+    @Override
+    void write(SegmentLog log) throws IOException {
+      var loan = piece.loan;
+      if (loan == null) {
+        throw new IllegalStateException("a piece that is not written has no buffer");
+      }
+      var body = loan.buffer().slice(0, piece.length);
+      place = log.append(true, hash, entry.stamp(), piece.length, 0, number, body);
+      // While it is written to, nothing frees it.
+      segment = log.segment(Place.segment(place));
+      boolean unused = segment.lease();
+    }
+
+    @Override
+    void written() {
+      lock.lock();
+      try {
+        if (segment != null) {
+          piece.place = PiecePlace.of(place, segment.sequence);
+          leased.add(segment);
+        }
+        piece.isWritten = true;
+        piece.isDone = true;
+        giveBack(piece);
+        ended();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    @Override
+    void failed() {
+      lock.lock();
+      try {
+        if (segment != null) {
+          segment.release();
+        }
+        diskFailed = true;
+        ended();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private void ended() {
+      unwritten--;
+      changed.signalAll();
+      giveAllBack();
+    }
+  }
+
+  /** Writes the object itself behind its pieces. */
+  private final class ObjectJob extends SegmentLog.Job {
+    final CompletableFuture<Long> done = new CompletableFuture<>();
+    private long place;
+
+    @Override
+    void write(SegmentLog log) throws IOException {
+      // The pieces were appended before; their places are known when they are written.
+      log.flush();
+      var table = ByteBuffer.allocateDirect(8 * pieces.size()).order(LITTLE_ENDIAN);
+      lock.lock();
+      try {
+        for (var piece : pieces) {
+          if (!piece.isWritten) {
+            throw new SegmentLog.NoRoomException("a piece could not be written");
+          }
+          table.putLong(piece.place);
+        }
+      } finally {
+        lock.unlock();
+      }
+      place =
+          log.append(
+              false,
+              hash,
+              entry.stamp(),
+              received,
+              prefix.length,
+              pieces.size(),
+              ByteBuffer.wrap(prefix),
+              table.flip());
+    }
+
+    @Override
+    void written() {
+      done.complete(place);
+    }
+
+    @Override
+    void failed() {
+      done.complete(0L);
+    }
+
+    @Override
+    boolean isUrgent() {
+      return true;
+    }
+  }
+
+  // The readers' side
+
+  @Override
+  public Lease follow() {
+    lock.lock();
+    try {
+      if (!appending) {
+        throw new IllegalStateException("the appender was closed");
+      }
+      var follower = new Follower();
+      followers.add(follower);
+      return follower;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private final class Follower implements Lease {
+    private final List<Piece> atHand = new ArrayList<>();
+    private Buffers.@Nullable Loan fromDisk;
+    private int fromDiskNumber = -1;
+    private boolean closed;
+
+    /** It needs nothing before this. */
+    private long position;
+
+    private boolean cut;
+
+    @Override
+    public Source source() {
+      return Source.ORIGIN;
+    }
+
+    @Override
+    public ByteBuffer head() {
+      return ByteBuffer.wrap(entry.head()).asReadOnlyBuffer();
+    }
+
+    @Override
+    public long stamp() {
+      return entry.stamp();
+    }
+
+    @Override
+    public boolean isStale() {
+      return false;
+    }
+
+    @Override
+    public long length() {
+      lock.lock();
+      try {
+        return end == End.COMPLETE ? received : entry.length();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    @Override
+    public ByteBuffer[] read(long offset, long most) throws IOException {
+      int number = (int) (offset / PiecePlace.LENGTH);
+      long place;
+      lock.lock();
+      try {
+        letGo();
+        position = Math.max(position, offset);
+        changed.signalAll();
+        if (!awaitBytes(offset) || most == 0) {
+          return Bytes.NONE;
+        }
+        var piece = pieces.get(number);
+        if (piece.loan != null) {
+          return take(offset, most);
+        }
+        if (!piece.isWritten) {
+          throw new IncompleteException("a reader was too slow for a response that is not stored");
+        }
+        place = piece.place;
+      } finally {
+        lock.unlock();
+      }
+      return readFromDisk(place, number, offset, most);
+    }
+
+    /** Waits for a byte at the offset; false if the body ends there. */
+    private boolean awaitBytes(long offset) throws IOException {
+      while (true) {
+        if (cut) {
+          throw new IncompleteException("a reader was too slow for a response that is not stored");
+        }
+        if (received > offset) {
+          return true;
+        }
+        if (end == End.ABANDONED) {
+          throw new IncompleteException("the response ended after " + received + " bytes");
+        }
+        if (end == End.COMPLETE) {
+          Leases.check(offset, received);
+          return false;
+        }
+        changed.awaitUninterruptibly();
+      }
+    }
+
+    /** Takes what is in buffers from the offset on. */
+    private ByteBuffer[] take(long offset, long most) {
+      var taken = new ArrayList<ByteBuffer>();
+      long rest = Math.min(most, received - offset);
+      int from = (int) (offset % PiecePlace.LENGTH);
+      for (int i = (int) (offset / PiecePlace.LENGTH);
+          rest > 0 && i < pieces.size() && taken.size() < MOST_AT_HAND;
+          i++) {
+        var piece = pieces.get(i);
+        if (piece.loan == null) {
+          break;
+        }
+        int length = (int) Math.min(rest, piece.length - from);
+        taken.add(piece.loan.buffer().slice(from, length).asReadOnlyBuffer());
+        piece.users++;
+        atHand.add(piece);
+        rest -= length;
+        from = 0;
+      }
+      return taken.toArray(Bytes.NONE);
+    }
+
+    private ByteBuffer[] readFromDisk(long place, int number, long offset, long most)
+        throws IOException {
+      int length = pieceLength(number);
+      if (disk == null) {
+        throw new IllegalStateException("nothing is on disk");
+      }
+      if (fromDisk == null || fromDiskNumber != number) {
+        letGoOfDisk();
+        fromDisk = disk.readPiece(hash, place, number, length);
+        fromDiskNumber = number;
+      }
+      int from = (int) (offset % PiecePlace.LENGTH);
+      int count = (int) Math.min(most, length - from);
+      return new ByteBuffer[] {
+        fromDisk.buffer().slice(DiskRecord.HEADER + from, count).asReadOnlyBuffer()
+      };
+    }
+
+    private int pieceLength(int number) {
+      lock.lock();
+      try {
+        return pieces.get(number).length;
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private void letGo() {
+      for (var piece : atHand) {
+        piece.users--;
+        if (piece.isDone) {
+          giveBack(piece);
+        }
+      }
+      atHand.clear();
+    }
+
+    private void letGoOfDisk() {
+      if (fromDisk != null) {
+        fromDisk.close();
+        fromDisk = null;
+      }
+    }
+
+    @Override
+    public void close() {
+      lock.lock();
+      try {
+        if (!closed) {
+          closed = true;
+          letGo();
+          letGoOfDisk();
+          followers.remove(this);
+          changed.signalAll();
+          giveAllBack();
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+}

@@ -1,0 +1,52 @@
+package dev.evergreen.proxy.storage;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * The variants of a URI, that stored last first. A list is an object of its own, under the URI's
+ * hash; a variant that is not on it is not found.
+ */
+record VariantList(List<byte[]> variants) {
+  /** More of them fall off the end. */
+  static final int MOST = 64;
+
+  /** Reads what {@link #toBytes} wrote. */
+  static VariantList of(byte[] bytes) {
+    var buffer = ByteBuffer.wrap(bytes);
+    var variants = new ArrayList<byte[]>();
+    while (buffer.hasRemaining()) {
+      var variant = new byte[buffer.getShort() & 0xffff];
+      buffer.get(variant);
+      variants.add(variant);
+    }
+    return new VariantList(variants);
+  }
+
+  byte[] toBytes() {
+    int length = variants.stream().mapToInt(variant -> 2 + variant.length).sum();
+    var buffer = ByteBuffer.allocate(length);
+    for (var variant : variants) {
+      buffer.putShort((short) variant.length).put(variant);
+    }
+    return buffer.array();
+  }
+
+  /** The list with the variant at its beginning. */
+  VariantList with(byte[] variant) {
+    var changed = new ArrayList<byte[]>();
+    changed.add(variant);
+    for (var other : variants) {
+      if (changed.size() < MOST && !Arrays.equals(other, variant)) {
+        changed.add(other);
+      }
+    }
+    return new VariantList(changed);
+  }
+
+  boolean beginsWith(byte[] variant) {
+    return !variants.isEmpty() && Arrays.equals(variants.getFirst(), variant);
+  }
+}

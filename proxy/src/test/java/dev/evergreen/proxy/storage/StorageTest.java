@@ -1,0 +1,326 @@
+package dev.evergreen.proxy.storage;
+
+import static dev.evergreen.proxy.storage.TestStorage.body;
+import static dev.evergreen.proxy.storage.TestStorage.check;
+import static dev.evergreen.proxy.storage.TestStorage.entry;
+import static dev.evergreen.proxy.storage.TestStorage.find;
+import static dev.evergreen.proxy.storage.TestStorage.key;
+import static dev.evergreen.proxy.storage.TestStorage.put;
+import static dev.evergreen.proxy.storage.TestStorage.version;
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the storage promises, one thing at a time, without disk and with it. */
+@Timeout(60)
+class StorageTest {
+  private static final int MIB = 1 << 20;
+
+  @TempDir Path directory;
+
+  private static Storage inMemory() throws IOException {
+    return Storage.open(StorageOptions.memory(16 * MIB));
+  }
+
+  private Storage onDisk() throws IOException {
+    return Storage.open(
+        StorageOptions.memory(4 * MIB).memoryObject(200_000).onDisk(directory, 64 * MIB));
+  }
+
+  /** Waits until so many objects are on disk. */
+  private static void awaitObjects(Storage storage, long count) throws InterruptedException {
+    while (storage.stats().diskObjects() < count) {
+      Thread.sleep(1);
+    }
+  }
+
+  @Test
+  void whatIsStoredIsFoundAndSentFromNativeMemory() throws Exception {
+    try (var storage = inMemory()) {
+      assertNull(find(storage, "a"));
+      assertTrue(put(storage, "a", 1, 10_000));
+      try (var lease = find(storage, "a")) {
+        assertNotNull(lease);
+        assertEquals(Lease.Source.MEMORY, lease.source());
+        assertEquals(10_000, lease.length());
+        assertTrue(lease.head().isDirect() && lease.head().isReadOnly());
+        for (var piece : lease.read(0, Long.MAX_VALUE)) {
+          assertTrue(piece.isDirect() && piece.isReadOnly());
+        }
+        assertEquals(1, check(lease, "a"));
+        assertEquals(0, lease.read(10_000, 1).length);
+        assertEquals(17, lease.read(9_000, 17)[0].remaining());
+        assertThrows(IndexOutOfBoundsException.class, () -> lease.read(10_001, 1));
+      }
+      assertTrue(put(storage, "a", 2, 0));
+      assertEquals(2, version(storage, "a"));
+      assertEquals(2, storage.stats().stored());
+    }
+  }
+
+  @Test
+  void keysAndHeadsMayBeLong() throws Exception {
+    try (var storage = inMemory()) {
+      var long1 = "k".repeat(Entry.MAX_KEY - 1) + "1";
+      var long2 = "k".repeat(Entry.MAX_KEY - 1) + "2";
+      put(storage, long1, 1, 70_000);
+      put(storage, long2, 2, 70_000);
+      assertEquals(1, version(storage, long1));
+      assertEquals(2, version(storage, long2));
+      assertThrows(IllegalArgumentException.class, () -> put(storage, long1 + "x", 1, 1));
+    }
+  }
+
+  @Test
+  void aResponseIsFoundOnlyWhenItIsComplete() throws Exception {
+    try (var storage = inMemory();
+        var appender = storage.append(entry("a", 1, 100, storage.stamp()))) {
+      var body = body("a", 1, 100);
+      appender.append(ByteBuffer.wrap(body, 0, 60));
+      assertNull(find(storage, "a"));
+      assertThrows(IOException.class, appender::commit);
+      assertNull(find(storage, "a"));
+      assertEquals(1, storage.stats().abandoned());
+    }
+  }
+
+  @Test
+  void aBodyLongerThanSaidIsAbandoned() throws Exception {
+    try (var storage = inMemory();
+        var appender = storage.append(entry("a", 1, 100, storage.stamp()));
+        var follower = appender.follow()) {
+      assertThrows(IOException.class, () -> appender.append(ByteBuffer.allocate(101)));
+      assertThrows(IncompleteException.class, () -> follower.read(0, 1));
+      assertNull(find(storage, "a"));
+    }
+  }
+
+  @Test
+  void theVariantStoredLastThatIsTakenIsFound() throws Exception {
+    for (var storage : List.of(inMemory(), onDisk())) {
+      try (storage) {
+        for (var variant : List.of("gzip", "br", "de")) {
+          put(storage, entry("a", variant, 1, 100, storage.stamp(), List.of()));
+        }
+        assertEquals(1, version(storage, "a", "gzip"));
+        assertEquals(1, version(storage, "a", "de"));
+        assertEquals(0, version(storage, "a", "en"));
+        put(storage, entry("a", "br", 2, 100, storage.stamp(), List.of()));
+        var seen = new ArrayList<String>();
+        assertNull(storage.find(key("a"), variant -> !seen.add(new String(variant, UTF_8))));
+        assertEquals(List.of("br", "de", "gzip"), seen, "newest first");
+        try (var lease = find(storage, "a")) {
+          assertNotNull(lease);
+          assertEquals(2, check(lease, "abr"));
+        }
+        put(storage, "a", 3, 100);
+        assertEquals(3, version(storage, "a"), "one that does not vary replaces them");
+        put(storage, entry("a", "br", 4, 100, storage.stamp(), List.of()));
+        assertEquals(4, version(storage, "a", "br"));
+        assertEquals(0, version(storage, "a", "gzip"));
+      }
+    }
+  }
+
+  @Test
+  void aPurgeTakesAllOfItsKindAndNothingElse() throws Exception {
+    for (var storage : List.of(inMemory(), onDisk())) {
+      try (storage) {
+        put(storage, entry("/x/1", "gzip", 1, 100, storage.stamp(), List.of("t", "u")));
+        put(storage, entry("/x/1", "br", 1, 100, storage.stamp(), List.of("t")));
+        put(storage, entry("/x/2", "", 1, 100, storage.stamp(), List.of("t")));
+        put(storage, entry("/x/22", "", 1, 100, storage.stamp(), List.of()));
+        put(storage, entry("/y", "", 1, 100, storage.stamp(), List.of("u")));
+        storage.purge(Purge.uri(key("/x/1")));
+        assertEquals(0, version(storage, "/x/1", "gzip"));
+        assertEquals(0, version(storage, "/x/1", "br"));
+        assertEquals(1, version(storage, "/x/2"));
+        storage.purge(Purge.tag("t"));
+        assertEquals(0, version(storage, "/x/2"));
+        assertEquals(1, version(storage, "/y"));
+        assertEquals(1, version(storage, "/x/22"));
+        storage.purge(Purge.prefix(key("/x/2")));
+        assertEquals(0, version(storage, "/x/22"));
+        assertEquals(1, version(storage, "/y"));
+        put(storage, entry("/x/2", "", 2, 100, storage.stamp(), List.of("t")));
+        assertEquals(2, version(storage, "/x/2"), "what is asked for later is found");
+        storage.purge(Purge.prefix(key("")));
+        assertEquals(0, version(storage, "/y"));
+        assertEquals(4, storage.stats().marks());
+      }
+    }
+  }
+
+  @Test
+  void aSoftPurgeLeavesItStale() throws Exception {
+    for (var storage : List.of(inMemory(), onDisk())) {
+      try (storage) {
+        put(storage, entry("a", "", 1, 100, storage.stamp(), List.of("t")));
+        storage.purge(Purge.tag("t").softly());
+        try (var lease = find(storage, "a")) {
+          assertNotNull(lease);
+          assertTrue(lease.isStale());
+          assertTrue(
+              storage.replaceHead(
+                  lease, TestStorage.bytes(lease.head()), List.of("t"), storage.stamp()));
+        }
+        try (var lease = find(storage, "a")) {
+          assertNotNull(lease);
+          assertFalse(lease.isStale(), "it was validated since");
+        }
+      }
+    }
+  }
+
+  @Test
+  void whatWasAskedForBeforeAPurgeIsNotStoredAfterIt() throws Exception {
+    for (var storage : List.of(inMemory(), onDisk())) {
+      try (storage) {
+        for (int length : new int[] {100, 1_000_000}) {
+          long stamp = storage.stamp();
+          storage.purge(Purge.uri(key("a")));
+          assertFalse(put(storage, entry("a", 1, length, stamp)));
+          assertEquals(0, version(storage, "a"));
+        }
+        put(storage, "b", 1, 100);
+        try (var lease = find(storage, "b")) {
+          assertNotNull(lease);
+          long stamp = storage.stamp();
+          storage.purge(Purge.uri(key("b")));
+          storage.replaceHead(lease, new byte[3], List.of(), stamp);
+          assertNull(find(storage, "b"), "neither is what was validated before");
+        }
+      }
+    }
+  }
+
+  @Test
+  void anotherHeadKeepsTheBody() throws Exception {
+    try (var storage = onDisk()) {
+      for (int length : new int[] {0, 100, 150_000, 1_000_000}) {
+        put(storage, "a", 1, length);
+        byte[] head = (length + " other").getBytes(UTF_8);
+        try (var lease = find(storage, "a")) {
+          assertNotNull(lease);
+          assertTrue(storage.replaceHead(lease, head, List.of("new"), storage.stamp()));
+          assertFalse(
+              storage.replaceHead(lease, new byte[1], List.of(), storage.stamp()),
+              "it is not the same any more");
+          assertEquals(1, check(lease, "a"), "the lease is as it was");
+        }
+        try (var lease = find(storage, "a")) {
+          assertNotNull(lease);
+          assertEquals(
+              MemorySegment.ofArray(head).mismatch(MemorySegment.ofBuffer(lease.head())), -1);
+          assertEquals(-1, Arrays.mismatch(body("a", 1, length), TestStorage.read(lease)));
+        }
+        storage.purge(Purge.tag("new"));
+        assertNull(find(storage, "a"));
+      }
+    }
+  }
+
+  @Test
+  void whatIsHitGoesToDiskAndIsThereAfterARestart() throws Exception {
+    try (var storage = onDisk()) {
+      for (int i = 0; i < 20; i++) {
+        put(storage, "once" + i, 1, 1000);
+        put(storage, "hit" + i, 1, 1000 * i);
+        assertEquals(1, version(storage, "hit" + i));
+      }
+      put(storage, entry("v", "gzip", 1, 100, storage.stamp(), List.of()));
+      assertEquals(1, version(storage, "v", "gzip"));
+      put(storage, "large", 1, 3_000_000);
+      awaitObjects(storage, 23);
+    }
+    try (var storage = onDisk()) {
+      assertEquals(23, storage.stats().diskObjects());
+      for (int i = 0; i < 20; i++) {
+        assertEquals(0, version(storage, "once" + i));
+        assertEquals(1, version(storage, "hit" + i));
+      }
+      assertEquals(1, version(storage, "v", "gzip"));
+      assertEquals(1, version(storage, "large"));
+      assertEquals(22, storage.stats().diskHits());
+      assertEquals(1, version(storage, "hit3"));
+      assertEquals(1, storage.stats().memoryHits(), "it was promoted");
+      put(storage, "hit3", 2, 500);
+      assertEquals(2, version(storage, "hit3"));
+    }
+  }
+
+  @Test
+  void purgesHoldAfterARestart() throws Exception {
+    try (var storage = onDisk()) {
+      for (var name : List.of("/a/1", "/a/2", "/b/1", "/b/2", "/c")) {
+        put(storage, entry(name, "", 1, 1000, storage.stamp(), List.of("tag" + name)));
+        assertEquals(1, version(storage, name));
+      }
+      put(storage, "/large", 1, 3_000_000);
+      awaitObjects(storage, 6);
+      storage.purge(Purge.uri(key("/a/1")));
+      storage.purge(Purge.tag("tag/a/2"));
+      storage.purge(Purge.prefix(key("/b")));
+      storage.purge(Purge.uri(key("/c")).softly());
+      storage.purge(Purge.uri(key("/large")));
+    }
+    try (var storage = onDisk()) {
+      for (var name : List.of("/a/1", "/a/2", "/b/1", "/b/2", "/large")) {
+        assertEquals(0, version(storage, name), name);
+      }
+      try (var lease = find(storage, "/c")) {
+        assertNotNull(lease);
+        assertTrue(lease.isStale());
+      }
+      put(storage, "/b/1", 2, 10);
+      assertEquals(2, version(storage, "/b/1"), "stamps go on");
+    }
+  }
+
+  @Test
+  void theDirectoryIsOfOneProcess() throws Exception {
+    try (var storage = onDisk()) {
+      assertThrows(IOException.class, this::onDisk);
+      assertEquals(0, storage.stats().misses(), "it is not harmed");
+    }
+    onDisk().close();
+  }
+
+  @Test
+  void aResponseOfUnknownLengthGrowsOutOfMemory() throws Exception {
+    try (var storage = onDisk()) {
+      var body = body("a", 1, 5_000_000);
+      var entry = new Entry(key("a"), TestStorage.head("a", 1, body.length), storage.stamp(), -1);
+      try (var appender = storage.append(entry);
+          var follower = appender.follow()) {
+        assertEquals(-1, follower.length());
+        for (int at = 0; at < body.length; at += 12_345) {
+          appender.append(ByteBuffer.wrap(body, at, Math.min(12_345, body.length - at)));
+        }
+        assertTrue(appender.commit());
+        assertEquals(body.length, follower.length());
+        assertEquals(1, check(follower, "a"), "a slow reader gets all of it");
+      }
+      assertEquals(1, version(storage, "a"));
+      try (var lease = find(storage, "a")) {
+        assertNotNull(lease);
+        assertEquals(Lease.Source.DISK, lease.source());
+      }
+    }
+  }
+}
