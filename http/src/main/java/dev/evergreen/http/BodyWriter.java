@@ -34,7 +34,7 @@ public interface BodyWriter {
    * @throws IllegalStateException if the head told a greater length; the message is aborted then
    */
   default void end() throws IOException {
-    end(new Fields());
+    end(Fields.NONE);
   }
 
   /** Ends the message with trailers; they are dropped where the version or framing has none. */

@@ -31,6 +31,9 @@ public final class Fields {
   private static final int LENGTH = 3;
   private static final int ENTRY = 4;
 
+  /** No fields; cannot be changed. */
+  public static final Fields NONE = new Fields(0, 0).freeze();
+
   private byte[] bytes;
   private int end;
   private int[] index;

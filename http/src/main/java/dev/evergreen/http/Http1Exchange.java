@@ -293,7 +293,7 @@ final class Http1Exchange implements Exchange {
     if (left) {
       return false;
     }
-    if (!writer.ended()) {
+    if (!writer.isWhole()) {
       writer.abort();
       return false;
     }
@@ -308,8 +308,9 @@ final class Http1Exchange implements Exchange {
   void failed(Throwable why) throws IOException {
     var ofBody = reader.failure();
     if (responded) {
-      writer.abort();
-      if (!left) {
+      if (left || !writer.isWhole()) {
+        connection.reset();
+      } else {
         linger(true);
       }
     } else if (why instanceof MalformedMessageException malformed && why == ofBody) {

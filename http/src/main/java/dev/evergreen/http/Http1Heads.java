@@ -86,7 +86,7 @@ final class Http1Heads {
 
   /** Takes a line; true if it was the empty one that ends the fields. */
   private static boolean tryField(Input in, int length, Fields into, HttpSettings limits)
-      throws MalformedMessageException {
+      throws IOException {
     if (length == 2 && in.buffer().get(in.at()) == '\r') {
       in.skip(2);
       return true;
@@ -183,15 +183,16 @@ final class Http1Heads {
     }
   }
 
-  private static boolean isScheme(byte[] bytes, int end) {
-    for (int i = 0; i < end; i++) {
-      int c = Characters.lower(bytes[i]);
-      boolean letter = c >= 'a' && c <= 'z';
-      if (!letter && (i == 0 || !(Characters.isDigit(c) || c == '+' || c == '-' || c == '.'))) {
-        return false;
-      }
+  private static boolean isScheme(byte[] target, int end) {
+    return isText(target, end, "http") || isText(target, end, "https");
+  }
+
+  private static boolean isText(byte[] target, int end, String text) {
+    boolean same = end == text.length();
+    for (int i = 0; same && i < end; i++) {
+      same = Characters.lower(target[i]) == text.charAt(i);
     }
-    return end > 0;
+    return same;
   }
 
   static void checkHost(RequestHead head, boolean relayed)

@@ -30,7 +30,7 @@ class Http1Reader implements BodyReader {
   /** How many bytes are left, of the body or of the chunk. */
   private long left;
 
-  private Fields trailers = new Fields();
+  private Fields trailers = Fields.NONE;
   private @Nullable IOException failure;
 
   /**
@@ -49,9 +49,7 @@ class Http1Reader implements BodyReader {
     length = framing;
     left = framing;
     failure = null;
-    if (trailers.count() > 0) {
-      trailers = new Fields();
-    }
+    trailers = Fields.NONE;
     next = framing == Framing.CHUNKED ? Next.CHUNK_LINE : Next.DATA;
     if (framing == 0) {
       end();
@@ -176,7 +174,11 @@ class Http1Reader implements BodyReader {
     }
     left = chunkLength(in.buffer(), in.at(), in.at() + line - 2);
     in.skip(line);
-    next = left == 0 ? Next.TRAILERS : Next.DATA;
+    next = Next.DATA;
+    if (left == 0) {
+      next = Next.TRAILERS;
+      trailers = new Fields();
+    }
     return true;
   }
 
@@ -189,15 +191,7 @@ class Http1Reader implements BodyReader {
       length = 16 * length + digit;
     }
     boolean good = i > at && i - at <= MOST_DIGITS && from.get(end) == '\r';
-    int extension = i;
-    while (extension < end && Characters.isBlank(from.get(extension))) {
-      extension++;
-    }
-    good &= i >= end || from.get(extension) == ';';
-    for (; extension < end; extension++) {
-      good &= Characters.isValue(from.get(extension));
-    }
-    if (!good) {
+    if (!good || (i < end && !Extensions.are(from, i, end))) {
       throw new MalformedMessageException("the line before a chunk has no length");
     }
     return length;

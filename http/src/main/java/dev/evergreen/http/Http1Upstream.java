@@ -186,7 +186,7 @@ final class Http1Upstream {
         return;
       }
       closed = true;
-      if (persistent && reader.ended() && reader.failure() == null && writer.ended()) {
+      if (persistent && reader.ended() && reader.failure() == null && writer.isWhole()) {
         in.giveBack();
         lastUsed = System.nanoTime();
         pool.keep(Http1Upstream.this);

@@ -40,7 +40,12 @@ final class Http1Writer implements BodyWriter {
     ended = false;
   }
 
-  /** Whether the message is whole. */
+  /** Whether the message is whole, be its end told or not. */
+  boolean isWhole() {
+    return ended || dropped || left == 0;
+  }
+
+  /** Whether its end was told. */
   boolean ended() {
     return ended;
   }

@@ -195,7 +195,8 @@ final class Http2Heads {
         throw malformed("no authority");
       }
       if (meant != null) {
-        if (host >= 0 && !fields.valueIs(host, meant)) {
+        if (host >= 0
+            && (!fields.valueIs(host, meant) || fields.find("host", host + 1) >= 0)) {
           throw malformed("an authority that is not Host");
         }
         fields.set("host", meant);

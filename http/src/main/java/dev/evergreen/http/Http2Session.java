@@ -450,13 +450,21 @@ final class Http2Session {
 
   /** A frame is there. */
   private void take(int type, int flags, int id, int length) throws IOException {
+    if (type == Http2Output.HEADERS) {
+      headers(flags, id, length);
+      return;
+    }
     int end = in.at() + length;
+    try {
+      takeWhole(type, flags, id, length);
+    } finally {
+      in.skip(end - in.at());
+    }
+  }
+
+  private void takeWhole(int type, int flags, int id, int length) throws IOException {
     switch (type) {
       case Http2Output.DATA -> data(flags, id, length);
-      case Http2Output.HEADERS -> {
-        headers(flags, id, length);
-        return;
-      }
       case 2 -> priority(id, length);
       case Http2Output.RST_STREAM -> rstStream(id, length);
       case Http2Output.SETTINGS -> settings(flags, id, length);
@@ -469,7 +477,6 @@ final class Http2Session {
           throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "it continues nothing");
       default -> check(controls);
     }
-    in.skip(end - in.at());
   }
 
   private int int32() {
@@ -477,7 +484,7 @@ final class Http2Session {
   }
 
   /** How many bytes at the end of a payload are padding; the length of it is skipped. */
-  private int padding(int flags, int length) throws Http2Exception {
+  private int padding(int flags, int length) throws IOException {
     if ((flags & PADDED) == 0) {
       return 0;
     }
@@ -493,17 +500,13 @@ final class Http2Session {
     checkNotIdle(id);
     int end = in.at() + length;
     boolean ends = (flags & END_STREAM) != 0;
-    try {
-      int padding = padding(flags, length);
-      if (in.at() + padding == end && !ends) {
-        check(controls);
-      }
-      var bytes = new byte[end - in.at() - padding];
-      in.buffer().get(in.at(), bytes);
-      receive(id, ByteBuffer.wrap(bytes), length, ends);
-    } finally {
-      in.skip(end - in.at());
+    int padding = padding(flags, length);
+    if (in.at() + padding == end && !ends) {
+      check(controls);
     }
+    var bytes = new byte[end - in.at() - padding];
+    in.buffer().get(in.at(), bytes);
+    receive(id, ByteBuffer.wrap(bytes), length, ends);
   }
 
   private void receive(int id, ByteBuffer data, int flowed, boolean ends) throws Http2Exception {

@@ -35,7 +35,7 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
   private long sendWindow;
   private boolean ended;
   private @Nullable IOException failure;
-  private Fields trailers = new Fields();
+  private Fields trailers = Fields.NONE;
 
   private final Signal readable;
   private final Signal writable;
@@ -205,7 +205,7 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
       nothing = received.isEmpty() && !peerEnded;
       if (nothing && awaitsContinue && !responded) {
         awaitsContinue = false;
-        session.out.headers(id, Http2Heads.response(100, new Fields()), false);
+        session.out.headers(id, Http2Heads.response(100, Fields.NONE), false);
       }
     } finally {
       session.unlock();

@@ -29,6 +29,9 @@ final class Input implements AutoCloseable {
   private boolean ended;
   private boolean inHead;
 
+  /** Gets all that is used up, byte for byte. */
+  private @Nullable Connection copy;
+
   /** Where the bytes are that are to be used, from {@code at} to {@code end}. */
   private int at;
 
@@ -36,6 +39,11 @@ final class Input implements AutoCloseable {
 
   Input(Connection connection) {
     this.connection = connection;
+  }
+
+  /** From now on all that is used up is written to another connection, too. */
+  void copyTo(Connection other) {
+    copy = other;
   }
 
   int available() {
@@ -56,7 +64,10 @@ final class Input implements AutoCloseable {
     return at;
   }
 
-  void skip(int bytes) {
+  void skip(int bytes) throws IOException {
+    if (copy != null) {
+      copy.write(takeBack().slice(at, bytes));
+    }
     at += bytes;
   }
 
@@ -108,11 +119,11 @@ final class Input implements AutoCloseable {
   }
 
   /** Moves what is there to a buffer, up to a number of bytes; answers how many. */
-  int take(ByteBuffer into, long most) {
+  int take(ByteBuffer into, long most) throws IOException {
     int n = (int) Math.min(Math.min(available(), into.remaining()), most);
     if (n > 0) {
       into.put(into.position(), takeBack(), at, n).position(into.position() + n);
-      at += n;
+      skip(n);
     }
     return n;
   }
@@ -137,6 +148,9 @@ final class Input implements AutoCloseable {
       into.limit(limit);
     }
     ended = n < 0;
+    if (copy != null && n > 0) {
+      copy.write(into.slice(into.position() - n, n));
+    }
     return n;
   }
 

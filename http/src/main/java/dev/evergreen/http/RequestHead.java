@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import java.nio.ByteBuffer;
+import java.util.Locale;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -209,10 +210,7 @@ public final class RequestHead {
    */
   public String scheme() {
     if (isAbsolute()) {
-      var text = target().substring(0, authorityAt - 3);
-      return text.equalsIgnoreCase("http")
-          ? "http"
-          : text.equalsIgnoreCase("https") ? "https" : text.toLowerCase(java.util.Locale.ROOT);
+      return target().substring(0, authorityAt - 3).toLowerCase(Locale.ROOT);
     }
     return secure ? "https" : "http";
   }

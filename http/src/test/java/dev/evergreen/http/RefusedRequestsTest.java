@@ -85,6 +85,7 @@ class RefusedRequestsTest {
         row("no path", 400, "GET a HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("asterisk of GET", 400, "GET * HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("URI without a host", 400, "GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n"),
+        row("URI of another scheme", 400, "GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("URI with a user", 400, "GET http://u@a/ HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("CONNECT without a port", 400, "CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("CONNECT to a path", 400, "CONNECT /a:80 HTTP/1.1\r\nHost: a\r\n\r\n"),

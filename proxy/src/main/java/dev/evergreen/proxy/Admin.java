@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * What operators ask and order, by HTTP at a port of its own: statistics, metrics, the last
+ * What operators ask and order, by HTTP at a port of its own: a page, statistics, metrics, the last
  * transactions and how they went, and purges. It answers only who is on this machine; a page of
  * another site in a browser there is nobody (its Host or its Origin is another).
  */
@@ -50,8 +50,25 @@ final class Admin {
       case "GET /stats" -> respond(exchange, 200, "application/json", report.json() + "\n");
       case "GET /metrics" -> respond(exchange, 200, Report.METRICS_TYPE, report.metrics());
       case "GET /log" -> log(exchange, parameters);
+      case "GET /" -> page(exchange, "index.html", "text/html");
+      case "GET /admin.css" -> page(exchange, "admin.css", "text/css");
+      case "GET /admin.js" -> page(exchange, "admin.js", "text/javascript");
       case "POST /purge" -> purge(exchange, parameters);
       default -> respond(exchange, 404, "text/plain", "nothing here\n");
+    }
+  }
+
+  private void page(Exchange exchange, String file, String type) throws IOException {
+    try (var in = Admin.class.getResourceAsStream("admin/" + file)) {
+      if (in == null) {
+        throw new IOException("the program lacks its file " + file);
+      }
+      var head = head(200, type + "; charset=utf-8");
+      head.fields()
+          .set(
+              "Content-Security-Policy",
+              "default-src 'self'; img-src data:; frame-ancestors 'none'");
+      exchange.respond(head, ByteBuffer.wrap(in.readAllBytes()));
     }
   }
 

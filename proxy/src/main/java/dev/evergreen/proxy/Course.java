@@ -2,6 +2,7 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.proxy.rules.CacheStatus;
+import java.net.InetAddress;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,8 +44,8 @@ public final class Course {
     this.detailed = detailed;
   }
 
-  void of(RequestHead request, String from) {
-    client = from;
+  void of(RequestHead request, InetAddress from) {
+    client = from.getHostAddress();
     method = request.method();
     target = request.target();
     host = request.authority();
@@ -58,15 +59,10 @@ public final class Course {
     return text == null ? "-" : text;
   }
 
-  /** Whether details are kept: making them costs something. */
-  boolean detailed() {
-    return detailed;
-  }
-
   /** A point was reached. */
-  void reached(Point point, String detail) {
+  void reached(Point point, Object detail) {
     if (detailed) {
-      steps.add(new Step(point, (System.nanoTime() - began) / 1000, detail));
+      steps.add(new Step(point, (System.nanoTime() - began) / 1000, detail.toString()));
     }
   }
 

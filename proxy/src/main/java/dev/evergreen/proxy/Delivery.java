@@ -53,7 +53,8 @@ final class Delivery {
     more.add("Via", "1.1 " + name);
     more.add("Cache-Status", status.member(name));
     course.cache = status;
-    if (Conditions.notModified(request, head.status(), head.fields(), head.life().received())) {
+    if (Conditions.has(request.fields())
+        && Conditions.notModified(request, head.status(), head.fields(), head.life().received())) {
       sendNotModified(head, more);
       return;
     }
@@ -192,7 +193,7 @@ final class Delivery {
       for (var piece : pieces) {
         writer.write(piece);
       }
-      course.reached(Point.BODY, had + " bytes");
+      course.reached(Point.BODY, had);
       course.bytes += had;
       done += had;
       if (lease.source() == Lease.Source.ORIGIN) {
@@ -213,6 +214,6 @@ final class Delivery {
   private void answer(int status, long bytes) {
     course.status = status;
     course.bytes = bytes;
-    course.reached(Point.ANSWER, Integer.toString(status));
+    course.reached(Point.ANSWER, status);
   }
 }

@@ -22,4 +22,9 @@ record OriginAnswer(
     member.underWay.decrementAndGet();
     exchange.close();
   }
+
+  @Override
+  public String toString() {
+    return head.status() + " from " + member.origin;
+  }
 }

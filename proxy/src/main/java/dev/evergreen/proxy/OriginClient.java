@@ -26,7 +26,7 @@ final class OriginClient {
 
   /** Is told of informational responses. */
   interface Informed {
-    void inform(ResponseHead head) throws IOException;
+    void inform(ResponseHead head);
   }
 
   /**

@@ -61,7 +61,7 @@ public final class Proxy implements AutoCloseable {
     var given = settings.clock;
     clock = given == null ? steadyClock() : given;
     client = new OriginClient(upstreams, clock);
-    log = new TransactionLog(settings.remembered);
+    log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
     limit = new ConnectionLimit(settings.connections);
     accessLog =
         settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
@@ -252,8 +252,10 @@ public final class Proxy implements AutoCloseable {
 
   /** A transaction begins. */
   Course begin(RequestHead request, Client from) {
-    var course = new Course(now(), log.watched());
-    course.of(request, from.address().getHostAddress());
+    var course = new Course(now(), log.isKept());
+    if (log.isKept() || accessLog != null) {
+      course.of(request, from.address());
+    }
     return course;
   }
 

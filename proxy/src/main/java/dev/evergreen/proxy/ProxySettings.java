@@ -232,7 +232,7 @@ public final class ProxySettings {
     return this;
   }
 
-  /** How many of the last transactions are remembered. */
+  /** How many of the last transactions are remembered, for operators at the admin address. */
   public ProxySettings remembered(int last) {
     remembered = last;
     return this;

@@ -74,7 +74,7 @@ final class Transaction {
 
   /** Answers the request. */
   void run() throws IOException {
-    course.reached(Point.REQUEST, request.method() + " " + request.target());
+    course.reached(Point.REQUEST, request.method());
     proxy.count(Count.REQUESTS);
     try {
       answer();
@@ -160,7 +160,7 @@ final class Transaction {
     fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(proxy.now()));
     fields.set("Via", "1.1 " + setup.settings().name);
     course.status = status;
-    course.reached(Point.ANSWER, Integer.toString(status));
+    course.reached(Point.ANSWER, status);
     exchange.respond(ResponseHead.of(status, fields), ByteBuffer.wrap(body.getBytes(UTF_8)));
   }
 
@@ -181,12 +181,12 @@ final class Transaction {
   private boolean serveOnce(boolean collapse) throws IOException {
     var variants = new Variants(request.fields());
     try (var found = Found.find(proxy.storage(), Proxy.segment(key), variants)) {
-      course.reached(Point.LOOKUP, found == null ? "nothing" : found.lease().source().name());
+      course.reached(Point.LOOKUP, found == null ? "nothing" : found.lease().source());
       if (found != null && mayBeUsed(found, variants)) {
         return true;
       }
       var why = why(found, variants);
-      course.reached(Point.DECISION, why.toString());
+      course.reached(Point.DECISION, why);
       if (demands.onlyIfCached()) {
         refuse(504, "the cache has no response that may be used");
         proxy.count(Count.ANSWERED_HERE);
@@ -219,7 +219,7 @@ final class Transaction {
     if (reuse == Reuse.VALIDATE || reuse == Reuse.VALIDATE_FOR_REQUEST) {
       return false;
     }
-    course.reached(Point.DECISION, reuse.name());
+    course.reached(Point.DECISION, reuse);
     if (missed == null) {
       proxy.count(Count.HITS);
     }
@@ -420,10 +420,19 @@ final class Transaction {
     }
   }
 
+  /** That the client has left is none of the origin's faults: others may wait for its answer. */
+  private void inform(ResponseHead head) {
+    try {
+      exchange.inform(head);
+    } catch (IOException e) {
+      course.failure = String.valueOf(e.getMessage());
+    }
+  }
+
   private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws OriginFailure {
-    course.reached(Point.ORIGIN_REQUEST, asked.method() + " " + asked.target());
-    var answer = proxy.client().ask(setup.origins(), asked, upload, exchange::inform);
-    course.reached(Point.RESPONSE, answer.head().status() + " from " + answer.member().origin);
+    course.reached(Point.ORIGIN_REQUEST, authority);
+    var answer = proxy.client().ask(setup.origins(), asked, upload, this::inform);
+    course.reached(Point.RESPONSE, answer);
     return answer;
   }
 
@@ -432,14 +441,20 @@ final class Transaction {
     if (Reuse.failure(head.status())) {
       // Who has trouble is not asked by all at once.
       fetch.decide(new Fetch.Failed(OriginFailure.answered(head.status())));
-    } else {
-      long until = proxy.now() + setup.settings().aloneFor.toMillis();
-      proxy.fetches().remember(key, until);
-      fetch.decide(new Fetch.Released());
+      return;
+    }
+    fetch.decide(new Fetch.Released());
+    if (!isOwn()) {
+      proxy.fetches().remember(key, proxy.now() + setup.settings().aloneFor.toMillis());
       if (found != null) {
         proxy.invalidate(Purge.uri(Proxy.segment(key)));
       }
     }
+  }
+
+  /** Whether the response may be for this client alone only because of what it asked. */
+  private boolean isOwn() {
+    return demands.noStore() || request.fields().has("authorization");
   }
 
   private Keeper keeper() {
@@ -593,7 +608,7 @@ final class Transaction {
     fields.add("Cache-Status", status.member(setup.settings().name));
     course.cache = status;
     course.status = head.status();
-    course.reached(Point.ANSWER, Integer.toString(head.status()));
+    course.reached(Point.ANSWER, head.status());
     var writer = exchange.respond(head);
     boolean whole = false;
     try {

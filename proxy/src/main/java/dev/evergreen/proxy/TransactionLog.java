@@ -18,10 +18,13 @@ final class TransactionLog {
   private final List<Consumer<Course>> watchers = new CopyOnWriteArrayList<>();
 
   TransactionLog(int remembered) {
-    last = new AtomicReferenceArray<>(Math.max(1, remembered));
+    last = new AtomicReferenceArray<>(remembered);
   }
 
   void add(Course course) {
+    if (!isKept()) {
+      return;
+    }
     long number = added.getAndIncrement();
     last.set((int) (number % last.length()), course);
     for (var watcher : watchers) {
@@ -42,9 +45,9 @@ final class TransactionLog {
     return courses;
   }
 
-  /** Whether somebody wants to know how transactions go, point by point. */
-  boolean watched() {
-    return last.length() > 1;
+  /** Whether transactions are kept, so that their course is worth noting. */
+  boolean isKept() {
+    return last.length() > 0;
   }
 
   void watch(Consumer<Course> watcher) {

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -62,8 +63,7 @@ class AdminTest {
   }
 
   private Browser.Answer order(String line, String host, String... fields) throws IOException {
-    var address = proxy.admin();
-    assertTrue(address != null);
+    var address = Objects.requireNonNull(proxy.admin());
     try (var operator = new Browser(address)) {
       var more = fields.length == 0 ? "" : String.join("\r\n", fields) + "\r\n";
       operator.send(line + " HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n");
@@ -85,7 +85,9 @@ class AdminTest {
                     200,
                     "" + origin.count(),
                     "Cache-Control: max-age=60",
-                    request.line().contains("/a") ? "Cache-Tag: one, both" : "Surrogate-Key: both")));
+                    request.line().contains("/a")
+                        ? "Cache-Tag: one, both"
+                        : "Surrogate-Key: both")));
     assertEquals("1", get("/a").body());
     assertEquals("2", get("/b").body());
   }
@@ -139,6 +141,16 @@ class AdminTest {
   }
 
   @Test
+  void thePageAsksThisAddressOnly() throws Exception {
+    var page = order("GET /", "localhost");
+    assertTrue(page.field("Content-Security-Policy").startsWith("default-src 'self'"));
+    for (var file : List.of("admin.css", "admin.js")) {
+      assertTrue(page.body().contains(file));
+      assertEquals(200, order("GET /" + file, "localhost").status());
+    }
+  }
+
+  @Test
   void numbersAreShown() throws Exception {
     twoPages();
     get("/a");
@@ -172,14 +184,14 @@ class AdminTest {
             "LOG"),
         names);
     assertTrue(lines.getFirst().contains("\"target\":\"/a\""));
-    assertTrue(lines.getFirst().contains("\"cache\":\"fwd=uri-miss; fwd-status=200; ttl=60; stored\""));
+    assertTrue(
+        lines.getFirst().contains("\"cache\":\"fwd=uri-miss; fwd-status=200; ttl=60; stored\""));
   }
 
   @Test
   void whatComesIsShownAsItComes() throws Exception {
     origin.then(200, "1");
-    var address = proxy.admin();
-    assertTrue(address != null);
+    var address = Objects.requireNonNull(proxy.admin());
     try (var operator = new Browser(address)) {
       operator.ask("GET", "/log?follow", "X: y");
       // This client names another host.

@@ -8,6 +8,8 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -18,34 +20,40 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Who the client is, by the word of those that are trusted. */
 @Timeout(60)
 class ProxyProtocolTest {
+  private static final InetSocketAddress ANY =
+      new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
   private static final String SIGNATURE = "\r\n\r\n\0\r\nQUIT\n";
 
   private final ScriptedOrigin origin = new ScriptedOrigin().then(200, "");
-  private Proxy proxy;
+  private @Nullable Proxy proxy;
 
   ProxyProtocolTest() throws IOException {}
 
   private Browser connect(String trusted, boolean accepts) throws IOException {
-    proxy =
+    var started =
         Proxy.start(
             new ProxySettings()
-                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .addresses(List.of(ANY))
                 .origins(List.of(origin.origin()))
                 .storage(StorageOptions.memory(1 << 20))
                 .trust(new Trust(List.of(Trust.Network.parse(trusted))))
                 .acceptsProxyProtocol(accepts)
+                .admin(ANY)
                 .processors(1));
-    return new Browser(proxy.addresses().getFirst());
+    proxy = started;
+    return new Browser(started.addresses().getFirst());
   }
 
   @AfterEach
   void end() {
     origin.close();
-    proxy.close();
+    if (proxy != null) {
+      proxy.close();
+    }
   }
 
   private String client() {
-    return proxy.log().last().getLast().client();
+    return Objects.requireNonNull(proxy).log().last().getLast().client();
   }
 
   private void assertClient(String expected, String header) throws IOException {
@@ -69,13 +77,12 @@ class ProxyProtocolTest {
 
   @Test
   void bytesNameTheClient() throws IOException {
-    assertClient(
-        "192.0.2.1", SIGNATURE + "\u0021\u0011\0\u000c\u00c0\0\u0002\u0001\u007f\0\0\u0001\0\1\0\2");
+    assertClient("192.0.2.1", SIGNATURE + "!\21\0\14\300\0\2\1\177\0\0\1\0\1\0\2");
   }
 
   @Test
   void aCheckOfTheBalancersIsItsOwn() throws IOException {
-    assertClient("127.0.0.1", SIGNATURE + "\u0020\0\0\0");
+    assertClient("127.0.0.1", SIGNATURE + " \0\0\0");
   }
 
   @ParameterizedTest
@@ -85,8 +92,8 @@ class ProxyProtocolTest {
         "PROXY TCP4 name 192.0.2.2 1 2\r\n",
         "PROXY TCP4 192.0.2.1\r\n",
         "PROXY TCP9 192.0.2.1 192.0.2.2 1 2\r\n",
-        SIGNATURE + "\u0011\u0011\0\0",
-        SIGNATURE + "\u0021\u0011\0\u0004abcd"
+        SIGNATURE + "\21\21\0\0",
+        SIGNATURE + "!\21\0\4abcd"
       })
   void whatIsWrongEndsTheConnection(String header) throws IOException {
     try (var browser = connect("127.0.0.0/8", true)) {
@@ -130,8 +137,6 @@ class ProxyProtocolTest {
     var request = origin.next();
     assertEquals("https", request.field("X-Forwarded-Proto"));
     assertEquals("192.0.2.1, 127.0.0.1", request.field("X-Forwarded-For"));
-    assertEquals(
-        "for=127.0.0.1;proto=https;host=\"test\"",
-        request.field("Forwarded"));
+    assertEquals("for=127.0.0.1;proto=https;host=\"test\"", request.field("Forwarded"));
   }
 }

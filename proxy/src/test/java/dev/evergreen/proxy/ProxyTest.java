@@ -152,6 +152,18 @@ class ProxyTest {
   }
 
   @Test
+  void aClientThatWantsNothingStoredChangesNothingForOthers() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");
+    get("/a", "Cache-Control: no-store");
+    assertEquals("2", get("/a").body());
+    assertTrue(status("/a").contains("hit"));
+    get("/a", "Cache-Control: no-store, no-cache");
+    get("/a", "Authorization: x", "Cache-Control: no-cache");
+    assertTrue(status("/a").contains("hit"));
+    assertEquals(4, origin.count());
+  }
+
+  @Test
   void onlyWhatIsCachedIsAnsweredIfSoWanted() throws Exception {
     origin.then(200, "1", "Cache-Control: max-age=60");
     assertEquals(504, get("/a", "Cache-Control: only-if-cached").status());
@@ -421,14 +433,18 @@ class ProxyTest {
     assertEquals("whole", browser().get("/a").body());
   }
 
+  /** The head of a response whose body has chunks. */
+  private static String chunked(String field) {
+    return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + field + "\r\n\r\n";
+  }
+
   @Test
   void chunksWithoutAnEndAreNotStored() throws Exception {
     origin
         .then(
             (_, wire) -> {
-              wire.send(
-                  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nCache-Control: max-age=60\r\n"
-                      + "\r\n4\r\nhalf\r\n");
+              wire.send(chunked("Cache-Control: max-age=60"));
+              wire.send("4\r\nhalf\r\n");
               wire.socket().close();
             })
         .then(200, "whole", "Cache-Control: max-age=60");
@@ -562,9 +578,8 @@ class ProxyTest {
     var more = new CountDownLatch(1);
     origin.then(
         (_, wire) -> {
-          wire.send(
-              "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"
-                  + "\r\n9\r\ndata: 1\n\n\r\n");
+          wire.send(chunked("Content-Type: text/event-stream"));
+          wire.send("9\r\ndata: 1\n\n\r\n");
           more.await();
           wire.send("9\r\ndata: 2\n\n\r\n0\r\n\r\n");
         });

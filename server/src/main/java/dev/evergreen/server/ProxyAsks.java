@@ -141,10 +141,7 @@ abstract class ProxyAsks implements Callable<Integer> {
       @Option(names = "--tag", paramLabel = "TAG", description = "All that has a tag.")
       private @Nullable String tag;
 
-      @Option(
-          names = "--prefix",
-          paramLabel = "URI",
-          description = "All whose URI begins so.")
+      @Option(names = "--prefix", paramLabel = "URI", description = "All whose URI begins so.")
       private @Nullable String prefix;
 
       /** Made by picocli. */

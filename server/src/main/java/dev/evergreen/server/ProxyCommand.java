@@ -135,7 +135,9 @@ public final class ProxyCommand implements Callable<Integer> {
     for (var option : known.options()) {
       var given = matched(option);
       if (given != null) {
-        given.originalStringValues().forEach(each -> arguments.add(given.longestName() + "=" + each));
+        given
+            .originalStringValues()
+            .forEach(each -> arguments.add(given.longestName() + "=" + each));
       }
     }
     return arguments;

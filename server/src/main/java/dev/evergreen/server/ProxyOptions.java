@@ -125,7 +125,8 @@ final class ProxyOptions {
       paramLabel = "NAME",
       split = ",",
       defaultValue = "Cache-Tag,Surrogate-Key",
-      description = "Fields that list tags by which responses are purged. Default: ${DEFAULT-VALUE}.")
+      description =
+          "Fields that list tags by which responses are purged. Default: ${DEFAULT-VALUE}.")
   private List<String> tagFields = List.of();
 
   @Option(
@@ -255,18 +256,15 @@ final class ProxyOptions {
   }
 
   private void secure(ProxySettings settings) throws IOException, GeneralSecurityException {
-    check(
-        (certificate == null) == (key == null), "--tls-cert and --tls-key belong together");
+    check((certificate == null) == (key == null), "--tls-cert and --tls-key belong together");
     if (certificate != null && key != null) {
       var files = new PemFiles(key, certificate, null);
-      settings.tls(
-          new ServerTls(ServerTls.Settings.of(files).withProtocols("h2", "http/1.1")));
+      settings.tls(new ServerTls(ServerTls.Settings.of(files).withProtocols("h2", "http/1.1")));
     }
-    if (originAuthorities != null) {
-      settings.originTls(ClientTls.trusting(originAuthorities));
-    } else if (origins.stream().anyMatch(each -> origin(each).secure())) {
-      settings.originTls(ClientTls.trustingPublic());
-    }
+    settings.originTls(
+        originAuthorities == null
+            ? ClientTls.trustingPublic()
+            : ClientTls.trusting(originAuthorities));
   }
 
   private StorageOptions storage() {
@@ -294,8 +292,7 @@ final class ProxyOptions {
 
   private static long size(String text) {
     var number = text.toLowerCase(Locale.ROOT);
-    check(
-        number.matches("[0-9]{1,12}[kmgt]?"), "a size is a number such as 512m, but is " + text);
+    check(number.matches("[0-9]{1,12}[kmgt]?"), "a size is a number such as 512m, but is " + text);
     int power = "kmgt".indexOf(number.charAt(number.length() - 1)) + 1;
     return Long.parseLong(number.replaceAll("[kmgt]", "")) << (10 * power);
   }

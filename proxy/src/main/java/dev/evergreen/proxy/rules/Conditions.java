@@ -22,6 +22,11 @@ public final class Conditions {
     return request.has("if-match") || request.has("if-unmodified-since");
   }
 
+  /** Whether a request says that the client may have it already. */
+  public static boolean has(Fields request) {
+    return request.has("if-none-match") || request.has("if-modified-since");
+  }
+
   /**
    * Whether a stored response that may be used is what the client has already, so that it gets 304
    * (RFC 9111 §4.3.2, RFC 9110 §13.2.2).

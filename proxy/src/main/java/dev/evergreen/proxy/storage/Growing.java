@@ -295,8 +295,11 @@ final class Growing implements Appender {
     if (!disk.log.submit(job)) {
       return false;
     }
-    long place = job.done.join();
-    return place != 0 && storage.publishOnDisk(entry, prefix, hash, place);
+    boolean stored = job.done.join();
+    if (stored) {
+      storage.list(new Image(Bytes.of(MemorySegment.ofArray(prefix))), hash, entry.stamp());
+    }
+    return stored;
   }
 
   @Override
@@ -389,7 +392,7 @@ final class Growing implements Appender {
 
   /** Writes the object itself behind its pieces. */
   private final class ObjectJob extends SegmentLog.Job {
-    final CompletableFuture<Long> done = new CompletableFuture<>();
+    final CompletableFuture<Boolean> done = new CompletableFuture<>();
     private long place;
 
     @Override
@@ -422,12 +425,12 @@ final class Growing implements Appender {
 
     @Override
     void written() {
-      done.complete(place);
+      done.complete(storage.enterOnDisk(entry, prefix, hash, place));
     }
 
     @Override
     void failed() {
-      done.complete(0L);
+      done.complete(false);
     }
 
     @Override

@@ -46,14 +46,16 @@ final class ObjectWriter {
 
   /** Writes a large object once more, with another prefix, for the pieces that there are. */
   static final class Again extends SegmentLog.Job {
-    final CompletableFuture<Long> done = new CompletableFuture<>();
+    final CompletableFuture<Boolean> done = new CompletableFuture<>();
+    private final Directory directory;
     private final DiskObject object;
     private final long hash;
     private final byte[] prefix;
     private final long stamp;
     private long place;
 
-    Again(DiskObject object, long hash, byte[] prefix, long stamp) {
+    Again(Directory directory, DiskObject object, long hash, byte[] prefix, long stamp) {
+      this.directory = directory;
       this.object = object;
       this.hash = hash;
       this.prefix = prefix;
@@ -77,12 +79,12 @@ final class ObjectWriter {
 
     @Override
     void written() {
-      done.complete(place);
+      done.complete(directory.replace(hash, object.place, place));
     }
 
     @Override
     void failed() {
-      done.complete(0L);
+      done.complete(false);
     }
 
     @Override

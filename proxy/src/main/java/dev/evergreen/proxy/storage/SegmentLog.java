@@ -33,7 +33,7 @@ final class SegmentLog implements AutoCloseable {
   private static final int READY_SEGMENTS = 2;
   private static final int LARGEST_KEPT = 1 << 20;
   private static final int MOST_WAITING = 10_000;
-  private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(5);
+  private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final System.Logger LOG = System.getLogger(SegmentLog.class.getName());
 
   /** Something to be written by the log's thread. */
@@ -41,7 +41,10 @@ final class SegmentLog implements AutoCloseable {
     /** Appends records. */
     abstract void write(SegmentLog log) throws IOException;
 
-    /** What was appended is on disk, and may be found. */
+    /**
+     * What was appended is on disk, and is to be entered in the directory now: later its place may
+     * be used for something else.
+     */
     abstract void written();
 
     /** Nothing that was appended will be there. */
@@ -394,7 +397,6 @@ final class SegmentLog implements AutoCloseable {
 
   /** Empties a segment: afterwards the directory has no place in it. */
   private void evict(Segment victim) throws IOException {
-    draining.add(victim);
     boolean emptied = false;
     try {
       var objects = Footer.read(victim, segmentSize);
@@ -413,6 +415,8 @@ final class SegmentLog implements AutoCloseable {
       if (!emptied) {
         counts.evictedDisk.add(directory.removeAll(victim.index));
       }
+      // Not before, as keeping an object may need a free segment meanwhile.
+      draining.add(victim);
     }
   }
 

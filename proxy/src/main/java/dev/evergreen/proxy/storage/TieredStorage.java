@@ -262,8 +262,11 @@ final class TieredStorage implements Storage {
     }
   }
 
-  /** Lets a large response be found that is on disk. */
-  boolean publishOnDisk(Entry entry, byte[] prefix, long hash, long place) {
+  /**
+   * Lets a large response be found that is on disk, but for its variant's place on the list. Called
+   * by the log's thread, which alone knows that the place is not used for something else by now.
+   */
+  boolean enterOnDisk(Entry entry, byte[] prefix, long hash, long place) {
     var image = new Image(Bytes.of(MemorySegment.ofArray(prefix)));
     if (disk == null
         || marks.state(entry.stamp(), image) == Marks.State.GONE
@@ -271,12 +274,11 @@ final class TieredStorage implements Storage {
       return false;
     }
     memory.remove(hash);
-    list(image, hash, entry.stamp());
     return true;
   }
 
   /** Puts a variant on its URI's list. */
-  private void list(Image image, long hash, long stamp) {
+  void list(Image image, long hash, long stamp) {
     if (image.variantLength == 0) {
       return;
     }
@@ -400,12 +402,8 @@ final class TieredStorage implements Storage {
 
   private static boolean replaceLarge(
       DiskTier disk, DiskObject object, long hash, byte[] prefix, long stamp) {
-    var job = new ObjectWriter.Again(object, hash, prefix, stamp);
-    if (!disk.log.submit(job)) {
-      return false;
-    }
-    long place = job.done.join();
-    return place != 0 && disk.directory.replace(hash, object.place, place);
+    var job = new ObjectWriter.Again(disk.directory, object, hash, prefix, stamp);
+    return disk.log.submit(job) && job.done.join();
   }
 
   // Purging

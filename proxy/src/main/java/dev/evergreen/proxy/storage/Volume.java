@@ -53,7 +53,11 @@ class Volume implements AutoCloseable {
 
   /** Opens a file, which is made if need be. */
   DiskFile open(String name) throws IOException {
-    return new DiskFile(FileChannel.open(directory.resolve(name), CREATE_AND_WRITE));
+    return new DiskFile(channel(name));
+  }
+
+  final FileChannel channel(String name) throws IOException {
+    return FileChannel.open(directory.resolve(name), CREATE_AND_WRITE);
   }
 
   void delete(String name) throws IOException {

@@ -1,0 +1,589 @@
+package dev.evergreen.http;
+
+import static dev.evergreen.http.Http2Client.CONTINUATION;
+import static dev.evergreen.http.Http2Client.DATA;
+import static dev.evergreen.http.Http2Client.END_HEADERS;
+import static dev.evergreen.http.Http2Client.END_STREAM;
+import static dev.evergreen.http.Http2Client.GOAWAY;
+import static dev.evergreen.http.Http2Client.HEADERS;
+import static dev.evergreen.http.Http2Client.PING;
+import static dev.evergreen.http.Http2Client.PRIORITY;
+import static dev.evergreen.http.Http2Client.PUSH_PROMISE;
+import static dev.evergreen.http.Http2Client.RST_STREAM;
+import static dev.evergreen.http.Http2Client.SETTINGS;
+import static dev.evergreen.http.Http2Client.WINDOW_UPDATE;
+import static dev.evergreen.http.Http2Client.bytes;
+import static dev.evergreen.http.Http2Client.get;
+import static dev.evergreen.http.Http2Client.request;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.MemoryPair;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What a client of HTTP/2 sees of a server, and what becomes of one that breaks its rules. */
+@Timeout(60)
+class Http2ServerTest {
+  private static final int PROTOCOL_ERROR = 1;
+  private static final int FLOW_CONTROL_ERROR = 3;
+  private static final int STREAM_CLOSED = 5;
+  private static final int FRAME_SIZE_ERROR = 6;
+  private static final int REFUSED_STREAM = 7;
+  private static final int COMPRESSION_ERROR = 9;
+  private static final int ENHANCE_YOUR_CALM = 11;
+
+  @Test
+  void requestsAreAnsweredWhateverTheCuts() throws Exception {
+    for (int piece : new int[] {1, 2, 3, 5, 9, 10, 100, MemoryPair.CAPACITY}) {
+      try (var client =
+          Http2Client.connect(Talk::echo, HttpSettings.DEFAULT, CancelScope.open(), piece)) {
+        client.headers(1, true, get("/a?b"));
+        assertEquals("200 GET /a?b a /a?b||", client.response(1));
+        client.headers(3, false, request("POST", "/", "content-length", "6", "cookie", "a=b"));
+        client.send(DATA, 0, 3, Talk.bytes("abc"));
+        client.send(DATA, 8 | END_STREAM, 3, Talk.bytes("\2def\0\0"));
+        assertEquals("200 POST / a /|abcdef|", client.response(3));
+        // A head in pieces, and trailers.
+        var block = client.block(request("PUT", "/x"));
+        client.send(HEADERS, 0, 5, Arrays.copyOf(block, 1));
+        client.send(CONTINUATION, 0, 5);
+        client.send(
+            CONTINUATION, END_HEADERS, 5, Arrays.copyOfRange(block, 1, block.length));
+        client.send(DATA, 0, 5, Talk.bytes("abc"));
+        client.headers(5, true, "t", "u", "te", "trailers");
+        assertEquals("200 PUT /x a /x|abc|t: u\r\n", client.response(5));
+      }
+    }
+  }
+
+  @Test
+  void headsAreMadeOfPseudoFields() throws Exception {
+    var seen = new CompletableFuture<RequestHead>();
+    Handler handler =
+        exchange -> {
+          seen.complete(exchange.request().copy());
+          Talk.echo(exchange);
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(
+          1, true,
+          get("/", "x", "1", "cookie", "a=b", "X".toLowerCase(java.util.Locale.ROOT), "2",
+              "cookie", "c=d", "te", "trailers"));
+      client.response(1);
+      var head = seen.join();
+      assertEquals(Version.HTTP_2, head.version());
+      assertEquals(
+          Fields.of("x", "1", "cookie", "a=b; c=d", "x", "2", "te", "trailers", "host", "a"),
+          head.fields());
+    }
+  }
+
+  static Stream<Arguments> malformed() {
+    var tooLong = "content-length";
+    return Stream.of(
+        row("no method", ":scheme", "http", ":authority", "a", ":path", "/"),
+        row("no scheme", ":method", "GET", ":authority", "a", ":path", "/"),
+        row("no path", ":method", "GET", ":scheme", "http", ":authority", "a"),
+        row("empty path", get("")),
+        row("path without slash", get("a")),
+        row("path that is a URI", get("http://b/")),
+        row("path with blank", get("/a b")),
+        row("path with fragment", get("/#a")),
+        row("asterisk of GET", get("*")),
+        row("no authority", ":method", "GET", ":scheme", "http", ":path", "/"),
+        row("authority with user", ":method", "GET", ":scheme", "http", ":path", "/", ":authority", "u@a"),
+        row("authority that is not Host", get("/", "host", "b")),
+        row("two Hosts", get("/", "host", "a", "host", "a")),
+        row("method twice", get("/", ":method", "GET")),
+        row("unknown pseudo-field", get("/", ":x", "y")),
+        row("pseudo-field of responses", get("/", ":status", "200")),
+        row("extended CONNECT", request("CONNECT", "/", ":protocol", "websocket")),
+        row("CONNECT with path", request("CONNECT", "/")),
+        row("pseudo-field behind", ":method", "GET", ":scheme", "http", "x", "y", ":authority", "a", ":path", "/"),
+        row("capital letters", get("/", "X-a", "y")),
+        row("empty name", get("/", "", "y")),
+        row("name with blank", get("/", "x y", "y")),
+        row("name with colon", get("/", "x:y", "y")),
+        row("CR in a value", get("/", "x", "a\rb")),
+        row("LF in a value", get("/", "x", "a\nb")),
+        row("CR LF in a value", get("/", "x", "a\r\nb: c")),
+        row("NUL in a value", get("/", "x", "a\0b")),
+        row("blank before a value", get("/", "x", " a")),
+        row("blank behind a value", get("/", "x", "a ")),
+        row("LF in the method", request("GET\n", "/")),
+        row("method with a blank", request("GET / HTTP/1.1", "/")),
+        row("Connection", get("/", "connection", "close")),
+        row("Keep-Alive", get("/", "keep-alive", "1")),
+        row("Proxy-Connection", get("/", "proxy-connection", "close")),
+        row("Transfer-Encoding", get("/", "transfer-encoding", "chunked")),
+        row("Upgrade", get("/", "upgrade", "h2c")),
+        row("TE", get("/", "te", "gzip")),
+        row("a length and no body", get("/", tooLong, "3")),
+        row("two lengths", get("/", tooLong, "0", tooLong, "0")),
+        row("a length that is none", get("/", tooLong, "x")));
+  }
+
+  private static Arguments row(String name, String... fields) {
+    return Arguments.of(name, fields);
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("malformed")
+  void aMalformedRequestEndsItsStreamOnly(String name, String[] fields) throws Exception {
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.headers(1, true, fields);
+      assertEquals("[reset " + PROTOCOL_ERROR + "]", client.response(1), name);
+      client.headers(3, true, get("/"));
+      assertEquals("200 GET / a /||", client.response(3));
+    }
+  }
+
+  @Test
+  void aBodyMustHaveTheLengthThatItTold() throws Exception {
+    for (var body : new String[] {"ab", "abcd"}) {
+      var failure = new CompletableFuture<Exception>();
+      Handler handler =
+          exchange -> {
+            try {
+              Talk.echo(exchange);
+            } catch (IOException e) {
+              failure.complete(e);
+              throw e;
+            }
+          };
+      try (var client = Http2Client.connect(handler)) {
+        client.headers(1, false, request("POST", "/", "content-length", "3"));
+        client.send(DATA, END_STREAM, 1, Talk.bytes(body));
+        assertEquals("[reset " + PROTOCOL_ERROR + "]", client.response(1));
+        assertInstanceOf(IncompleteMessageException.class, failure.join());
+      }
+    }
+  }
+
+  /** Something wrong that a client does. */
+  private interface Wrong {
+    void by(Http2Client client) throws IOException;
+  }
+
+  static Stream<Arguments> errorsOfConnections() {
+    return Stream.of(
+        error("data of no stream", PROTOCOL_ERROR, c -> c.send(DATA, 0, 0, (byte) 1)),
+        error("data of an idle stream", PROTOCOL_ERROR, c -> c.send(DATA, 0, 1, (byte) 1)),
+        error("headers of no stream", PROTOCOL_ERROR, c -> c.headers(0, true, get("/"))),
+        error("headers of an even stream", PROTOCOL_ERROR, c -> c.headers(2, true, get("/"))),
+        error("headers of an older stream", STREAM_CLOSED, c -> {
+          c.headers(5, true, get("/"));
+          c.headers(3, true, get("/"));
+        }),
+        error("padding longer than the frame", PROTOCOL_ERROR, c -> {
+          c.headers(1, false, request("POST", "/"));
+          c.send(DATA, 8, 1, (byte) 5, (byte) 0);
+        }),
+        error("padded headers", PROTOCOL_ERROR, c -> c.send(HEADERS, 8, 1, (byte) 9, (byte) 0)),
+        error("no padding's length", FRAME_SIZE_ERROR, c -> c.send(HEADERS, 8, 1)),
+        error("no HPACK", COMPRESSION_ERROR, c -> c.send(HEADERS, END_HEADERS, 1, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff)),
+        error("headers not continued", PROTOCOL_ERROR, c -> {
+          c.send(HEADERS, 0, 1, c.block(get("/")));
+          c.send(PING, 0, 0, new byte[8]);
+        }),
+        error("headers continued elsewhere", PROTOCOL_ERROR, c -> {
+          c.send(HEADERS, 0, 1, c.block(get("/")));
+          c.send(CONTINUATION, END_HEADERS, 3);
+        }),
+        error("continuation of nothing", PROTOCOL_ERROR, c -> c.send(CONTINUATION, END_HEADERS, 1)),
+        error("a flood of continuations", ENHANCE_YOUR_CALM, c -> {
+          c.send(HEADERS, 0, 1, c.block(get("/")));
+          for (int i = 0; i < 20; i++) {
+            c.send(CONTINUATION, 0, 1);
+          }
+        }),
+        error("continuations of too much", ENHANCE_YOUR_CALM, c -> {
+          c.send(HEADERS, 0, 1, c.block(get("/")));
+          for (int i = 0; i < 6; i++) {
+            c.send(CONTINUATION, 0, 1, new byte[16_000]);
+          }
+        }),
+        error("priority of no stream", PROTOCOL_ERROR, c -> c.send(PRIORITY, 0, 0, new byte[5])),
+        error("reset of no stream", PROTOCOL_ERROR, c -> c.send(RST_STREAM, 0, 0, 8)),
+        error("reset of an idle stream", PROTOCOL_ERROR, c -> c.send(RST_STREAM, 0, 1, 8)),
+        error("reset of three bytes", FRAME_SIZE_ERROR, c -> c.send(RST_STREAM, 0, 1, new byte[3])),
+        error("settings of a stream", PROTOCOL_ERROR, c -> c.send(SETTINGS, 0, 1)),
+        error("settings of five bytes", FRAME_SIZE_ERROR, c -> c.send(SETTINGS, 0, 0, new byte[5])),
+        error("acknowledged settings", FRAME_SIZE_ERROR, c -> c.send(SETTINGS, 1, 0, new byte[6])),
+        error("push of 2", PROTOCOL_ERROR, c -> c.send(SETTINGS, 0, 0, setting(2, 2))),
+        error("window too large", FLOW_CONTROL_ERROR, c -> c.send(SETTINGS, 0, 0, setting(4, -1))),
+        error("frames too small", PROTOCOL_ERROR, c -> c.send(SETTINGS, 0, 0, setting(5, 16_383))),
+        error("frames too large", PROTOCOL_ERROR, c -> c.send(SETTINGS, 0, 0, setting(5, 1 << 24))),
+        error("promise", PROTOCOL_ERROR, c -> c.send(PUSH_PROMISE, 0, 1, 2)),
+        error("ping of a stream", PROTOCOL_ERROR, c -> c.send(PING, 0, 1, new byte[8])),
+        error("ping of seven bytes", FRAME_SIZE_ERROR, c -> c.send(PING, 0, 0, new byte[7])),
+        error("goaway of a stream", PROTOCOL_ERROR, c -> c.send(GOAWAY, 0, 1, new byte[8])),
+        error("window of nothing", PROTOCOL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 0, 0)),
+        error("window of an idle stream", PROTOCOL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 1, 1)),
+        error("window of three bytes", FRAME_SIZE_ERROR, c -> c.send(WINDOW_UPDATE, 0, 0, new byte[3])),
+        error("window beyond all", FLOW_CONTROL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 0, Integer.MAX_VALUE)),
+        error("frame too large", FRAME_SIZE_ERROR, c -> c.send(99, 0, 0, new byte[16_385])),
+        error("flood of settings", ENHANCE_YOUR_CALM, flood(c -> c.send(SETTINGS, 0, 0))),
+        error("flood of pings", ENHANCE_YOUR_CALM, flood(c -> c.send(PING, 0, 0, new byte[8]))),
+        error("flood of priorities", ENHANCE_YOUR_CALM, flood(c -> c.send(PRIORITY, 0, 1, new byte[5]))),
+        error("flood of what is unknown", ENHANCE_YOUR_CALM, flood(c -> c.send(99, 0, 0))),
+        error("flood of empty data", ENHANCE_YOUR_CALM, c -> {
+          c.headers(1, false, request("POST", "/"));
+          flood(it -> it.send(DATA, 0, 1)).by(c);
+        }),
+        error("rapid resets", ENHANCE_YOUR_CALM, c -> {
+          for (int i = 0; i < 300; i++) {
+            c.headers(2 * i + 1, true, get("/"));
+            c.send(RST_STREAM, 0, 2 * i + 1, 8);
+          }
+        }),
+        error("rapid errors", ENHANCE_YOUR_CALM, c -> {
+          for (int i = 0; i < 300; i++) {
+            c.headers(2 * i + 1, true, get("x"));
+          }
+        }));
+  }
+
+  private static Arguments error(String name, int code, Wrong wrong) {
+    return Arguments.of(name, code, wrong);
+  }
+
+  private static byte[] setting(int name, int value) {
+    return ByteBuffer.allocate(6).putShort((short) name).putInt(value).array();
+  }
+
+  private static Wrong flood(Wrong each) {
+    return client -> {
+      for (int i = 0; i < 600; i++) {
+        each.by(client);
+      }
+    };
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("errorsOfConnections")
+  void anErrorOfTheConnectionEndsIt(String name, int code, Wrong wrong) throws Exception {
+    Handler waits =
+        exchange -> {
+          if (exchange.request().is("POST")) {
+            Talk.echo(exchange);
+          } else {
+            exchange.respond(ResponseHead.of(200), ByteBuffer.allocate(0));
+          }
+        };
+    try (var client = Http2Client.connect(waits)) {
+      var sender =
+          Talk.start(
+              () -> {
+                wrong.by(client);
+                return 0;
+              });
+      assertEquals(code, client.goAway(), name);
+      assertEquals(-1, client.next(GOAWAY).type());
+      sender.exceptionally(_ -> 0).join();
+    }
+  }
+
+  @Test
+  void thePrefaceMustBeFollowedBySettings() throws Exception {
+    try (var client = Http2Client.silent(Talk::echo)) {
+      client.raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+      client.send(PING, 0, 0, new byte[8]);
+      assertEquals(PROTOCOL_ERROR, client.goAway());
+    }
+  }
+
+  static Stream<Arguments> errorsOfStreams() {
+    return Stream.of(
+        error("depends on itself", PROTOCOL_ERROR, c -> {
+          var block = c.block(get("/"));
+          var payload = ByteBuffer.allocate(5 + block.length).putInt(1).put((byte) 0).put(block);
+          c.send(HEADERS, END_STREAM | END_HEADERS | 0x20, 1, payload.array());
+        }),
+        error("priority that depends on itself", PROTOCOL_ERROR, c -> c.send(PRIORITY, 0, 1, ByteBuffer.allocate(5).putInt(1).array())),
+        error("priority of four bytes", FRAME_SIZE_ERROR, c -> c.send(PRIORITY, 0, 1, bytes(3))),
+        error("window of nothing", PROTOCOL_ERROR, c -> {
+          c.headers(1, false, request("POST", "/"));
+          c.send(WINDOW_UPDATE, 0, 1, 0);
+        }),
+        error("window too large", FLOW_CONTROL_ERROR, c -> {
+          c.headers(1, false, request("POST", "/"));
+          c.send(WINDOW_UPDATE, 0, 1, Integer.MAX_VALUE);
+        }),
+        error("fields amid a body", PROTOCOL_ERROR, c -> {
+          c.headers(1, false, request("POST", "/"));
+          c.headers(1, false, "t", "u");
+        }),
+        error("pseudo-fields in trailers", PROTOCOL_ERROR, c -> {
+          c.headers(1, false, request("POST", "/"));
+          c.headers(1, true, ":path", "/");
+        }),
+        error("more than the window", FLOW_CONTROL_ERROR, c -> {
+          c.headers(1, false, request("UNREAD", "/"));
+          for (int i = 0; i < 5; i++) {
+            c.send(DATA, 0, 1, new byte[16_000]);
+          }
+        }));
+  }
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource("errorsOfStreams")
+  void anErrorOfAStreamEndsItOnly(String name, int code, Wrong wrong) throws Exception {
+    var go = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          if (exchange.request().is("UNREAD")) {
+            await(go);
+          }
+          Talk.echo(exchange);
+        };
+    try (var client = Http2Client.connect(handler)) {
+      wrong.by(client);
+      assertEquals("[reset " + code + "]", client.response(1), name);
+      go.countDown();
+      client.headers(3, true, get("/"));
+      assertEquals("200 GET / a /||", client.response(3));
+    }
+  }
+
+  private static void await(CountDownLatch latch) throws IOException {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IOException(e);
+    }
+  }
+
+  @Test
+  void dataBehindTheEndIsAnErrorOfTheStream() throws Exception {
+    var go = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          await(go);
+          Talk.echo(exchange);
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, true, get("/"));
+      client.send(DATA, 0, 1, (byte) 1);
+      assertEquals("[reset " + STREAM_CLOSED + "]", client.response(1));
+      go.countDown();
+    }
+  }
+
+  @Test
+  void moreStreamsThanAllowedAreRefusedAlsoIfTheOthersWereReset() throws Exception {
+    var go = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          await(go);
+          Talk.echo(exchange);
+        };
+    var settings = HttpSettings.DEFAULT.withStreams(3);
+    try (var client =
+        Http2Client.connect(handler, settings, CancelScope.open(), MemoryPair.CAPACITY)) {
+      for (int id = 1; id <= 5; id += 2) {
+        client.headers(id, true, get("/" + id));
+      }
+      client.send(RST_STREAM, 0, 3, 8);
+      client.headers(7, true, get("/7"));
+      assertEquals("[reset " + REFUSED_STREAM + "]", client.response(7));
+      go.countDown();
+      assertEquals("200 GET /5 a /5||", client.response(5));
+    }
+  }
+
+  @Test
+  void windowsAreKeptBothWays() throws Exception {
+    int length = 300_000;
+    Handler handler =
+        exchange -> {
+          if (exchange.request().is("POST")) {
+            var size = Talk.text(exchange.body()).length();
+            exchange.respond(
+                ResponseHead.of(200), ByteBuffer.wrap(Talk.bytes(Integer.toString(size))));
+          } else {
+            exchange.respond(ResponseHead.of(200), ByteBuffer.allocateDirect(length));
+          }
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.send(SETTINGS, 0, 0, setting(4, 1000));
+      client.headers(1, true, get("/"));
+      int received = 0;
+      int stream = 1000;
+      int all = 65_535;
+      boolean end = false;
+      while (!end) {
+        var frame = client.next(DATA);
+        int n = frame.payload().length;
+        received += n;
+        stream -= n;
+        all -= n;
+        end = (frame.flags() & END_STREAM) != 0;
+        assertTrue(stream >= 0 && all >= 0, "the server sends more than it may");
+        if (stream == 0) {
+          client.send(WINDOW_UPDATE, 0, 1, 7000);
+          stream = 7000;
+        }
+        if (all < 20_000) {
+          client.send(WINDOW_UPDATE, 0, 0, 40_000);
+          all += 40_000;
+        }
+      }
+      assertEquals(length, received);
+      // The other way: the server must tell that it takes more.
+      client.headers(3, false, request("POST", "/"));
+      int window = 65_535;
+      for (int sent = 0; sent < length; sent += 10_000) {
+        while (window < 10_000) {
+          var frame = client.next(WINDOW_UPDATE);
+          window += frame.stream() == 3 ? frame.number() : 0;
+        }
+        client.send(DATA, 0, 3, new byte[10_000]);
+        window -= 10_000;
+      }
+      client.send(DATA, END_STREAM, 3);
+      client.send(WINDOW_UPDATE, 0, 0, 40_000);
+      assertEquals("200 " + length, client.response(3));
+    }
+  }
+
+  @Test
+  void whatIsNotWholeIsReset() throws Exception {
+    Handler handler =
+        exchange -> {
+          switch (exchange.request().path()) {
+            case "/fails" -> {
+              exchange.respond(ResponseHead.of(200)).write(Talk.bytes("abc"));
+              throw new IOException("the origin died");
+            }
+            case "/forgets" -> exchange.respond(ResponseHead.of(200)).write(Talk.bytes("abc"));
+            case "/nothing" -> {}
+            case "/unread" -> exchange.respond(ResponseHead.of(200), ByteBuffer.allocate(0));
+            default -> exchange.respond(ResponseHead.of(200, Fields.of("Content-Length", "4")));
+          }
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, true, get("/fails"));
+      assertEquals("200 abc[reset 2]", client.response(1));
+      client.headers(3, true, get("/forgets"));
+      assertEquals("200 abc[reset 2]", client.response(3));
+      client.headers(5, true, get("/nothing"));
+      assertEquals("500 ", client.response(5));
+      client.headers(7, true, get("/short"));
+      assertEquals("200 [reset 2]", client.response(7));
+      client.headers(9, false, request("POST", "/unread"));
+      assertEquals("200 ", client.response(9));
+      var reset = client.next(RST_STREAM);
+      assertEquals(9, reset.stream());
+      assertEquals(0, reset.number());
+    }
+  }
+
+  @Test
+  void tooLargeAHeadGets431() throws Exception {
+    try (var client = Http2Client.connect(Talk::echo)) {
+      var block = client.block(get("/", "x", "<".repeat(20_000), "y", "<".repeat(14_000)));
+      client.send(HEADERS, END_STREAM, 1, Arrays.copyOf(block, 16_000));
+      client.send(CONTINUATION, 0, 1, Arrays.copyOfRange(block, 16_000, 32_000));
+      client.send(CONTINUATION, END_HEADERS, 1, Arrays.copyOfRange(block, 32_000, block.length));
+      assertEquals("431 ", client.response(1));
+      var many = new String[202];
+      for (int i = 0; i < many.length; i += 2) {
+        many[i] = "x" + i;
+        many[i + 1] = "y";
+      }
+      client.headers(3, true, get("/", many));
+      assertEquals("431 ", client.response(3));
+    }
+  }
+
+  @Test
+  void whoWaitsFor100IsTold() throws Exception {
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.headers(1, false, request("POST", "/", "expect", "100-continue"));
+      assertEquals(HEADERS, client.next(HEADERS).type());
+      client.send(DATA, END_STREAM, 1, Talk.bytes("abc"));
+      assertTrue(client.response(1).endsWith("|abc|"));
+    }
+  }
+
+  @Test
+  void headsHaveNoBodies() throws Exception {
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.headers(1, true, request("HEAD", "/"));
+      assertEquals("200 ", client.response(1));
+    }
+  }
+
+  @Test
+  void tunnelsPassBytesBothWays() throws Exception {
+    Handler handler =
+        exchange -> {
+          assertEquals("b:80", exchange.request().target());
+          var tunnel = exchange.tunnel(ResponseHead.of(200));
+          tunnel.out().write(Talk.bytes("first"));
+          tunnel.out().write(Talk.bytes(Talk.text(tunnel.in())));
+          tunnel.out().end();
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, false, ":method", "CONNECT", ":authority", "b:80");
+      client.send(DATA, END_STREAM, 1, Talk.bytes("abc"));
+      assertEquals("200 firstabc", client.response(1));
+    }
+  }
+
+  @Test
+  void aResetStreamIsBrokenForItsHandler() throws Exception {
+    var failure = new CompletableFuture<Exception>();
+    Handler handler =
+        exchange -> {
+          try {
+            Talk.echo(exchange);
+          } catch (IOException e) {
+            failure.complete(e);
+          }
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, false, request("POST", "/"));
+      client.send(RST_STREAM, 0, 1, 8);
+      assertInstanceOf(IncompleteMessageException.class, failure.join());
+    }
+  }
+
+  @Test
+  void drainingLetsStreamsEndAndTakesNoNewOnes() throws Exception {
+    var draining = CancelScope.open();
+    var go = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          await(go);
+          Talk.echo(exchange);
+        };
+    try (var client =
+        Http2Client.connect(handler, HttpSettings.DEFAULT, draining, MemoryPair.CAPACITY)) {
+      client.headers(1, true, get("/1"));
+      client.send(PING, 0, 0, new byte[8]);
+      assertEquals(PING, client.next(PING).type());
+      draining.cancel();
+      assertEquals(0, client.goAway());
+      client.headers(3, true, get("/3"));
+      assertEquals("[reset " + REFUSED_STREAM + "]", client.response(3));
+      go.countDown();
+      assertEquals("200 GET /1 a /1||", client.response(1));
+      assertEquals(-1, client.next(GOAWAY).type());
+      client.served.join();
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package dev.evergreen.proxy.storage;
+
+import static dev.evergreen.proxy.storage.TestStorage.check;
+import static dev.evergreen.proxy.storage.TestStorage.entry;
+import static dev.evergreen.proxy.storage.TestStorage.key;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Threads that store, find, validate and purge the same few responses, in memory and on a disk that
+ * are both too small for them. Bodies prove themselves, and what was purged before a lookup began
+ * is not found by it.
+ */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class StressTest {
+  private static final int SECONDS = Integer.getInteger("evergreen.storage.seconds", 5);
+  private static final int THREADS = 6;
+  private static final int URIS = 400;
+
+  @TempDir Path directory;
+
+  private final AtomicLong numbers = new AtomicLong();
+  private final AtomicLong found = new AtomicLong();
+
+  /** Versions up to this were purged, for each URI. */
+  private final AtomicLongArray gone = new AtomicLongArray(URIS);
+
+  @Test
+  void bodiesAreRightAndPurgesHoldUnderLoad() throws Exception {
+    var options =
+        StorageOptions.memory(1 << 20)
+            .memoryObject(100_000)
+            .onDisk(directory, 8 << 20)
+            .segment(1 << 20);
+    try (var storage = Storage.open(options)) {
+      long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(SECONDS);
+      try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+        var running = new ArrayList<Future<?>>();
+        for (int i = 0; i < THREADS; i++) {
+          int seed = i;
+          running.add(threads.submit(() -> work(storage, new Random(seed), end)));
+        }
+        for (var thread : running) {
+          thread.get();
+        }
+      }
+      var stats = storage.stats();
+      assertTrue(found.get() > 1000, "found " + found);
+      assertTrue(stats.diskHits() > 100 && stats.evictedDisk() > 100, stats::toString);
+      assertEquals(0, stats.corrupt(), stats::toString);
+      assertTrue(stats.memoryBytes() <= stats.memoryLimit());
+    }
+  }
+
+  private Void work(Storage storage, Random random, long end) throws IOException {
+    while (System.nanoTime() < end) {
+      int number = Math.min(random.nextInt(URIS), random.nextInt(URIS));
+      var uri = "/" + number;
+      int what = random.nextInt(100);
+      if (what < 30) {
+        // The stamp before the number: a purge that covers the number comes after both.
+        long stamp = storage.stamp();
+        long version = numbers.incrementAndGet();
+        int length = random.nextInt(10) == 0 ? random.nextInt(300_000) : random.nextInt(4000);
+        TestStorage.put(storage, entry(uri, version, length, stamp));
+      } else if (what < 92) {
+        look(storage, number, uri, what < 35);
+      } else {
+        long until = numbers.get();
+        storage.purge(Purge.uri(key(uri)));
+        gone.accumulateAndGet(number, until, Math::max);
+      }
+    }
+    return null;
+  }
+
+  private void look(Storage storage, int number, String uri, boolean validates) throws IOException {
+    long purged = gone.get(number);
+    try (var lease = TestStorage.find(storage, uri)) {
+      if (lease != null) {
+        found.incrementAndGet();
+        long version = check(lease, uri);
+        if (version <= purged) {
+          throw new AssertionError(uri + " " + version + " was purged up to " + purged);
+        }
+        if (validates) {
+          var head = TestStorage.bytes(lease.head());
+          storage.replaceHead(lease, head, List.of(), lease.stamp());
+        }
+      }
+    }
+  }
+}
