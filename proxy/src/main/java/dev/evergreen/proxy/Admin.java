@@ -1,0 +1,180 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import dev.evergreen.http.BodyWriter;
+import dev.evergreen.http.Exchange;
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.proxy.storage.Purge;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.URLDecoder;
+import java.nio.ByteBuffer;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/**
+ * What operators ask and order, by HTTP at a port of its own: a page, statistics, metrics, the last
+ * transactions and how they went, and purges. It answers only who is on this machine; a page of
+ * another site in a browser there is nobody (its Host or its Origin is another).
+ */
+final class Admin {
+
+  private static final int QUEUE = 4096;
+
+  private final Proxy proxy;
+  private final Report report;
+
+  Admin(Proxy proxy) {
+    this.proxy = proxy;
+    report = new Report(proxy);
+  }
+
+  void handle(Exchange exchange) throws IOException {
+    var request = exchange.request();
+    if (!isLocal(exchange)) {
+      respond(exchange, 403, "text/plain", "only for this machine\n");
+      return;
+    }
+    var path = request.path();
+    int query = path.indexOf('?');
+    var name = query < 0 ? path : path.substring(0, query);
+    var parameters = parameters(query < 0 ? "" : path.substring(query + 1));
+    switch (request.method() + " " + name) {
+      case "GET /stats" -> respond(exchange, 200, "application/json", report.json() + "\n");
+      case "GET /metrics" -> respond(exchange, 200, Report.METRICS_TYPE, report.metrics());
+      case "GET /log" -> log(exchange, parameters);
+      case "GET /" -> page(exchange, "index.html", "text/html");
+      case "GET /admin.css" -> page(exchange, "admin.css", "text/css");
+      case "GET /admin.js" -> page(exchange, "admin.js", "text/javascript");
+      case "POST /purge" -> purge(exchange, parameters);
+      default -> respond(exchange, 404, "text/plain", "nothing here\n");
+    }
+  }
+
+  private void page(Exchange exchange, String file, String type) throws IOException {
+    try (var in = Admin.class.getResourceAsStream("admin/" + file)) {
+      if (in == null) {
+        throw new IOException("the program lacks its file " + file);
+      }
+      var head = head(200, type + "; charset=utf-8");
+      head.fields()
+          .set(
+              "Content-Security-Policy",
+              "default-src 'self'; img-src data:; frame-ancestors 'none'");
+      exchange.respond(head, ByteBuffer.wrap(in.readAllBytes()));
+    }
+  }
+
+  private static boolean isLocal(Exchange exchange) throws IOException {
+    var peer = ((InetSocketAddress) exchange.connection().peerAddress()).getAddress();
+    var request = exchange.request();
+    var host = request.authority().replaceFirst(":\\d+$", "");
+    boolean known =
+        host.equals("localhost") || host.equals("[::1]") || host.matches("127(\\.\\d+){3}");
+    return peer.isLoopbackAddress() && known && isSameSite(request);
+  }
+
+  private static boolean isSameSite(RequestHead request) {
+    var origin = request.fields().get("origin");
+    return origin == null || origin.equals("http://" + request.authority());
+  }
+
+  private static Map<String, String> parameters(String query) {
+    var all = new HashMap<String, String>();
+    for (var each : query.split("&", -1)) {
+      int equals = each.indexOf('=');
+      var name = equals < 0 ? each : each.substring(0, equals);
+      all.put(name, equals < 0 ? "" : URLDecoder.decode(each.substring(equals + 1), UTF_8));
+    }
+    return all;
+  }
+
+  private void respond(Exchange exchange, int status, String type, String text) throws IOException {
+    exchange.respond(head(status, type), ByteBuffer.wrap(text.getBytes(UTF_8)));
+  }
+
+  private static ResponseHead head(int status, String type) {
+    return ResponseHead.of(
+        status,
+        Fields.of(
+            "Content-Type",
+            type,
+            "Cache-Control",
+            "no-store",
+            "X-Content-Type-Options",
+            "nosniff"));
+  }
+
+  private void purge(Exchange exchange, Map<String, String> parameters) throws IOException {
+    Purge purge;
+    if (parameters.containsKey("uri")) {
+      purge = Purge.uri(Proxy.segment(parameters.getOrDefault("uri", "")));
+    } else if (parameters.containsKey("tag")) {
+      purge = Purge.tag(Tags.tag(parameters.getOrDefault("tag", "")));
+    } else if (parameters.containsKey("prefix")) {
+      purge = Purge.prefix(Proxy.segment(parameters.getOrDefault("prefix", "")));
+    } else {
+      respond(exchange, 400, "text/plain", "say what: uri=, tag= or prefix=\n");
+      return;
+    }
+    boolean soft = parameters.containsKey("soft");
+    proxy.purge(soft ? purge.softly() : purge);
+    respond(exchange, 200, "text/plain", "purged\n");
+  }
+
+  /** The last transactions, and with "follow" those that come. */
+  private void log(Exchange exchange, Map<String, String> parameters) throws IOException {
+    boolean course = parameters.containsKey("course");
+    var writer = exchange.respond(head(200, "application/jsonl"));
+    var queue = new ArrayBlockingQueue<Course>(QUEUE);
+    // Who reads too slowly misses some.
+    Consumer<Course> watcher = queue::offer;
+    proxy.log().watch(watcher);
+    try {
+      for (var each : proxy.log().last()) {
+        write(writer, each, course);
+      }
+      writer.flush();
+      while (parameters.containsKey("follow")) {
+        var next = queue.poll(1, TimeUnit.SECONDS);
+        if (next == null) {
+          // So that it is noticed if nobody reads any more.
+          writer.write(new byte[] {'\n'});
+        } else {
+          write(writer, next, course);
+        }
+        writer.flush();
+      }
+      writer.end();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      proxy.log().unwatch(watcher);
+    }
+  }
+
+  private static void write(BodyWriter writer, Course course, boolean withSteps)
+      throws IOException {
+    var line = LogFormat.JSON.line(course);
+    if (withSteps) {
+      var steps = course.steps().stream().map(Admin::step).toList();
+      line = line.substring(0, line.length() - 1) + ",\"course\":" + Json.of(steps) + "}";
+    }
+    writer.write((line + "\n").getBytes(UTF_8));
+  }
+
+  private static Map<String, Object> step(Course.Step step) {
+    var all = new LinkedHashMap<String, Object>();
+    all.put("micros", step.micros());
+    all.put("point", step.point().name());
+    all.put("detail", step.detail());
+    return all;
+  }
+}

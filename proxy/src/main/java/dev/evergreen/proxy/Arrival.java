@@ -1,0 +1,56 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.Appender;
+import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.Lease;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A response that is being stored. One fiber receives it, any number follow.
+ *
+ * <p>Invariant: nobody begins to follow once the appender is closed; both are guarded by this.
+ */
+final class Arrival implements AutoCloseable {
+  private final StoredHead head;
+  private final Vary vary;
+  private final byte[] variant;
+  private final Appender appender;
+  private boolean closed;
+
+  Arrival(Entry entry, Appender appender) throws IOException {
+    head = StoredHead.of(ByteBuffer.wrap(entry.head()));
+    vary = Vary.of(head.fields()).orElseThrow();
+    variant = entry.variant();
+    this.appender = appender;
+  }
+
+  StoredHead head() {
+    return head;
+  }
+
+  Vary vary() {
+    return vary;
+  }
+
+  byte[] variant() {
+    return variant;
+  }
+
+  Appender appender() {
+    return appender;
+  }
+
+  /** Reads it from its beginning; null if it has arrived, and is found in the storage or lost. */
+  synchronized @Nullable Lease follow() {
+    return closed ? null : appender.follow();
+  }
+
+  @Override
+  public synchronized void close() {
+    closed = true;
+    appender.close();
+  }
+}

@@ -1,0 +1,80 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.rules.Conditions;
+import dev.evergreen.proxy.rules.Freshening;
+import dev.evergreen.proxy.rules.Reuse;
+import dev.evergreen.proxy.storage.Purge;
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * Validates what is stored while clients still get it (RFC 5861 §3): once for all who want the
+ * same, by a fiber of its own.
+ *
+ * @param request a copy of that which found it stale
+ * @param asked what the origin is asked; it becomes conditional here
+ */
+record Background(
+    Proxy proxy, Proxy.Setup setup, RequestHead request, RequestHead asked, String key) {
+
+  /**
+   * Begins, unless it is under way already.
+   *
+   * @param what the name of the fetch
+   */
+  void start(String what) {
+    var fetch = new Fetch();
+    if (proxy.fetches().begin(what, fetch) == null) {
+      proxy.count(Count.BACKGROUND);
+      proxy.fibers().spawn(() -> run(what, fetch));
+    }
+  }
+
+  private void run(String what, Fetch fetch) {
+    boolean handedOver = false;
+    long stamp = proxy.storage().stamp();
+    try (var found =
+        Found.find(proxy.storage(), Proxy.segment(key), new Variants(request.fields()))) {
+      if (found != null) {
+        handedOver = validate(found, stamp, what, fetch);
+      }
+    } catch (IOException e) {
+      proxy.count(Count.ORIGIN_FAILURES);
+    } finally {
+      if (!handedOver) {
+        fetch.decide(new Fetch.LookAgain());
+        proxy.fetches().end(what, fetch);
+      }
+    }
+  }
+
+  /** Says whether the fetch is ended by who stores the new response. */
+  private boolean validate(Found found, long stamp, String what, Fetch fetch) throws IOException {
+    Conditions.validate(asked.fields(), List.of(found.validators()), found.validators());
+    var keeper = new Keeper(proxy, setup, request, key);
+    var answer = proxy.client().ask(setup.origins(), asked, null, _ -> {});
+    if (answer.head().status() == 304) {
+      try (answer) {
+        if (!Freshening.chosen(answer.head(), List.of(found.validators())).isEmpty()) {
+          proxy.count(Count.FRESHENED);
+          keeper.refresh(found, answer, stamp);
+        }
+      }
+      return false;
+    }
+    var entry = keeper.entry(answer, stamp);
+    if (entry != null) {
+      proxy.count(Count.STORED);
+      fetch.decide(new Fetch.LookAgain());
+      keeper.receive(what, fetch, answer, new Arrival(entry, proxy.storage().append(entry)));
+      return true;
+    }
+    answer.close();
+    if (!Reuse.failure(answer.head().status())) {
+      proxy.invalidate(Purge.uri(Proxy.segment(key)));
+    }
+    return false;
+  }
+}

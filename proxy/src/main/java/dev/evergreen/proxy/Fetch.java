@@ -1,0 +1,61 @@
+package dev.evergreen.proxy;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request to the origin that others who want the same wait for (collapsed forwarding). Its first
+ * client makes it; what becomes of that client does not matter, as the body is received by a fiber
+ * of its own.
+ *
+ * <p>Invariant: it is decided exactly once, before it is taken from the {@link Fetches}; so whoever
+ * found it there is woken.
+ */
+final class Fetch {
+
+  /** What came of it, for those who wait. */
+  sealed interface Outcome {}
+
+  /** The response is being stored, and can be read meanwhile. */
+  record Arriving(Arrival arrival) implements Outcome {}
+
+  /** Something was stored or freshened: look again. */
+  record LookAgain() implements Outcome {}
+
+  /** The response is for the first client alone: all others ask for themselves. */
+  record Released() implements Outcome {}
+
+  /** There is no answer: all fare alike. */
+  record Failed(OriginFailure failure) implements Outcome {}
+
+  private final CountDownLatch decided = new CountDownLatch(1);
+  private volatile @Nullable Outcome outcome;
+
+  /** Says what came of it; only the first call counts. */
+  synchronized void decide(Outcome came) {
+    if (outcome == null) {
+      outcome = came;
+      decided.countDown();
+    }
+  }
+
+  boolean decided() {
+    return outcome != null;
+  }
+
+  /**
+   * Waits for what comes of it.
+   *
+   * @return {@link Released} if that takes too long
+   */
+  Outcome await(long millis) {
+    try {
+      var _ = decided.await(millis, TimeUnit.MILLISECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    var came = outcome;
+    return came == null ? new Released() : came;
+  }
+}

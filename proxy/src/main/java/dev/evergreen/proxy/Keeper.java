@@ -1,0 +1,118 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.rules.Freshening;
+import dev.evergreen.proxy.rules.HttpDate;
+import dev.evergreen.proxy.rules.Life;
+import dev.evergreen.proxy.rules.Storing;
+import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.Purge;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+
+/** Puts what an origin has answered to one request into the storage. */
+final class Keeper {
+
+  private static final int PIECE = 16 << 10;
+
+  private final Proxy proxy;
+  private final Proxy.Setup setup;
+  private final RequestHead request;
+  private final String key;
+
+  Keeper(Proxy proxy, Proxy.Setup setup, RequestHead request, String key) {
+    this.proxy = proxy;
+    this.setup = setup;
+    this.request = request;
+    this.key = key;
+  }
+
+  /** How a response is stored; null if it may not be, or is too large in some way. */
+  @Nullable Entry entry(OriginAnswer answer, long stamp) {
+    var rules = setup.settings().rules;
+    var head = answer.head();
+    if (Storing.of(request, head, answer.received(), rules) != Storing.YES) {
+      return null;
+    }
+    var fields = Storing.fields(head, rules);
+    addDate(fields, answer.received());
+    var life = Life.of(head, answer.requested(), answer.received(), rules);
+    var body = answer.exchange().body();
+    try {
+      return new Entry(
+          Proxy.segment(key),
+          Variants.write(Vary.of(fields).orElseThrow(), request.fields()),
+          StoredHead.encode(head.status(), life, fields),
+          Tags.of(key, fields, setup.settings().tagFields),
+          stamp,
+          body.ended() ? 0 : body.length());
+    } catch (IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  /** RFC 9110 §6.6.1: who receives a response without a date adds it. */
+  static void addDate(Fields fields, long received) {
+    if (!fields.has("date")) {
+      fields.add("Date", HttpDate.format(received));
+    }
+  }
+
+  /**
+   * Stores the body as it comes, and ends the fetch. It outlives the client, so it touches nothing
+   * of its exchange.
+   */
+  void receive(String what, Fetch fetch, OriginAnswer answer, Arrival arrival) {
+    try (answer;
+        arrival) {
+      var appender = arrival.appender();
+      var piece = ByteBuffer.allocate(PIECE);
+      var body = answer.exchange().body();
+      while (body.read(piece) >= 0) {
+        appender.append(piece.flip());
+        piece.clear();
+      }
+      appender.commit();
+    } catch (IOException e) {
+      proxy.count(Count.CUT_OFF);
+    } finally {
+      proxy.fetches().end(what, fetch);
+    }
+  }
+
+  /**
+   * Gives what is stored the newer fields of a 304 or of an answer to HEAD (RFC 9111 §3.2); if it
+   * may not be stored with these, it goes.
+   */
+  StoredHead refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
+    var rules = setup.settings().rules;
+    var newer = answer.head().fields();
+    var fields = Freshening.update(found.head().fields(), answer.head(), rules);
+    if (!newer.has("date")) {
+      fields.set("Date", HttpDate.format(answer.received()));
+    }
+    var merged = ResponseHead.of(found.head().status(), fields.copy());
+    var age = newer.get("age");
+    if (age != null) {
+      merged.fields().set("Age", age);
+    }
+    var life = Life.of(merged, answer.requested(), answer.received(), rules);
+    var bytes = StoredHead.encode(merged.status(), life, fields);
+    if (Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES) {
+      var tags = Tags.of(key, fields, setup.settings().tagFields);
+      proxy.storage().replaceHead(found.lease(), bytes, tags, stamp);
+    } else {
+      proxy.invalidate(Purge.uri(Proxy.segment(key)));
+    }
+    return StoredHead.of(ByteBuffer.wrap(bytes));
+  }
+
+  private RequestHead asGet() {
+    return request.is("GET") ? request : request.copy().method("GET");
+  }
+}

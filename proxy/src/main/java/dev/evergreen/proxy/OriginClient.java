@@ -1,0 +1,127 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.http.ClientExchange;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.http.Upstreams;
+import dev.evergreen.proxy.rules.Forwarding;
+import java.io.IOException;
+import java.util.HashSet;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** Asks the origins, and asks again where that is safe. Any thread may call. */
+final class OriginClient {
+
+  /** So often a request is tried in all. */
+  private static final int ATTEMPTS = 3;
+
+  private final Upstreams upstreams;
+  private final LongSupplier clock;
+
+  OriginClient(Upstreams upstreams, LongSupplier clock) {
+    this.upstreams = upstreams;
+    this.clock = clock;
+  }
+
+  /** Is told of informational responses. */
+  interface Informed {
+    void inform(ResponseHead head);
+  }
+
+  /**
+   * Sends a request and receives the head of its answer.
+   *
+   * @param upload its body, or null if it has none; it is begun here
+   * @param informed gets 1xx, but for 101, which is an answer
+   * @throws OriginFailure if no origin answers
+   */
+  OriginAnswer ask(Origins origins, RequestHead request, @Nullable Upload upload, Informed informed)
+      throws OriginFailure {
+    var tried = new HashSet<Origins.Member>();
+    boolean fresh = false;
+    for (int attempt = 1; ; attempt++) {
+      var member = origins.choose(tried, clock.getAsLong());
+      var ask = new Attempt(member);
+      try {
+        return ask.run(request, upload, informed, fresh);
+      } catch (IOException e) {
+        ask.giveUp(upload);
+        boolean again = attempt < ATTEMPTS && ask.mayBeRepeated(request, upload);
+        // A kept connection may have ended while it was kept: that tells nothing of the origin.
+        fresh = again && ask.reused();
+        if (!fresh) {
+          member.failed(clock.getAsLong());
+          tried.add(member);
+        }
+        if (!again) {
+          throw OriginFailure.of(e);
+        }
+      }
+    }
+  }
+
+  /** One try. */
+  private final class Attempt {
+    private final Origins.Member member;
+    private @Nullable ClientExchange exchange;
+
+    Attempt(Origins.Member member) {
+      this.member = member;
+      member.underWay.incrementAndGet();
+      member.requests.increment();
+    }
+
+    OriginAnswer run(RequestHead request, @Nullable Upload upload, Informed informed, boolean fresh)
+        throws IOException {
+      var opened = upstreams.open(member.origin, fresh);
+      exchange = opened;
+      long requested = clock.getAsLong();
+      if (upload == null) {
+        opened.send(request);
+      } else {
+        upload.start(opened.send(request, upload.length()));
+      }
+      var head = opened.receive();
+      while (head.isInformational()) {
+        if (upload != null && head.status() == 100) {
+          upload.wanted();
+        } else {
+          informed.inform(head);
+        }
+        head = opened.receive();
+      }
+      member.succeeded();
+      return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
+    }
+
+    /** RFC 9110 §9.2.2: if it never arrived, or changes nothing and was not answered. */
+    boolean mayBeRepeated(RequestHead request, @Nullable Upload upload) {
+      var present = exchange;
+      if (present == null) {
+        return true;
+      }
+      if (upload != null) {
+        return false;
+      }
+      return !present.anySent()
+          || (Forwarding.idempotent(request.method()) && !present.anyReceived());
+    }
+
+    boolean reused() {
+      return exchange != null && exchange.reused();
+    }
+
+    void giveUp(@Nullable Upload upload) {
+      member.underWay.decrementAndGet();
+      var present = exchange;
+      if (present != null) {
+        present.abort();
+        if (upload != null) {
+          upload.stop();
+        }
+        present.close();
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.http.IncompleteMessageException;
+import dev.evergreen.http.MalformedMessageException;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+
+/** No origin gave an answer that can be used. */
+final class OriginFailure extends IOException {
+  private static final long serialVersionUID = 1;
+
+  private final int status;
+  private final String detail;
+
+  private OriginFailure(int status, String detail, Throwable cause) {
+    super(cause.getMessage() == null ? cause.toString() : cause.getMessage(), cause);
+    this.status = status;
+    this.detail = detail;
+  }
+
+  static OriginFailure of(IOException cause) {
+    return switch (cause) {
+      case OriginFailure failure -> failure;
+      case SocketTimeoutException timeout -> new OriginFailure(504, "timeout", timeout);
+      case MalformedMessageException malformed -> new OriginFailure(502, "malformed", malformed);
+      case IncompleteMessageException cut -> new OriginFailure(502, "cut-off", cut);
+      default -> new OriginFailure(502, "unreachable", cause);
+    };
+  }
+
+  /** An origin has answered with a failure that others need not see for themselves. */
+  static OriginFailure answered(int status) {
+    return new OriginFailure(status, "failed", new IOException("it answered " + status));
+  }
+
+  /** What a client is answered: such as 502 or 504. */
+  int status() {
+    return status;
+  }
+
+  /** What happened, as a token. */
+  String detail() {
+    return detail;
+  }
+}

@@ -1,0 +1,310 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.ConnectionLimit;
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.SocketOptions;
+import dev.evergreen.http.HttpServer;
+import dev.evergreen.http.HttpSettings;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.UpstreamLimits;
+import dev.evergreen.http.Upstreams;
+import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.storage.Storage;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An HTTP proxy with a cache that many share (RFC 9110, RFC 9111). {@code docs/proxy.md} tells what
+ * it does.
+ */
+public final class Proxy implements AutoCloseable {
+
+  private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+
+  /** The settings, which can change while it runs, and what is made of them. */
+  record Setup(ProxySettings settings, Origins origins) {}
+
+  private final Fibers fibers;
+  private final Storage storage;
+  private final Upstreams upstreams;
+  private final OriginClient client;
+  private final LongSupplier clock;
+  private final Fetches fetches = new Fetches();
+  private final Statistics statistics = new Statistics();
+  private final TransactionLog log;
+  private final List<Listener> listeners = new ArrayList<>();
+  private final ConnectionLimit limit;
+  private final @Nullable AccessLog accessLog;
+  private @Nullable Listener admin;
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private volatile Setup setup;
+
+  private Proxy(ProxySettings settings, Fibers fibers, Storage storage, Upstreams upstreams)
+      throws IOException {
+    this.fibers = fibers;
+    this.storage = storage;
+    this.upstreams = upstreams;
+    var given = settings.clock;
+    clock = given == null ? steadyClock() : given;
+    client = new OriginClient(upstreams, clock);
+    log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
+    limit = new ConnectionLimit(settings.connections);
+    accessLog =
+        settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
+    setup = new Setup(settings, new Origins(settings.origins));
+  }
+
+  /** The time in milliseconds since 1970, which does not go back when somebody sets the clock. */
+  private static LongSupplier steadyClock() {
+    long millis = System.currentTimeMillis();
+    long nanos = System.nanoTime();
+    return () -> millis + (System.nanoTime() - nanos) / 1_000_000;
+  }
+
+  /**
+   * Starts one; it serves when this returns.
+   *
+   * @throws IOException if an address, or the storage, cannot be had
+   * @throws IllegalArgumentException if the settings name no origin
+   */
+  public static Proxy start(ProxySettings settings) throws IOException {
+    var copy = settings.copy();
+    if (copy.origins.isEmpty()) {
+      throw new IllegalArgumentException("a proxy needs an origin");
+    }
+    var builder = Fibers.builder().name("proxy").processors(copy.processors);
+    if (copy.mode != null) {
+      builder.mode(copy.mode);
+    }
+    var fibers = builder.start();
+    try {
+      var proxy =
+          new Proxy(
+              copy,
+              fibers,
+              Storage.open(copy.storage),
+              new Upstreams(Dialer.of(fibers), engines(copy), copy.http, UpstreamLimits.DEFAULT));
+      try {
+        proxy.listen();
+        return proxy;
+      } catch (IOException | RuntimeException e) {
+        proxy.storage.close();
+        throw e;
+      }
+    } catch (IOException | RuntimeException e) {
+      fibers.close();
+      throw e;
+    }
+  }
+
+  private static Upstreams.@Nullable Engines engines(ProxySettings settings) {
+    var tls = settings.originTls;
+    return tls == null ? null : tls::engine;
+  }
+
+  private void listen() throws IOException {
+    var settings = setup.settings();
+    for (var address : settings.addresses) {
+      listeners.add(fibers.listen(address, SocketOptions.DEFAULT));
+    }
+    for (var listener : listeners) {
+      fibers.spawn(() -> listener.serve(connection -> serve(connection, listener), limit, _ -> {}));
+    }
+    if (settings.admin != null) {
+      listenForOperators(settings.admin);
+    }
+    checkOrigins();
+  }
+
+  private void listenForOperators(InetSocketAddress address) throws IOException {
+    var listener = fibers.listen(address, SocketOptions.DEFAULT);
+    admin = listener;
+    var server = new HttpServer(fibers, new Admin(this)::handle, HttpSettings.DEFAULT);
+    fibers.spawn(() -> listener.serve(connection -> server.serve(connection, listener.draining())));
+  }
+
+  /** Asks each origin whether it is well, again and again. */
+  private void checkOrigins() {
+    var now = setup;
+    var path = now.settings().checkPath;
+    if (path != null) {
+      for (var member : now.origins().members()) {
+        fibers.spawn(() -> new HealthCheck(this, upstreams, member, path).run(now));
+      }
+    }
+  }
+
+  private void serve(Connection accepted, Listener listener) throws IOException {
+    var settings = setup.settings();
+    var peer = ((InetSocketAddress) accepted.peerAddress()).getAddress();
+    if (settings.acceptsProxyProtocol && settings.trust.includes(peer)) {
+      peer = ProxyProtocol.read(accepted, peer);
+    }
+    var tls = settings.tls;
+    var connection = tls == null ? accepted : accepted.overTls(tls.engine(), HANDSHAKE);
+    serveHttp(connection, peer, listener);
+  }
+
+  private void serveHttp(Connection connection, InetAddress peer, Listener listener)
+      throws IOException {
+    new HttpServer(
+            fibers, exchange -> new Transaction(this, exchange, peer).run(), setup.settings().http)
+        .serve(connection, listener.draining());
+  }
+
+  /** Where it listens, with the ports that were chosen. */
+  public List<InetSocketAddress> addresses() {
+    return listeners.stream().map(each -> (InetSocketAddress) each.address()).toList();
+  }
+
+  /**
+   * Goes on with other settings. What holds addresses, storage, processors and limits of
+   * connections stays as it is; the file of the access log is opened anew.
+   */
+  public void reload(ProxySettings settings) {
+    var copy = settings.copy();
+    setup = new Setup(copy, new Origins(copy.origins));
+    checkOrigins();
+    if (accessLog != null) {
+      accessLog.reopen();
+    }
+  }
+
+  /** Where operators are answered; null if nowhere. */
+  public @Nullable InetSocketAddress admin() {
+    return admin == null ? null : (InetSocketAddress) admin.address();
+  }
+
+  long accessLogDropped() {
+    return accessLog == null ? 0 : accessLog.dropped();
+  }
+
+  /**
+   * Purges. When this returns nothing that was asked for before is served as fresh.
+   *
+   * @throws IOException if it might be lost when the machine goes down
+   */
+  public void purge(Purge purge) throws IOException {
+    count(Count.PURGES);
+    try {
+      storage.purge(purge);
+    } finally {
+      fetches.detach();
+    }
+  }
+
+  /** Purges what a request has invalidated. */
+  void invalidate(Purge purge) {
+    storage.invalidate(purge);
+    fetches.detach();
+  }
+
+  Setup setup() {
+    return setup;
+  }
+
+  Fibers fibers() {
+    return fibers;
+  }
+
+  Storage storage() {
+    return storage;
+  }
+
+  OriginClient client() {
+    return client;
+  }
+
+  Fetches fetches() {
+    return fetches;
+  }
+
+  Statistics statistics() {
+    return statistics;
+  }
+
+  /** The last transactions. */
+  TransactionLog log() {
+    return log;
+  }
+
+  long now() {
+    return clock.getAsLong();
+  }
+
+  void count(Count what) {
+    statistics.count(what);
+  }
+
+  /** A transaction begins. */
+  Course begin(RequestHead request, Client from) {
+    var course = new Course(now(), log.isKept());
+    if (log.isKept() || accessLog != null) {
+      course.of(request, from.address());
+    }
+    return course;
+  }
+
+  /** A transaction has ended. */
+  void end(Course course) {
+    course.end();
+    statistics.add(Count.BYTES_OUT, course.bytes);
+    statistics.add(Count.MICROS, course.micros());
+    log.add(course);
+    if (accessLog != null) {
+      accessLog.write(course);
+    }
+  }
+
+  static MemorySegment segment(String text) {
+    return MemorySegment.ofArray(text.getBytes(ISO_8859_1));
+  }
+
+  /**
+   * Takes no new connections, lets requests that have begun come to their end for a time, and
+   * closes. Blocks until then.
+   *
+   * @return whether all came to their end
+   */
+  public boolean drain() {
+    boolean all = true;
+    long until = System.nanoTime() + setup.settings().grace.toNanos();
+    for (var listener : listeners) {
+      all &= listener.drain(Duration.ofNanos(Math.max(0, until - System.nanoTime())));
+    }
+    close();
+    return all;
+  }
+
+  /** Closes all at once; whoever waits for an answer gets none. Only the first call counts. */
+  @Override
+  public void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    listeners.forEach(Listener::close);
+    if (admin != null) {
+      admin.close();
+    }
+    upstreams.close();
+    fibers.close();
+    storage.close();
+    if (accessLog != null) {
+      accessLog.close();
+    }
+  }
+}

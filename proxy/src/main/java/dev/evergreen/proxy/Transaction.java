@@ -1,0 +1,671 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import dev.evergreen.http.Exchange;
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.rules.CacheKey;
+import dev.evergreen.proxy.rules.CacheStatus;
+import dev.evergreen.proxy.rules.CacheStatus.Forward;
+import dev.evergreen.proxy.rules.Conditions;
+import dev.evergreen.proxy.rules.Demands;
+import dev.evergreen.proxy.rules.Forwarding;
+import dev.evergreen.proxy.rules.Freshening;
+import dev.evergreen.proxy.rules.HttpDate;
+import dev.evergreen.proxy.rules.Invalidation;
+import dev.evergreen.proxy.rules.Reuse;
+import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.Purge;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.nio.ByteBuffer;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request and its answer, from the first line to the log, in one fiber. It reads from top to
+ * bottom: {@link #run}, {@link #answer}, {@link #serve}, {@link #fetch}, and then what becomes of
+ * the origin's response. Each {@link Point} that it reaches is named where it is reached.
+ */
+final class Transaction {
+
+  /** More rounds by the same name, and a message goes in a circle. */
+  private static final int PASSES = 10;
+
+  /** So often the cache is looked up because something has come into it meanwhile. */
+  private static final int ROUNDS = 3;
+
+  private static final int PIECE = 16 << 10;
+
+  private final Proxy proxy;
+  private final Proxy.Setup setup;
+  private final Exchange exchange;
+  private final RequestHead request;
+  private final Client client;
+  private final Course course;
+  private final Demands demands;
+  private final Delivery delivery;
+  private final String authority;
+  private final String key;
+
+  /** Why the cache could not answer at first; null if it could. */
+  private @Nullable Forward missed;
+
+  /** Whether it has waited for another one's answer. */
+  private boolean collapsed;
+
+  Transaction(Proxy proxy, Exchange exchange, InetAddress peer) {
+    this.proxy = proxy;
+    this.exchange = exchange;
+    setup = proxy.setup();
+    request = exchange.request();
+    client = Client.of(request, peer, setup.settings().trust);
+    course = proxy.begin(request, client);
+    demands = Demands.of(request.fields());
+    delivery = new Delivery(exchange, course, setup.settings().name);
+    authority = OriginRequests.authority(request, client, setup);
+    key = CacheKey.of(client.scheme(), authority, request.path());
+  }
+
+  /** Answers the request. */
+  void run() throws IOException {
+    course.reached(Point.REQUEST, request.method());
+    proxy.count(Count.REQUESTS);
+    try {
+      answer();
+    } catch (IOException e) {
+      course.failure = String.valueOf(e.getMessage());
+      throw e;
+    } finally {
+      course.reached(Point.LOG, "");
+      proxy.end(course);
+    }
+  }
+
+  private void answer() throws IOException {
+    course.reached(Point.KEY, key);
+    if (answeredHere()) {
+      proxy.count(Count.ANSWERED_HERE);
+    } else if (!request.is("GET") && !request.is("HEAD")) {
+      pass(Forward.METHOD);
+    } else if (mustPass()) {
+      pass(Forward.BYPASS);
+    } else {
+      serve();
+    }
+  }
+
+  /** A body of a GET has no meaning that a key could have (RFC 9110 §9.3.1). */
+  private boolean mustPass() {
+    return Conditions.forOrigin(request.fields())
+        || !exchange.body().ended()
+        || !OriginRequests.upgrade(request).isEmpty();
+  }
+
+  // Requests that are for the proxy itself, or for nobody.
+
+  private boolean answeredHere() throws IOException {
+    if (request.is("CONNECT")) {
+      refuse(405, "this proxy makes no tunnels");
+    } else if (Forwarding.passes(request.fields(), setup.settings().name) > PASSES) {
+      refuse(508, "the request goes in a circle");
+    } else if (Forwarding.maxForwards(request).orElse(1) == 0) {
+      answerLastHop();
+    } else if (request.is("PURGE")) {
+      purge();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  /** RFC 9110 §9.3.7, §9.3.8: without what a client would not tell everybody. */
+  private void answerLastHop() throws IOException {
+    if (request.is("OPTIONS")) {
+      respond(204, "", Fields.of());
+      return;
+    }
+    var seen = request.copy();
+    seen.fields().remove("authorization").remove("cookie").remove("proxy-authorization");
+    respond(200, seen.toString(), Fields.of("Content-Type", "message/http"));
+  }
+
+  private void purge() throws IOException {
+    if (!client.isLocal(request.fields())) {
+      refuse(403, "only clients on this machine may purge");
+      return;
+    }
+    boolean soft = "soft".equals(request.fields().get("purge-mode"));
+    for (var scheme : List.of("http", "https")) {
+      var uri = CacheKey.of(scheme, CacheKey.normal(scheme, authority), request.path());
+      proxy.purge(by(Purge.uri(Proxy.segment(uri)), soft));
+    }
+    respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
+  }
+
+  private static Purge by(Purge purge, boolean soft) {
+    return soft ? purge.softly() : purge;
+  }
+
+  private void refuse(int status, String why) throws IOException {
+    respond(status, why + "\n", Fields.of("Content-Type", "text/plain"));
+  }
+
+  private void respond(int status, String body, Fields fields) throws IOException {
+    fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(proxy.now()));
+    fields.set("Via", "1.1 " + setup.settings().name);
+    course.status = status;
+    course.reached(Point.ANSWER, status);
+    exchange.respond(ResponseHead.of(status, fields), ByteBuffer.wrap(body.getBytes(UTF_8)));
+  }
+
+  // Requests that the cache may answer.
+
+  private void serve() throws IOException {
+    for (int round = 1; !serveOnce(round < ROUNDS); round++) {
+      course.reached(Point.LOOKUP, "again");
+    }
+  }
+
+  /**
+   * Looks up the cache and answers.
+   *
+   * @param collapse whether another request that is under way may be waited for
+   * @return whether the client was answered; else something has come into the cache
+   */
+  private boolean serveOnce(boolean collapse) throws IOException {
+    var variants = new Variants(request.fields());
+    try (var found = Found.find(proxy.storage(), Proxy.segment(key), variants)) {
+      course.reached(Point.LOOKUP, found == null ? "nothing" : found.lease().source());
+      if (found != null && mayBeUsed(found, variants)) {
+        return true;
+      }
+      var why = why(found, variants);
+      course.reached(Point.DECISION, why);
+      if (demands.onlyIfCached()) {
+        refuse(504, "the cache has no response that may be used");
+        proxy.count(Count.ANSWERED_HERE);
+        return true;
+      }
+      if (missed == null) {
+        missed = why;
+        proxy.count(Count.MISSES);
+      }
+      if (proxy.fetches().alone(key, proxy.now())) {
+        passAlone(found, why);
+        return true;
+      }
+      return collapse ? collapse(found, variants.seen(), why) : fetch(key, new Fetch(), found, why);
+    }
+  }
+
+  private void passAlone(@Nullable Found found, Forward why) throws IOException {
+    if (request.is("HEAD")) {
+      passHead(found, why);
+    } else {
+      pass(why);
+    }
+  }
+
+  /** Answers by what is stored, if it may be used as it is. */
+  private boolean mayBeUsed(Found found, Variants variants) throws IOException {
+    long now = proxy.now();
+    var reuse = reuse(found, now);
+    if (reuse == Reuse.VALIDATE || reuse == Reuse.VALIDATE_FOR_REQUEST) {
+      return false;
+    }
+    course.reached(Point.DECISION, reuse);
+    if (missed == null) {
+      proxy.count(Count.HITS);
+    }
+    if (reuse != Reuse.FRESH) {
+      proxy.count(Count.STALE_HITS);
+    }
+    if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
+      validateInBackground(variants.seen());
+    }
+    deliver(found.head(), found.lease(), usedAsItIs(found.life(now).ttl(now)));
+    return true;
+  }
+
+  /** What is stored was used as it is, perhaps after a wait for another that has asked. */
+  private CacheStatus usedAsItIs(long ttl) {
+    return collapsed && missed != null
+        ? CacheStatus.forwarded(missed).withTtl(ttl).asCollapsed()
+        : CacheStatus.hit(ttl);
+  }
+
+  private Reuse reuse(Found found, long now) {
+    return Reuse.of(found.life(now), demands, now);
+  }
+
+  private Forward why(@Nullable Found found, Variants variants) {
+    if (found == null) {
+      return variants.seen() == null ? Forward.URI_MISS : Forward.VARY_MISS;
+    }
+    return reuse(found, proxy.now()) == Reuse.VALIDATE_FOR_REQUEST
+        ? Forward.REQUEST
+        : Forward.STALE;
+  }
+
+  private void deliver(StoredHead head, Lease lease, CacheStatus status) throws IOException {
+    delivery.send(head, lease, status, proxy.now());
+  }
+
+  // Several that want the same.
+
+  private boolean collapse(@Nullable Found found, @Nullable Vary vary, Forward why)
+      throws IOException {
+    var what = what(vary);
+    var reason = why;
+    while (true) {
+      var fetch = new Fetch();
+      var other =
+          request.is("HEAD") ? proxy.fetches().find(what) : proxy.fetches().begin(what, fetch);
+      if (other == null) {
+        return lead(what, fetch, found, reason);
+      }
+      switch (join(other)) {
+        case Fetch.Arriving(var arrival) -> {
+          if (suits(arrival)) {
+            return follow(arrival);
+          }
+          var narrower = what(arrival.vary());
+          if (narrower.equals(what)) {
+            return fetch(what, new Fetch(), found, reason);
+          }
+          what = narrower;
+          reason = Forward.VARY_MISS;
+        }
+        case Fetch.LookAgain() -> {
+          return false;
+        }
+        case Fetch.Released() -> {
+          passAlone(found, reason);
+          return true;
+        }
+        case Fetch.Failed(var failure) -> {
+          fail(found, failure);
+          return true;
+        }
+      }
+    }
+  }
+
+  /** The first that wants it makes the fetch. It may have come between the look-up and now. */
+  private boolean lead(String what, Fetch fetch, @Nullable Found found, Forward why)
+      throws IOException {
+    if (Found.changed(proxy.storage(), Proxy.segment(key), new Variants(request.fields()), found)) {
+      proxy.fetches().end(what, fetch);
+      return false;
+    }
+    return fetch(what, fetch, found, why);
+  }
+
+  private Fetch.Outcome join(Fetch other) {
+    if (!other.decided()) {
+      proxy.count(Count.COLLAPSED);
+      collapsed = true;
+    }
+    return other.await(setup.settings().collapsedWait.toMillis());
+  }
+
+  /** The name of what is wanted, by what the URI's responses vary. */
+  private String what(@Nullable Vary vary) {
+    return vary == null || vary.names().isEmpty()
+        ? key
+        : key + "\n" + vary.select(request.fields());
+  }
+
+  /** Whether what arrives for another may be used for this request, too (RFC 9111 §4). */
+  private boolean suits(Arrival arrival) {
+    var reuse = Reuse.of(arrival.head().life(), demands, proxy.now());
+    boolean usable = reuse != Reuse.VALIDATE && (collapsed || reuse != Reuse.VALIDATE_FOR_REQUEST);
+    return usable && new Variants(request.fields()).takes(arrival.variant());
+  }
+
+  /**
+   * Answers by what arrives for another. Who comes when it has begun to arrive gets it like what is
+   * stored.
+   *
+   * @return false if it has arrived meanwhile, or its beginning is gone
+   */
+  private boolean follow(Arrival arrival) throws IOException {
+    try (var lease = arrival.follow()) {
+      if (lease == null || !hasBeginning(lease)) {
+        return false;
+      }
+      deliver(arrival.head(), lease, usedAsItIs(arrival.head().life().ttl(proxy.now())));
+      return true;
+    }
+  }
+
+  /** Who comes late to what cannot be stored may have missed something; others may be cut off. */
+  private static boolean hasBeginning(Lease lease) {
+    try {
+      var _ = lease.read(0, 1);
+      return true;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  // The origin.
+
+  /**
+   * Asks the origin for all who want the same; for a validation, if something is stored.
+   *
+   * @param what the name under which the fetch can be found
+   * @return true, as the client was answered
+   */
+  private boolean fetch(String what, Fetch fetch, @Nullable Found found, Forward why)
+      throws IOException {
+    if (request.is("HEAD")) {
+      passHead(found, why);
+      return true;
+    }
+    boolean handedOver = false;
+    long stamp = proxy.storage().stamp();
+    var asked = originRequest();
+    condition(asked.fields(), found);
+    try (var answer = new Held(ask(asked, null))) {
+      var head = answer.get().head();
+      if (head.status() == 304 && found != null) {
+        if (!Freshening.chosen(head, List.of(found.validators())).isEmpty()) {
+          freshen(found, answer.get(), stamp, fetch, why);
+          return true;
+        }
+        return fetch(what, fetch, null, why);
+      }
+      if (Reuse.failure(head.status()) && usableAfterFailure(found)) {
+        fetch.decide(new Fetch.LookAgain());
+        deliverStale(found, head.status());
+        return true;
+      }
+      var entry = keeper().entry(answer.get(), stamp);
+      course.reached(Point.STORE, entry == null ? "not stored" : "stored");
+      if (entry == null) {
+        release(found, head, fetch);
+        relay(answer.get(), CacheStatus.forwarded(why).withForwardStatus(head.status()));
+        return true;
+      }
+      handedOver = true;
+      store(what, fetch, entry, answer.handOver(), why);
+      return true;
+    } catch (OriginFailure e) {
+      fetch.decide(new Fetch.Failed(e));
+      fail(found, e);
+      return true;
+    } finally {
+      if (!handedOver) {
+        proxy.fetches().end(what, fetch);
+      }
+    }
+  }
+
+  private RequestHead originRequest() {
+    return OriginRequests.of(request, authority, client, setup);
+  }
+
+  private static void condition(Fields fields, @Nullable Found found) throws IOException {
+    if (found == null) {
+      Conditions.clear(fields);
+    } else {
+      Conditions.validate(fields, List.of(found.validators()), found.validators());
+    }
+  }
+
+  /** That the client has left is none of the origin's faults: others may wait for its answer. */
+  private void inform(ResponseHead head) {
+    try {
+      exchange.inform(head);
+    } catch (IOException e) {
+      course.failure = String.valueOf(e.getMessage());
+    }
+  }
+
+  private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws OriginFailure {
+    course.reached(Point.ORIGIN_REQUEST, authority);
+    var answer = proxy.client().ask(setup.origins(), asked, upload, this::inform);
+    course.reached(Point.RESPONSE, answer);
+    return answer;
+  }
+
+  private void release(@Nullable Found found, ResponseHead head, Fetch fetch) {
+    proxy.count(Count.UNSTORABLE);
+    if (Reuse.failure(head.status())) {
+      // Who has trouble is not asked by all at once.
+      fetch.decide(new Fetch.Failed(OriginFailure.answered(head.status())));
+      return;
+    }
+    fetch.decide(new Fetch.Released());
+    if (!isOwn()) {
+      proxy.fetches().remember(key, proxy.now() + setup.settings().aloneFor.toMillis());
+      if (found != null) {
+        proxy.invalidate(Purge.uri(Proxy.segment(key)));
+      }
+    }
+  }
+
+  /** Whether the response may be for this client alone only because of what it asked. */
+  private boolean isOwn() {
+    return demands.noStore() || request.fields().has("authorization");
+  }
+
+  private Keeper keeper() {
+    return new Keeper(proxy, setup, request, key);
+  }
+
+  /** Stores the response by a fiber of its own, and answers from what has come of it. */
+  private void store(String what, Fetch fetch, Entry entry, OriginAnswer answer, Forward why)
+      throws IOException {
+    proxy.count(Count.STORED);
+    var arrival = new Arrival(entry, proxy.storage().append(entry));
+    var head = arrival.head();
+    // A copy, as the exchange's own head is used again when the client has left.
+    var keeper = new Keeper(proxy, setup, request.copy(), key);
+    try (var lease = arrival.appender().follow()) {
+      fetch.decide(new Fetch.Arriving(arrival));
+      proxy.fibers().spawn(() -> keeper.receive(what, fetch, answer, arrival));
+      var status =
+          CacheStatus.forwarded(why)
+              .withForwardStatus(answer.head().status())
+              .withTtl(head.life().ttl(proxy.now()))
+              .asStored();
+      deliver(head, lease, status);
+    }
+  }
+
+  /** RFC 9111 §4.3.4. */
+  private void freshen(Found found, OriginAnswer answer, long stamp, Fetch fetch, Forward why)
+      throws IOException {
+    proxy.count(Count.FRESHENED);
+    var head = keeper().refresh(found, answer, stamp);
+    fetch.decide(new Fetch.LookAgain());
+    course.reached(Point.STORE, "freshened");
+    var status =
+        CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
+    deliver(head, found.lease(), status);
+  }
+
+  // No answer of the origin, or a bad one.
+
+  private boolean usableAfterFailure(@Nullable Found found) {
+    long now = proxy.now();
+    return found != null && Reuse.afterFailure(found.life(now), demands, now);
+  }
+
+  private void deliverStale(@Nullable Found found, int originStatus) throws IOException {
+    if (found == null) {
+      throw new IllegalStateException("nothing is stored");
+    }
+    proxy.count(Count.STALE_HITS);
+    var status =
+        CacheStatus.forwarded(Forward.STALE)
+            .withForwardStatus(originStatus)
+            .withTtl(found.life(proxy.now()).ttl(proxy.now()))
+            .withDetail("stale-if-error");
+    deliver(found.head(), found.lease(), status);
+  }
+
+  private void fail(@Nullable Found found, OriginFailure failure) throws IOException {
+    course.failure = failure.detail() + ": " + failure.getMessage();
+    if (exchange.responded()) {
+      throw failure;
+    }
+    proxy.count(Count.ORIGIN_FAILURES);
+    if (usableAfterFailure(found)) {
+      deliverStale(found, failure.status());
+      return;
+    }
+    // RFC 9111 §5.2.2.2: what must be validated and cannot be is told by 504.
+    boolean mustValidate = found != null && found.head().life().neverStale();
+    refuse(mustValidate ? 504 : failure.status(), "the origin: " + failure.detail());
+  }
+
+  private void validateInBackground(@Nullable Vary vary) {
+    new Background(proxy, setup, request.copy(), originRequest(), key).start(what(vary));
+  }
+
+  // Requests that go to the origin without the cache.
+
+  private void pass(Forward why) throws IOException {
+    if (why == Forward.METHOD || why == Forward.BYPASS) {
+      proxy.count(Count.PASSED);
+    }
+    var asked = originRequest();
+    var upload = upload();
+    try (var answer = ask(asked, upload)) {
+      try {
+        invalidate(Invalidation.of(request, key, answer.head()));
+        if (answer.head().status() == 101) {
+          tunnel(answer);
+        } else {
+          relay(answer, CacheStatus.forwarded(why).withForwardStatus(answer.head().status()));
+        }
+      } finally {
+        stop(upload);
+      }
+    } catch (OriginFailure e) {
+      fail(null, e);
+    }
+  }
+
+  private @Nullable Upload upload() {
+    var body = exchange.body();
+    return body.ended() ? null : new Upload(proxy.fibers(), body, exchange.awaitsContinue());
+  }
+
+  private static void stop(@Nullable Upload upload) {
+    if (upload != null) {
+      upload.stop();
+    }
+  }
+
+  private void invalidate(Invalidation invalidation) {
+    for (var uri : invalidation.keys()) {
+      proxy.count(Count.INVALIDATIONS);
+      proxy.invalidate(Purge.uri(Proxy.segment(uri)));
+    }
+    for (var group : invalidation.groups()) {
+      proxy.count(Count.INVALIDATIONS);
+      proxy.invalidate(Purge.tag(Tags.group(key, group)));
+    }
+  }
+
+  /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
+  private void passHead(@Nullable Found found, Forward why) throws IOException {
+    long stamp = proxy.storage().stamp();
+    var asked = originRequest();
+    Conditions.clear(asked.fields());
+    try (var answer = ask(asked, null)) {
+      var head = answer.head();
+      if (found != null && head.status() == 200 && found.head().status() == 200) {
+        if (Freshening.confirms(head, found.head().fields(), found.lease().length())) {
+          keeper().refresh(found, answer, stamp);
+        } else {
+          proxy.invalidate(Purge.uri(Proxy.segment(key)).softly());
+        }
+      }
+      relay(answer, CacheStatus.forwarded(why).withForwardStatus(head.status()));
+    } catch (OriginFailure e) {
+      fail(found, e);
+    }
+  }
+
+  /** Sends the origin's response on as it comes. */
+  private void relay(OriginAnswer answer, CacheStatus status) throws IOException {
+    var head = answer.head().copy();
+    var fields = head.fields();
+    Forwarding.strip(fields);
+    Keeper.addDate(fields, answer.received());
+    Forwarding.addVia(fields, answer.head().version(), setup.settings().name);
+    fields.add("Cache-Status", status.member(setup.settings().name));
+    course.cache = status;
+    course.status = head.status();
+    course.reached(Point.ANSWER, head.status());
+    var writer = exchange.respond(head);
+    boolean whole = false;
+    try {
+      var body = answer.exchange().body();
+      var piece = ByteBuffer.allocate(PIECE);
+      for (int n = body.read(piece); n >= 0; n = body.read(piece)) {
+        course.bytes += n;
+        writer.write(piece.flip());
+        piece.clear();
+      }
+      writer.end(body.trailers());
+      whole = true;
+    } finally {
+      if (!whole) {
+        writer.abort();
+      }
+    }
+  }
+
+  /** From here on it is no HTTP: bytes pass both ways until both sides have ended theirs. */
+  private void tunnel(OriginAnswer answer) throws IOException {
+    proxy.count(Count.TUNNELS);
+    var head = answer.head().copy();
+    var upgrade = head.fields().get("upgrade");
+    Forwarding.strip(head.fields());
+    if (upgrade != null) {
+      head.fields().set("Connection", "upgrade").set("Upgrade", upgrade);
+    }
+    Forwarding.addVia(head.fields(), answer.head().version(), setup.settings().name);
+    course.status = 101;
+    course.reached(Point.ANSWER, "101");
+    Relays.run(proxy.fibers(), exchange.tunnel(head), answer.exchange().tunnel());
+  }
+
+  /** An answer that is closed here, unless somebody else takes it over. */
+  private static final class Held implements AutoCloseable {
+    private final OriginAnswer answer;
+    private boolean ours = true;
+
+    Held(OriginAnswer answer) {
+      this.answer = answer;
+    }
+
+    OriginAnswer get() {
+      return answer;
+    }
+
+    OriginAnswer handOver() {
+      ours = false;
+      return answer;
+    }
+
+    @Override
+    public void close() {
+      if (ours) {
+        answer.close();
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+package dev.evergreen.proxy.rules;
+
+import dev.evergreen.http.RequestHead;
+import java.net.URI;
+import java.net.URISyntaxException;
+import java.util.Locale;
+import java.util.Optional;
+
+/** The URI of a request in the one form that is both key and forwarded (RFC 9111 §2). */
+public final class CacheKey {
+
+  private CacheKey() {}
+
+  /**
+   * The whole URI of a request: scheme and host in lower case, without a default port; path and
+   * query as they are.
+   */
+  public static String of(RequestHead request) {
+    return of(request.scheme(), request.authority(), request.path());
+  }
+
+  /** The same of its parts. */
+  public static String of(String scheme, String authority, String path) {
+    return scheme + "://" + normal(scheme, authority) + path;
+  }
+
+  /** An authority in lower case, without the scheme's own port. */
+  public static String normal(String scheme, String authority) {
+    var lower = authority.toLowerCase(Locale.ROOT);
+    var port = scheme.equals("https") ? ":443" : ":80";
+    if (lower.endsWith(port)) {
+      return lower.substring(0, lower.length() - port.length());
+    }
+    return lower.endsWith(":") ? lower.substring(0, lower.length() - 1) : lower;
+  }
+
+  /**
+   * The key of a URI that a field names, if that has the same origin (RFC 9111 §4.4).
+   *
+   * @param key of the request
+   * @param reference absolute or relative
+   */
+  public static Optional<String> resolve(String key, String reference) {
+    try {
+      var uri = new URI(key).resolve(new URI(reference));
+      if (uri.getScheme() == null || uri.getRawAuthority() == null) {
+        return Optional.empty();
+      }
+      var path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
+      var query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
+      var resolved =
+          of(uri.getScheme().toLowerCase(Locale.ROOT), uri.getRawAuthority(), path + query);
+      return origin(resolved).equals(origin(key)) ? Optional.of(resolved) : Optional.empty();
+    } catch (URISyntaxException | IllegalArgumentException e) {
+      return Optional.empty();
+    }
+  }
+
+  /** The part of a key that is its origin, such as "http://host:8080". */
+  public static String origin(String key) {
+    int path = key.indexOf('/', key.indexOf("://") + 3);
+    return path < 0 ? key : key.substring(0, path);
+  }
+}

@@ -1,0 +1,156 @@
+package dev.evergreen.proxy.rules;
+
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.ResponseHead;
+import java.util.OptionalLong;
+
+/**
+ * How long a stored response may be used, and how (RFC 9111 §4.2). All times are of one clock that
+ * does not go back, in milliseconds since 1970.
+ *
+ * @param received when the response was received
+ * @param initialAge how old it was then, in milliseconds
+ * @param lifetime for how many seconds of its age it is fresh
+ * @param validate whether each use needs a validation ({@code no-cache})
+ * @param neverStale whether it must not be used when it is stale ({@code must-revalidate}, {@code
+ *     proxy-revalidate}, {@code s-maxage})
+ * @param immutable whether it does not change while it is fresh (RFC 8246)
+ * @param staleWhileRevalidate for how many seconds more it may be used while it is validated (RFC
+ *     5861)
+ * @param staleIfError for how many seconds more it may be used when that fails (RFC 5861)
+ */
+public record Life(
+    long received,
+    long initialAge,
+    long lifetime,
+    boolean validate,
+    boolean neverStale,
+    boolean immutable,
+    long staleWhileRevalidate,
+    long staleIfError) {
+
+  /**
+   * Of a response.
+   *
+   * @param requested when the request for it was sent
+   * @param received when its head was received
+   */
+  public static Life of(ResponseHead response, long requested, long received, CacheRules rules) {
+    var directives = Directives.of(response.fields(), rules);
+    var control = directives.control();
+    long staleIfError = control.seconds("stale-if-error");
+    return new Life(
+        received,
+        initialAge(response.fields(), requested, received),
+        lifetime(response, directives, received, rules),
+        control.hasBare("no-cache"),
+        control.has("must-revalidate")
+            || control.has("proxy-revalidate")
+            || control.has("s-maxage"),
+        control.has("immutable"),
+        Math.max(0, control.seconds("stale-while-revalidate")),
+        staleIfError == CacheControl.ABSENT ? rules.staleIfError().toSeconds() : staleIfError);
+  }
+
+  /** §4.2.3. */
+  private static long initialAge(Fields response, long requested, long received) {
+    long apparent = Math.max(0, received - date(response, received));
+    return Math.max(apparent, receivedAge(response) * 1000 + received - requested);
+  }
+
+  /** The Age that was received: of a list the first member; 0 if that is no number (§5.1). */
+  private static long receivedAge(Fields response) {
+    var members = response.members("age");
+    return members.isEmpty() ? 0 : Members.seconds(members.getFirst(), 0);
+  }
+
+  /** When the response was made; when it was received if it does not say. */
+  static long date(Fields response, long received) {
+    var date = response.get("date");
+    return date == null ? received : HttpDate.parse(date, received).orElse(received);
+  }
+
+  /** §4.2.1. */
+  private static long lifetime(
+      ResponseHead response, Directives directives, long received, CacheRules rules) {
+    var explicit = explicitLifetime(response.fields(), directives, received);
+    return explicit.isPresent()
+        ? explicit.getAsLong()
+        : heuristicLifetime(response, directives.control(), received, rules);
+  }
+
+  static OptionalLong explicitLifetime(Fields response, Directives directives, long received) {
+    for (var name : new String[] {"s-maxage", "max-age"}) {
+      long seconds = directives.control().seconds(name);
+      if (seconds != CacheControl.ABSENT) {
+        return OptionalLong.of(seconds);
+      }
+    }
+    if (directives.targeted() || !response.has("expires")) {
+      return OptionalLong.empty();
+    }
+    // What is no date is in the past (§5.3), and so are two dates.
+    var expires = response.all("expires");
+    var end =
+        expires.size() == 1 ? HttpDate.parse(expires.getFirst(), received) : OptionalLong.empty();
+    long lifetime = end.isEmpty() ? 0 : (end.getAsLong() - date(response, received)) / 1000;
+    return OptionalLong.of(Math.clamp(lifetime, 0, CacheControl.LONGEST));
+  }
+
+  /** §4.2.2. Who sets a cookie did not mean to be stored unless it said so. */
+  private static long heuristicLifetime(
+      ResponseHead response, CacheControl control, long received, CacheRules rules) {
+    var fields = response.fields();
+    var changed = fields.get("last-modified");
+    boolean allowed =
+        (Statuses.heuristic(response.status()) || control.has("public"))
+            && !fields.has("set-cookie");
+    if (!allowed || changed == null) {
+      return 0;
+    }
+    var since = HttpDate.parse(changed, received);
+    if (since.isEmpty()) {
+      return 0;
+    }
+    double age = (date(fields, received) - since.getAsLong()) / 1000.0;
+    return Math.clamp((long) (age * rules.heuristicShare()), 0, rules.heuristicMost().toSeconds());
+  }
+
+  /** How old it is, in milliseconds. */
+  public long ageMillis(long now) {
+    return initialAge + Math.max(0, now - received);
+  }
+
+  /** How old it is in seconds: its Age. */
+  public long age(long now) {
+    return Math.min(ageMillis(now) / 1000, CacheControl.LONGEST);
+  }
+
+  /** For how many seconds more than its age it is fresh; 0 or less if it is not. */
+  public long ttl(long now) {
+    return lifetime - age(now);
+  }
+
+  /** Whether it is fresh: younger than its lifetime. */
+  public boolean fresh(long now) {
+    return ageMillis(now) < lifetime * 1000;
+  }
+
+  /** Since when it is stale, in milliseconds; negative while it is fresh. */
+  long staleMillis(long now) {
+    return ageMillis(now) - lifetime * 1000;
+  }
+
+  /** The same, but stale from now on, as after a soft purge. */
+  public Life ended(long now) {
+    return new Life(
+        received,
+        initialAge,
+        Math.min(lifetime, ageMillis(now) / 1000),
+        validate,
+        neverStale,
+        immutable,
+        staleWhileRevalidate,
+        staleIfError);
+  }
+}

@@ -1,0 +1,96 @@
+package dev.evergreen.proxy.rules;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** The members of fields that are lists (RFC 9110 §5.6.1), which may be on several lines. */
+final class Members {
+
+  private static final String TOKEN_MARKS = "!#$%&'*+-.^_`|~";
+
+  private Members() {}
+
+  /** The members, without the blanks around them and without empty ones. Quotes hide commas. */
+  static List<String> of(List<String> lines) {
+    var members = new ArrayList<String>();
+    for (var line : lines) {
+      int begin = 0;
+      boolean quoted = false;
+      for (int i = 0; i < line.length(); i++) {
+        char c = line.charAt(i);
+        if (quoted && c == '\\') {
+          i++;
+        } else if (c == '"') {
+          quoted = !quoted;
+        } else if (c == ',' && !quoted) {
+          add(members, line.substring(begin, i));
+          begin = i + 1;
+        }
+      }
+      add(members, line.substring(begin));
+    }
+    return members;
+  }
+
+  private static void add(List<String> members, String text) {
+    var member = trim(text);
+    if (!member.isEmpty()) {
+      members.add(member);
+    }
+  }
+
+  /** Without the blanks and tabs around it (OWS). */
+  static String trim(String text) {
+    int begin = 0;
+    int end = text.length();
+    while (begin < end && isBlank(text.charAt(begin))) {
+      begin++;
+    }
+    while (begin < end && isBlank(text.charAt(end - 1))) {
+      end--;
+    }
+    return text.substring(begin, end);
+  }
+
+  private static boolean isBlank(char c) {
+    return c == ' ' || c == '\t';
+  }
+
+  static boolean isToken(String text) {
+    return !text.isEmpty() && text.chars().allMatch(Members::isTokenCharacter);
+  }
+
+  private static boolean isTokenCharacter(int c) {
+    return (c >= '0' && c <= '9')
+        || (c >= 'a' && c <= 'z')
+        || (c >= 'A' && c <= 'Z')
+        || TOKEN_MARKS.indexOf(c) >= 0;
+  }
+
+  /** What a quoted string means; other text as it is. */
+  static String unquote(String text) {
+    if (text.length() < 2 || text.charAt(0) != '"' || !text.endsWith("\"")) {
+      return text;
+    }
+    var meant = new StringBuilder();
+    for (int i = 1; i < text.length() - 1; i++) {
+      if (text.charAt(i) == '\\' && i < text.length() - 2) {
+        i++;
+      }
+      meant.append(text.charAt(i));
+    }
+    return meant.toString();
+  }
+
+  /** A number of seconds (RFC 9111 §1.2.2), at most 2^31, or the other one if it is none. */
+  static long seconds(String text, long otherwise) {
+    if (text.isEmpty() || !text.chars().allMatch(c -> c >= '0' && c <= '9')) {
+      return otherwise;
+    }
+    long seconds = 0;
+    for (int i = 0; i < text.length() && seconds < CacheControl.LONGEST; i++) {
+      seconds = 10 * seconds + text.charAt(i) - '0';
+    }
+    return Math.min(seconds, CacheControl.LONGEST);
+  }
+}

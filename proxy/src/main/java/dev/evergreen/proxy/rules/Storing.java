@@ -1,0 +1,107 @@
+package dev.evergreen.proxy.rules;
+
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.ResponseHead;
+import java.util.Set;
+
+/** Whether a response may be stored (RFC 9111 §3), and what of it. */
+public enum Storing {
+  /** It may. */
+  YES,
+  /** The method is not one whose responses are stored. */
+  METHOD,
+  /** The status is not understood, or not final, or one that only makes sense to who asked. */
+  STATUS,
+  /** The request or the response forbids it. */
+  NO_STORE,
+  /** It is for one user. */
+  PRIVATE,
+  /** It was asked for with credentials, and does not say that all may have it. */
+  AUTHORIZATION,
+  /** It varies by what no request shows. */
+  VARY,
+  /** It says nothing of its freshness, and nothing by which it could be validated. */
+  UNSAID;
+
+  /** Fields that are never stored (RFC 9111 §3.1, RFC 9110 §7.6.1). */
+  private static final Set<String> NEVER =
+      Set.of(
+          "connection",
+          "keep-alive",
+          "proxy-connection",
+          "te",
+          "trailer",
+          "transfer-encoding",
+          "upgrade",
+          "proxy-authenticate",
+          "proxy-authorization",
+          "proxy-authentication-info");
+
+  /**
+   * Judges a response.
+   *
+   * @param received when its head was received, in milliseconds since 1970
+   */
+  public static Storing of(
+      RequestHead request, ResponseHead response, long received, CacheRules rules) {
+    var fields = response.fields();
+    var directives = Directives.of(fields, rules);
+    var control = directives.control();
+    boolean understood = Statuses.understood(response.status());
+    if (!request.is("GET")) {
+      return METHOD;
+    }
+    // A part is of use only with the whole; 304 is none of the request's that was asked here.
+    if (response.status() < 200 || response.status() == 206 || response.status() == 304) {
+      return STATUS;
+    }
+    if (control.has("must-understand") && !understood) {
+      return STATUS;
+    }
+    if ((control.has("no-store") && !control.has("must-understand"))
+        || CacheControl.of(request.fields().all("cache-control")).has("no-store")) {
+      return NO_STORE;
+    }
+    if (control.hasBare("private")) {
+      return PRIVATE;
+    }
+    if (request.fields().has("authorization") && !shareable(control)) {
+      return AUTHORIZATION;
+    }
+    if (Vary.of(fields).isEmpty()) {
+      return VARY;
+    }
+    boolean explicit =
+        control.has("public") || Life.explicitLifetime(fields, directives, received).isPresent();
+    if (!explicit && !Statuses.heuristic(response.status())) {
+      return STATUS;
+    }
+    return useful(response, received, rules) ? YES : UNSAID;
+  }
+
+  /** §3.5. */
+  private static boolean shareable(CacheControl control) {
+    return control.has("public") || control.has("must-revalidate") || control.has("s-maxage");
+  }
+
+  /** What can be used neither fresh nor stale nor after a validation would lie around. */
+  private static boolean useful(ResponseHead response, long received, CacheRules rules) {
+    var life = Life.of(response, received, received, rules);
+    return life.lifetime() > 0
+        || life.staleIfError() > 0
+        || response.fields().has("last-modified")
+        || Validators.of(response.fields()).tag().isPresent();
+  }
+
+  /** The fields of a response that are stored (§3.1). */
+  public static Fields fields(ResponseHead response, CacheRules rules) {
+    var stored = response.fields().copy();
+    var left = Directives.of(stored, rules).control().namedFields();
+    var listed = stored.members("connection");
+    NEVER.forEach(stored::remove);
+    left.forEach(stored::remove);
+    listed.forEach(stored::remove);
+    return stored.remove("age");
+  }
+}

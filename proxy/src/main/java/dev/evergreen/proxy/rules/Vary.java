@@ -1,0 +1,82 @@
+package dev.evergreen.proxy.rules;
+
+import dev.evergreen.http.Fields;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+
+/**
+ * The fields of a request by which a response was chosen (RFC 9111 §4.1).
+ *
+ * @param names in lower case, sorted
+ */
+public record Vary(List<String> names) {
+
+  /** A response that is the same for all requests. */
+  public static final Vary NOTHING = new Vary(List.of());
+
+  /** Fields whose members have no order and no case, but for a weight. */
+  private static final Set<String> UNORDERED =
+      Set.of("accept-encoding", "accept-language", "accept-charset");
+
+  public Vary {
+    names = List.copyOf(names);
+  }
+
+  /** Of a response; empty if it varies by more than fields ({@code *}). */
+  public static Optional<Vary> of(Fields response) {
+    if (!response.has("vary")) {
+      return Optional.of(NOTHING);
+    }
+    var names = new TreeSet<String>();
+    for (var name : response.members("vary")) {
+      names.add(name.toLowerCase(Locale.ROOT));
+    }
+    return names.contains("*") ? Optional.empty() : Optional.of(new Vary(List.copyOf(names)));
+  }
+
+  /**
+   * What a request has in these fields, such that requests with the same have the same response. A
+   * field that is absent is told apart from an empty one. Lines, blanks around members, and where
+   * they mean nothing their order and case, make no difference.
+   */
+  public String select(Fields request) {
+    if (names.isEmpty()) {
+      return "";
+    }
+    var selected = new StringBuilder();
+    for (var name : names) {
+      selected.append(name);
+      if (request.has(name)) {
+        selected.append(':').append(normal(name, request));
+      }
+      selected.append('\n');
+    }
+    return selected.toString();
+  }
+
+  private static String normal(String name, Fields request) {
+    var members = Members.of(request.all(name)).stream();
+    if (UNORDERED.contains(name)) {
+      members = members.map(Vary::withoutBlanks).sorted();
+    } else if (name.equals("accept")) {
+      members = members.map(Vary::withoutBlanksAroundMarks).sorted();
+    }
+    return join(members);
+  }
+
+  private static String withoutBlanks(String member) {
+    return withoutBlanksAroundMarks(member).toLowerCase(Locale.ROOT);
+  }
+
+  private static String withoutBlanksAroundMarks(String member) {
+    return member.replaceAll("[ \\t]*([;=])[ \\t]*", "$1");
+  }
+
+  private static String join(Stream<String> members) {
+    return String.join(",", members.toList());
+  }
+}

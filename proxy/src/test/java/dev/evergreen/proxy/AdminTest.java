@@ -1,0 +1,223 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.proxy.storage.StorageOptions;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What operators see and order. */
+@Timeout(60)
+class AdminTest {
+  private static final InetSocketAddress ANY =
+      new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+
+  @TempDir private Path folder;
+  private final ScriptedOrigin origin = new ScriptedOrigin();
+  private Proxy proxy;
+  private Browser browser;
+
+  AdminTest() throws IOException {}
+
+  @BeforeEach
+  void start() throws IOException {
+    proxy =
+        Proxy.start(
+            new ProxySettings()
+                .addresses(List.of(ANY))
+                .admin(ANY)
+                .origins(List.of(origin.origin()))
+                .storage(StorageOptions.memory(16 << 20))
+                .accessLog(folder.resolve("log"), LogFormat.COMBINED)
+                .processors(1));
+    browser = new Browser(proxy.addresses().getFirst());
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    browser.close();
+    origin.close();
+    proxy.close();
+  }
+
+  private Browser.Answer get(String path) throws IOException {
+    var answer = browser.get(path);
+    while (proxy.fetches().underWay() > 0) {
+      Thread.onSpinWait();
+    }
+    return answer;
+  }
+
+  private Browser.Answer order(String line, String host, String... fields) throws IOException {
+    var address = Objects.requireNonNull(proxy.admin());
+    try (var operator = new Browser(address)) {
+      var more = fields.length == 0 ? "" : String.join("\r\n", fields) + "\r\n";
+      operator.send(line + " HTTP/1.1\r\nHost: " + host + "\r\n" + more + "\r\n");
+      return operator.receive();
+    }
+  }
+
+  private String ask(String line) throws IOException {
+    var answer = order(line, "127.0.0.1");
+    assertEquals(200, answer.status());
+    return answer.body();
+  }
+
+  private void twoPages() throws IOException {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                ScriptedOrigin.response(
+                    200,
+                    "" + origin.count(),
+                    "Cache-Control: max-age=60",
+                    request.line().contains("/a")
+                        ? "Cache-Tag: one, both"
+                        : "Surrogate-Key: both")));
+    assertEquals("1", get("/a").body());
+    assertEquals("2", get("/b").body());
+  }
+
+  @Test
+  void aUriIsPurged() throws Exception {
+    twoPages();
+    ask("POST /purge?uri=http%3A%2F%2Ftest%2Fa");
+    assertEquals("2", get("/b").body());
+    assertEquals("3", get("/a").body());
+  }
+
+  @Test
+  void aTagIsPurged() throws Exception {
+    twoPages();
+    ask("POST /purge?tag=one");
+    assertEquals("2", get("/b").body());
+    assertEquals("3", get("/a").body());
+    ask("POST /purge?tag=both");
+    assertEquals("4", get("/b").body());
+    assertEquals("5", get("/a").body());
+  }
+
+  @Test
+  void aPrefixIsPurged() throws Exception {
+    twoPages();
+    ask("POST /purge?prefix=http://test/b");
+    assertEquals("1", get("/a").body());
+    assertEquals("3", get("/b").body());
+  }
+
+  @Test
+  void aGroupIsNoTag() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60", "Cache-Groups: \"g\"");
+    get("/a");
+    ask("POST /purge?tag=g");
+    get("/a");
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void othersAreRefused() throws Exception {
+    twoPages();
+    assertEquals(403, order("POST /purge?tag=one", "evil.example").status(), "another name for us");
+    assertEquals(
+        403, order("POST /purge?tag=one", "127.0.0.1", "Origin: http://evil.example").status());
+    assertEquals("1", get("/a").body());
+    assertThrows(
+        IllegalArgumentException.class,
+        () -> new ProxySettings().admin(new InetSocketAddress("192.0.2.1", 1)));
+  }
+
+  @Test
+  void thePageAsksThisAddressOnly() throws Exception {
+    var page = order("GET /", "localhost");
+    assertTrue(page.field("Content-Security-Policy").startsWith("default-src 'self'"));
+    for (var file : List.of("admin.css", "admin.js")) {
+      assertTrue(page.body().contains(file));
+      assertEquals(200, order("GET /" + file, "localhost").status());
+    }
+  }
+
+  @Test
+  void numbersAreShown() throws Exception {
+    twoPages();
+    get("/a");
+    var stats = ask("GET /stats");
+    assertTrue(stats.contains("\"hits\":1"), stats);
+    assertTrue(stats.contains("\"" + origin.origin() + "\":{\"well\":true"), stats);
+    var metrics = ask("GET /metrics");
+    assertTrue(metrics.contains("# TYPE evergreen_proxy_hits_total counter\n"), metrics);
+    assertTrue(metrics.contains("\nevergreen_proxy_hits_total 1\n"), metrics);
+    assertTrue(metrics.contains("evergreen_proxy_origin_up{origin=\"" + origin.origin() + "\"} 1"));
+  }
+
+  @Test
+  void theCourseOfARequestIsShown() throws Exception {
+    twoPages();
+    var lines = ask("GET /log?course").lines().toList();
+    assertEquals(2, lines.size());
+    var points = lines.getFirst().replaceAll(".*\"course\":", "").split("\"point\":\"", -1);
+    var names = Arrays.stream(points).skip(1).map(p -> p.replaceAll("\".*", "")).toList();
+    assertEquals(
+        List.of(
+            "REQUEST",
+            "KEY",
+            "LOOKUP",
+            "DECISION",
+            "ORIGIN_REQUEST",
+            "RESPONSE",
+            "STORE",
+            "ANSWER",
+            "BODY",
+            "LOG"),
+        names);
+    assertTrue(lines.getFirst().contains("\"target\":\"/a\""));
+    assertTrue(
+        lines.getFirst().contains("\"cache\":\"fwd=uri-miss; fwd-status=200; ttl=60; stored\""));
+  }
+
+  @Test
+  void whatComesIsShownAsItComes() throws Exception {
+    origin.then(200, "1");
+    var address = Objects.requireNonNull(proxy.admin());
+    try (var operator = new Browser(address)) {
+      operator.ask("GET", "/log?follow", "X: y");
+      // This client names another host.
+      assertEquals(403, operator.receive().status());
+      operator.send("GET /log?follow HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      while (!operator.line().isEmpty()) {}
+      get("/live");
+      var text = new StringBuilder();
+      while (text.indexOf("/live") < 0) {
+        text.append(operator.line());
+      }
+    }
+  }
+
+  @Test
+  void eachRequestIsALineOfTheAccessLog() throws Exception {
+    origin.then(200, "1");
+    browser.get("/a", "User-Agent: a\"\u00e4");
+    proxy.close();
+    var lines = Files.readAllLines(folder.resolve("log"), ISO_8859_1);
+    assertEquals(1, lines.size());
+    assertTrue(
+        lines
+            .getFirst()
+            .matches(
+                "127\\.0\\.0\\.1 - - \\[.*\\] \"GET /a HTTP/1\\.1\" 200 1 \"-\" \"a\\\\x22\\\\xe4\""),
+        lines.getFirst());
+  }
+}

@@ -1,0 +1,116 @@
+package dev.evergreen.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.http.Origin;
+import dev.evergreen.proxy.storage.StorageOptions;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Several origins that have the same. */
+@Timeout(60)
+class OriginsTest {
+  private final Origins origins =
+      new Origins(List.of(new Origin(false, "a", 1), new Origin(false, "b", 1)));
+  private final Origins.Member a = origins.members().getFirst();
+  private final Origins.Member b = origins.members().getLast();
+
+  private Origins.Member choose(long now, Origins.Member... tried) {
+    return origins.choose(Set.of(tried), now);
+  }
+
+  @Test
+  void theLessBusyIsChosen() {
+    a.underWay.set(5);
+    assertEquals(b, choose(0));
+    b.underWay.set(6);
+    assertEquals(a, choose(0));
+  }
+
+  @Test
+  void whoFailedOftenIsLeftAloneForAWhile() {
+    for (int i = 1; i < Origins.FAILURES; i++) {
+      a.failed(100);
+    }
+    assertTrue(a.well(100));
+    a.failed(100);
+    assertFalse(a.well(100));
+    for (int i = 0; i < 20; i++) {
+      assertEquals(b, choose(100));
+    }
+    assertTrue(a.well(100 + Origins.PAUSE));
+  }
+
+  @Test
+  void aSuccessEndsARow() {
+    a.failed(0);
+    a.failed(0);
+    a.succeeded();
+    a.failed(0);
+    assertTrue(a.well(0));
+  }
+
+  @Test
+  void whoWasTriedIsNotTriedAgainWhileThereAreOthers() {
+    assertEquals(b, choose(0, a));
+    a.checked(false);
+    assertEquals(a, choose(0, b), "better a sick one than none");
+  }
+
+  @Test
+  void whatACheckSaysHolds() {
+    a.checked(false);
+    assertFalse(a.well(0));
+    a.checked(true);
+    assertTrue(a.well(0));
+  }
+
+  private static ProxySettings settings(ScriptedOrigin... all) {
+    return new ProxySettings()
+        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .origins(Arrays.stream(all).map(ScriptedOrigin::origin).toList())
+        .storage(StorageOptions.memory(1 << 20))
+        .processors(1);
+  }
+
+  @Test
+  void anotherAnswersWhenOneIsGone() throws IOException {
+    var gone = new ScriptedOrigin();
+    gone.close();
+    try (var there = new ScriptedOrigin().then(200, "x")) {
+      try (var proxy = Proxy.start(settings(gone, there));
+          var browser = new Browser(proxy.addresses().getFirst())) {
+        for (int i = 0; i < 20; i++) {
+          assertEquals(200, browser.get("/" + i).status());
+        }
+      }
+    }
+  }
+
+  @Test
+  void whoIsSickIsNotAsked() throws IOException {
+    try (var sick = new ScriptedOrigin().then(500, "no");
+        var well = new ScriptedOrigin().then(200, "x");
+        var proxy = Proxy.start(settings(sick, well).check("/health", Duration.ofHours(1)));
+        var browser = new Browser(proxy.addresses().getFirst())) {
+      var members = proxy.setup().origins().members();
+      while (members.getFirst().well(proxy.now()) || well.count() == 0) {
+        Thread.onSpinWait();
+      }
+      for (int i = 0; i < 20; i++) {
+        assertEquals(200, browser.get("/" + i).status());
+      }
+      assertEquals("GET /health HTTP/1.1", sick.requests().getFirst().line());
+      assertEquals(1, sick.count());
+    }
+  }
+}

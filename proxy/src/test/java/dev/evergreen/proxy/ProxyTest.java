@@ -1,0 +1,647 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.proxy.storage.StorageOptions;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The proxy between a client and an origin on real sockets; only its clock is ours. */
+@Timeout(60)
+class ProxyTest {
+
+  private final AtomicLong clock = new AtomicLong(1_795_435_200_000L);
+  private final ScriptedOrigin origin = new ScriptedOrigin();
+  private final List<Browser> browsers = new ArrayList<>();
+  private Proxy proxy;
+  private Browser browser;
+
+  ProxyTest() throws IOException {}
+
+  @BeforeEach
+  void start() throws IOException {
+    proxy = Proxy.start(settings());
+    browser = browser();
+  }
+
+  private ProxySettings settings() {
+    return new ProxySettings()
+        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .origins(List.of(origin.origin()))
+        .processors(2)
+        .storage(StorageOptions.memory(16 << 20))
+        .clock(clock::get);
+  }
+
+  private Browser browser() throws IOException {
+    var made = new Browser(proxy.addresses().getFirst());
+    browsers.add(made);
+    return made;
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    for (var each : browsers) {
+      each.close();
+    }
+    origin.close();
+    proxy.close();
+  }
+
+  /** Asks, and waits until what came is stored. */
+  private Browser.Answer get(String path, String... fields) throws IOException {
+    var answer = browser.get(path, fields);
+    await(() -> proxy.fetches().underWay() == 0);
+    return answer;
+  }
+
+  private void after(long seconds) {
+    clock.addAndGet(1000 * seconds);
+  }
+
+  @Test
+  void aHitIsAnsweredFromTheCache() throws Exception {
+    origin.then(200, "body", "Cache-Control: max-age=60", "X: y");
+    assertEquals("evergreen; fwd=uri-miss; fwd-status=200; ttl=60; stored", status("/a"));
+    after(5);
+    var hit = get("/a");
+    assertEquals(200, hit.status());
+    assertEquals("body", hit.body());
+    assertEquals("y", hit.field("X"));
+    assertEquals("5", hit.field("Age"));
+    assertEquals("evergreen; hit; ttl=55", hit.field("Cache-Status"));
+    assertEquals(1, origin.count());
+  }
+
+  private String status(String path, String... fields) throws IOException {
+    return get(path, fields).field("Cache-Status");
+  }
+
+  @Test
+  void anotherUriIsAnotherResponse() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");
+    assertEquals("1", get("/a").body());
+    assertEquals("2", get("/a?b").body());
+    assertEquals("1", get("/a").body());
+  }
+
+  @Test
+  void whatIsStaleIsValidated() throws Exception {
+    origin
+        .then(200, "body", "Cache-Control: max-age=60", "ETag: \"1\"", "X: old")
+        .then(304, "", "Cache-Control: max-age=90", "X: new");
+    get("/a");
+    origin.next();
+    after(61);
+    var answer = get("/a");
+    assertEquals("\"1\"", origin.next().field("If-None-Match"));
+    assertEquals(200, answer.status());
+    assertEquals("body", answer.body());
+    assertEquals("new", answer.field("X"));
+    assertEquals("evergreen; fwd=stale; fwd-status=304; ttl=90", answer.field("Cache-Status"));
+    after(80);
+    assertEquals("evergreen; hit; ttl=10", status("/a"));
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void whatHasChangedIsReplaced() throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60", "Last-Modified: x")
+        .then(200, "new", "Cache-Control: max-age=60");
+    get("/a");
+    after(61);
+    assertEquals("new", get("/a").body());
+    assertEquals("new", get("/a").body());
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void aReloadIsValidatedThoughItIsFresh() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");
+    get("/a");
+    var answer = get("/a", "Cache-Control: no-cache");
+    assertEquals("2", answer.body());
+    assertTrue(answer.field("Cache-Status").contains("fwd=request"));
+  }
+
+  @Test
+  void whatMayNotBeStoredIsPassedOn() throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: no-store")
+        .then(200, "2", "Cache-Control: private, max-age=60")
+        .then(200, "3");
+    for (var body : List.of("1", "2", "3")) {
+      var answer = get("/a");
+      assertEquals(body, answer.body());
+      assertFalse(answer.field("Cache-Status").contains("stored"));
+    }
+  }
+
+  @Test
+  void aClientThatWantsNothingStoredChangesNothingForOthers() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");
+    get("/a", "Cache-Control: no-store");
+    assertEquals("2", get("/a").body());
+    assertTrue(status("/a").contains("hit"));
+    get("/a", "Cache-Control: no-store, no-cache");
+    get("/a", "Authorization: x", "Cache-Control: no-cache");
+    assertTrue(status("/a").contains("hit"));
+    assertEquals(4, origin.count());
+  }
+
+  @Test
+  void onlyWhatIsCachedIsAnsweredIfSoWanted() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60");
+    assertEquals(504, get("/a", "Cache-Control: only-if-cached").status());
+    assertEquals(0, origin.count());
+    get("/a");
+    assertEquals(200, get("/a", "Cache-Control: only-if-cached").status());
+  }
+
+  @Test
+  void aClientThatHasItAlreadyGets304() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Type: x/y");
+    assertEquals(304, get("/a", "If-None-Match: \"1\"").status(), "also at a miss");
+    var answer = get("/a", "If-None-Match: W/\"1\"");
+    assertEquals(304, answer.status());
+    assertEquals("\"1\"", answer.field("ETag"));
+    assertFalse(answer.has("Content-Type"));
+    assertTrue(answer.has("Age"));
+    assertEquals(200, get("/a", "If-None-Match: \"2\"").status());
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void headIsAnsweredFromGet() throws Exception {
+    origin.then(200, "body", "Cache-Control: max-age=60");
+    get("/a");
+    var answer = browser.head("/a");
+    assertEquals("4", answer.field("Content-Length"));
+    assertTrue(answer.field("Cache-Status").contains("hit"));
+    assertEquals(200, get("/a").status(), "and no body came");
+  }
+
+  @Test
+  void anAnswerToHeadThatDiffersMakesGetStale() throws Exception {
+    origin
+        .then(200, "body", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then((_, wire) -> wire.send("HTTP/1.1 200 OK\r\nETag: \"2\"\r\nContent-Length: 9\r\n\r\n"))
+        .then(200, "other", "Cache-Control: max-age=60");
+    get("/a");
+    after(61);
+    browser.head("/a");
+    assertEquals("other", get("/a").body());
+  }
+
+  @Test
+  void partsAreAnsweredFromTheCache() throws Exception {
+    origin.then(200, "0123456789", "Cache-Control: max-age=60", "ETag: \"1\"");
+    var first = get("/a", "Range: bytes=2-4");
+    assertEquals(206, first.status(), "also at a miss");
+    assertEquals("234", first.body());
+    assertFalse(origin.next().has("Range"));
+    var part = get("/a", "Range: bytes=-3");
+    assertEquals("789", part.body());
+    assertEquals("bytes 7-9/10", part.field("Content-Range"));
+    var none = get("/a", "Range: bytes=10-");
+    assertEquals(416, none.status());
+    assertEquals("bytes */10", none.field("Content-Range"));
+    var several = get("/a", "Range: bytes=0-0,9-9");
+    assertTrue(several.field("Content-Type").startsWith("multipart/byteranges"));
+    assertTrue(several.body().contains("Content-Range: bytes 9-9/10\r\n\r\n9"));
+    assertEquals(200, get("/a", "Range: bytes=0-0", "If-Range: \"2\"").status());
+    assertEquals(206, get("/a", "Range: bytes=0-0", "If-Range: \"1\"").status());
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void variantsAreKeptApart() throws Exception {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                ScriptedOrigin.response(
+                    200,
+                    request.field("Accept-Language"),
+                    "Cache-Control: max-age=60",
+                    "Vary: Accept-Language")));
+    assertEquals("de", get("/a", "Accept-Language: de").body());
+    var other = get("/a", "Accept-Language: en");
+    assertEquals("en", other.body());
+    assertTrue(other.field("Cache-Status").contains("fwd=vary-miss"));
+    assertEquals("de", get("/a", "Accept-Language: DE").body());
+    assertEquals("en", get("/a", "Accept-Language: en").body());
+    assertEquals("", get("/a").body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void anUnsafeMethodInvalidates() throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60")
+        .then(200, "other", "Cache-Control: max-age=60")
+        .then(201, "", "Location: /b")
+        .then(200, "2", "Cache-Control: max-age=60");
+    get("/a");
+    get("/b");
+    browser.send("POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nbody");
+    assertEquals(201, browser.receive().status());
+    assertEquals("2", get("/a").body());
+    assertEquals("2", get("/b").body());
+    assertEquals("body", origin.requests().get(2).body());
+  }
+
+  @Test
+  void anErrorInvalidatesNothing() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(500, "no");
+    get("/a");
+    browser.send("DELETE /a HTTP/1.1\r\nHost: test\r\n\r\n");
+    assertEquals(500, browser.receive().status());
+    assertEquals("1", get("/a").body());
+  }
+
+  @Test
+  void groupsAreInvalidatedTogether() throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60", "Cache-Groups: \"g\"")
+        .then(200, "2", "Cache-Control: max-age=60", "Cache-Groups: \"h\"")
+        .then(204, "", "Cache-Group-Invalidation: \"g\"")
+        .then(200, "3", "Cache-Control: max-age=60");
+    get("/a");
+    get("/b");
+    browser.send("POST /c HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+    browser.receive();
+    assertEquals("2", get("/b").body());
+    assertEquals("3", get("/a").body());
+  }
+
+  @Test
+  void manyThatWantTheSameAreOneRequest() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(ScriptedOrigin.response(200, "body", "Cache-Control: max-age=60"));
+        });
+    browser.ask("GET", "/a");
+    origin.next();
+    var others = new ArrayList<Browser>();
+    for (int i = 0; i < 5; i++) {
+      var other = browser();
+      other.ask("GET", "/a");
+      others.add(other);
+    }
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 5);
+    go.countDown();
+    assertEquals("body", browser.receive().body());
+    for (var other : others) {
+      var answer = other.receive();
+      assertEquals("body", answer.body());
+      assertTrue(answer.field("Cache-Status").contains("collapsed"), answer.field("Cache-Status"));
+    }
+    assertEquals(1, origin.count());
+  }
+
+  private interface Condition {
+    boolean holds() throws IOException;
+  }
+
+  private static void await(Condition condition) throws IOException {
+    while (!condition.holds()) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void whoWaitsOutlivesTheFirstClient() throws Exception {
+    var go = new CountDownLatch(1);
+    var more = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send(
+              "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: max-age=60\r\n\r\n01234");
+          more.await();
+          wire.send("56789");
+        });
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    browser.vanish();
+    go.countDown();
+    assertEquals(200, Integer.parseInt(other.line().substring(9, 12)));
+    more.countDown();
+    while (!other.line().isEmpty()) {}
+    assertEquals("0123456789", other.read(10));
+    assertEquals("0123456789", browser().get("/a").body());
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void whatIsForOneAloneReleasesAll() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          go.await();
+          wire.send(
+              ScriptedOrigin.response(200, request.field("Cookie"), "Cache-Control: private"));
+        });
+    browser.ask("GET", "/a", "Cookie: me");
+    origin.next();
+    var other = browser();
+    other.ask("GET", "/a", "Cookie: you");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    go.countDown();
+    assertEquals("me", browser.receive().body());
+    assertEquals("you", other.receive().body());
+    assertEquals("me", get("/a", "Cookie: me").body());
+    assertEquals(1, proxy.statistics().get(Statistics.Count.COLLAPSED), "it is remembered");
+  }
+
+  @Test
+  void whatIsStaleMayServeWhileItIsValidated() throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60, stale-while-revalidate=30")
+        .then(200, "new", "Cache-Control: max-age=60");
+    get("/a");
+    after(70);
+    var stale = get("/a");
+    assertEquals("old", stale.body());
+    assertEquals("evergreen; hit; ttl=-10", stale.field("Cache-Status"));
+    await(() -> get("/a").body().equals("new"));
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void whatIsStaleMayServeWhenTheOriginFails() throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60, stale-if-error=30")
+        .then(503, "no")
+        .then((_, wire) -> wire.socket().close());
+    get("/a");
+    after(70);
+    assertEquals("old", get("/a").body());
+    assertEquals("old", get("/a").body(), "also if it cuts the connection");
+    after(30);
+    assertEquals(502, get("/a").status());
+  }
+
+  @Test
+  void whatMustBeValidatedIs504WhenTheOriginFails() throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60, must-revalidate, stale-if-error=30")
+        .then((_, wire) -> wire.socket().close());
+    get("/a");
+    after(70);
+    assertEquals(504, get("/a").status());
+  }
+
+  @Test
+  void anOriginThatIsNotThereIs502() throws Exception {
+    origin.close();
+    var answer = get("/a");
+    assertEquals(502, answer.status());
+    assertFalse(answer.has("Cache-Status"), "RFC 9211 §2: not on our own errors");
+  }
+
+  @Test
+  void aResponseThatIsCutOffIsNotStored() throws Exception {
+    origin
+        .then(
+            (_, wire) -> {
+              wire.send(
+                  "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nCache-Control: max-age=60\r\n\r\nhalf");
+              wire.socket().close();
+            })
+        .then(200, "whole", "Cache-Control: max-age=60");
+    assertThrows(IOException.class, () -> browser.get("/a"));
+    assertEquals("whole", browser().get("/a").body());
+  }
+
+  /** The head of a response whose body has chunks. */
+  private static String chunked(String field) {
+    return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + field + "\r\n\r\n";
+  }
+
+  @Test
+  void chunksWithoutAnEndAreNotStored() throws Exception {
+    origin
+        .then(
+            (_, wire) -> {
+              wire.send(chunked("Cache-Control: max-age=60"));
+              wire.send("4\r\nhalf\r\n");
+              wire.socket().close();
+            })
+        .then(200, "whole", "Cache-Control: max-age=60");
+    assertThrows(IOException.class, () -> browser.get("/a"));
+    assertEquals("whole", browser().get("/a").body());
+  }
+
+  @Test
+  void aResponseWithTwoLengthsIs502() throws Exception {
+    origin.then(
+        (_, wire) ->
+            wire.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n"
+                    + "Cache-Control: max-age=60\r\n\r\nbody"));
+    assertEquals(502, get("/a").status());
+    assertEquals(502, get("/a").status(), "nothing was stored");
+  }
+
+  @Test
+  void purgedIsGone() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");
+    get("/a");
+    browser.ask("PURGE", "/a");
+    assertEquals(200, browser.receive().status());
+    assertEquals("2", get("/a").body());
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void aSoftPurgeValidates() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60", "ETag: \"1\"").then(304, "");
+    get("/a");
+    browser.ask("PURGE", "/a", "Purge-Mode: soft");
+    browser.receive();
+    var answer = get("/a");
+    assertEquals("1", answer.body());
+    assertTrue(answer.field("Cache-Status").contains("fwd-status=304"));
+    assertTrue(status("/a").contains("hit"));
+  }
+
+  @Test
+  void othersMayNotPurge() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60");
+    get("/a");
+    browser.ask("PURGE", "/a", "X-Forwarded-For: 192.0.2.1");
+    assertEquals(403, browser.receive().status());
+    assertTrue(status("/a").contains("hit"));
+  }
+
+  @Test
+  void whatIsPurgedWhileItIsFetchedIsGone() throws Exception {
+    var go = new CountDownLatch(1);
+    origin
+        .then(
+            (_, wire) -> {
+              go.await();
+              wire.send(ScriptedOrigin.response(200, "old", "Cache-Control: max-age=60"));
+            })
+        .then(200, "new", "Cache-Control: max-age=60");
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.ask("PURGE", "/a");
+    assertEquals(200, other.receive().status());
+    assertEquals("new", other.get("/a").body(), "who asks after the purge does not wait for it");
+    go.countDown();
+    assertEquals("old", browser.receive().body());
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("new", get("/a").body());
+  }
+
+  @Test
+  void fieldsOfOneConnectionAreNotForwarded() throws Exception {
+    origin.then(200, "1", "Connection: X-Back", "X-Back: 1", "Keep-Alive: timeout=5");
+    var answer = get("/a", "Connection: X-There", "X-There: 1", "Proxy-Authorization: x");
+    var request = origin.next();
+    assertFalse(request.has("X-There"));
+    assertFalse(request.has("Proxy-Authorization"));
+    assertEquals("1.1 evergreen", request.field("Via"));
+    assertEquals("test", request.field("Host"));
+    assertEquals("127.0.0.1", request.field("X-Forwarded-For"));
+    assertEquals("for=127.0.0.1;proto=http;host=\"test\"", request.field("Forwarded"));
+    assertFalse(answer.has("X-Back"));
+    assertEquals("1.1 evergreen", answer.field("Via"));
+    assertTrue(answer.has("Date"));
+  }
+
+  @Test
+  void whatStrangersSayOfTheirClientDoesNotCount() throws Exception {
+    origin.then(200, "1");
+    get("/a", "X-Forwarded-For: 192.0.2.1", "Forwarded: for=x", "X-Forwarded-Host: evil");
+    var request = origin.next();
+    assertEquals("127.0.0.1", request.field("X-Forwarded-For"));
+    assertEquals("test", request.field("X-Forwarded-Host"));
+  }
+
+  @Test
+  void bodiesInChunksAreForwarded() throws Exception {
+    origin.then(200, "1");
+    browser.send(
+        "POST /a HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
+    assertEquals(200, browser.receive().status());
+    assertEquals("body", origin.next().body());
+  }
+
+  @Test
+  void anEndOfAKeptConnectionIsNotSeenByTheClient() throws Exception {
+    origin
+        .then(
+            (_, wire) -> {
+              wire.send(ScriptedOrigin.response(200, "1"));
+            })
+        .then((_, wire) -> wire.socket().close())
+        .then(200, "2");
+    assertEquals("1", get("/a").body());
+    assertEquals("2", get("/a").body(), "asked again on a new connection");
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void whatMayHaveHadAnEffectIsNotSentAgain() throws Exception {
+    origin.then(200, "1").then((_, wire) -> wire.socket().close()).then(200, "2");
+    get("/a");
+    browser.send("POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+    assertEquals(502, browser.receive().status());
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void eventsAreForwardedAsTheyCome() throws Exception {
+    var more = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          wire.send(chunked("Content-Type: text/event-stream"));
+          wire.send("9\r\ndata: 1\n\n\r\n");
+          more.await();
+          wire.send("9\r\ndata: 2\n\n\r\n0\r\n\r\n");
+        });
+    browser.ask("GET", "/events");
+    while (!browser.line().isEmpty()) {}
+    browser.line();
+    assertEquals("data: 1\n\n", browser.read(9));
+    more.countDown();
+    browser.line();
+    browser.line();
+    assertEquals("data: 2\n\n", browser.read(9));
+  }
+
+  @Test
+  void bytesPassBothWaysAfterAnUpgrade() throws Exception {
+    origin.then(
+        (request, wire) -> {
+          assertEquals("websocket", request.field("Upgrade"));
+          wire.send("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nhello");
+          wire.send(new String(wire.in().readNBytes(4), ISO_8859_1) + "!");
+          wire.socket().close();
+        });
+    browser.ask("GET", "/socket", "Connection: upgrade", "Upgrade: websocket");
+    var answer = browser.receive();
+    assertEquals(101, answer.status());
+    assertEquals("hello", browser.read(5));
+    browser.send("ping");
+    assertEquals("ping!", browser.read(5));
+  }
+
+  @Test
+  void informationIsForwarded() throws Exception {
+    origin.then(
+        (_, wire) ->
+            wire.send("HTTP/1.1 103 X\r\nLink: </s>\r\n\r\n" + ScriptedOrigin.response(200, "1")));
+    browser.ask("GET", "/a");
+    assertEquals(103, browser.receive().status());
+    assertEquals("1", browser.receive().body());
+  }
+
+  @Test
+  void anAnswerBeforeTheBodysEndIsForwarded() throws Exception {
+    origin.then(
+        (_, wire) -> {
+          wire.send(ScriptedOrigin.response(413, "too much", "Connection: close"));
+          wire.socket().shutdownOutput();
+        });
+    browser.send(
+        "POST /a HTTP/1.1\r\nHost: test\r\nX-Unread: 1\r\nContent-Length: 1000000\r\n\r\nbegin");
+    assertEquals("too much", browser.receive().body());
+  }
+
+  @Test
+  void theLastHopAnswersHere() throws Exception {
+    browser.ask("OPTIONS", "/a", "Max-Forwards: 0");
+    assertEquals(204, browser.receive().status());
+    browser.ask("TRACE", "/a", "Max-Forwards: 0", "Cookie: secret");
+    var trace = browser.receive();
+    assertTrue(trace.body().contains("TRACE /a"));
+    assertFalse(trace.body().contains("secret"));
+    browser.ask("CONNECT", "test:443");
+    assertEquals(405, browser.receive().status());
+    assertEquals(0, origin.count());
+  }
+}

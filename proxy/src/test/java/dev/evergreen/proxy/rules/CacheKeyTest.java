@@ -1,0 +1,28 @@
+package dev.evergreen.proxy.rules;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** RFC 9111 §2, RFC 9110 §4.2.3. */
+class CacheKeyTest {
+
+  @ParameterizedTest
+  @CsvSource({
+    "GET /a?b | Host: x, http://x/a?b",
+    "GET /a?b | Host: X:80, http://x/a?b",
+    "GET /a | Host: x:, http://x/a",
+    "GET /a | Host: x:81, http://x:81/a",
+    "GET http://Y/a | Host: x, http://y/a",
+    "GET HTTP://y:80 | Host: x, http://y/",
+    "GET http://y?b | Host: x, http://y/?b",
+    "GET https://y:443/A | Host: x, https://y/A",
+    "GET https://y:80/A | Host: x, https://y:80/A",
+    "GET /%7Ea/../b | Host: x, http://x/%7Ea/../b",
+    "GET /a | Host: [::1]:80, http://[::1]/a"
+  })
+  void aRequestHasOneKey(String request, String key) {
+    assertEquals(key, CacheKey.of(Heads.request(request)));
+  }
+}

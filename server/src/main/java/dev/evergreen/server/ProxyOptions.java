@@ -1,0 +1,328 @@
+package dev.evergreen.server;
+
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.http.Origin;
+import dev.evergreen.proxy.LogFormat;
+import dev.evergreen.proxy.ProxySettings;
+import dev.evergreen.proxy.Trust;
+import dev.evergreen.proxy.rules.CacheRules;
+import dev.evergreen.proxy.storage.StorageOptions;
+import dev.evergreen.tls.ClientTls;
+import dev.evergreen.tls.PemFiles;
+import dev.evergreen.tls.ServerTls;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** All that can be set of a proxy, on the command line and by the same words in its file. */
+@Command(sortOptions = false)
+final class ProxyOptions {
+
+  @Option(
+      names = "--listen",
+      paramLabel = "ADDR",
+      split = ",",
+      defaultValue = "127.0.0.1:8080",
+      description =
+          "Addresses to listen at, each HOST:PORT or [HOST]:PORT; port 0 for any that is free."
+              + " Default: ${DEFAULT-VALUE}.")
+  private List<String> listen = List.of();
+
+  @Option(
+      names = "--origin",
+      paramLabel = "URL",
+      split = ",",
+      description =
+          "Where what is served comes from, http://HOST[:PORT] or https://HOST[:PORT]; several that"
+              + " have the same.")
+  private List<String> origins = List.of();
+
+  @Option(
+      names = "--memory",
+      paramLabel = "SIZE",
+      defaultValue = "256m",
+      description = "Memory for responses, such as 512m or 4g. Default: ${DEFAULT-VALUE}.")
+  private String memory = "256m";
+
+  @Option(
+      names = "--disk",
+      paramLabel = "SIZE",
+      description = "Disk for responses, such as 100g; needs --disk-dir.")
+  private @Nullable String disk;
+
+  @Option(names = "--disk-dir", paramLabel = "DIR", description = "The folder for them.")
+  private @Nullable Path diskDirectory;
+
+  @Option(
+      names = "--admin",
+      paramLabel = "ADDR",
+      description =
+          "Where operators are answered, on the loopback interface, such as 127.0.0.1:9080.")
+  private @Nullable String admin;
+
+  @Option(
+      names = "--tls-cert",
+      paramLabel = "FILE",
+      description = "Speaks TLS, with this certificate chain (PEM); needs --tls-key.")
+  private @Nullable Path certificate;
+
+  @Option(names = "--tls-key", paramLabel = "FILE", description = "The key of the certificate.")
+  private @Nullable Path key;
+
+  @Option(
+      names = "--origin-ca",
+      paramLabel = "FILE",
+      description = "Authorities that origins' certificates must be from. Default: the JDK's.")
+  private @Nullable Path originAuthorities;
+
+  @Option(
+      names = "--host",
+      paramLabel = "WHOSE",
+      defaultValue = "client",
+      description =
+          "The Host that origins are told: the client's, or their own (origin)."
+              + " Default: ${DEFAULT-VALUE}.")
+  private String host = "client";
+
+  @Option(
+      names = "--no-forwarded",
+      description = "Tells origins nothing of the client by Forwarded and X-Forwarded-For.")
+  private boolean noForwarded;
+
+  @Option(
+      names = "--trust",
+      paramLabel = "NET",
+      split = ",",
+      description =
+          "Proxies before this one whose X-Forwarded-For and -Proto count, such as 10.0.0.0/8.")
+  private List<String> trusted = List.of();
+
+  @Option(
+      names = "--proxy-protocol",
+      description = "Connections of those that are trusted begin with the PROXY protocol.")
+  private boolean proxyProtocol;
+
+  @Option(
+      names = "--target",
+      paramLabel = "NAME",
+      split = ",",
+      defaultValue = "CDN-Cache-Control",
+      description =
+          "Fields that replace Cache-Control for this cache, the most important first."
+              + " Default: ${DEFAULT-VALUE}.")
+  private List<String> targets = List.of();
+
+  @Option(
+      names = "--tag-field",
+      paramLabel = "NAME",
+      split = ",",
+      defaultValue = "Cache-Tag,Surrogate-Key",
+      description =
+          "Fields that list tags by which responses are purged. Default: ${DEFAULT-VALUE}.")
+  private List<String> tagFields = List.of();
+
+  @Option(
+      names = "--stale-if-error",
+      paramLabel = "SECONDS",
+      defaultValue = "0",
+      description =
+          "For how long what does not say is used when the origin fails. Default: ${DEFAULT-VALUE}.")
+  private int staleIfError;
+
+  @Option(
+      names = "--name",
+      paramLabel = "TOKEN",
+      defaultValue = "evergreen",
+      description = "Its name in Via and Cache-Status. Default: ${DEFAULT-VALUE}.")
+  private String name = "evergreen";
+
+  @Option(
+      names = "--check",
+      paramLabel = "PATH",
+      description = "Asks each origin for this path, to know whether it is well.")
+  private @Nullable String checkPath;
+
+  @Option(
+      names = "--check-every",
+      paramLabel = "SECONDS",
+      defaultValue = "5",
+      description = "How often. Default: ${DEFAULT-VALUE}.")
+  private int checkEvery;
+
+  @Option(
+      names = "--access-log",
+      paramLabel = "FILE",
+      description = "Writes a line for each request; - for the standard output.")
+  private @Nullable String accessLog;
+
+  @Option(
+      names = "--log-format",
+      paramLabel = "FORMAT",
+      defaultValue = "combined",
+      description = "common, combined or json. Default: ${DEFAULT-VALUE}.")
+  private String logFormat = "combined";
+
+  @Option(
+      names = "--connections",
+      paramLabel = "N",
+      defaultValue = "16384",
+      description = "The most connections of clients at a time. Default: ${DEFAULT-VALUE}.")
+  private int connections;
+
+  @Option(
+      names = "--threads",
+      paramLabel = "N",
+      description = "Processors for fibers. Default: the cores.")
+  private @Nullable Integer threads;
+
+  @Option(
+      names = "--fibers",
+      paramLabel = "MODE",
+      description = "processors (ours) or jdk. Default: what is possible.")
+  private Fibers.@Nullable Mode fibers;
+
+  @Option(
+      names = "--grace",
+      paramLabel = "SECONDS",
+      defaultValue = "30",
+      description = "How long requests may go on after SIGTERM. Default: ${DEFAULT-VALUE}.")
+  private int grace;
+
+  /** Made by picocli. */
+  ProxyOptions() {}
+
+  /**
+   * What they say.
+   *
+   * @throws IllegalArgumentException if that makes no sense; the message says why
+   * @throws IOException if a file cannot be read
+   */
+  ProxySettings settings() throws IOException, GeneralSecurityException {
+    check(!origins.isEmpty(), "--origin is missing, such as --origin http://127.0.0.1:3000");
+    check(connections > 0, "--connections must be positive");
+    check(threads == null || threads > 0, "--threads must be positive");
+    check(staleIfError >= 0 && grace >= 0, "a time must not be negative");
+    check(checkEvery > 0, "--check-every must be positive");
+    check(name.matches("[A-Za-z][A-Za-z0-9._-]*"), "--name must be a token, but is " + name);
+    check(
+        host.equals("client") || host.equals("origin"),
+        "--host must be client or origin, but is " + host);
+    check(!proxyProtocol || !trusted.isEmpty(), "--proxy-protocol needs --trust");
+    var rules = CacheRules.DEFAULT;
+    var settings =
+        new ProxySettings()
+            .addresses(listen.stream().map(ProxyOptions::address).toList())
+            .origins(origins.stream().map(ProxyOptions::origin).toList())
+            .storage(storage())
+            .rules(
+                new CacheRules(
+                    targets,
+                    rules.heuristicShare(),
+                    rules.heuristicMost(),
+                    Duration.ofSeconds(staleIfError)))
+            .tagFields(tagFields)
+            .name(name)
+            .keepHost(host.equals("client"))
+            .addForwarded(!noForwarded)
+            .trust(new Trust(trusted.stream().map(Trust.Network::parse).toList()))
+            .acceptsProxyProtocol(proxyProtocol)
+            .connections(connections)
+            .grace(Duration.ofSeconds(grace));
+    if (admin != null) {
+      settings.admin(address(admin));
+    }
+    if (threads != null) {
+      settings.processors(threads);
+    }
+    if (fibers != null) {
+      settings.mode(fibers);
+    }
+    if (checkPath != null) {
+      settings.check(checkPath, Duration.ofSeconds(checkEvery));
+    }
+    if (accessLog != null) {
+      settings.accessLog(accessLog.equals("-") ? null : Path.of(accessLog), format());
+    }
+    secure(settings);
+    return settings;
+  }
+
+  private void secure(ProxySettings settings) throws IOException, GeneralSecurityException {
+    check((certificate == null) == (key == null), "--tls-cert and --tls-key belong together");
+    if (certificate != null && key != null) {
+      var files = new PemFiles(key, certificate, null);
+      settings.tls(new ServerTls(ServerTls.Settings.of(files).withProtocols("h2", "http/1.1")));
+    }
+    settings.originTls(
+        originAuthorities == null
+            ? ClientTls.trustingPublic()
+            : ClientTls.trusting(originAuthorities));
+  }
+
+  private StorageOptions storage() {
+    check((disk == null) == (diskDirectory == null), "--disk and --disk-dir belong together");
+    var options = StorageOptions.memory(size(memory));
+    return disk == null || diskDirectory == null
+        ? options
+        : options.onDisk(diskDirectory, size(disk));
+  }
+
+  private LogFormat format() {
+    try {
+      return LogFormat.valueOf(logFormat.toUpperCase(Locale.ROOT));
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "--log-format must be common, combined or json, but is " + logFormat, e);
+    }
+  }
+
+  private static void check(boolean good, String complaint) {
+    if (!good) {
+      throw new IllegalArgumentException(complaint);
+    }
+  }
+
+  private static long size(String text) {
+    var number = text.toLowerCase(Locale.ROOT);
+    check(number.matches("[0-9]{1,12}[kmgt]?"), "a size is a number such as 512m, but is " + text);
+    int power = "kmgt".indexOf(number.charAt(number.length() - 1)) + 1;
+    return Long.parseLong(number.replaceAll("[kmgt]", "")) << (10 * power);
+  }
+
+  static InetSocketAddress address(String text) {
+    int colon = text.lastIndexOf(':');
+    var number = text.substring(colon + 1);
+    check(
+        colon >= 0 && number.matches("[0-9]{1,5}") && Integer.parseInt(number) <= 0xFFFF,
+        "an address is HOST:PORT, such as 127.0.0.1:8080, but is " + text);
+    var name = text.substring(0, colon).replaceAll("[\\[\\]]", "");
+    var address =
+        name.isEmpty()
+            ? new InetSocketAddress(Integer.parseInt(number))
+            : new InetSocketAddress(name, Integer.parseInt(number));
+    check(!address.isUnresolved(), "there is no host " + name);
+    return address;
+  }
+
+  private static Origin origin(String text) {
+    var uri = URI.create(text);
+    boolean secure = "https".equals(uri.getScheme());
+    check(
+        (secure || "http".equals(uri.getScheme()))
+            && uri.getHost() != null
+            && (uri.getPath().isEmpty() || uri.getPath().equals("/"))
+            && uri.getQuery() == null
+            && uri.getUserInfo() == null,
+        "--origin must be http://HOST[:PORT] or https://HOST[:PORT], but is " + text);
+    int port = uri.getPort() >= 0 ? uri.getPort() : secure ? 443 : 80;
+    return new Origin(secure, uri.getHost().replaceAll("[\\[\\]]", ""), port);
+  }
+}
