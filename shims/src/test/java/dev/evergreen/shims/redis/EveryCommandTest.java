@@ -23,11 +23,35 @@ class EveryCommandTest {
 
   private static final Set<String> OTHER_EACH_TIME =
       Set.of(
-          "client|id", "client|info", "client|list", "time", "info", "lastsave", "lolwut", "acl|log",
-          "acl|genpass", "memory|stats", "memory|doctor", "memory|malloc-stats", "latency|doctor",
-          "bgsave", "bgrewriteaof", "save", "role", "slowlog|get", "slowlog|len", "hello",
-          "command", "command|info", "command|docs", "command|list", "latency|histogram",
-          "pfselftest", "function|stats", "cluster|myid", "client|kill");
+          "client|id",
+          "client|info",
+          "client|list",
+          "time",
+          "info",
+          "lastsave",
+          "lolwut",
+          "acl|log",
+          "acl|genpass",
+          "memory|stats",
+          "memory|doctor",
+          "memory|malloc-stats",
+          "latency|doctor",
+          "bgsave",
+          "bgrewriteaof",
+          "save",
+          "role",
+          "slowlog|get",
+          "slowlog|len",
+          "hello",
+          "command",
+          "command|info",
+          "command|docs",
+          "command|list",
+          "latency|histogram",
+          "pfselftest",
+          "function|stats",
+          "cluster|myid",
+          "client|kill");
 
   private static final List<List<String>> ARGUMENTS =
       List.of(List.of(), List.of("k"), List.of("k", "1"), List.of("k", "1", "2"));

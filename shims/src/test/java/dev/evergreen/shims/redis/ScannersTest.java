@@ -76,7 +76,15 @@ class ScannersTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"x", "*a\r\n", "$1x\r\n", "*\r\n", "$99999999999999999999\r\n", "%-1\r\n", "*1\rx"})
+      strings = {
+        "x",
+        "*a\r\n",
+        "$1x\r\n",
+        "*\r\n",
+        "$99999999999999999999\r\n",
+        "%-1\r\n",
+        "*1\rx"
+      })
   void whatIsNoReplyIsStrange(String text) {
     var scanner = new ReplyScanner();
     assertFalse(scanner.scan(bytes(text), text.length()));
