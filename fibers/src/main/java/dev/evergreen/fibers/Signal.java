@@ -10,8 +10,8 @@ import java.time.Duration;
  * first, and {@link CancelScope}s end the wait. One that is raised before anybody waits lets the
  * next wait return at once. One fiber at a time may wait.
  *
- * <p>A wait may return although nothing was raised, and one that ended by an exception may have used
- * up what was raised: who waits looks before each wait whether what it waits for is there.
+ * <p>A wait may return although nothing was raised, and one that ended by an exception may have
+ * used up what was raised: who waits looks before each wait whether what it waits for is there.
  */
 public final class Signal {
   private final FibersBase fibers;

@@ -34,7 +34,8 @@ class SignalTest {
               fibers,
               () -> {
                 signal.await();
-                assertThrows(SocketTimeoutException.class, () -> signal.await(Duration.ofMillis(1)));
+                assertThrows(
+                    SocketTimeoutException.class, () -> signal.await(Duration.ofMillis(1)));
                 return 0;
               })
           .join();

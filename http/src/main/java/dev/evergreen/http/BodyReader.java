@@ -12,7 +12,9 @@ import java.nio.ByteBuffer;
  */
 public interface BodyReader {
 
-  /** The length that the message told in its head, 0 if it has no body, or -1 if that is not known. */
+  /**
+   * The length that the message told in its head, 0 if it has no body, or -1 if that is not known.
+   */
   long length();
 
   /** Whether all was read, so that {@link #read} answers -1 at once; so it is if there is none. */

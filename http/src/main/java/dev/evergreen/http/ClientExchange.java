@@ -25,8 +25,8 @@ import java.io.IOException;
 public interface ClientExchange extends AutoCloseable {
 
   /**
-   * Sends the request's head, which is copied. Fields that belong to one connection are left out, as
-   * in {@link Exchange}, and Content-Length is written anew. A request to leave HTTP keeps its
+   * Sends the request's head, which is copied. Fields that belong to one connection are left out,
+   * as in {@link Exchange}, and Content-Length is written anew. A request to leave HTTP keeps its
    * Upgrade if Connection says so, too.
    *
    * @param length of the body that follows, as {@link BodyReader#length} tells it: -1 if it is not
@@ -76,8 +76,8 @@ public interface ClientExchange extends AutoCloseable {
 
   /**
    * Ends it: if request and response are whole the connection serves another one, else it is closed
-   * (the stream of HTTP/2 is reset). To be called when no fiber uses it any more. Only the first call
-   * counts.
+   * (the stream of HTTP/2 is reset). To be called when no fiber uses it any more. Only the first
+   * call counts.
    */
   @Override
   void close();

@@ -59,8 +59,6 @@ final class Hosts {
 
   private static boolean isNameByte(int b) {
     int c = Characters.lower(b);
-    return (c >= 'a' && c <= 'z')
-        || Characters.isDigit(c)
-        || (c > 0 && NAME_MARKS.indexOf(c) >= 0);
+    return (c >= 'a' && c <= 'z') || Characters.isDigit(c) || (c > 0 && NAME_MARKS.indexOf(c) >= 0);
   }
 }

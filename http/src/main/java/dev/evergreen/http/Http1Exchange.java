@@ -223,9 +223,7 @@ final class Http1Exchange implements Exchange {
     var persistence =
         !persistent
             ? Persistence.CLOSES
-            : head.version() == Version.HTTP_1_0
-                ? Persistence.STAYS_THOUGH_OLD
-                : Persistence.STAYS;
+            : head.version() == Version.HTTP_1_0 ? Persistence.STAYS_THOUGH_OLD : Persistence.STAYS;
     if (status == 204) {
       Http1Output.endWithout(out, persistence);
     } else {

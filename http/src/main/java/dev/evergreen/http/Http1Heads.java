@@ -111,7 +111,8 @@ final class Http1Heads {
     }
     int second = Bytes.find(from, (byte) ' ', Math.min(space + 1, end), end);
     if (space == at || space == end || from.get(space) != ' ' || second == end) {
-      throw new MalformedMessageException("the request line has not a method, a target and a version");
+      throw new MalformedMessageException(
+          "the request line has not a method, a target and a version");
     }
     into.version(version(from, second + 1, end)).method(method(from, at, space - at));
     int targetLength = second - space - 1;
@@ -159,7 +160,9 @@ final class Http1Heads {
     return new String(bytes, java.nio.charset.StandardCharsets.US_ASCII);
   }
 
-  /** One of the four forms of RFC 9112 §3.2, without a fragment, and with a host that can be one. */
+  /**
+   * One of the four forms of RFC 9112 §3.2, without a fragment, and with a host that can be one.
+   */
   static void checkTarget(RequestHead head) throws MalformedMessageException {
     byte[] target = head.targetBytes();
     int length = head.targetLength();
@@ -195,8 +198,7 @@ final class Http1Heads {
     return same;
   }
 
-  static void checkHost(RequestHead head, boolean relayed)
-      throws MalformedMessageException {
+  static void checkHost(RequestHead head, boolean relayed) throws MalformedMessageException {
     var fields = head.fields();
     int line = fields.find("host");
     if (line < 0) {

@@ -60,8 +60,8 @@ final class Http1Output {
   }
 
   /**
-   * Writes a status line with a reason that may be another than the usual one; at most as much of it
-   * as there is room for.
+   * Writes a status line with a reason that may be another than the usual one; at most as much of
+   * it as there is room for.
    */
   static void statusLine(ByteBuffer out, ResponseHead head) {
     var reason = head.reason();
@@ -78,8 +78,7 @@ final class Http1Output {
   static void fields(ByteBuffer out, Fields fields, boolean upgrades) {
     boolean lists = fields.has("connection");
     for (int line = 0; line < fields.count(); line++) {
-      if (!Hops.isDropped(fields, line, lists)
-          || (upgrades && fields.isNamed(line, "upgrade"))) {
+      if (!Hops.isDropped(fields, line, lists) || (upgrades && fields.isNamed(line, "upgrade"))) {
         fields.putLine(line, out);
       }
     }

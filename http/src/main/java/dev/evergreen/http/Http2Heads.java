@@ -159,8 +159,7 @@ final class Http2Heads {
       if (named == null || !Characters.isToken(named)) {
         throw malformed("no method");
       }
-      var head =
-          RequestHead.of(named, "/", fields).version(Version.HTTP_2).secure(secure);
+      var head = RequestHead.of(named, "/", fields).version(Version.HTTP_2).secure(secure);
       try {
         head.target(target(named));
         Http1Heads.checkTarget(head);
@@ -195,8 +194,7 @@ final class Http2Heads {
         throw malformed("no authority");
       }
       if (meant != null) {
-        if (host >= 0
-            && (!fields.valueIs(host, meant) || fields.find("host", host + 1) >= 0)) {
+        if (host >= 0 && (!fields.valueIs(host, meant) || fields.find("host", host + 1) >= 0)) {
           throw malformed("an authority that is not Host");
         }
         fields.set("host", meant);

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  * a fiber of its own sends them. That comes to run after those that are ready already, so that what
  * these answer leaves together.
  *
- * <p>Nobody waits under the lock. Appending never waits: who appends more than a little looks
- * first whether there is {@linkplain #full room}.
+ * <p>Nobody waits under the lock. Appending never waits: who appends more than a little looks first
+ * whether there is {@linkplain #full room}.
  */
 final class Http2Output {
   static final int DATA = 0;

@@ -21,8 +21,8 @@ import java.util.Map;
 
 /**
  * A client's connection by HTTP/2 (RFC 9113). The connection's fiber reads frames, each stream has
- * a fiber that answers it, and one sends what all of them {@linkplain Http2Output append}. Priorities
- * are ignored, nothing is pushed.
+ * a fiber that answers it, and one sends what all of them {@linkplain Http2Output append}.
+ * Priorities are ignored, nothing is pushed.
  *
  * <p>What breaks a rule ends its stream or the connection, as the RFC says. What is allowed but
  * only serves to keep a server busy is bounded: streams that are answered at a time, whether the
@@ -514,8 +514,7 @@ final class Http2Session {
   }
 
   private void checkNotIdle(int id) throws Http2Exception {
-    require(
-        (id & 1) == 1 && id <= lastStream, Code.PROTOCOL_ERROR, "a stream that was not begun");
+    require((id & 1) == 1 && id <= lastStream, Code.PROTOCOL_ERROR, "a stream that was not begun");
   }
 
   private void headers(int flags, int id, int length) throws IOException {

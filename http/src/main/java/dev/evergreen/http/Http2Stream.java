@@ -315,8 +315,7 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
     return status == 204 || status == 304 || head.is("HEAD");
   }
 
-  private void begin(
-      int status, Fields fields, @Nullable Fields more, long told, long bodyLength)
+  private void begin(int status, Fields fields, @Nullable Fields more, long told, long bodyLength)
       throws IOException {
     if (status < 200) {
       throw new IllegalArgumentException(status + " cannot be the status of a response");
@@ -493,8 +492,7 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
     } catch (IOException e) {
       failed(e);
     } catch (RuntimeException e) {
-      Http2Session.LOG.log(
-          System.Logger.Level.WARNING, "a request could not be answered", e);
+      Http2Session.LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
       failed(e);
     } finally {
       finish();

@@ -201,8 +201,8 @@ final class Input implements AutoCloseable {
   }
 
   /**
-   * Takes and drops what the peer sends, until it ends or for a time: it would lose what was sent to
-   * it last if its system were told that what it sends has come to a closed socket.
+   * Takes and drops what the peer sends, until it ends or for a time: it would lose what was sent
+   * to it last if its system were told that what it sends has come to a closed socket.
    */
   void linger(Duration limit) throws IOException {
     connection.readDeadline(limit);

@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Passes HTTP/1.1 between a client's connection and one of its own to a server, byte for byte:
  * targets, fields with their order, case and blanks, chunks with their extensions; nothing is added
- * or left out. It follows what passes, so that an {@link Observer} sees messages, and refuses what a
- * server here refuses: a line that cannot be understood is not passed on, and both connections are
- * reset.
+ * or left out. It follows what passes, so that an {@link Observer} sees messages, and refuses what
+ * a server here refuses: a line that cannot be understood is not passed on, and both connections
+ * are reset.
  *
  * <p>Each direction has a fiber, so that answers may come before requests are whole. What leaves
  * HTTP (101, or 2xx to CONNECT) passes as bytes.
@@ -73,11 +73,7 @@ public final class Relay {
    * @throws IncompleteMessageException if a side ended amid a message
    */
   public static void run(
-      Fibers fibers,
-      HttpSettings settings,
-      Observer observer,
-      Connection client,
-      Connection server)
+      Fibers fibers, HttpSettings settings, Observer observer, Connection client, Connection server)
       throws IOException {
     new Relay(fibers, settings, observer, client, server).run();
   }
@@ -206,8 +202,7 @@ public final class Relay {
           Http1Heads.response(in, head, settings);
           observer.response(head);
         } while (head.isInformational() && awaitMessage(in));
-        boolean leaves =
-            head.status() == 101 || (asked.is("CONNECT") && head.status() / 100 == 2);
+        boolean leaves = head.status() == 101 || (asked.is("CONNECT") && head.status() / 100 == 2);
         if (mayLeave(asked)) {
           decide(leaves);
         }

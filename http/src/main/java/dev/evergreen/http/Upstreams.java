@@ -108,8 +108,7 @@ public final class Upstreams implements AutoCloseable {
       raw.close();
       throw new IOException("there is no TLS for " + origin);
     }
-    var connection =
-        raw.overTls(engines.engine(origin.host(), origin.port()), limits.handshake());
+    var connection = raw.overTls(engines.engine(origin.host(), origin.port()), limits.handshake());
     connection.writeTimeout(settings.write());
     return connection;
   }

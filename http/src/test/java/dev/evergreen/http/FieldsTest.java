@@ -87,7 +87,8 @@ class FieldsTest {
     }
     var into = ByteBuffer.allocate(fields.size());
     fields.put(into);
-    assertEquals(text.toString(), new String(into.array(), java.nio.charset.StandardCharsets.ISO_8859_1));
+    assertEquals(
+        text.toString(), new String(into.array(), java.nio.charset.StandardCharsets.ISO_8859_1));
   }
 
   @Test
@@ -106,7 +107,17 @@ class FieldsTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"a", "a\r\n", ": b\r\n", " a: b\r\n", "a : b\r\n", "a: b\n", "a: b\rc\r\n", "a: \0\r\n", "\n"})
+      strings = {
+        "a",
+        "a\r\n",
+        ": b\r\n",
+        " a: b\r\n",
+        "a : b\r\n",
+        "a: b\n",
+        "a: b\rc\r\n",
+        "a: \0\r\n",
+        "\n"
+      })
   void whatIsNoLineIsRefused(String line) {
     assertThrows(
         MalformedMessageException.class,
@@ -135,7 +146,8 @@ class FieldsTest {
     assertEquals(List.of("b", "\"c,d\\\",\"", "E=\"f\"", "g"), fields.members("a"));
     assertEquals("b, \"c,d\\\",\", ,E=\"f\", ,g ,", fields.joined("a"));
     assertTrue(fields.hasMember("a", "B") && fields.hasMember("a", "G"));
-    assertFalse(fields.hasMember("a", "c") || fields.hasMember("a", "f") || fields.hasMember("x", "b"));
+    assertFalse(
+        fields.hasMember("a", "c") || fields.hasMember("a", "f") || fields.hasMember("x", "b"));
     assertThrows(
         IllegalArgumentException.class,
         () -> Fields.of("Set-Cookie", "a", "set-cookie", "b").joined("Set-Cookie"));

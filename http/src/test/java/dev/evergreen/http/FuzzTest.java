@@ -21,9 +21,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Mutated requests, by a seed: whatever we take for a request Netty's decoder takes for the same one,
- * and however it is cut we take it for the same. With {@code -Devergreen.http.fuzz=N} there are N of
- * them, and {@code -Devergreen.http.seed=S} says where they begin.
+ * Mutated requests, by a seed: whatever we take for a request Netty's decoder takes for the same
+ * one, and however it is cut we take it for the same. With {@code -Devergreen.http.fuzz=N} there
+ * are N of them, and {@code -Devergreen.http.seed=S} says where they begin.
  */
 @Timeout(3600)
 class FuzzTest {
@@ -49,10 +49,41 @@ class FuzzTest {
   };
 
   private static final String[] PIECES = {
-    "\r\n", "\n", "\r", " ", "\t", "\0", "\u000b", ":", ";", ",", "0", "1", "3", "a", "f", "+", "-", "\"",
-    "\u00e4", "\u007f", "HTTP/1.1", "HTTP/1.0", "Content-Length: 3\r\n", "Content-Length: 0\r\n",
-    "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip, chunked\r\n", "Host: a\r\n", "\r\n\r\n",
-    "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n", "chunked", "Connection: close\r\n", "#", "?", "/", "@",
+    "\r\n",
+    "\n",
+    "\r",
+    " ",
+    "\t",
+    "\0",
+    "\u000b",
+    ":",
+    ";",
+    ",",
+    "0",
+    "1",
+    "3",
+    "a",
+    "f",
+    "+",
+    "-",
+    "\"",
+    "\u00e4",
+    "\u007f",
+    "HTTP/1.1",
+    "HTTP/1.0",
+    "Content-Length: 3\r\n",
+    "Content-Length: 0\r\n",
+    "Transfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: gzip, chunked\r\n",
+    "Host: a\r\n",
+    "\r\n\r\n",
+    "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n",
+    "chunked",
+    "Connection: close\r\n",
+    "#",
+    "?",
+    "/",
+    "@",
   };
 
   /** Some requests one behind the other, with a few mutations. */
@@ -84,7 +115,11 @@ class FuzzTest {
           var head = exchange.request();
           var body = Talk.text(exchange.body());
           requests.add(
-              text(head.method(), head.target(), head.fields().toString(), body,
+              text(
+                  head.method(),
+                  head.target(),
+                  head.fields().toString(),
+                  body,
                   exchange.body().trailers().toString()));
           exchange.respond(ResponseHead.of(204));
         };
@@ -116,7 +151,11 @@ class FuzzTest {
       }
       if (message instanceof LastHttpContent last && head != null) {
         requests.add(
-            text(head.method().name(), head.uri(), fields(head.headers()), body.toString(),
+            text(
+                head.method().name(),
+                head.uri(),
+                fields(head.headers()),
+                body.toString(),
                 fields(last.trailingHeaders()).replaceAll(NOT_IN_TRAILERS, "")));
       }
     }

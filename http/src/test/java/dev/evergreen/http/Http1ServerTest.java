@@ -207,7 +207,8 @@ class Http1ServerTest {
           }
           Talk.echo(exchange);
         };
-    var head = "POST / HTTP/1.1\r\n" + HOST + "Content-Length: 3\r\nExpect: 100-continue\r\n\r\nabc";
+    var head =
+        "POST / HTTP/1.1\r\n" + HOST + "Content-Length: 3\r\nExpect: 100-continue\r\n\r\nabc";
     assertEquals(
         "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
             + ok("POST / a /|abc|"),
@@ -220,7 +221,9 @@ class Http1ServerTest {
   void whoIsRefusedBeforeTheBodyIsNotReadAsIfItFollowed() throws Exception {
     Handler refuses = e -> e.respond(ResponseHead.of(413), ByteBuffer.allocate(0));
     var sent =
-        "POST / HTTP/1.1\r\n" + HOST + "Content-Length: 40\r\nExpect: 100-continue\r\n\r\n"
+        "POST / HTTP/1.1\r\n"
+            + HOST
+            + "Content-Length: 40\r\nExpect: 100-continue\r\n\r\n"
             + "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
     assertEquals(
         "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -233,7 +236,8 @@ class Http1ServerTest {
     var settings = HttpSettings.DEFAULT.withDrained(1000, Duration.ofSeconds(5));
     var next = "GET / HTTP/1.1\r\n" + HOST + "\r\n";
     var ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    for (var framing : List.of("Content-Length: 1000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n3e8\r\n")) {
+    for (var framing :
+        List.of("Content-Length: 1000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n3e8\r\n")) {
       var body = "x".repeat(1000) + (framing.startsWith("T") ? "\r\n0\r\n\r\n" : "");
       var sent = "POST / HTTP/1.1\r\n" + HOST + framing + body + next;
       assertEquals(ok + ok, Talk.answer(handler, settings, sent, 1000));
@@ -243,8 +247,11 @@ class Http1ServerTest {
         ok.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"),
         Talk.answer(handler, settings, large + next, 1000));
     var chunks =
-        "POST / HTTP/1.1\r\n" + HOST + "Transfer-Encoding: chunked\r\n\r\n"
-            + ("64\r\n" + "x".repeat(100) + "\r\n").repeat(100) + "0\r\n\r\n";
+        "POST / HTTP/1.1\r\n"
+            + HOST
+            + "Transfer-Encoding: chunked\r\n\r\n"
+            + ("64\r\n" + "x".repeat(100) + "\r\n").repeat(100)
+            + "0\r\n\r\n";
     assertEquals(ok, Talk.answer(handler, settings, chunks + next, 1000));
   }
 
@@ -287,7 +294,9 @@ class Http1ServerTest {
           }
         };
     var post = "POST / HTTP/1.1\r\n" + HOST;
-    for (var cut : List.of("Content-Length: 3\r\n\r\nab", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n")) {
+    for (var cut :
+        List.of(
+            "Content-Length: 3\r\n\r\nab", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n")) {
       assertEquals("", Talk.answer(handler, post + cut));
       assertEquals(IncompleteMessageException.class, seen.removeFirst().getClass());
     }
@@ -369,8 +378,7 @@ class Http1ServerTest {
             "GET / HTTP/1.1\r\n" + HOST + "Connection: x, Upgrade\r\nUpgrade: echo\r\n\r\nabcdef"));
     assertEquals(
         "HTTP/1.1 200 OK\r\n\r\n<GET / HTTP/1.1\r\n\r\n>",
-        Talk.answer(
-            handler, "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET / HTTP/1.1\r\n\r\n"));
+        Talk.answer(handler, "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET / HTTP/1.1\r\n\r\n"));
     var refused = new CompletableFuture<Throwable>();
     Handler wrong =
         exchange -> {
@@ -388,15 +396,14 @@ class Http1ServerTest {
   void slowHeadsGet408AndIdleConnectionsNothing() throws Exception {
     var quick = Duration.ofMillis(50);
     var settings =
-        HttpSettings.DEFAULT
-            .withTimes(quick, quick, quick, quick)
-            .withDrained(10, quick);
+        HttpSettings.DEFAULT.withTimes(quick, quick, quick, quick).withDrained(10, quick);
     try (var pair = MemoryPair.of(Talk.FIBERS)) {
       var served = Talk.serve(Talk::echo, settings, pair.far());
       assertEquals("", Talk.all(pair.near()));
       served.join();
     }
-    for (var begun : List.of("GET / HT", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")) {
+    for (var begun :
+        List.of("GET / HT", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")) {
       try (var pair = MemoryPair.of(Talk.FIBERS)) {
         var served = Talk.serve(Talk::echo, settings, pair.far());
         Talk.write(pair.near(), begun);

@@ -51,8 +51,7 @@ final class Http2Client implements AutoCloseable {
   }
 
   static Http2Client silent(Handler handler) {
-    return new Http2Client(
-        handler, HttpSettings.DEFAULT, CancelScope.open(), MemoryPair.CAPACITY);
+    return new Http2Client(handler, HttpSettings.DEFAULT, CancelScope.open(), MemoryPair.CAPACITY);
   }
 
   static Http2Client connect(Handler handler) throws IOException {
@@ -60,8 +59,7 @@ final class Http2Client implements AutoCloseable {
   }
 
   static Http2Client connect(
-      Handler handler, HttpSettings settings, CancelScope draining, int piece)
-      throws IOException {
+      Handler handler, HttpSettings settings, CancelScope draining, int piece) throws IOException {
     var client = new Http2Client(handler, settings, draining, piece);
     client.raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     client.send(SETTINGS, 0, 0);

@@ -59,8 +59,7 @@ class Http2ServerTest {
         var block = client.block(request("PUT", "/x"));
         client.send(HEADERS, 0, 5, Arrays.copyOf(block, 1));
         client.send(CONTINUATION, 0, 5);
-        client.send(
-            CONTINUATION, END_HEADERS, 5, Arrays.copyOfRange(block, 1, block.length));
+        client.send(CONTINUATION, END_HEADERS, 5, Arrays.copyOfRange(block, 1, block.length));
         client.send(DATA, 0, 5, Talk.bytes("abc"));
         client.headers(5, true, "t", "u", "te", "trailers");
         assertEquals("200 PUT /x a /x|abc|t: u\r\n", client.response(5));
@@ -78,9 +77,20 @@ class Http2ServerTest {
         };
     try (var client = Http2Client.connect(handler)) {
       client.headers(
-          1, true,
-          get("/", "x", "1", "cookie", "a=b", "X".toLowerCase(java.util.Locale.ROOT), "2",
-              "cookie", "c=d", "te", "trailers"));
+          1,
+          true,
+          get(
+              "/",
+              "x",
+              "1",
+              "cookie",
+              "a=b",
+              "X".toLowerCase(java.util.Locale.ROOT),
+              "2",
+              "cookie",
+              "c=d",
+              "te",
+              "trailers"));
       client.response(1);
       var head = seen.join();
       assertEquals(Version.HTTP_2, head.version());
@@ -103,7 +113,16 @@ class Http2ServerTest {
         row("path with fragment", get("/#a")),
         row("asterisk of GET", get("*")),
         row("no authority", ":method", "GET", ":scheme", "http", ":path", "/"),
-        row("authority with user", ":method", "GET", ":scheme", "http", ":path", "/", ":authority", "u@a"),
+        row(
+            "authority with user",
+            ":method",
+            "GET",
+            ":scheme",
+            "http",
+            ":path",
+            "/",
+            ":authority",
+            "u@a"),
         row("authority that is not Host", get("/", "host", "b")),
         row("two Hosts", get("/", "host", "a", "host", "a")),
         row("method twice", get("/", ":method", "GET")),
@@ -111,7 +130,18 @@ class Http2ServerTest {
         row("pseudo-field of responses", get("/", ":status", "200")),
         row("extended CONNECT", request("CONNECT", "/", ":protocol", "websocket")),
         row("CONNECT with path", request("CONNECT", "/")),
-        row("pseudo-field behind", ":method", "GET", ":scheme", "http", "x", "y", ":authority", "a", ":path", "/"),
+        row(
+            "pseudo-field behind",
+            ":method",
+            "GET",
+            ":scheme",
+            "http",
+            "x",
+            "y",
+            ":authority",
+            "a",
+            ":path",
+            "/"),
         row("capital letters", get("/", "X-a", "y")),
         row("empty name", get("/", "", "y")),
         row("name with blank", get("/", "x y", "y")),
@@ -183,38 +213,69 @@ class Http2ServerTest {
         error("data of an idle stream", PROTOCOL_ERROR, c -> c.send(DATA, 0, 1, (byte) 1)),
         error("headers of no stream", PROTOCOL_ERROR, c -> c.headers(0, true, get("/"))),
         error("headers of an even stream", PROTOCOL_ERROR, c -> c.headers(2, true, get("/"))),
-        error("headers of an older stream", STREAM_CLOSED, c -> {
-          c.headers(5, true, get("/"));
-          c.headers(3, true, get("/"));
-        }),
-        error("padding longer than the frame", PROTOCOL_ERROR, c -> {
-          c.headers(1, false, request("POST", "/"));
-          c.send(DATA, 8, 1, (byte) 5, (byte) 0);
-        }),
+        error(
+            "headers of an older stream",
+            STREAM_CLOSED,
+            c -> {
+              c.headers(5, true, get("/"));
+              c.headers(3, true, get("/"));
+            }),
+        error(
+            "padding longer than the frame",
+            PROTOCOL_ERROR,
+            c -> {
+              c.headers(1, false, request("POST", "/"));
+              c.send(DATA, 8, 1, (byte) 5, (byte) 0);
+            }),
         error("padded headers", PROTOCOL_ERROR, c -> c.send(HEADERS, 8, 1, (byte) 9, (byte) 0)),
         error("no padding's length", FRAME_SIZE_ERROR, c -> c.send(HEADERS, 8, 1)),
-        error("no HPACK", COMPRESSION_ERROR, c -> c.send(HEADERS, END_HEADERS, 1, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff, (byte) 0xff)),
-        error("headers not continued", PROTOCOL_ERROR, c -> {
-          c.send(HEADERS, 0, 1, c.block(get("/")));
-          c.send(PING, 0, 0, new byte[8]);
-        }),
-        error("headers continued elsewhere", PROTOCOL_ERROR, c -> {
-          c.send(HEADERS, 0, 1, c.block(get("/")));
-          c.send(CONTINUATION, END_HEADERS, 3);
-        }),
+        error(
+            "no HPACK",
+            COMPRESSION_ERROR,
+            c ->
+                c.send(
+                    HEADERS,
+                    END_HEADERS,
+                    1,
+                    (byte) 0xff,
+                    (byte) 0xff,
+                    (byte) 0xff,
+                    (byte) 0xff,
+                    (byte) 0xff,
+                    (byte) 0xff)),
+        error(
+            "headers not continued",
+            PROTOCOL_ERROR,
+            c -> {
+              c.send(HEADERS, 0, 1, c.block(get("/")));
+              c.send(PING, 0, 0, new byte[8]);
+            }),
+        error(
+            "headers continued elsewhere",
+            PROTOCOL_ERROR,
+            c -> {
+              c.send(HEADERS, 0, 1, c.block(get("/")));
+              c.send(CONTINUATION, END_HEADERS, 3);
+            }),
         error("continuation of nothing", PROTOCOL_ERROR, c -> c.send(CONTINUATION, END_HEADERS, 1)),
-        error("a flood of continuations", ENHANCE_YOUR_CALM, c -> {
-          c.send(HEADERS, 0, 1, c.block(get("/")));
-          for (int i = 0; i < 20; i++) {
-            c.send(CONTINUATION, 0, 1);
-          }
-        }),
-        error("continuations of too much", ENHANCE_YOUR_CALM, c -> {
-          c.send(HEADERS, 0, 1, c.block(get("/")));
-          for (int i = 0; i < 6; i++) {
-            c.send(CONTINUATION, 0, 1, new byte[16_000]);
-          }
-        }),
+        error(
+            "a flood of continuations",
+            ENHANCE_YOUR_CALM,
+            c -> {
+              c.send(HEADERS, 0, 1, c.block(get("/")));
+              for (int i = 0; i < 20; i++) {
+                c.send(CONTINUATION, 0, 1);
+              }
+            }),
+        error(
+            "continuations of too much",
+            ENHANCE_YOUR_CALM,
+            c -> {
+              c.send(HEADERS, 0, 1, c.block(get("/")));
+              for (int i = 0; i < 6; i++) {
+                c.send(CONTINUATION, 0, 1, new byte[16_000]);
+              }
+            }),
         error("priority of no stream", PROTOCOL_ERROR, c -> c.send(PRIORITY, 0, 0, new byte[5])),
         error("reset of no stream", PROTOCOL_ERROR, c -> c.send(RST_STREAM, 0, 0, 8)),
         error("reset of an idle stream", PROTOCOL_ERROR, c -> c.send(RST_STREAM, 0, 1, 8)),
@@ -232,28 +293,46 @@ class Http2ServerTest {
         error("goaway of a stream", PROTOCOL_ERROR, c -> c.send(GOAWAY, 0, 1, new byte[8])),
         error("window of nothing", PROTOCOL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 0, 0)),
         error("window of an idle stream", PROTOCOL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 1, 1)),
-        error("window of three bytes", FRAME_SIZE_ERROR, c -> c.send(WINDOW_UPDATE, 0, 0, new byte[3])),
-        error("window beyond all", FLOW_CONTROL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 0, Integer.MAX_VALUE)),
+        error(
+            "window of three bytes",
+            FRAME_SIZE_ERROR,
+            c -> c.send(WINDOW_UPDATE, 0, 0, new byte[3])),
+        error(
+            "window beyond all",
+            FLOW_CONTROL_ERROR,
+            c -> c.send(WINDOW_UPDATE, 0, 0, Integer.MAX_VALUE)),
         error("frame too large", FRAME_SIZE_ERROR, c -> c.send(99, 0, 0, new byte[16_385])),
         error("flood of settings", ENHANCE_YOUR_CALM, flood(c -> c.send(SETTINGS, 0, 0))),
         error("flood of pings", ENHANCE_YOUR_CALM, flood(c -> c.send(PING, 0, 0, new byte[8]))),
-        error("flood of priorities", ENHANCE_YOUR_CALM, flood(c -> c.send(PRIORITY, 0, 1, new byte[5]))),
+        error(
+            "flood of priorities",
+            ENHANCE_YOUR_CALM,
+            flood(c -> c.send(PRIORITY, 0, 1, new byte[5]))),
         error("flood of what is unknown", ENHANCE_YOUR_CALM, flood(c -> c.send(99, 0, 0))),
-        error("flood of empty data", ENHANCE_YOUR_CALM, c -> {
-          c.headers(1, false, request("POST", "/"));
-          flood(it -> it.send(DATA, 0, 1)).by(c);
-        }),
-        error("rapid resets", ENHANCE_YOUR_CALM, c -> {
-          for (int i = 0; i < 300; i++) {
-            c.headers(2 * i + 1, true, get("/"));
-            c.send(RST_STREAM, 0, 2 * i + 1, 8);
-          }
-        }),
-        error("rapid errors", ENHANCE_YOUR_CALM, c -> {
-          for (int i = 0; i < 300; i++) {
-            c.headers(2 * i + 1, true, get("x"));
-          }
-        }));
+        error(
+            "flood of empty data",
+            ENHANCE_YOUR_CALM,
+            c -> {
+              c.headers(1, false, request("POST", "/"));
+              flood(it -> it.send(DATA, 0, 1)).by(c);
+            }),
+        error(
+            "rapid resets",
+            ENHANCE_YOUR_CALM,
+            c -> {
+              for (int i = 0; i < 300; i++) {
+                c.headers(2 * i + 1, true, get("/"));
+                c.send(RST_STREAM, 0, 2 * i + 1, 8);
+              }
+            }),
+        error(
+            "rapid errors",
+            ENHANCE_YOUR_CALM,
+            c -> {
+              for (int i = 0; i < 300; i++) {
+                c.headers(2 * i + 1, true, get("x"));
+              }
+            }));
   }
 
   private static Arguments error(String name, int code, Wrong wrong) {
@@ -307,35 +386,57 @@ class Http2ServerTest {
 
   static Stream<Arguments> errorsOfStreams() {
     return Stream.of(
-        error("depends on itself", PROTOCOL_ERROR, c -> {
-          var block = c.block(get("/"));
-          var payload = ByteBuffer.allocate(5 + block.length).putInt(1).put((byte) 0).put(block);
-          c.send(HEADERS, END_STREAM | END_HEADERS | 0x20, 1, payload.array());
-        }),
-        error("priority that depends on itself", PROTOCOL_ERROR, c -> c.send(PRIORITY, 0, 1, ByteBuffer.allocate(5).putInt(1).array())),
+        error(
+            "depends on itself",
+            PROTOCOL_ERROR,
+            c -> {
+              var block = c.block(get("/"));
+              var payload =
+                  ByteBuffer.allocate(5 + block.length).putInt(1).put((byte) 0).put(block);
+              c.send(HEADERS, END_STREAM | END_HEADERS | 0x20, 1, payload.array());
+            }),
+        error(
+            "priority that depends on itself",
+            PROTOCOL_ERROR,
+            c -> c.send(PRIORITY, 0, 1, ByteBuffer.allocate(5).putInt(1).array())),
         error("priority of four bytes", FRAME_SIZE_ERROR, c -> c.send(PRIORITY, 0, 1, bytes(3))),
-        error("window of nothing", PROTOCOL_ERROR, c -> {
-          c.headers(1, false, request("POST", "/"));
-          c.send(WINDOW_UPDATE, 0, 1, 0);
-        }),
-        error("window too large", FLOW_CONTROL_ERROR, c -> {
-          c.headers(1, false, request("POST", "/"));
-          c.send(WINDOW_UPDATE, 0, 1, Integer.MAX_VALUE);
-        }),
-        error("fields amid a body", PROTOCOL_ERROR, c -> {
-          c.headers(1, false, request("POST", "/"));
-          c.headers(1, false, "t", "u");
-        }),
-        error("pseudo-fields in trailers", PROTOCOL_ERROR, c -> {
-          c.headers(1, false, request("POST", "/"));
-          c.headers(1, true, ":path", "/");
-        }),
-        error("more than the window", FLOW_CONTROL_ERROR, c -> {
-          c.headers(1, false, request("UNREAD", "/"));
-          for (int i = 0; i < 5; i++) {
-            c.send(DATA, 0, 1, new byte[16_000]);
-          }
-        }));
+        error(
+            "window of nothing",
+            PROTOCOL_ERROR,
+            c -> {
+              c.headers(1, false, request("POST", "/"));
+              c.send(WINDOW_UPDATE, 0, 1, 0);
+            }),
+        error(
+            "window too large",
+            FLOW_CONTROL_ERROR,
+            c -> {
+              c.headers(1, false, request("POST", "/"));
+              c.send(WINDOW_UPDATE, 0, 1, Integer.MAX_VALUE);
+            }),
+        error(
+            "fields amid a body",
+            PROTOCOL_ERROR,
+            c -> {
+              c.headers(1, false, request("POST", "/"));
+              c.headers(1, false, "t", "u");
+            }),
+        error(
+            "pseudo-fields in trailers",
+            PROTOCOL_ERROR,
+            c -> {
+              c.headers(1, false, request("POST", "/"));
+              c.headers(1, true, ":path", "/");
+            }),
+        error(
+            "more than the window",
+            FLOW_CONTROL_ERROR,
+            c -> {
+              c.headers(1, false, request("UNREAD", "/"));
+              for (int i = 0; i < 5; i++) {
+                c.send(DATA, 0, 1, new byte[16_000]);
+              }
+            }));
   }
 
   @ParameterizedTest(name = "{0}")

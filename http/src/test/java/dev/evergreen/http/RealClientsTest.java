@@ -56,7 +56,14 @@ class RealClientsTest {
       assertTrue(waits.contains("|abc|"));
       if (!version.equals("--http1.0")) {
         var chunked =
-            run("curl", "-sS", version, "-T", file.toString(), "-H", "Transfer-Encoding: chunked",
+            run(
+                "curl",
+                "-sS",
+                version,
+                "-T",
+                file.toString(),
+                "-H",
+                "Transfer-Encoding: chunked",
                 url(server, "/"));
         assertTrue(chunked.contains("|" + large + "|"));
       }
@@ -81,8 +88,7 @@ class RealClientsTest {
   void h2loadSeesNoErrors() throws Exception {
     try (var server = TestServer.start(RealClientsTest::answers)) {
       for (var version : new String[] {"h2c", "http/1.1"}) {
-        var output =
-            run("h2load", "-t1", "-c8", "-m16", "-n4000", "-p", version, url(server, "/"));
+        var output = run("h2load", "-t1", "-c8", "-m16", "-n4000", "-p", version, url(server, "/"));
         assertTrue(output.contains(" 4000 succeeded, 0 failed"), output);
       }
     }
@@ -96,10 +102,8 @@ class RealClientsTest {
       var body = "x".repeat(100_000);
       var builder = HttpRequest.newBuilder(URI.create(url(server, "/a")));
       requests.add(builder.POST(BodyPublishers.ofString(body)).build());
-      requests.add(
-          builder.POST(BodyPublishers.ofByteArrays(List.of(Talk.bytes(body)))).build());
-      requests.add(
-          builder.expectContinue(true).POST(BodyPublishers.ofString(body)).build());
+      requests.add(builder.POST(BodyPublishers.ofByteArrays(List.of(Talk.bytes(body)))).build());
+      requests.add(builder.expectContinue(true).POST(BodyPublishers.ofString(body)).build());
       for (var request : requests) {
         var response = client.send(request, BodyHandlers.ofString());
         assertEquals(200, response.statusCode());

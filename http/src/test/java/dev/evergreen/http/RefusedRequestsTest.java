@@ -21,22 +21,43 @@ class RefusedRequestsTest {
 
   static Stream<Arguments> refused() {
     return Stream.of(
-        row("CL and TE", 400, POST + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        row("TE and CL", 400, POST + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
+        row(
+            "CL and TE",
+            400,
+            POST + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        row(
+            "TE and CL",
+            400,
+            POST + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
         row("TE gzip, chunked", 501, POST + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
         row("TE gzip", 501, POST + "Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n"),
         row("TE identity", 501, POST + "Transfer-Encoding: identity\r\n\r\n"),
         row("TE chunked, gzip", 400, POST + "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n"),
-        row("TE twice in a line", 501, POST + "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"),
+        row(
+            "TE twice in a line",
+            501,
+            POST + "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n"),
         row("TE empty", 400, POST + "Transfer-Encoding:\r\n\r\n"),
         row("TE with a quote", 400, POST + "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n"),
-        row("TE on two lines", 400, POST + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"),
-        row("TE on two lines, other", 400, POST + "Transfer-Encoding: chunked\r\nTransfer-encoding: x\r\n\r\n"),
+        row(
+            "TE on two lines",
+            400,
+            POST + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        row(
+            "TE on two lines, other",
+            400,
+            POST + "Transfer-Encoding: chunked\r\nTransfer-encoding: x\r\n\r\n"),
         row("VT before chunked", 400, POST + "Transfer-Encoding: \u000bchunked\r\n\r\n0\r\n\r\n"),
-        row("TE of HTTP/1.0", 400, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        row(
+            "TE of HTTP/1.0",
+            400,
+            "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         row("CL 3, 3", 400, POST + "Content-Length: 3, 3\r\n\r\nabc"),
         row("CL twice, equal", 400, POST + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"),
-        row("CL twice, different", 400, POST + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+        row(
+            "CL twice, different",
+            400,
+            POST + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
         row("CL +3", 400, POST + "Content-Length: +3\r\n\r\nabc"),
         row("CL -3", 400, POST + "Content-Length: -3\r\n\r\nabc"),
         row("CL 0x3", 400, POST + "Content-Length: 0x3\r\n\r\nabc"),
@@ -89,7 +110,10 @@ class RefusedRequestsTest {
         row("URI with a user", 400, "GET http://u@a/ HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("CONNECT without a port", 400, "CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("CONNECT to a path", 400, "CONNECT /a:80 HTTP/1.1\r\nHost: a\r\n\r\n"),
-        row("CONNECT with a body", 400, "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\nContent-Length: 3\r\n\r\nabc"),
+        row(
+            "CONNECT with a body",
+            400,
+            "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\nContent-Length: 3\r\n\r\nabc"),
         row("HTTP/0.9", 400, "GET /\r\n\r\n"),
         row("version 1.2", 505, "GET / HTTP/1.2\r\nHost: a\r\n\r\n"),
         row("version 2.0", 505, "GET / HTTP/2.0\r\nHost: a\r\n\r\n"),

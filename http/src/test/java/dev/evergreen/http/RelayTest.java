@@ -56,8 +56,7 @@ class RelayTest {
       ended =
           Talk.start(
               () -> {
-                Relay.run(
-                    Talk.FIBERS, HttpSettings.DEFAULT, seen, client.far(), server.near());
+                Relay.run(Talk.FIBERS, HttpSettings.DEFAULT, seen, client.far(), server.near());
                 return 0;
               });
     }
@@ -71,7 +70,8 @@ class RelayTest {
 
   private static final String REQUESTS =
       "POST /%41?x=\"y\" HTTP/1.1\r\nhOST:a\r\nX:  b \t\r\nTransfer-Encoding: Chunked\r\nX:c\r\n\r\n"
-          .concat("0003 ; a=\"b\"\r\nabc\r\n0\r\nT: u\r\n\r\nGET http://b/ HTTP/1.1\r\nHost: c\r\n\r\n")
+          .concat(
+              "0003 ; a=\"b\"\r\nabc\r\n0\r\nT: u\r\n\r\nGET http://b/ HTTP/1.1\r\nHost: c\r\n\r\n")
           .concat("HEAD / HTTP/1.0\r\n\r\n");
   private static final String RESPONSES =
       "HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 200 Fine\r\nContent-Length:3\r\nx: \ty\r\n\r\nabc"

@@ -124,8 +124,17 @@ final class Talk {
     var head = exchange.request();
     var body = text(exchange.body());
     var text =
-        head.method() + " " + head.target() + " " + head.authority() + " " + head.path() + "|" + body
-            + "|" + exchange.body().trailers();
+        head.method()
+            + " "
+            + head.target()
+            + " "
+            + head.authority()
+            + " "
+            + head.path()
+            + "|"
+            + body
+            + "|"
+            + exchange.body().trailers();
     exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(bytes(text)));
   }
 }

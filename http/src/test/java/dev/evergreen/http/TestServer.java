@@ -19,11 +19,9 @@ record TestServer(Fibers fibers, Listener listener) implements AutoCloseable {
   static TestServer start(Handler handler, HttpSettings settings, int port, int processors)
       throws IOException {
     var fibers = Fibers.builder().name("http-test").processors(processors).start();
-    var listener =
-        fibers.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+    var listener = fibers.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
     var server = new HttpServer(fibers, handler, settings);
-    fibers.spawn(
-        () -> listener.serve(connection -> server.serve(connection, listener.draining())));
+    fibers.spawn(() -> listener.serve(connection -> server.serve(connection, listener.draining())));
     return new TestServer(fibers, listener);
   }
 

@@ -50,8 +50,7 @@ class TlsTest {
         () ->
             server.listener.serve(
                 raw -> {
-                  var connection =
-                      raw.overTls(server.tls.engine(), Duration.ofSeconds(10));
+                  var connection = raw.overTls(server.tls.engine(), Duration.ofSeconds(10));
                   new HttpServer(Talk.FIBERS, server.handler, HttpSettings.DEFAULT)
                       .serve(connection, server.listener.draining());
                   connection.shutdownOutput();
@@ -59,8 +58,7 @@ class TlsTest {
     return ((InetSocketAddress) server.listener.address()).getPort();
   }
 
-  private record TestTls(
-      dev.evergreen.fibers.Listener listener, ServerTls tls, Handler handler)
+  private record TestTls(dev.evergreen.fibers.Listener listener, ServerTls tls, Handler handler)
       implements AutoCloseable {
 
     static TestTls of(Handler handler) throws Exception {
@@ -130,7 +128,10 @@ class TlsTest {
   private static Upstreams upstreams(ClientTls tls) {
     var names = new Names(_ -> List.of(InetAddress.getLoopbackAddress()), Duration.ofMinutes(1));
     return new Upstreams(
-        Dialer.of(Talk.FIBERS).withNames(names), tls::engine, HttpSettings.DEFAULT, UpstreamLimits.DEFAULT);
+        Dialer.of(Talk.FIBERS).withNames(names),
+        tls::engine,
+        HttpSettings.DEFAULT,
+        UpstreamLimits.DEFAULT);
   }
 
   @Test
@@ -169,7 +170,8 @@ class TlsTest {
                 .connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))
                 .overTls(
                     tls.withProtocols(offered).engine("localhost", port), Duration.ofSeconds(10));
-        assertEquals(offered, connection.tlsSession().orElseThrow().applicationProtocol().orElseThrow());
+        assertEquals(
+            offered, connection.tlsSession().orElseThrow().applicationProtocol().orElseThrow());
         connection.close();
       }
     }

@@ -34,8 +34,7 @@ class UpstreamsTest {
   private record TestOrigin(Listener listener) implements AutoCloseable {
 
     static TestOrigin start(Listener.Handler handler) throws IOException {
-      var listener =
-          Talk.FIBERS.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      var listener = Talk.FIBERS.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
       Talk.FIBERS.spawn(() -> listener.serve(handler));
       return new TestOrigin(listener);
     }
@@ -111,11 +110,15 @@ class UpstreamsTest {
         row("CL and TE", ok + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         row("TE gzip, chunked", ok + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
         row("TE gzip", ok + "Transfer-Encoding: gzip\r\n\r\nabc"),
-        row("TE twice", ok + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        row(
+            "TE twice",
+            ok + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         row("TE of 1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         row("bytes after the length", ok + "Content-Length: 3\r\n\r\nabcd"),
         row("bytes after no body", ok + "Content-Length: 0\r\n\r\nabcd"),
-        row("bytes after chunks", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"),
+        row(
+            "bytes after chunks",
+            ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"),
         row("a body of 204", "HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\nabc"),
         row("bytes after 204", "HTTP/1.1 204 No Content\r\n\r\nabc"),
         row("bytes after 304", "HTTP/1.1 304 Not Modified\r\n\r\nabc"),
@@ -148,8 +151,7 @@ class UpstreamsTest {
       throws Exception {
     try (var origin = TestOrigin.answering(sent);
         var upstreams = upstreams()) {
-      assertThrows(
-          MalformedMessageException.class, () -> get(upstreams, origin.origin()), name);
+      assertThrows(MalformedMessageException.class, () -> get(upstreams, origin.origin()), name);
       assertEquals(0, upstreams.connections(origin.origin()));
     }
   }
@@ -174,8 +176,7 @@ class UpstreamsTest {
                     Talk.write(connection, cut);
                   });
           var upstreams = upstreams()) {
-        assertThrows(
-            IncompleteMessageException.class, () -> get(upstreams, origin.origin()), cut);
+        assertThrows(IncompleteMessageException.class, () -> get(upstreams, origin.origin()), cut);
         assertEquals(0, upstreams.connections(origin.origin()));
       }
     }
@@ -197,9 +198,7 @@ class UpstreamsTest {
           },
           {"HTTP/1.1 204 No Content\r\n\r\n", "204 "},
           {"HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n", "304 "},
-          {
-            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc", "200 abc"
-          },
+          {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc", "200 abc"},
         };
     for (var answer : answers) {
       try (var origin = TestOrigin.answering(answer[0]);
@@ -259,8 +258,20 @@ class UpstreamsTest {
         var upstreams = upstreams()) {
       var fields =
           Fields.of(
-              "Host", "other", "Connection", "x, close", "X", "y", "Transfer-Encoding", "chunked",
-              "Content-Length", "99", "Upgrade", "h2c", "A", "b");
+              "Host",
+              "other",
+              "Connection",
+              "x, close",
+              "X",
+              "y",
+              "Transfer-Encoding",
+              "chunked",
+              "Content-Length",
+              "99",
+              "Upgrade",
+              "h2c",
+              "A",
+              "b");
       try (var exchange = upstreams.open(origin.origin())) {
         var out = exchange.send(RequestHead.of("POST", "/a?b", fields), 3);
         out.write(Talk.bytes("ab!"));
@@ -378,8 +389,7 @@ class UpstreamsTest {
       var scope = CancelScope.open();
       scope.cancel();
       assertThrows(
-          WaitCancelledException.class,
-          () -> scope.call(() -> upstreams.open(origin.origin())));
+          WaitCancelledException.class, () -> scope.call(() -> upstreams.open(origin.origin())));
       first.close();
       assertEquals("204 ", get(upstreams, origin.origin()));
     }
@@ -391,7 +401,8 @@ class UpstreamsTest {
             TestOrigin.start(
                 connection -> {
                   Talk.until(connection, "\r\n\r\n");
-                  Talk.write(connection, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n");
+                  Talk.write(
+                      connection, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n");
                   Talk.until(connection, "never");
                 });
         var upstreams = upstreams();
@@ -417,13 +428,13 @@ class UpstreamsTest {
             TestOrigin.start(
                 connection -> {
                   Talk.until(connection, "\r\n\r\n");
-                  Talk.write(connection, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nfirst");
+                  Talk.write(
+                      connection, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nfirst");
                   Talk.write(connection, Talk.all(connection) + "last");
                 });
         var upstreams = upstreams();
         var exchange = upstreams.open(origin.origin())) {
-      exchange.send(
-          RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
+      exchange.send(RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
       assertEquals(101, exchange.receive().status());
       var tunnel = exchange.tunnel();
       tunnel.out().write(Talk.bytes("middle"));
