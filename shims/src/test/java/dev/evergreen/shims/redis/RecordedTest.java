@@ -172,7 +172,7 @@ class RecordedTest {
             });
     assertEquals(2, operations.size());
     assertEquals(Bytes.of(value), operations.get(0).request().get(2));
-    assertEquals("$1000000\r\n" + value + "\r\n", operations.get(1).reply().latin1());
+    assertEquals(Bytes.of("$1000000\r\n" + value + "\r\n"), operations.get(1).reply());
   }
 
   @Test
