@@ -14,6 +14,12 @@ import org.jspecify.annotations.Nullable;
  */
 public interface StoreKind {
 
+  /**
+   * A line of an epoch's facts: the store held nothing when the epoch began. Only who lets nobody
+   * in before the epoch is on record can know that.
+   */
+  String EMPTY = "content: empty";
+
   /** What the store's operations do; its name is that of the kind. */
   Specification specification();
 

@@ -398,8 +398,13 @@ public final class StoredTrace implements Trace, AutoCloseable {
           last("select max(seq) from gap where seq < ?", before)
               .ifPresent(row -> breaks.add(new Break(row, Break.Kind.GAP)));
           outside(cell, before).ifPresent(row -> breaks.add(new Break(row, Break.Kind.OUTSIDE)));
+          // A store that was empty at the very beginning has nothing from before it.
           last(
-                  "select max(id) from epoch where id < ? and facts not like '%content: empty%'",
+                  """
+                  select max(id) from epoch where id < ?
+                  and (id > (select min(id) from epoch) or facts not like '%"""
+                      + StoreKind.EMPTY
+                      + "%')",
                   before)
               .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
           last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)

@@ -12,6 +12,8 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** What a trace must know of Redis. */
@@ -96,6 +98,17 @@ public final class RedisKind implements StoreKind {
       case Collection<?> list -> {
         var all = new ArrayList<@Nullable Object>();
         list.forEach(element -> all.add(plain(element)));
+        yield all;
+      }
+      // As RESP2 has it; Redis's own order is not known.
+      case Map<?, ?> map -> {
+        var all = new ArrayList<@Nullable Object>();
+        new TreeMap<>(map)
+            .forEach(
+                (name, content) -> {
+                  all.add(plain(name));
+                  all.add(plain(content));
+                });
         yield all;
       }
       case Resp.Failure failure -> failure.kind();

@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.provenance.StoreKind;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.Upstream;
 import java.io.IOException;
@@ -28,6 +29,13 @@ final class ServerWatch {
   private final String user;
   private final String password;
   private @Nullable Connection connection;
+
+  /**
+   * Whether no client was let in yet, so that nothing can have come between what the store says of
+   * itself and the epoch that begins with it.
+   */
+  private boolean first = true;
+
   private volatile Duration threshold = Duration.ofSeconds(5);
 
   ServerWatch(RedisShim shim, String user, String password) {
@@ -77,6 +85,7 @@ final class ServerWatch {
         List.of(
             Identity.request("INFO", "server"),
             Identity.request("INFO", "replication"),
+            Identity.request("INFO", "keyspace"),
             Identity.request("CONFIG", "GET", "busy-reply-threshold")));
     var replies = Exchange.ask(made, requests);
     if (!password.isEmpty() && replies.removeFirst().isError()) {
@@ -94,8 +103,13 @@ final class ServerWatch {
           "Redis at %s is in cluster mode: it would send clients past the shim, to other nodes"
               .formatted(upstream.address()));
     }
-    readThreshold(replies.get(2).text());
-    tape.epoch("redis", upstream.address().toString(), facts(server.text(), replies.get(1).text()));
+    readThreshold(replies.get(3).text());
+    var facts = facts(server.text(), replies.get(1).text());
+    if (first && isEmpty(replies.get(2), replies.get(1).text())) {
+      facts.add(StoreKind.EMPTY);
+    }
+    first = false;
+    tape.epoch("redis", upstream.address().toString(), String.join("\n", facts));
   }
 
   private void readThreshold(String reply) {
@@ -107,7 +121,14 @@ final class ServerWatch {
     }
   }
 
-  private static String facts(String server, String replication) {
+  /** Whether it says that it has nothing, and takes nothing from another. */
+  private static boolean isEmpty(Exchange.Reply keyspace, String replication) {
+    return !keyspace.isError()
+        && !Pattern.compile("(?m)^db[0-9]").matcher(keyspace.text()).find()
+        && "master".equals(field(replication, "role"));
+  }
+
+  private static List<String> facts(String server, String replication) {
     var facts = new ArrayList<String>();
     for (var name : List.of("redis_version", "run_id", "redis_mode")) {
       facts.add(name + ": " + field(server, name));
@@ -115,7 +136,7 @@ final class ServerWatch {
     for (var name : List.of("role", "master_replid")) {
       facts.add(name + ": " + field(replication, name));
     }
-    return String.join("\n", facts);
+    return facts;
   }
 
   private static String field(String info, String name) {

@@ -1,0 +1,250 @@
+package dev.evergreen.server;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.StoreKind;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The Redis shim as a process of its own, before a real Redis, and the questions to its trace. */
+@Timeout(60)
+final class ShimCommandTest {
+
+  private static final StoreKind REDIS = StoreKind.named("redis").orElseThrow();
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  @TempDir private Path folder;
+  private Process redis;
+  private Process shim;
+  private int port;
+
+  @BeforeEach
+  void start() throws Exception {
+    var socket = folder.resolve("redis.sock");
+    redis =
+        new ProcessBuilder(
+                List.of(
+                    "redis-server",
+                    "--port",
+                    "0",
+                    "--unixsocket",
+                    socket.toString(),
+                    "--save",
+                    "",
+                    "--dir",
+                    folder.toString()))
+            .redirectErrorStream(true)
+            .start();
+    var lines = reader(redis);
+    while (!String.valueOf(lines.readLine()).contains("ready to accept connections")) {
+      assertTrue(redis.isAlive(), "redis-server does not start");
+    }
+    startShim("unix:" + socket);
+  }
+
+  private void startShim(String upstream) throws IOException {
+    shim =
+        new ProcessBuilder(
+                List.of(
+                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                    "--add-opens",
+                    "java.base/java.lang=ALL-UNNAMED",
+                    "--enable-native-access=ALL-UNNAMED",
+                    "-cp",
+                    System.getProperty("java.class.path"),
+                    Main.class.getName(),
+                    "shim",
+                    "redis",
+                    "--listen",
+                    "127.0.0.1:0",
+                    "--upstream",
+                    upstream,
+                    "--trace",
+                    trace()))
+            .redirectErrorStream(true)
+            .start();
+    var said = String.valueOf(reader(shim).readLine());
+    assertTrue(said.startsWith("Redis is recorded at 127.0.0.1:"), said);
+    port = Integer.parseInt(said.substring(said.lastIndexOf(':') + 1));
+  }
+
+  private static BufferedReader reader(Process process) {
+    return process.inputReader(StandardCharsets.UTF_8);
+  }
+
+  private String trace() {
+    return folder.resolve("trace").toString();
+  }
+
+  @AfterEach
+  void end() {
+    shim.destroyForcibly();
+    redis.destroyForcibly();
+  }
+
+  /** What redis-cli would show, in the form of a trace. */
+  private Object ask(String command) throws IOException {
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      var words = Stream.of(command.split(" ", -1)).map(Bytes::of).toList();
+      socket.getOutputStream().write(REDIS.recorded(words).toArray());
+      socket.getOutputStream().write("QUIT\r\n".getBytes(StandardCharsets.US_ASCII));
+      var all = new String(socket.getInputStream().readAllBytes(), StandardCharsets.ISO_8859_1);
+      assertTrue(all.endsWith("+OK\r\n"), all);
+      var value = REDIS.value(Bytes.of(all.substring(0, all.length() - "+OK\r\n".length())));
+      return value == null ? "nothing" : value;
+    }
+  }
+
+  private String why(String... words) {
+    var out = new StringWriter();
+    var errors = new StringWriter();
+    var all =
+        Stream.concat(Stream.of("why", "redis", "--json", "--trace", trace()), Stream.of(words));
+    int code =
+        Main.commandLine()
+            .setOut(new PrintWriter(out))
+            .setErr(new PrintWriter(errors))
+            .execute(all.toArray(String[]::new));
+    assertEquals(0, code, errors::toString);
+    return out.toString();
+  }
+
+  private void assertAnswered(String question) {
+    try {
+      var told = JSON.readTree(why(question.split(" ", -1)));
+      assertEquals("certain", told.path("certainty").asText(), question);
+      var expected = JSON.valueToTree(ask(question));
+      assertEquals(
+          told.path("reply").isNull() ? "\"nothing\"" : told.path("reply").toString(),
+          expected.toString(),
+          question);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void readsAreAnsweredAsRedisAnswersThem() throws IOException {
+    var writes =
+        List.of(
+            "SET a 1",
+            "APPEND a 2",
+            "SET b 5",
+            "RENAME b c",
+            "HSET h f 1 g 2",
+            "HDEL h g",
+            "RPUSH l x y z",
+            "LPOP l",
+            "SADD s m n",
+            "SREM s n",
+            "ZADD z 1 p 2.5 q",
+            "SETBIT bits 7 1",
+            "PFADD hll u v",
+            "XADD stream 1-1 k v",
+            "SET deleted 1",
+            "DEL deleted");
+    for (var write : writes) {
+      ask(write);
+    }
+    Stream.of(
+            "GET a",
+            "GET b",
+            "GET c",
+            "STRLEN a",
+            "GETRANGE a 0 0",
+            "MGET a b c",
+            "HGETALL h",
+            "HGET h g",
+            "HKEYS h",
+            "HLEN h",
+            "LRANGE l 0 -1",
+            "LINDEX l 0",
+            "LLEN l",
+            "SMEMBERS s",
+            "SISMEMBER s n",
+            "SCARD s",
+            "ZRANGE z 0 -1",
+            "ZRANGE z 0 -1 WITHSCORES",
+            "ZSCORE z q",
+            "ZRANK z q",
+            "GETBIT bits 7",
+            "BITCOUNT bits",
+            "XLEN stream",
+            "XRANGE stream - +",
+            "EXISTS a b",
+            "TYPE h",
+            "TTL a",
+            "GET deleted",
+            "GET never")
+        .forEach(this::assertAnswered);
+  }
+
+  @Test
+  void theTraceOfAShimThatWasKilledAnswersAndGoesOn() throws Exception {
+    ask("SET cart 1");
+    ask("SET cart 2");
+    var before = why("GET", "cart");
+    assertTrue(before.contains("[\"SET\",\"cart\",\"2\"]"), before);
+    shim.destroyForcibly().waitFor();
+    assertEquals(before, why("GET", "cart"));
+    startShim("unix:" + folder.resolve("redis.sock"));
+    // What others wrote meanwhile nobody knows.
+    var after = why("GET", "cart");
+    assertTrue(after.contains("\"certainty\":\"before-recording\""), after);
+    ask("SET cart 3");
+    assertTrue(why("GET", "cart").contains("\"certainty\":\"certain\""));
+  }
+
+  @Test
+  void nobodyElseMayReadTheTrace() throws IOException {
+    ask("SET a 1");
+    try (var files = Files.walk(folder.resolve("trace"))) {
+      var open = new ArrayList<Path>();
+      for (var file : files.toList()) {
+        var allowed = Files.getPosixFilePermissions(file).toString();
+        if (allowed.contains("GROUP") || allowed.contains("OTHERS")) {
+          open.add(file);
+        }
+      }
+      assertEquals(List.of(), open);
+    }
+    assertFalse(why("GET", "a").isEmpty());
+  }
+
+  @Test
+  void whatCannotBeIsRefused() {
+    var errors = new StringWriter();
+    for (var options :
+        List.of("--listen nowhere", "--upstream 127.0.0.1:1", "--durability maybe", "--bogus")) {
+      var words = Stream.concat(Stream.of("shim", "redis"), Stream.of(options.split(" ", -1)));
+      int code =
+          Main.commandLine()
+              .setErr(new PrintWriter(errors))
+              .execute(
+                  Stream.concat(words, Stream.of("--trace", folder.resolve("other").toString()))
+                      .toArray(String[]::new));
+      assertTrue(code != 0, options);
+    }
+    assertTrue(errors.toString().contains("Redis cannot be reached at 127.0.0.1:1"));
+  }
+}
