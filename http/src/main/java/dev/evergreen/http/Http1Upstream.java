@@ -137,6 +137,10 @@ final class Http1Upstream {
           !fields.hasMember("connection", "close")
               && (head.version() == Version.HTTP_1_1
                   || fields.hasMember("connection", "keep-alive"));
+      if (framing > 0 && in.available() > framing) {
+        // Known before anything is passed on.
+        throw new MalformedMessageException("bytes after the end of a response");
+      }
       reader.begin(framing);
       persistent = stays && framing != Framing.TO_END;
     }

@@ -12,9 +12,9 @@ import java.util.stream.IntStream;
  */
 public final class Freshening {
 
-  /** What tells of the body, which stays. */
+  /** What tells of the bytes of the body, which stay, and by what it is kept. */
   private static final Set<String> KEPT =
-      Set.of("content-length", "content-encoding", "content-type", "content-range", "etag", "vary");
+      Set.of("content-length", "content-encoding", "content-range", "content-md5", "etag", "vary");
 
   private Freshening() {}
 

@@ -46,11 +46,11 @@ class FresheningTest {
     assertEquals(
         String.join(
             "\r\n",
-            "Content-Type: a",
             "Content-Length: 5",
             "Y: 1",
             "ETag: \"1\"",
             "Content-Encoding: gzip",
+            "Content-Type: b",
             "x: 3",
             "x: 4",
             "Cache-Control: max-age=2",
