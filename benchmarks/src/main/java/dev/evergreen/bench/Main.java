@@ -15,7 +15,8 @@ import picocli.CommandLine.Command;
       MemcachedCommand.class,
       AttacksCommand.class,
       FibersCommand.class,
-      StorageCommand.class
+      StorageCommand.class,
+      ProxyCommand.class
     },
     mixinStandardHelpOptions = true)
 public final class Main {

@@ -26,11 +26,14 @@ public record StorageOptions(
     int meanObject,
     Duration patience) {
 
-  /** In memory only; responses of up to 1 MiB, or an eighth of the memory if that is less. */
+  private static final int MOST_WITHOUT_DISK = 4 << 20;
+  private static final int MOST_BESIDE_DISK = 1 << 20;
+
+  /** In memory only; responses of up to 4 MiB, or an eighth of the memory if that is less. */
   public static StorageOptions memory(long bytes) {
     return new StorageOptions(
         bytes,
-        (int) Math.min(bytes / 8, 1 << 20),
+        (int) Math.min(bytes / 8, MOST_WITHOUT_DISK),
         null,
         0,
         64 << 20,
@@ -38,11 +41,17 @@ public record StorageOptions(
         Duration.ofSeconds(10));
   }
 
-  /** Also on disk. */
+  /** Also on disk, where responses of more than 1 MiB go at once. */
   public StorageOptions onDisk(Path directory, long bytes) {
     int segment = Math.clamp(Long.highestOneBit(bytes / 64), 1 << 20, 256 << 20);
     return new StorageOptions(
-        memory, memoryObject, directory, bytes, segment, meanObject, patience);
+        memory,
+        Math.min(memoryObject, MOST_BESIDE_DISK),
+        directory,
+        bytes,
+        segment,
+        meanObject,
+        patience);
   }
 
   /** With segment files of another size. */
