@@ -2,17 +2,14 @@ package dev.evergreen.server;
 
 import dev.evergreen.proxy.Proxy;
 import dev.evergreen.proxy.ProxySettings;
+import dev.evergreen.settings.Settings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Properties;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import org.jspecify.annotations.Nullable;
@@ -119,19 +116,18 @@ public final class ProxyCommand implements Callable<Integer> {
     return both.settings();
   }
 
-  private List<String> arguments(Map<String, String> file) {
+  private List<String> arguments(Settings file) {
     var known = CommandSpec.forAnnotatedObject(new ProxyOptions());
     var arguments = new ArrayList<String>();
-    file.forEach(
-        (word, value) -> {
-          var option = known.findOption("--" + word);
-          if (option == null) {
-            throw new IllegalArgumentException(config + ": there is no option " + word);
-          }
-          if (matched(option) == null) {
-            arguments.add("--" + word + "=" + value);
-          }
-        });
+    for (var word : file.keys()) {
+      var option = known.findOption("--" + word);
+      if (option == null) {
+        throw new IllegalArgumentException(config + ": there is no option " + word);
+      }
+      if (matched(option) == null) {
+        arguments.add("--" + word + "=" + file.get(word));
+      }
+    }
     for (var option : known.options()) {
       var given = matched(option);
       if (given != null) {
@@ -147,15 +143,11 @@ public final class ProxyCommand implements Callable<Integer> {
     return spec.commandLine().getParseResult().matchedOption(option.longestName());
   }
 
-  private static Map<String, String> words(Path file) throws IOException {
-    var properties = new Properties();
-    try (var reader = Files.newBufferedReader(file)) {
-      properties.load(reader);
+  private static Settings words(Path file) throws IOException {
+    try {
+      return Settings.of(file);
     } catch (UncheckedIOException e) {
-      throw e.getCause();
+      throw new IOException(e.getMessage(), e);
     }
-    var words = new LinkedHashMap<String, String>();
-    properties.stringPropertyNames().forEach(w -> words.put(w, properties.getProperty(w)));
-    return words;
   }
 }
