@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.dashboard.Dashboard;
 import dev.evergreen.reports.NodeReport;
 import dev.evergreen.telemetry.Health;
 import dev.evergreen.telemetry.Prometheus;
@@ -30,8 +31,11 @@ class OperationsGuideTest {
             .metrics("/metrics", Authorisation.role("operator"), prometheus::scrape)
             .health("/health/live", Optional::empty)
             .health("/health/ready", health::trouble)
-            .dashboard(
-                "/dashboard", Authorisation.role("operator"), () -> List.of(NodeReport.of(node)))
+            .add(
+                Dashboard.at(
+                    "/dashboard",
+                    Authorisation.role("operator"),
+                    () -> List.of(NodeReport.of(node))))
             .start();
     // end
     return server;

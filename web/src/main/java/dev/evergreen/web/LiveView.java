@@ -130,9 +130,10 @@ public final class LiveView<P extends Record> {
   /**
    * A view of what no grain holds: asked anew at intervals, while somebody looks.
    *
+   * @param every from the end of an answer to the next question
    * @param result asked on a virtual thread; may block
    */
-  static LiveView<NoParams> polled(
+  public static LiveView<NoParams> polled(
       String name,
       Authorisation<? super NoParams> authorisation,
       Duration every,

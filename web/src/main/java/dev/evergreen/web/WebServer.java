@@ -1,7 +1,6 @@
 package dev.evergreen.web;
 
 import dev.evergreen.core.Node;
-import dev.evergreen.reports.NodeReport;
 import dev.evergreen.settings.Settings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -24,6 +23,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -526,6 +526,25 @@ public final class WebServer implements AutoCloseable {
       return route(Edge.Kind.APPLICATION, method, path, handler);
     }
 
+    /**
+     * As {@link #route(String, String, RouteHandler)}, for those who may: others are answered 401,
+     * or 403 if they have signed in.
+     */
+    public Builder route(
+        String method,
+        String path,
+        Authorisation<? super LiveView.NoParams> authorisation,
+        RouteHandler handler) {
+      return route(
+          method,
+          path,
+          request -> {
+            Refusals.require(
+                authorisation.allows(request.caller(), new LiveView.NoParams()), request.caller());
+            return handler.handle(request);
+          });
+    }
+
     private Builder route(Edge.Kind kind, String method, String path, RouteHandler handler) {
       if (!path.startsWith("/")) {
         throw new IllegalArgumentException(
@@ -556,13 +575,11 @@ public final class WebServer implements AutoCloseable {
       return route(
           "GET",
           path,
-          request -> {
-            Refusals.require(
-                authorisation.allows(request.caller(), new LiveView.NoParams()), request.caller());
-            return Reply.bytes(
-                "text/plain; version=0.0.4; charset=utf-8",
-                text.get().getBytes(StandardCharsets.UTF_8));
-          });
+          authorisation,
+          request ->
+              Reply.bytes(
+                  "text/plain; version=0.0.4; charset=utf-8",
+                  text.get().getBytes(StandardCharsets.UTF_8)));
     }
 
     /**
@@ -585,27 +602,10 @@ public final class WebServer implements AutoCloseable {
                   .orElseGet(() -> Reply.text("ok\n")));
     }
 
-    /**
-     * Serves a page that shows what the nodes do, live: calls, latencies, active grains, the
-     * computations that run most, pushes. Not served unless asked for, as it shows keys of grains
-     * and arguments of operations; page and data are guarded as views are.
-     *
-     * @param path where the page appears, such as {@code "/dashboard"}
-     * @param authorisation who may see it
-     * @param nodes the reports of the nodes that can be reached, such as {@code () ->
-     *     List.of(NodeReport.of(node))}. Asked once a second while anybody looks, on a virtual
-     *     thread; may block for about as long. A node that is missing, or whose report is not newer
-     *     than the last, is shown as silent.
-     */
-    public Builder dashboard(
-        String path,
-        Authorisation<? super LiveView.NoParams> authorisation,
-        Supplier<List<NodeReport>> nodes) {
-      var dashboard = new Dashboard(nodes, System::nanoTime);
-      view(LiveView.polled(Dashboard.VIEW, authorisation, Dashboard.EVERY, dashboard::look));
-      var pages = new DashboardPage(path, authorisation);
-      route("GET", path, pages::page);
-      return route("GET", path + "/*", pages::file);
+    /** Adds what somebody else has made of views, routes and pages, such as a dashboard. */
+    public Builder add(Consumer<? super Builder> part) {
+      part.accept(this);
+      return this;
     }
 
     /**

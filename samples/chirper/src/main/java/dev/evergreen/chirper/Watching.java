@@ -2,6 +2,7 @@ package dev.evergreen.chirper;
 
 import dev.evergreen.cluster.ClusterNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.dashboard.Dashboard;
 import dev.evergreen.reports.NodeReport;
 import dev.evergreen.telemetry.Health;
 import dev.evergreen.telemetry.Prometheus;
@@ -27,7 +28,7 @@ final class Watching implements AutoCloseable {
   /** What the operator's own port serves. */
   void addAllTo(WebServer.Builder server) {
     server
-        .dashboard("/dashboard", Authorisation.everyone(), this::reports)
+        .add(Dashboard.at("/dashboard", Authorisation.everyone(), this::reports))
         .metrics("/metrics", Authorisation.everyone(), prometheus::scrape);
     addHealthTo(server);
   }

@@ -26,6 +26,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.dashboard.Dashboard;
 import dev.evergreen.reports.NodeReport;
 import dev.evergreen.reports.Reporter;
 import dev.evergreen.web.Authorisation;
@@ -71,7 +72,7 @@ final class DashboardBrowserTest {
     server =
         WebServer.builder(nodes.getFirst())
             .port(0)
-            .dashboard("/dashboard", Authorisation.everyone(), this::reports)
+            .add(Dashboard.at("/dashboard", Authorisation.everyone(), this::reports))
             .start();
     playwright = Chromium.playwright();
     browser = Chromium.launch(playwright);
@@ -213,7 +214,7 @@ final class DashboardBrowserTest {
     server =
         WebServer.builder(nodes.getFirst())
             .port(port)
-            .dashboard("/dashboard", Authorisation.everyone(), this::reports)
+            .add(Dashboard.at("/dashboard", Authorisation.everyone(), this::reports))
             .start();
     assertThat(page.locator("#state")).hasText("Live", within(2 * PATIENCE_MILLIS));
   }

@@ -1,4 +1,4 @@
-package dev.evergreen.web;
+package dev.evergreen.dashboard;
 
 import dev.evergreen.core.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
@@ -19,14 +19,11 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
- * What the dashboard's page shows: the reports of all nodes, with rates made from each node's last
- * two. A node that has stopped reporting is shown with what it said last, as silent, until another
- * life of it reports from the same address, or it has been silent for long.
+ * What the page shows: the reports of all nodes, with rates made from each node's last two. A node
+ * that has stopped reporting is shown with what it said last, as silent, until another life of it
+ * reports from the same address, or it has been silent for long.
  */
-final class Dashboard {
-
-  static final String VIEW = "evergreen.dashboard";
-  static final Duration EVERY = Duration.ofSeconds(1);
+final class Overview {
 
   /** A report may miss one turn. */
   static final Duration SILENT_AFTER = Duration.ofSeconds(3);
@@ -95,7 +92,7 @@ final class Dashboard {
   private final LongSupplier nanoTime;
   private final Map<NodeId, Seen> seen = new TreeMap<>(); // guarded by this
 
-  Dashboard(Supplier<List<NodeReport>> nodes, LongSupplier nanoTime) {
+  Overview(Supplier<List<NodeReport>> nodes, LongSupplier nanoTime) {
     this.nodes = nodes;
     this.nanoTime = nanoTime;
   }

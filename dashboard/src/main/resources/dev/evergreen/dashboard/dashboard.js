@@ -1,142 +1,29 @@
-"use strict";
+/* Shows what the server says each second (docs/web-protocol.md, the view evergreen.dashboard). */
 
-/* Shows what the server says each second (docs/web-protocol.md, the view evergreen.dashboard). Elements are made once
-   and then only given other texts, so that focus and selection stay where they are. */
+import {
+  age,
+  byId,
+  cell,
+  count,
+  counted,
+  draw,
+  list,
+  make,
+  micros,
+  rate,
+  Recent,
+  say,
+  spark,
+  state,
+  tiles,
+} from "./page.js";
 
-const POINTS = 60;
 const RETRY_MILLIS = 3000;
 
-const byId = (id) => document.getElementById(id);
-const history = new Map();
+const recent = new Recent();
 let source = null;
 let paused = false;
 let silentNow = new Set();
-
-// Numbers
-
-const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
-
-function count(value) {
-  return Math.abs(value) < 100000 ? plain.format(value) : compact.format(value);
-}
-
-function rate(value) {
-  if (value === null || value === undefined) {
-    return "–";
-  }
-  if (value === 0) {
-    return "0";
-  }
-  return value < 10 ? value.toFixed(1) : count(value);
-}
-
-function micros(value) {
-  if (!value) {
-    return "–";
-  }
-  if (value < 1000) {
-    return `${significant(value)} µs`;
-  }
-  return value < 1e6 ? `${significant(value / 1000)} ms` : `${significant(value / 1e6)} s`;
-}
-
-function significant(value) {
-  return value < 10 ? value.toFixed(1) : value.toFixed(0);
-}
-
-function counted(value, one, many) {
-  return `${count(value)} ${value === 1 ? one : many}`;
-}
-
-function age(seconds) {
-  const units = [
-    [86400, "d"],
-    [3600, "h"],
-    [60, "min"],
-  ];
-  for (const [length, name] of units) {
-    if (seconds >= length) {
-      return `${Math.floor(seconds / length)} ${name}`;
-    }
-  }
-  return `${Math.max(0, Math.floor(seconds))} s`;
-}
-
-// Elements
-
-function make(name, className, text) {
-  const element = document.createElement(name);
-  if (className) {
-    element.className = className;
-  }
-  if (text !== undefined) {
-    element.textContent = text;
-  }
-  return element;
-}
-
-function say(element, text) {
-  if (element.textContent !== text) {
-    element.textContent = text;
-  }
-}
-
-/** Makes the children of a parent those of the items, in their order, and updates each. */
-function list(parent, items, keyOf, create, update) {
-  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
-  items.forEach((item, at) => {
-    const key = keyOf(item);
-    let child = known.get(key);
-    known.delete(key);
-    if (!child) {
-      child = create(item);
-      child.dataset.key = key;
-    }
-    if (parent.children[at] !== child) {
-      parent.insertBefore(child, parent.children[at] ?? null);
-    }
-    update(child, item);
-  });
-  known.forEach((child) => child.remove());
-}
-
-const SVG = "http://www.w3.org/2000/svg";
-
-function spark() {
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("class", "spark");
-  svg.setAttribute("viewBox", `0 0 ${POINTS - 1} 24`);
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-hidden", "true");
-  for (const part of ["base", "area", "line"]) {
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("class", part);
-    svg.append(path);
-  }
-  return svg;
-}
-
-function draw(svg, points) {
-  const most = Math.max(1e-9, ...points.map((point) => point ?? 0));
-  const first = POINTS - points.length;
-  const at = (point, i) => `${first + i} ${(23 - (22 * (point ?? 0)) / most).toFixed(1)}`;
-  const line = points.map((point, i) => (i === 0 ? "M" : "L") + at(point, i)).join("");
-  const closed = points.length > 1 ? `${line}L${POINTS - 1} 24L${first} 24Z` : "";
-  svg.children[0].setAttribute("d", `M0 23.5H${POINTS - 1}`);
-  svg.children[1].setAttribute("d", closed);
-  svg.children[2].setAttribute("d", points.length > 1 ? line : "");
-}
-
-function remember(name, value) {
-  const points = history.get(name) ?? [];
-  points.push(value);
-  if (points.length > POINTS) {
-    points.shift();
-  }
-  history.set(name, points);
-  return points;
-}
 
 // Tiles
 
@@ -150,7 +37,7 @@ function sumOfRates(nodes, of) {
 
 const slowest = (nodes, of) => Math.max(0, ...nodes.map((node) => (node.rates ? of(node.rates) : 0)));
 
-function tiles(up) {
+function numbers(up) {
   const calls = sumOfRates(up, (rates) => rates.calls);
   const troubles = sumOfRates(up, (rates) => rates.troubles);
   const latency = slowest(up, (rates) => rates.p99);
@@ -186,34 +73,9 @@ function tiles(up) {
   ];
 }
 
-function makeTile(tile) {
-  const box = make("div", "tile");
-  const value = make("dd", "value");
-  const more = make("dd", "more");
-  const chart = make("dd");
-  chart.setAttribute("aria-hidden", "true");
-  chart.append(spark());
-  box.append(make("dt", "", tile.name), value, chart, more);
-  return box;
-}
-
-function updateTile(box, tile) {
-  say(box.children[1], tile.value);
-  draw(box.querySelector("svg"), remember(`tile ${tile.name}`, tile.point));
-  say(box.children[3], tile.more);
-}
-
 // Nodes
 
 const idOf = (node) => `${node.address}#${node.incarnation}`;
-
-function cell(className, label) {
-  const td = make("td", className);
-  if (label) {
-    td.dataset.label = label;
-  }
-  return td;
-}
 
 function makeNode(node) {
   const row = make("tr");
@@ -250,7 +112,7 @@ function updateNode(row, node, at) {
   ];
   numbers.forEach((text, i) => say(row.children[i + 2], text));
   row.children[8].title = `${node.queues.calls} calls, ${node.queues.runs} runs, ${outboxes} results for other nodes`;
-  draw(row.querySelector("svg"), remember(`node ${idOf(node)}`, rates.calls ?? null));
+  draw(row.querySelector("svg"), recent.add(`node ${idOf(node)}`, rates.calls ?? null));
 }
 
 // Types
@@ -360,7 +222,7 @@ function tellOfSilence(nodes) {
 function show(look) {
   const nodes = look.nodes;
   const up = nodes.filter((node) => node.silentSeconds === 0);
-  list(byId("tiles"), tiles(up), (tile) => tile.name, makeTile, updateTile);
+  tiles(byId("tiles"), numbers(up), recent);
   list(byId("nodes").tBodies[0], nodes, idOf, makeNode, (row, node) => updateNode(row, node, look.at));
   say(byId("nodes-count"), up.length === nodes.length ? `${nodes.length}` : `${up.length} of ${nodes.length} answer`);
   byId("nodes-empty").hidden = nodes.length > 0;
@@ -374,18 +236,8 @@ function show(look) {
   const keyOf = (one) => JSON.stringify([idOf(one.node), one.type, one.key, one.operation, one.arguments]);
   list(byId("hot").tBodies[0], hot, keyOf, makeHot, updateHot);
   byId("hot-empty").hidden = hot.length > 0;
-  for (const name of history.keys()) {
-    if (name.startsWith("node ") && !nodes.some((node) => name === `node ${idOf(node)}`)) {
-      history.delete(name);
-    }
-  }
+  recent.keep((name) => !name.startsWith("node ") || nodes.some((node) => name === `node ${idOf(node)}`));
   tellOfSilence(nodes);
-}
-
-function state(name, text) {
-  const element = byId("state");
-  element.dataset.state = name;
-  say(element, text);
 }
 
 function receive(event) {
