@@ -11,8 +11,20 @@ Evergreen itself comes along in its folder lib, as it is in no registry. DIR's R
 END
 }
 
-# The modules whose jars a project needs, with those that they need.
-new_modules=(codec json core reports storage web)
+# The modules whose jars a project needs.
+new_modules=(storage web)
+
+# with_needed MODULE...: these and the modules of ours that they need at run time, those of those included; one a line.
+with_needed() {
+  local module
+  for module in "$@"; do
+    printf '%s\n' "$module"
+    # shellcheck disable=SC2046 # Names of modules have no blanks.
+    with_needed $(tr -d '\n' <"$root/$module/pom.xml" | sed 's:</dependency>:\n:g' |
+      sed -n '/<scope>test/d; s:.*<groupId>dev\.evergreen</groupId> *<artifactId>evergreen-\([a-z-]*\)</artifactId>.*:\1:p' |
+      grep -vx parent)
+  done | sort -u
+}
 
 # new_project DIR: makes a project of samples/start, named after its folder.
 new_project() {
@@ -58,7 +70,7 @@ copy_jars() {
   place=$1/dev/evergreen/evergreen-parent/$version
   mkdir -p "$place"
   cp "$root/pom.xml" "$place/evergreen-parent-$version.pom"
-  for module in "${new_modules[@]}"; do
+  for module in $(with_needed "${new_modules[@]}"); do
     place=$1/dev/evergreen/evergreen-$module/$version
     mkdir -p "$place"
     "$JAVA_HOME/bin/jar" --create --file "$place/evergreen-$module-$version.jar" -C "$root/$module/target/classes" .

@@ -12,7 +12,6 @@ final class Counters {
   private static final Set<String> MALFORMED = Set.of("malformed", "bad-params", "too-large");
 
   final LongAdder requests = new LongAdder();
-  final LongAdder serialised = new LongAdder();
   final LongAdder sent = new LongAdder();
   final LongAdder skipped = new LongAdder();
   final LongAdder unchanged = new LongAdder();

@@ -275,7 +275,7 @@ final class Edge extends Handler.Abstract {
   }
 
   private void stream(
-      Request request, Response response, Callback callback, Caller caller, LiveResult<?> result) {
+      Request request, Response response, Callback callback, Caller caller, WatchedView<?> result) {
     var stream = stream(request, response, callback, caller);
     stream.start();
     stream.watch(null, result, request.getHeaders().get("Last-Event-ID"));

@@ -1,5 +1,6 @@
 package dev.evergreen.web;
 
+import dev.evergreen.live.Present;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -57,7 +58,7 @@ final class EventStream extends LiveConnection {
    * @param id for the messages; null if it is the stream's only view
    * @param have the tag of what the client has
    */
-  void watch(@Nullable Long id, LiveResult<?> live, @Nullable String have) {
+  void watch(@Nullable Long id, WatchedView<?> live, @Nullable String have) {
     var subscription = new Subscription(id, live, have);
     subscriptions.add(subscription);
     live.subscribe(subscription);
@@ -110,7 +111,7 @@ final class EventStream extends LiveConnection {
   @Override
   void write(String head, Present result) throws IOException {
     write(StandardCharsets.UTF_8.encode("id: " + result.tag() + "\ndata: " + head));
-    write(result.eventTail());
+    write(Messages.eventTail(result));
   }
 
   private void write(ByteBuffer bytes) throws IOException {

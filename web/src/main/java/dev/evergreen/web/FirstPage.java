@@ -1,5 +1,6 @@
 package dev.evergreen.web;
 
+import dev.evergreen.live.Present;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -46,9 +47,9 @@ final class FirstPage {
     }
   }
 
-  private record Asked(FirstResult wish, LiveResult<?> live) {}
+  private record Asked(FirstResult wish, WatchedView<?> live) {}
 
-  private static @Nullable LiveResult<?> acquire(FirstResult wish, Exchange request, Hub hub) {
+  private static @Nullable WatchedView<?> acquire(FirstResult wish, Exchange request, Hub hub) {
     try {
       var params = Json.treeOf(wish.params());
       return hub.acquire(hub.view(wish.view()), request.caller(), request.payer(), params);
@@ -61,7 +62,8 @@ final class FirstPage {
     long deadline = System.nanoTime() + WITHIN.toNanos();
     var results = new ArrayList<String>();
     for (var one : asked) {
-      var present = one.live.awaitFirst(Duration.ofNanos(deadline - System.nanoTime()));
+      one.live.awaitFirst(Duration.ofNanos(deadline - System.nanoTime()));
+      var present = one.live.present();
       if (present != null && present.error() == null) {
         results.add(result(one.wish, present));
       }

@@ -2,70 +2,99 @@ package dev.evergreen.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.core.Node;
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.LinkedHashSet;
+import dev.evergreen.json.ResultJson;
+import dev.evergreen.live.LiveLimits;
+import dev.evergreen.live.LiveResults;
+import dev.evergreen.live.Present;
+import dev.evergreen.live.RefusedException;
+import dev.evergreen.live.Rendering;
+import dev.evergreen.live.UnwritableException;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The live computations of this server, one for each view and parameters (and caller, where the
- * view depends on it). One without users is kept for a while, so that a reconnecting browser finds
- * it warm.
+ * The views of this server, and the computations that are live: one for each view and parameters
+ * (and caller, where the view depends on it).
  */
 final class Hub {
-
-  private static final int BURST_SECONDS = 60;
 
   /** Shorter results fit into one packet anyway. */
   private static final int WORTH_COMPRESSING = 1024;
 
-  private final Node node;
   private final Map<String, LiveView<?>> views;
   private final WebSettings settings;
   private final Failures failures;
-  private final Counters counters;
+  private final LiveResults<WatchedView<?>> live;
 
-  /** Guarded by this object's lock, as are the users of its values, and all below. */
-  private final Map<String, LiveResult<?>> live = new HashMap<>();
-
-  /** Those of them without users, the longest first. */
-  private final Set<LiveResult<?>> idle = new LinkedHashSet<>();
-
-  /** By those for whom computations are made: addresses, and callers who have signed in. */
-  private final Map<Object, Share> shares = new HashMap<>();
-
-  private final Held held = new Held();
-
-  private boolean closed;
-
-  /** What was made for one address or caller. */
-  private final class Share {
-    private final Allowance newViews =
-        new Allowance(settings.maxNewViewsPerSecond(), BURST_SECONDS, System.nanoTime());
-
-    /** Those of its computations without users, the longest first. */
-    private final Set<LiveResult<?>> idle = new LinkedHashSet<>();
-
-    private int made;
-
-    /** Of their results. */
-    private long bytes;
-  }
-
-  Hub(
-      Node node,
-      Map<String, LiveView<?>> views,
-      WebSettings settings,
-      Failures failures,
-      Counters counters) {
-    this.node = node;
+  Hub(Node node, Map<String, LiveView<?>> views, WebSettings settings, Failures failures) {
     this.views = views;
     this.settings = settings;
     this.failures = failures;
-    this.counters = counters;
+    this.live = new LiveResults<>(node, limits(settings), new AsMessages(failures));
+  }
+
+  private static LiveLimits limits(WebSettings settings) {
+    return new LiveLimits(
+        settings.maxViews(),
+        settings.maxViewsPerAddress(),
+        settings.maxNewViewsPerSecond(),
+        settings.maxHeldBytes(),
+        settings.maxHeldBytesPerAddress(),
+        settings.keepViewFor());
+  }
+
+  /** Results as parts of the messages of {@code docs/web-protocol.md}. */
+  record AsMessages(Failures failures) implements Rendering {
+
+    @Override
+    public byte[] tail() {
+      return Messages.TAIL;
+    }
+
+    @Override
+    public WebException told(String name, Exception failure) {
+      return switch (failure) {
+        case RefusedException refused -> refusal(refused.reason());
+        case UnwritableException unwritable
+            when unwritable.why() instanceof ResultJson.TooLargeException ->
+            new WebException(
+                500, "result-too-large", "The result is larger than the server sends.");
+        case UnwritableException unwritable -> failures.tell("View " + name, unwritable.why());
+        default -> failures.tell("View " + name, failure);
+      };
+    }
+
+    @Override
+    public byte[] bytes(Exception told) {
+      return Messages.error((WebException) told).getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public byte @Nullable [] shorter(Present result) {
+      return SharedDeflate.deflate(Messages.messageTail(result));
+    }
+  }
+
+  private static WebException refusal(RefusedException.Reason reason) {
+    return switch (reason) {
+      case CLOSED -> Failures.stopped();
+      case TOO_MANY_NEW ->
+          new WebException(
+              429, "too-many-new-views", "Too many new views are asked for from your address.");
+      case TOO_MANY_OF_PAYER ->
+          new WebException(
+              503, "too-many-from-address", "Too much is being watched from your address.");
+      case TOO_MANY ->
+          new WebException(503, "too-many-views", "Too much is being watched; try again later.");
+      case TOO_LONG_OF_PAYER ->
+          new WebException(
+              429, "too-many-bytes", "What is being watched from your address is too large.");
+      case TOO_LONG ->
+          new WebException(
+              503, "too-many-bytes", "What is being watched is too large; try again later.");
+    };
   }
 
   /**
@@ -89,7 +118,7 @@ final class Hub {
    *     towards the caller's
    * @throws WebException 400, 401, 403 or 503
    */
-  <P extends Record> LiveResult<P> acquire(
+  <P extends Record> WatchedView<P> acquire(
       LiveView<P> view, Caller caller, Object address, JsonNode params) {
     var decoded = Json.decode(params, view.paramsType());
     Refusals.require(mayLook(view, caller, decoded), caller);
@@ -124,208 +153,49 @@ final class Hub {
     }
   }
 
-  private synchronized <P extends Record> LiveResult<P> acquire(
-      LiveView<P> view, List<Object> payers, ViewKey key) {
-    if (closed) {
-      throw Failures.stopped();
-    }
-    @SuppressWarnings("unchecked") // The key begins with the view's name, and so fixes P.
-    var found = (@Nullable LiveResult<P>) live.get(key.text());
-    if (found != null && found.end() == null) {
-      found.users++;
-      setIdle(found, false);
+  private <P extends Record> WatchedView<P> acquire(LiveView<P> view, List<?> payers, ViewKey key) {
+    try {
+      @SuppressWarnings("unchecked") // The key begins with the view's name, and so fixes P.
+      var found =
+          (WatchedView<P>)
+              live.acquire(
+                  key.text(),
+                  payers,
+                  () ->
+                      new WatchedView<>(
+                          view, key, payers, live, failures, settings.maxResultBytes()));
       return found;
+    } catch (RefusedException e) {
+      throw refusal(e.reason());
     }
-    if (found != null) {
-      remove(found);
-    }
-    makeRoom(payers.stream().map(this::share).toList());
-    var made =
-        new LiveResult<>(
-            view, key, payers, this, node, failures, counters, settings.maxResultBytes());
-    made.users = 1;
-    shares(made).forEach(share -> share.made++);
-    live.put(key.text(), made);
-    made.start();
-    return made;
-  }
-
-  /** What nobody looks at makes room first, that of the same address or caller at that. */
-  private void makeRoom(List<Share> payers) {
-    for (var share : payers) {
-      if (!share.newViews.use(1, System.nanoTime())) {
-        throw new WebException(
-            429, "too-many-new-views", "Too many new views are asked for from your address.");
-      }
-      if (share.made >= settings.maxViewsPerAddress() && !evictFirst(share.idle)) {
-        throw new WebException(
-            503, "too-many-from-address", "Too much is being watched from your address.");
-      }
-    }
-    if (live.size() >= settings.maxViews() && !evictFirst(idle)) {
-      throw new WebException(503, "too-many-views", "Too much is being watched; try again later.");
-    }
-  }
-
-  /**
-   * Counts a result instead of the last one of the same computation. What nobody looks at makes
-   * room first.
-   *
-   * @return the same, in bytes that are shared by all that are equal
-   * @throws WebException if there is no room; nothing is counted for the computation then
-   */
-  synchronized Present hold(LiveResult<?> result, Present present) {
-    if (!isLive(result)) {
-      return present;
-    }
-    letGo(result);
-    int bytes = present.bytes().length;
-    for (var share : shares(result)) {
-      while (share.bytes + bytes > settings.maxHeldBytesPerAddress() && evictFirst(share.idle)) {
-        // until there is room
-      }
-      if (share.bytes + bytes > settings.maxHeldBytesPerAddress()) {
-        throw new WebException(
-            429, "too-many-bytes", "What is being watched from your address is too large.");
-      }
-    }
-    while (held.bytes() + bytes > settings.maxHeldBytes() && evictFirst(idle)) {
-      // until there is room
-    }
-    if (held.bytes() + bytes > settings.maxHeldBytes()) {
-      throw new WebException(
-          503, "too-many-bytes", "What is being watched is too large; try again later.");
-    }
-    var shared = held.add(present);
-    result.held = shared;
-    shares(result).forEach(share -> share.bytes += bytes);
-    return shared;
-  }
-
-  private void letGo(LiveResult<?> result) {
-    var last = result.held;
-    if (last != null) {
-      result.held = null;
-      held.remove(last);
-      countDelta(result, -result.deltaBytes);
-      shares(result).forEach(share -> share.bytes -= last.bytes().length);
-    }
-  }
-
-  /** Counts a delta beside its result, if there is room that nothing else must make. */
-  synchronized boolean holdDelta(LiveResult<?> result, int bytes) {
-    if (result.held == null
-        || held.bytes() + bytes > settings.maxHeldBytes()
-        || shares(result).stream()
-            .anyMatch(share -> share.bytes + bytes > settings.maxHeldBytesPerAddress())) {
-      return false;
-    }
-    countDelta(result, bytes);
-    return true;
-  }
-
-  private void countDelta(LiveResult<?> result, int bytes) {
-    result.deltaBytes += bytes;
-    held.count(bytes);
-    shares(result).forEach(share -> share.bytes += bytes);
-  }
-
-  synchronized long heldBytes() {
-    return held.bytes();
   }
 
   /** What ends a message with this result, compressed; null if it is sent as it is. */
   byte @Nullable [] compressed(Present present) {
-    if (present.bytes().length < WORTH_COMPRESSING) {
-      return null;
-    }
-    Held.Compressed compressed;
-    synchronized (this) {
-      compressed = held.compressed(present, settings.maxHeldBytes());
-    }
-    return compressed == null ? null : compressed.bytes();
+    return present.length() < WORTH_COMPRESSING ? null : live.shorter(present);
   }
 
-  private boolean evictFirst(Set<LiveResult<?>> unused) {
-    if (unused.isEmpty()) {
-      return false;
-    }
-    var oldest = unused.iterator().next();
-    remove(oldest);
-    oldest.close();
-    return true;
+  void release(WatchedView<?> view) {
+    live.release(view);
   }
 
-  private void setIdle(LiveResult<?> result, boolean value) {
-    setIn(idle, result, value);
-    shares(result).forEach(share -> setIn(share.idle, result, value));
-  }
-
-  private static void setIn(Set<LiveResult<?>> unused, LiveResult<?> result, boolean value) {
-    if (value) {
-      unused.add(result);
-    } else {
-      unused.remove(result);
-    }
-  }
-
-  private Share share(Object payer) {
-    return shares.computeIfAbsent(payer, unknown -> new Share());
-  }
-
-  private List<Share> shares(LiveResult<?> result) {
-    return result.payers.stream().map(this::share).toList();
-  }
-
-  private void remove(LiveResult<?> gone) {
-    setIdle(gone, false);
-    letGo(gone);
-    shares(gone).forEach(share -> share.made--);
-    live.remove(gone.key.text());
-  }
-
-  private boolean isLive(LiveResult<?> result) {
-    return live.get(result.key.text()) == result;
-  }
-
-  synchronized void release(LiveResult<?> result) {
-    result.users--;
-    if (result.users == 0 && isLive(result)) {
-      result.closeAtNanos = System.nanoTime() + settings.keepViewFor().toNanos();
-      setIdle(result, true);
-    }
-  }
-
-  /** Closes what has been without users for long enough, or has ended; looks at all others. */
   void sweep() {
-    var over = new ArrayList<LiveResult<?>>();
-    List<LiveResult<?>> others;
-    synchronized (this) {
-      long now = System.nanoTime();
-      for (var result : idle) {
-        if (result.end() != null || result.closeAtNanos - now <= 0) {
-          over.add(result);
-        }
-      }
-      over.forEach(this::remove);
-      shares.values().removeIf(share -> share.made == 0 && share.newViews.isFull(now));
-      others = List.copyOf(live.values());
-    }
-    over.forEach(LiveResult::close);
-    others.forEach(LiveResult::lookAtFreshness);
+    live.sweep();
   }
 
-  synchronized int size() {
+  long heldBytes() {
+    return live.heldBytes();
+  }
+
+  long written() {
+    return live.written();
+  }
+
+  int size() {
     return live.size();
   }
 
   void close() {
-    List<LiveResult<?>> all;
-    synchronized (this) {
-      closed = true;
-      all = List.copyOf(live.values());
-      all.forEach(this::remove);
-    }
-    all.forEach(LiveResult::close);
+    live.close();
   }
 }

@@ -1,5 +1,7 @@
 package dev.evergreen.web;
 
+import dev.evergreen.live.Allowance;
+import dev.evergreen.live.Present;
 import dev.evergreen.web.Standings.Standing;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -117,10 +119,10 @@ abstract class LiveConnection {
   }
 
   /** One view watched over this connection. */
-  final class Subscription implements LiveResult.Subscriber {
+  final class Subscription implements WatchedView.Subscriber {
 
     final @Nullable Long id;
-    final LiveResult<?> live;
+    final WatchedView<?> live;
 
     /** What the client has; touched by the writing thread only. */
     private @Nullable String tag;
@@ -136,7 +138,7 @@ abstract class LiveConnection {
     private boolean ended;
     private @Nullable WebException why;
 
-    Subscription(@Nullable Long id, LiveResult<?> live, @Nullable String have) {
+    Subscription(@Nullable Long id, WatchedView<?> live, @Nullable String have) {
       this.id = id;
       this.live = live;
       this.tag = have;
@@ -376,7 +378,7 @@ abstract class LiveConnection {
       throw new InterruptedIOException();
     }
     long now = System.nanoTime();
-    paidAtNanos = now + sending.borrow(present.bytes().length, now);
+    paidAtNanos = now + sending.borrow(present.length(), now);
   }
 
   private void endOne(Subscription subscription, WebException why) throws IOException {

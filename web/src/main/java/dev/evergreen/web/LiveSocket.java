@@ -1,6 +1,8 @@
 package dev.evergreen.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.evergreen.live.Allowance;
+import dev.evergreen.live.Present;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -314,7 +316,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   @Override
   void write(String head, Present result) throws IOException {
     var start = new Frame(OpCode.TEXT, false, StandardCharsets.UTF_8.encode(head));
-    var tail = result.messageTail();
+    var tail = Messages.messageTail(result);
     var deflated = compressed ? hub.compressed(result) : null;
     if (deflated != null) {
       start.setPayload(SharedDeflate.stored(start.getPayload()));

@@ -1,6 +1,9 @@
 package dev.evergreen.web;
 
 import dev.evergreen.core.Freshness;
+import dev.evergreen.live.Present;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -8,6 +11,12 @@ import org.jspecify.annotations.Nullable;
 final class Messages {
 
   static final int PROTOCOL = 1;
+
+  /**
+   * What stands behind the JSON of a result, so that a plain GET, the tail of a WebSocket message
+   * and the tail of an event are parts of one array.
+   */
+  static final byte[] TAIL = "}\n\n".getBytes(StandardCharsets.US_ASCII);
 
   private record ErrorBody(String type, String message, int status) {}
 
@@ -34,10 +43,20 @@ final class Messages {
     return "{\"type\":\"heartbeat\"}";
   }
 
-  /** The beginning of a message that {@link Present#messageTail} completes. */
+  /** The beginning of a message that {@link #messageTail} completes. */
   static String resultHead(@Nullable Long id, Present present) {
     return start(present.error() == null ? "result" : "error", id, present)
         + (present.error() == null ? ",\"value\":" : ",\"error\":");
+  }
+
+  /** The JSON and the brace that ends a message. */
+  static ByteBuffer messageTail(Present present) {
+    return present.withTail(1);
+  }
+
+  /** The JSON, the brace and the empty line that ends an event. */
+  static ByteBuffer eventTail(Present present) {
+    return present.withTail(TAIL.length);
   }
 
   /** The beginning of a message that the tail of {@link Delta#to} completes. */

@@ -59,18 +59,19 @@ final class Replies {
       Request request,
       Response response,
       Callback callback,
-      LiveResult<?> result,
+      WatchedView<?> result,
       Duration firstResultWithin)
       throws InterruptedException {
-    var present = result.awaitFirst(firstResultWithin);
+    result.awaitFirst(firstResultWithin);
+    var present = result.present();
     if (present == null) {
       var end = result.end();
       throw end != null
           ? end
           : new WebException(504, "timeout", "There is no result yet; try again.");
     }
-    if (present.error() != null) {
-      throw present.error();
+    if (present.error() instanceof WebException error) {
+      throw error;
     }
     var etag = "\"" + present.tag() + "\"";
     var headers = response.getHeaders();

@@ -77,7 +77,7 @@ public final class WebServer implements AutoCloseable {
     var settings = builder.settings;
     counters = new Counters();
     var failures = new Failures(builder.errorMapping);
-    hub = new Hub(builder.node, Map.copyOf(builder.views), settings, failures, counters);
+    hub = new Hub(builder.node, Map.copyOf(builder.views), settings, failures);
     peers = new Peers(settings, builder.proxies, counters);
     server = new Server(threads());
     var buffers = new ArrayByteBufferPool(0, 1024, 65536, 256, POOLED_BYTES, POOLED_BYTES);
@@ -218,7 +218,7 @@ public final class WebServer implements AutoCloseable {
         hub.size(),
         hub.heldBytes(),
         counters.requests.sum(),
-        counters.serialised.sum(),
+        hub.written(),
         counters.sent.sum(),
         counters.skipped.sum(),
         counters.unchanged.sum(),

@@ -51,7 +51,7 @@
  * Accept: text/event-stream} is the live one, {@code /live} is the WebSocket for many views at
  * once, and {@code POST /commands/post} with {@code {"text": "…"}} posts.
  *
- * <p><b>How it works.</b> A {@code LiveResult} follows one reactive computation on a virtual
+ * <p><b>How it works.</b> A {@code WatchedView} follows one reactive computation on a virtual
  * thread, turns each result into JSON once and tells its subscribers only <em>that</em> there is
  * something new. A {@code LiveConnection} keeps the set of subscriptions with news; a virtual
  * thread that lives while there is something to write takes them out one by one, reads the latest

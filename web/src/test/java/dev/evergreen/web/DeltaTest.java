@@ -12,6 +12,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.evergreen.core.Freshness;
+import dev.evergreen.live.Present;
+import dev.evergreen.live.Rendering;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -167,8 +170,12 @@ final class DeltaTest {
     }
   }
 
+  private static final Rendering RENDERING =
+      new Hub.AsMessages(new Failures(e -> Optional.empty()));
+
   private static Present present(Object value) {
-    return Present.value(Json.text(value).getBytes(StandardCharsets.UTF_8), Freshness.CURRENT);
+    return Present.value(
+        Json.text(value).getBytes(StandardCharsets.UTF_8), RENDERING, Freshness.CURRENT);
   }
 
   @Test
@@ -195,7 +202,8 @@ final class DeltaTest {
     var text = "x".repeat(1_000);
     assertNull(Delta.between(present(List.of("a")), present(List.of("a", "b"))));
     assertNull(Delta.between(present(List.of(text + "a")), present(List.of(text + "b"))));
-    var failure = Present.failure(new WebException(500, "failed", text), Freshness.CURRENT);
+    var failure =
+        Present.failure(new WebException(500, "failed", text), RENDERING, Freshness.CURRENT);
     assertNull(Delta.between(failure, present(List.of(text))));
     assertNull(Delta.between(present(List.of(text)), failure));
   }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Node;
+import dev.evergreen.live.HandNode;
 import java.io.IOException;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;

@@ -3,6 +3,7 @@ package dev.evergreen.web;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.live.HandNode;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;

@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.evergreen.live.HandNode;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.live.HandNode;
 import java.io.IOException;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;

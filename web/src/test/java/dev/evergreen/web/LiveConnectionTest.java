@@ -3,6 +3,9 @@ package dev.evergreen.web;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.evergreen.live.HandNode;
+import dev.evergreen.live.Present;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -17,7 +20,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -37,19 +39,10 @@ class LiveConnectionTest {
   private final LiveView<LiveView.NoParams> view =
       LiveView.of(
           "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> value.get());
-  private final Hub hub =
-      new Hub(node, Map.of(view.name(), view), WebSettings.DEFAULT, failures, counters);
+  private final Hub hub = new Hub(node, Map.of(view.name(), view), WebSettings.DEFAULT, failures);
   private final Written connection = new Written();
-  private final LiveResult<LiveView.NoParams> live =
-      new LiveResult<>(
-          view,
-          ViewKey.of(view, Caller.ANONYMOUS, new LiveView.NoParams()),
-          List.of("an address"),
-          hub,
-          node,
-          failures,
-          counters,
-          WebSettings.DEFAULT.maxResultBytes());
+  private final WatchedView<LiveView.NoParams> live =
+      hub.acquire(view, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
 
   /** A connection whose peer takes everything at once. */
   private final class Written extends LiveConnection {
@@ -92,7 +85,7 @@ class LiveConnectionTest {
 
     @Override
     void write(String head, Present result) {
-      results.add(text(result.messageTail()));
+      results.add(text(Messages.messageTail(result)));
       linger();
     }
 
@@ -119,15 +112,10 @@ class LiveConnectionTest {
     }
   }
 
-  @BeforeEach
-  void start() {
-    live.start();
-  }
-
   @AfterEach
   void end() {
     connection.close();
-    live.close();
+    hub.close();
     node.close();
   }
 

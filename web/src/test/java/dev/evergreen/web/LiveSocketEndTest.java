@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.evergreen.live.HandNode;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -22,7 +23,7 @@ final class LiveSocketEndTest {
     var counters = new Counters();
     var failures = new Failures(failure -> Optional.empty());
     var node = new HandNode();
-    var hub = new Hub(node, Map.of(), settings, failures, counters);
+    var hub = new Hub(node, Map.of(), settings, failures);
     Set<LiveConnection> registry = ConcurrentHashMap.newKeySet();
     var socket =
         new LiveSocket(

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.core.Freshness;
+import dev.evergreen.live.HandNode;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;

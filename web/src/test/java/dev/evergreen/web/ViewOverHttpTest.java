@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.GrainTimeoutException;
+import dev.evergreen.live.HandNode;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.time.Duration;
 import java.time.Instant;

@@ -1,33 +1,24 @@
 package dev.evergreen.memcached.live;
 
 import dev.evergreen.core.Computation;
-import dev.evergreen.core.ComputationClosedException;
-import dev.evergreen.core.ComputationFailedException;
-import dev.evergreen.core.Freshness;
-import dev.evergreen.core.ReactiveComputation;
-import dev.evergreen.core.Result;
-import dev.evergreen.core.ResultTracker;
-import dev.evergreen.json.ResultJson;
+import dev.evergreen.live.LiveResult;
+import dev.evergreen.live.LiveResults;
+import dev.evergreen.live.Present;
 import dev.evergreen.store.Change;
 import dev.evergreen.store.Item;
 import dev.evergreen.store.Key;
 import dev.evergreen.store.Outcome;
 import dev.evergreen.store.Store;
-import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A key whose value is the latest result of a computation. A virtual thread of its own follows the
- * results and puts each into the store, where requests find it.
+ * A key whose value is the latest result of a computation: each is put into the store, where
+ * requests find it.
  *
  * <p>The CAS number of a value is made from its bytes alone (the beginning of their SHA-256), so it
  * is the same at every server and after every restart, and for practical purposes never that of
@@ -35,38 +26,36 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Safe for any number of threads.
  */
-public final class LiveItem {
+public final class LiveItem extends LiveResult {
 
-  private static final Duration LONG = Duration.ofDays(1);
-
+  private final LiveResults<LiveItem> all;
   private final LiveViews views;
   private final LiveViews.View view;
   private final LiveKey key;
   private final MemorySegment keyBytes;
   private final Store store;
-  private final CountDownLatch first = new CountDownLatch(1);
   private volatile long askedAt = System.nanoTime();
   private volatile boolean closed;
-  private volatile @Nullable ResultTracker<?> results;
 
   /** Why there is no value to answer with; null if there is one, or may be. */
   private volatile @Nullable LiveItemException failure;
 
   private volatile long failedAt;
 
-  private @Nullable ReactiveComputation<?> computation; // guarded by this object
-  private @Nullable Result<?> latest; // guarded by this object
-  private int counted; // guarded by this object
-  private final AtomicLong total;
-
-  private LiveItem(
+  /**
+   * @param name the key among all
+   * @param bytes the key as it is asked for
+   */
+  LiveItem(
+      LiveResults<LiveItem> all,
+      String name,
       LiveViews views,
       LiveViews.View view,
       LiveKey key,
       byte[] bytes,
-      Store store,
-      AtomicLong total) {
-    this.total = total;
+      Store store) {
+    super(all, name, List.of());
+    this.all = all;
     this.views = views;
     this.view = view;
     this.key = key;
@@ -74,26 +63,32 @@ public final class LiveItem {
     this.store = store;
   }
 
-  /**
-   * Begins one.
-   *
-   * @param total where the lengths of all values are added up
-   */
-  static LiveItem begin(
-      LiveViews views,
-      LiveViews.View view,
-      LiveKey key,
-      byte[] bytes,
-      Store store,
-      AtomicLong total) {
-    var item = new LiveItem(views, view, key, bytes, store, total);
-    Thread.ofVirtual().name("live " + key.text()).start(item::follow);
-    return item;
+  @Override
+  protected String name() {
+    return view.name();
   }
 
-  /** Whether requests need not wait: there has been a result, or will be none. */
-  public boolean isReady() {
-    return first.getCount() == 0;
+  @Override
+  protected Computation<?> computation() {
+    return view.made().apply(key);
+  }
+
+  @Override
+  protected int maxBytes() {
+    return store.maxValueLength((int) keyBytes.byteSize());
+  }
+
+  @Override
+  protected void changed(@Nullable Present last, Present present) {
+    // Doubt is told with each answer.
+    if (!closed && (last == null || !last.tag().equals(present.tag()))) {
+      put();
+    }
+  }
+
+  @Override
+  protected void ended(@Nullable RuntimeException why) {
+    end(why == null ? null : LiveItemException.told(view.name(), why));
   }
 
   /**
@@ -105,7 +100,7 @@ public final class LiveItem {
    */
   public void await() throws LiveItemException, InterruptedException {
     var limit = views.firstResultWithin();
-    if (!first.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
+    if (!awaitFirst(limit)) {
       throw failed("no result within " + limit.toMillis() + " ms");
     }
     check();
@@ -138,12 +133,6 @@ public final class LiveItem {
     return true;
   }
 
-  /** Whether the value is known to be current. */
-  public Freshness freshness() {
-    var tracker = results;
-    return tracker == null ? Freshness.IN_DOUBT : tracker.freshness();
-  }
-
   void asked() {
     askedAt = System.nanoTime();
   }
@@ -164,123 +153,55 @@ public final class LiveItem {
   /** Ends the computation and deletes the value. Who waits here looks for the key's next item. */
   void close() {
     end(null);
+    all.end(this);
   }
 
-  private void end(@Nullable String why) {
-    ReactiveComputation<?> running;
-    synchronized (this) {
-      if (closed) {
-        return;
-      }
-      closed = true;
-      running = computation;
-      failure = why == null ? null : failed(why);
-      delete();
-      bytes(0);
-    }
-    first.countDown();
-    if (running != null) {
-      running.close();
-    }
-  }
-
-  private void follow() {
-    try (var made = views.node.reactive(computation());
-        var tracker = made.tracker()) {
-      results = tracker;
-      synchronized (this) {
-        computation = made;
-      }
-      while (!closed) {
-        tracker.poll(LONG).ifPresent(this::take);
-      }
-    } catch (ComputationClosedException e) {
-      close();
-    } catch (RuntimeException e) {
-      end(reason(e));
-    }
-  }
-
-  /** The view's computation, asked for in the first run so that its failure is a result. */
-  private Computation<@Nullable Object> computation() {
-    var made = new AtomicReference<@Nullable Computation<?>>();
-    return () -> {
-      var computing = made.get();
-      if (computing == null) {
-        computing = view.made().apply(key);
-        made.set(computing);
-      }
-      return computing.compute();
-    };
-  }
-
-  private synchronized void take(Result<?> result) {
+  private synchronized void end(@Nullable LiveItemException why) {
     if (!closed) {
-      latest = result;
-      put();
-      first.countDown();
+      closed = true;
+      setOver();
+      failure = why;
+      delete();
     }
   }
 
   /** Has the store hold the latest result, or else says why it does not. */
   private void put() {
     var why =
-        switch (latest) {
+        switch (present()) {
           case null -> failed("there is no result yet");
-          case Result.Value<?> value -> store(value.value());
-          case Result.Failure<?> thrown -> failed(reason(thrown.exception()));
+          case Present value when value.error() == null -> store(value.json());
+          case Present failed -> (LiveItemException) failed.error();
         };
     failure = why;
     if (why != null) {
       failedAt = System.nanoTime();
       delete();
-      bytes(0);
     }
-  }
-
-  /** Notes how long the present value is. */
-  private void bytes(int length) {
-    total.addAndGet((long) length - counted);
-    counted = length;
   }
 
   private void delete() {
     store.delete(storeKey(), new Change(), new Item());
   }
 
-  private @Nullable LiveItemException store(@Nullable Object value) {
-    try {
-      var json = ResultJson.write(value, store.maxValueLength((int) keyBytes.byteSize()));
-      bytes(json.length);
-      var change = new Change().setCas(version(json));
-      var segment = MemorySegment.ofArray(json);
-      return switch (store.store(storeKey(), segment, 0, json.length, change, new Item())) {
-        case STORED -> null;
-        case Outcome other -> failed("out of memory storing its result");
-      };
-    } catch (ResultJson.TooLargeException e) {
-      return failed("its result is larger than an item may be: " + e.getMessage());
-    } catch (IOException | RuntimeException e) {
-      return failed("its result cannot be written: " + e);
-    }
+  private @Nullable LiveItemException store(ByteBuffer json) {
+    var change = new Change().setCas(version(json.duplicate()));
+    var value = MemorySegment.ofBuffer(json);
+    return switch (store.store(storeKey(), value, 0, json.remaining(), change, new Item())) {
+      case STORED -> null;
+      case Outcome other -> failed("out of memory storing its result");
+    };
   }
 
-  private static long version(byte[] value) {
+  private static long version(ByteBuffer value) {
     try {
-      long version = ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(value)).getLong();
+      var digest = MessageDigest.getInstance("SHA-256");
+      digest.update(value);
+      long version = ByteBuffer.wrap(digest.digest()).getLong();
       return version == 0 ? 1 : version;
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("every Java has SHA-256", e);
     }
-  }
-
-  private static String reason(Exception failure) {
-    Throwable cause = failure;
-    while (cause instanceof ComputationFailedException && cause.getCause() != null) {
-      cause = cause.getCause();
-    }
-    var message = cause.getMessage();
-    return cause.getClass().getSimpleName() + (message == null ? "" : ": " + message);
   }
 
   private LiveItemException failed(String why) {

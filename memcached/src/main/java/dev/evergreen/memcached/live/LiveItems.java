@@ -2,13 +2,16 @@ package dev.evergreen.memcached.live;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
+import dev.evergreen.live.LiveLimits;
+import dev.evergreen.live.LiveResults;
+import dev.evergreen.live.RefusedException;
+import dev.evergreen.live.Rendering;
 import dev.evergreen.store.Key;
 import dev.evergreen.store.Store;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,11 +29,8 @@ public final class LiveItems implements AutoCloseable {
   private final LiveViews.View[] declared;
   private final Store store;
 
-  /** By the key's bytes as Latin-1. */
-  private final ConcurrentHashMap<String, LiveItem> items = new ConcurrentHashMap<>();
-
-  /** The lengths of the present values, whose objects are on the heap. */
-  private final AtomicLong totalBytes = new AtomicLong();
+  /** By the key's bytes as Latin-1; each is used until it is closed. */
+  private final LiveResults<LiveItem> items;
 
   private volatile boolean closed;
 
@@ -41,6 +41,21 @@ public final class LiveItems implements AutoCloseable {
     this.views = views;
     this.declared = views.views().toArray(LiveViews.View[]::new);
     this.store = store;
+    this.items = new LiveResults<>(views.node, LiveLimits.NONE, new AsLines());
+  }
+
+  /** Values are sent as they are, failures as lines of a protocol. */
+  private record AsLines() implements Rendering {
+
+    @Override
+    public Exception told(String name, Exception failure) {
+      return LiveItemException.told(name, failure);
+    }
+
+    @Override
+    public byte[] bytes(Exception told) {
+      return String.valueOf(told.getMessage()).getBytes(StandardCharsets.UTF_8);
+    }
   }
 
   /** Whether a key is live, so that it can be read but not changed. Costs little for most keys. */
@@ -64,7 +79,7 @@ public final class LiveItems implements AutoCloseable {
       if (view.keys().mayMatch(key.bytes())) {
         var bytes = bytes(key);
         var name = new String(bytes, StandardCharsets.ISO_8859_1);
-        var item = items.get(name);
+        var item = items.find(name);
         if (item != null && item.hasFailedSince(System.nanoTime() - TRIED_ANEW_AFTER)) {
           item.close();
         }
@@ -85,28 +100,37 @@ public final class LiveItems implements AutoCloseable {
       if (values.isPresent()) {
         refuse(view, name);
         var key = new LiveKey(text, values.get());
-        return items.compute(
-            name,
-            (k, present) ->
-                present != null && !present.isClosed()
-                    ? present
-                    : LiveItem.begin(views, view, key, bytes, store, totalBytes));
+        return acquire(view, name, () -> new LiveItem(items, name, views, view, key, bytes, store));
       }
     }
     return null;
   }
 
+  private LiveItem acquire(LiveViews.View view, String name, Supplier<LiveItem> made)
+      throws LiveItemException {
+    try {
+      return items.acquire(name, List.of(), made);
+    } catch (RefusedException e) {
+      throw stopping(view);
+    }
+  }
+
+  private static LiveItemException stopping(LiveViews.View view) {
+    return new LiveItemException(view.name(), "the server is stopping");
+  }
+
   private void refuse(LiveViews.View view, String name) throws LiveItemException {
     if (closed) {
-      throw new LiveItemException(view.name(), "the server is stopping");
+      throw stopping(view);
     }
-    if (items.size() >= views.maxKeys() && !items.containsKey(name)) {
+    if (items.size() >= views.maxKeys() && items.find(name) == null) {
       throw new LiveItemException(
           view.name(), views.maxKeys() + " keys are live, and more may not be");
     }
-    if (totalBytes.get() > views.maxBytes()) {
+    long bytes = items.heldBytes();
+    if (bytes > views.maxBytes()) {
       throw new LiveItemException(
-          view.name(), "the live values take " + totalBytes + " bytes, and more may not be kept");
+          view.name(), "the live values take " + bytes + " bytes, and more may not be kept");
     }
   }
 
@@ -114,10 +138,9 @@ public final class LiveItems implements AutoCloseable {
   public void sweep() {
     long before = System.nanoTime() - views.keepFor().toNanos();
     items.forEach(
-        (name, item) -> {
+        item -> {
           if (item.isClosed() || item.notAskedSince(before)) {
             item.close();
-            items.remove(name, item);
           }
         });
   }
@@ -131,8 +154,8 @@ public final class LiveItems implements AutoCloseable {
   @Override
   public void close() {
     closed = true;
-    List.copyOf(items.values()).forEach(LiveItem::close);
-    items.clear();
+    items.forEach(LiveItem::close);
+    items.close();
   }
 
   private static byte[] bytes(Key key) {

@@ -1,47 +1,57 @@
-package dev.evergreen.web;
+package dev.evergreen.live;
 
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The bytes of all results that are held, equal ones once. Guarded by the hub's lock. */
+/**
+ * The bytes of all results that are held, equal ones once. Guarded by the lock of {@link
+ * LiveResults}.
+ */
 final class Held {
 
   private static final class Entry {
     private final Present present;
     private int uses;
-    private @Nullable Compressed compressed;
+    private @Nullable Shorter shorter;
 
     Entry(Present present) {
       this.present = present;
     }
   }
 
-  /** What ends a message with a result, compressed by whoever needs it first. */
-  static final class Compressed {
+  /** The shorter form of a result, made by whoever needs it first. */
+  static final class Shorter {
+    private final Rendering rendering;
     private @Nullable Present from;
     private byte @Nullable [] bytes;
 
-    Compressed(Present from) {
+    Shorter(Present from, Rendering rendering) {
       this.from = from;
+      this.rendering = rendering;
     }
 
     static int most(Present present) {
-      return present.bytes().length / 2;
+      return present.length() / 2;
     }
 
-    /** Null if it is not worth it. To be called without the hub's lock. */
+    /** Null if it is not worth it. To be called without that lock. */
     synchronized byte @Nullable [] bytes() {
       if (from != null) {
-        bytes = SharedDeflate.deflate(from.messageTail());
+        bytes = rendering.shorter(from);
         from = null;
       }
       return bytes;
     }
   }
 
+  private final Rendering rendering;
   private final Map<String, Entry> byTag = new HashMap<>();
   private long bytes;
+
+  Held(Rendering rendering) {
+    this.rendering = rendering;
+  }
 
   /** Holds a result; gives it in the bytes that all equal ones share. */
   Present add(Present present) {
@@ -49,7 +59,7 @@ final class Held {
     if (entry == null) {
       entry = new Entry(present);
       byTag.put(present.tag(), entry);
-      bytes += present.bytes().length;
+      bytes += present.length();
     }
     entry.uses++;
     return present.inBytesOf(entry.present);
@@ -59,28 +69,28 @@ final class Held {
     var entry = byTag.get(present.tag());
     if (entry != null && --entry.uses == 0) {
       byTag.remove(present.tag());
-      bytes -= entry.present.bytes().length;
-      if (entry.compressed != null) {
-        bytes -= Compressed.most(entry.present);
+      bytes -= entry.present.length();
+      if (entry.shorter != null) {
+        bytes -= Shorter.most(entry.present);
       }
     }
   }
 
   /**
-   * The compressed form of a result, for all who are sent it; null if that is not held, or if there
-   * is no room for it among {@code most} bytes. Whether it is made or not, it counts as long as it
-   * may be.
+   * The shorter form of a result, for all who need it; null if that is not held, or if there is no
+   * room for it among {@code most} bytes. Whether it is made or not, it counts as long as it may
+   * be.
    */
-  @Nullable Compressed compressed(Present present, long most) {
+  @Nullable Shorter shorter(Present present, long most) {
     var entry = byTag.get(present.tag());
-    if (entry == null || entry.present.bytes() != present.bytes()) {
+    if (entry == null || !entry.present.sharesBytesWith(present)) {
       return null;
     }
-    if (entry.compressed == null && bytes + Compressed.most(present) <= most) {
-      entry.compressed = new Compressed(present);
-      bytes += Compressed.most(present);
+    if (entry.shorter == null && bytes + Shorter.most(present) <= most) {
+      entry.shorter = new Shorter(present, rendering);
+      bytes += Shorter.most(present);
     }
-    return entry.compressed;
+    return entry.shorter;
   }
 
   /** Counts what is held beside results; negative when it is no more. */

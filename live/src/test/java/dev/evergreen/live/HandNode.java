@@ -1,4 +1,4 @@
-package dev.evergreen.web;
+package dev.evergreen.live;
 
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.ComputationClosedException;
@@ -27,22 +27,24 @@ import org.jspecify.annotations.Nullable;
  * A node without grains whose computations run again when a test says so. It makes what is hard to
  * bring about on a real node exact: doubt, the end of a node, and the number of runs.
  */
-final class HandNode implements Node {
+public final class HandNode implements Node {
 
   private final Set<Hand<?>> computations = ConcurrentHashMap.newKeySet();
   private volatile Freshness freshness = Freshness.CURRENT;
   private volatile boolean stopped;
 
   /** Runs every computation again; trackers deliver what differs. */
-  void changed() {
+  public void changed() {
     computations.forEach(Hand::run);
   }
 
-  void freshness(Freshness value) {
+  /** What all trackers say from now on. */
+  public void freshness(Freshness value) {
     freshness = value;
   }
 
-  int running() {
+  /** How many computations have not been closed. */
+  public int running() {
     return computations.size();
   }
 

@@ -1,10 +1,10 @@
-package dev.evergreen.web;
+package dev.evergreen.live;
 
 /**
  * How much may be used in a while: so much a second, and what was not used is saved up to a limit
- * (a token bucket). Not for several threads at a time.
+ * (a token bucket). Times are those of {@link System#nanoTime}. Not for several threads at a time.
  */
-final class Allowance {
+public final class Allowance {
 
   private final double perSecond;
   private final double most;
@@ -16,7 +16,7 @@ final class Allowance {
    *
    * @param burstSeconds for how many seconds what is not used is saved
    */
-  Allowance(double perSecond, int burstSeconds, long now) {
+  public Allowance(double perSecond, int burstSeconds, long now) {
     this.perSecond = perSecond;
     this.most = perSecond * burstSeconds;
     this.left = most;
@@ -24,7 +24,7 @@ final class Allowance {
   }
 
   /** Uses {@code amount}; false if so much is not left. */
-  boolean use(double amount, long now) {
+  public boolean use(double amount, long now) {
     left = at(now);
     atNanos = now;
     if (left < amount) {
@@ -39,14 +39,14 @@ final class Allowance {
    *
    * @return for how many nanoseconds nothing more is to be used, so that it is made up for
    */
-  long borrow(double amount, long now) {
+  public long borrow(double amount, long now) {
     left = at(now) - amount;
     atNanos = now;
     return left >= 0 ? 0 : (long) (-left / perSecond * 1e9);
   }
 
   /** Whether it is as good as a new one. */
-  boolean isFull(long now) {
+  public boolean isFull(long now) {
     return at(now) >= most;
   }
 

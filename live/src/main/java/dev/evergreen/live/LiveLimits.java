@@ -1,0 +1,34 @@
+package dev.evergreen.live;
+
+import java.time.Duration;
+
+/**
+ * What may be held. A payer is whoever a computation is made for, such as an address; one may have
+ * several.
+ *
+ * @param maxResults how many computations
+ * @param maxResultsOfPayer how many that were made for one payer
+ * @param maxNewPerSecond how many may be made for one payer; what is not used of it is saved for a
+ *     minute
+ * @param maxBytes of all results together, equal ones once
+ * @param maxBytesOfPayer of those that were made for one payer
+ * @param keepFor how long a computation goes on after the last one who used it has left
+ */
+public record LiveLimits(
+    int maxResults,
+    int maxResultsOfPayer,
+    int maxNewPerSecond,
+    long maxBytes,
+    long maxBytesOfPayer,
+    Duration keepFor) {
+
+  /** For edges that look after their limits themselves. */
+  public static final LiveLimits NONE =
+      new LiveLimits(
+          Integer.MAX_VALUE,
+          Integer.MAX_VALUE,
+          Integer.MAX_VALUE,
+          Long.MAX_VALUE,
+          Long.MAX_VALUE,
+          Duration.ZERO);
+}

@@ -1,0 +1,265 @@
+package dev.evergreen.live;
+
+import dev.evergreen.core.Computation;
+import dev.evergreen.core.ComputationClosedException;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.ReactiveComputation;
+import dev.evergreen.core.Result;
+import dev.evergreen.core.ResultTracker;
+import dev.evergreen.json.ResultJson;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One computation, however many look at it. A virtual thread of its own follows the results and
+ * turns each into bytes once; who looks takes the latest when it can. Edges extend it.
+ *
+ * <p>Safe for any number of threads.
+ */
+public abstract class LiveResult {
+
+  private static final Duration LONG = Duration.ofDays(1);
+
+  private final LiveResults<?> home;
+  private final String key;
+  private final List<?> payers;
+  private final CountDownLatch first = new CountDownLatch(1);
+  private final CountDownLatch closing = new CountDownLatch(1);
+  private volatile boolean over;
+  private volatile @Nullable Present present;
+  private volatile @Nullable ReactiveComputation<?> running;
+  private volatile @Nullable ResultTracker<?> results;
+
+  /** Guarded by the lock of the home, as all below. */
+  int users;
+
+  /** What is counted for it. */
+  @Nullable Present held;
+
+  /** How much is counted beside that. */
+  int bytesBeside;
+
+  /** When to close it if it still has no users. */
+  long closeAtNanos;
+
+  /**
+   * @param key which computation it is, among those of its home
+   * @param payers whom it is made for
+   */
+  protected LiveResult(LiveResults<?> home, String key, List<?> payers) {
+    this.home = home;
+    this.key = key;
+    this.payers = payers;
+  }
+
+  /** A name for people. */
+  protected abstract String name();
+
+  /**
+   * The computation. Asked for in the first run of it, so that its failure is a result.
+   *
+   * @throws Exception any, which is the first result then
+   */
+  protected abstract Computation<?> computation() throws Exception;
+
+  /** How many bytes of JSON a result may have. */
+  protected abstract int maxBytes();
+
+  /** After how long the result is asked for again; null if the runtime keeps it true. */
+  protected @Nullable Duration every() {
+    return null;
+  }
+
+  /**
+   * The latest result or its freshness is another. Called one at a time, under this object's lock,
+   * with {@link #present} being the new one already. Must not block.
+   *
+   * @param last null before the first
+   */
+  protected abstract void changed(@Nullable Present last, Present present);
+
+  /**
+   * There will be no further results. Called once, before those who wait for the first are woken.
+   *
+   * @param why null if it was closed
+   */
+  protected abstract void ended(@Nullable RuntimeException why);
+
+  /** The latest result, or null before the first. */
+  public final @Nullable Present present() {
+    return present;
+  }
+
+  /** Whether nobody needs to wait: there has been a result, or will be none. */
+  public final boolean isReady() {
+    return first.getCount() == 0;
+  }
+
+  /** Waits until {@link #isReady}; false if it is not within {@code limit}. */
+  public final boolean awaitFirst(Duration limit) throws InterruptedException {
+    return first.await(limit.toNanos(), TimeUnit.NANOSECONDS);
+  }
+
+  /** Whether the latest result is known to be current, as of now. */
+  public final Freshness freshness() {
+    var tracker = results;
+    return tracker == null ? Freshness.IN_DOUBT : tracker.freshness();
+  }
+
+  /** Whether there will be no further results, so that another is made for whoever asks. */
+  public final boolean isOver() {
+    return over;
+  }
+
+  /** Has another made for whoever asks from now on. */
+  protected final void setOver() {
+    over = true;
+  }
+
+  final String key() {
+    return key;
+  }
+
+  final List<?> payers() {
+    return payers;
+  }
+
+  final void start() {
+    Thread.ofVirtual().name("live " + name()).start(this::follow);
+  }
+
+  final void stop() {
+    closing.countDown();
+    var computing = running;
+    if (computing != null) {
+      computing.close();
+    }
+  }
+
+  private boolean isStopped() {
+    return closing.getCount() == 0;
+  }
+
+  private void follow() {
+    RuntimeException why = null;
+    try {
+      var every = every();
+      if (every == null) {
+        followResults();
+      } else {
+        askEvery(every);
+      }
+    } catch (RuntimeException e) {
+      why = e;
+    }
+    over = true;
+    ended(why);
+    first.countDown();
+  }
+
+  private void followResults() {
+    try (var computing = home.node().reactive(computationOnce());
+        var tracker = computing.tracker()) {
+      running = computing;
+      results = tracker;
+      while (!isStopped()) {
+        var result = tracker.poll(LONG);
+        if (result.isPresent()) {
+          publish(read(result.get(), tracker.freshness()));
+        }
+      }
+    } catch (ComputationClosedException e) {
+      // Closed because nobody looks any more, or by the application's node.
+      return;
+    }
+  }
+
+  private void askEvery(Duration pause) {
+    var computation = computationOnce();
+    try {
+      do {
+        publish(ask(computation));
+      } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private Computation<@Nullable Object> computationOnce() {
+    var made = new AtomicReference<@Nullable Computation<?>>();
+    return () -> {
+      var computing = made.get();
+      if (computing == null) {
+        computing = computation();
+        made.set(computing);
+      }
+      return computing.compute();
+    };
+  }
+
+  private Present ask(Computation<?> computation) {
+    try {
+      return write(computation.compute(), Freshness.CURRENT);
+    } catch (Exception e) {
+      return failure(e, Freshness.CURRENT);
+    }
+  }
+
+  private Present read(Result<?> result, Freshness freshness) {
+    return switch (result) {
+      case Result.Failure<?> failure -> failure(failure.exception(), freshness);
+      case Result.Value<?> value -> write(value.value(), freshness);
+    };
+  }
+
+  private Present write(@Nullable Object value, Freshness freshness) {
+    try {
+      home.countWritten();
+      return Present.value(ResultJson.write(value, maxBytes()), home.rendering(), freshness);
+    } catch (IOException | RuntimeException e) {
+      return failure(new UnwritableException(e), freshness);
+    }
+  }
+
+  private Present failure(Exception failure, Freshness freshness) {
+    var rendering = home.rendering();
+    return Present.failure(rendering.told(name(), failure), rendering, freshness);
+  }
+
+  /**
+   * Tells when the same result has become doubtful or current again. The core has no event for
+   * that, so it is called now and then.
+   */
+  final synchronized void lookAtFreshness() {
+    var last = present;
+    var tracker = results;
+    if (last != null && tracker != null) {
+      publish(last.with(tracker.freshness()));
+    }
+  }
+
+  /**
+   * Makes this the latest result.
+   *
+   * @throws RefusedException if it is more than whoever had it made may have held
+   */
+  private synchronized void publish(Present next) {
+    var last = present;
+    if (last == null || !last.tag().equals(next.tag())) {
+      var latest = home.hold(this, next);
+      present = latest;
+      changed(last, latest);
+      first.countDown();
+    } else if (last.freshness() != next.freshness()) {
+      // The bytes stay those that connections are writing already.
+      var latest = last.with(next.freshness());
+      present = latest;
+      changed(last, latest);
+    }
+  }
+}

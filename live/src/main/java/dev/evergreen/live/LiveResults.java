@@ -1,0 +1,318 @@
+package dev.evergreen.live;
+
+import dev.evergreen.core.Node;
+import dev.evergreen.live.RefusedException.Reason;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The live results of an edge, one for each key. One without users is kept for a while, so that
+ * whoever comes back finds it warm.
+ *
+ * <p>Safe for any number of threads. Who calls an edge's method under the lock of a result may call
+ * this; this calls no result's method that takes that lock while it holds its own.
+ *
+ * @param <R> what the edge makes of them
+ */
+public final class LiveResults<R extends LiveResult> implements AutoCloseable {
+
+  private static final int BURST_SECONDS = 60;
+
+  private final Node node;
+  private final LiveLimits limits;
+  private final Rendering rendering;
+  private final LongAdder written = new LongAdder();
+
+  /** Changed under this object's lock, which guards the users of its values, and all below. */
+  private final Map<String, R> live = new ConcurrentHashMap<>();
+
+  /** Those of them without users, the longest first. */
+  private final Set<LiveResult> idle = new LinkedHashSet<>();
+
+  private final Map<Object, Share> shares = new HashMap<>();
+
+  private final Held held;
+
+  private boolean closed;
+
+  /** What was made for one payer. */
+  private final class Share {
+    private final Allowance newResults =
+        new Allowance(limits.maxNewPerSecond(), BURST_SECONDS, System.nanoTime());
+
+    /** Those of its results without users, the longest first. */
+    private final Set<LiveResult> idle = new LinkedHashSet<>();
+
+    private int made;
+
+    /** Of its results. */
+    private long bytes;
+  }
+
+  /** None yet, of what a node computes. */
+  public LiveResults(Node node, LiveLimits limits, Rendering rendering) {
+    this.node = node;
+    this.limits = limits;
+    this.rendering = rendering;
+    this.held = new Held(rendering);
+  }
+
+  Node node() {
+    return node;
+  }
+
+  Rendering rendering() {
+    return rendering;
+  }
+
+  void countWritten() {
+    written.increment();
+  }
+
+  /** The result of this key, which may be over; null if there is none. Takes no lock. */
+  public @Nullable R find(String key) {
+    return live.get(key);
+  }
+
+  /**
+   * The result of this key, for one more user; give it back with {@link #release}. It is made and
+   * begun if there is none, or if the one that there is is over.
+   *
+   * @param payers whom it is made for, if it must be
+   * @param made makes it, with this key and these payers; must not block
+   * @throws RefusedException if it must be made and may not be
+   */
+  public synchronized R acquire(String key, List<?> payers, Supplier<R> made) {
+    if (closed) {
+      throw new RefusedException(Reason.CLOSED);
+    }
+    var found = live.get(key);
+    if (found != null && !found.isOver()) {
+      found.users++;
+      setIdle(found, false);
+      return found;
+    }
+    if (found != null) {
+      remove(found);
+    }
+    makeRoom(payers.stream().map(this::share).toList());
+    var result = made.get();
+    result.users = 1;
+    shares(result).forEach(share -> share.made++);
+    live.put(key, result);
+    result.start();
+    return result;
+  }
+
+  /** What nobody uses makes room first, that of the same payer at that. */
+  private void makeRoom(List<Share> payers) {
+    for (var share : payers) {
+      if (!share.newResults.use(1, System.nanoTime())) {
+        throw new RefusedException(Reason.TOO_MANY_NEW);
+      }
+      if (share.made >= limits.maxResultsOfPayer() && !evictFirst(share.idle)) {
+        throw new RefusedException(Reason.TOO_MANY_OF_PAYER);
+      }
+    }
+    if (live.size() >= limits.maxResults() && !evictFirst(idle)) {
+      throw new RefusedException(Reason.TOO_MANY);
+    }
+  }
+
+  /**
+   * Counts a result instead of the last one of the same computation. What nobody uses makes room
+   * first.
+   *
+   * @return the same, in bytes that are shared by all that are equal
+   * @throws RefusedException if there is no room; nothing is counted for the computation then
+   */
+  synchronized Present hold(LiveResult result, Present present) {
+    if (!isLive(result)) {
+      return present;
+    }
+    letGo(result);
+    int bytes = present.length();
+    for (var share : shares(result)) {
+      while (share.bytes + bytes > limits.maxBytesOfPayer() && evictFirst(share.idle)) {
+        // until there is room
+      }
+      if (share.bytes + bytes > limits.maxBytesOfPayer()) {
+        throw new RefusedException(Reason.TOO_LONG_OF_PAYER);
+      }
+    }
+    while (held.bytes() + bytes > limits.maxBytes() && evictFirst(idle)) {
+      // until there is room
+    }
+    if (held.bytes() + bytes > limits.maxBytes()) {
+      throw new RefusedException(Reason.TOO_LONG);
+    }
+    var shared = held.add(present);
+    result.held = shared;
+    shares(result).forEach(share -> share.bytes += bytes);
+    return shared;
+  }
+
+  private void letGo(LiveResult result) {
+    var last = result.held;
+    if (last != null) {
+      result.held = null;
+      held.remove(last);
+      countBeside(result, -result.bytesBeside);
+      shares(result).forEach(share -> share.bytes -= last.length());
+    }
+  }
+
+  /**
+   * Counts what an edge holds beside a result, until the next one, if there is room that nothing
+   * else must make.
+   */
+  public synchronized boolean holdBeside(LiveResult result, int bytes) {
+    if (result.held == null
+        || held.bytes() + bytes > limits.maxBytes()
+        || shares(result).stream()
+            .anyMatch(share -> share.bytes + bytes > limits.maxBytesOfPayer())) {
+      return false;
+    }
+    countBeside(result, bytes);
+    return true;
+  }
+
+  private void countBeside(LiveResult result, int bytes) {
+    result.bytesBeside += bytes;
+    held.count(bytes);
+    shares(result).forEach(share -> share.bytes += bytes);
+  }
+
+  /** The bytes of all results that are held, equal ones once, and of what is held beside them. */
+  public synchronized long heldBytes() {
+    return held.bytes();
+  }
+
+  /** The shorter form of a result; null if there is none, or no room for it. */
+  public byte @Nullable [] shorter(Present present) {
+    Held.Shorter shorter;
+    synchronized (this) {
+      shorter = held.shorter(present, limits.maxBytes());
+    }
+    return shorter == null ? null : shorter.bytes();
+  }
+
+  private boolean evictFirst(Set<LiveResult> unused) {
+    if (unused.isEmpty()) {
+      return false;
+    }
+    var oldest = unused.iterator().next();
+    remove(oldest);
+    oldest.stop();
+    return true;
+  }
+
+  private void setIdle(LiveResult result, boolean value) {
+    setIn(idle, result, value);
+    shares(result).forEach(share -> setIn(share.idle, result, value));
+  }
+
+  private static void setIn(Set<LiveResult> unused, LiveResult result, boolean value) {
+    if (value) {
+      unused.add(result);
+    } else {
+      unused.remove(result);
+    }
+  }
+
+  private Share share(Object payer) {
+    return shares.computeIfAbsent(payer, unknown -> new Share());
+  }
+
+  private List<Share> shares(LiveResult result) {
+    return result.payers().stream().map(this::share).toList();
+  }
+
+  private void remove(LiveResult gone) {
+    setIdle(gone, false);
+    letGo(gone);
+    shares(gone).forEach(share -> share.made--);
+    live.remove(gone.key());
+  }
+
+  private boolean isLive(LiveResult result) {
+    return live.get(result.key()) == result;
+  }
+
+  /** One user less. */
+  public synchronized void release(LiveResult result) {
+    result.users--;
+    if (result.users == 0 && isLive(result)) {
+      result.closeAtNanos = System.nanoTime() + limits.keepFor().toNanos();
+      setIdle(result, true);
+    }
+  }
+
+  /** Ends a result, whoever uses it. Idempotent. */
+  public void end(LiveResult result) {
+    synchronized (this) {
+      if (isLive(result)) {
+        remove(result);
+      }
+    }
+    result.stop();
+  }
+
+  /**
+   * Closes what has been without users for long enough, or is over; tells of others whose freshness
+   * has changed. To be called now and then.
+   */
+  public void sweep() {
+    var gone = new ArrayList<LiveResult>();
+    List<R> others;
+    synchronized (this) {
+      long now = System.nanoTime();
+      for (var result : idle) {
+        if (result.isOver() || result.closeAtNanos - now <= 0) {
+          gone.add(result);
+        }
+      }
+      gone.forEach(this::remove);
+      shares.values().removeIf(share -> share.made == 0 && share.newResults.isFull(now));
+      others = List.copyOf(live.values());
+    }
+    gone.forEach(LiveResult::stop);
+    others.forEach(LiveResult::lookAtFreshness);
+  }
+
+  /** Shows all there are at the moment. */
+  public void forEach(Consumer<? super R> each) {
+    live.values().forEach(each);
+  }
+
+  /** How many there are. */
+  public int size() {
+    return live.size();
+  }
+
+  /** How many values have been written as JSON. */
+  public long written() {
+    return written.sum();
+  }
+
+  /** Ends all; no more are made. */
+  @Override
+  public void close() {
+    List<R> all;
+    synchronized (this) {
+      closed = true;
+      all = List.copyOf(live.values());
+      all.forEach(this::remove);
+    }
+    all.forEach(LiveResult::stop);
+  }
+}

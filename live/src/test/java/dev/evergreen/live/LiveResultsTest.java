@@ -1,0 +1,424 @@
+package dev.evergreen.live;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.Computation;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.live.RefusedException.Reason;
+import java.io.FileNotFoundException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+final class LiveResultsTest {
+
+  private static final int LENGTH = 1_000;
+  private static final int MOST = 100 * LENGTH;
+  private static final LiveLimits WIDE =
+      new LiveLimits(100, 100, 100, MOST, MOST, Duration.ofHours(1));
+
+  /** A value that JSON cannot show. */
+  public record Unwritable() {
+    /** Fails. */
+    public String getText() {
+      throw new IllegalStateException("no text");
+    }
+  }
+
+  private final HandNode node = new HandNode();
+  private final AtomicInteger shortened = new AtomicInteger();
+  private LiveResults<Watched> results = new LiveResults<>(node, WIDE, new Plain());
+
+  @AfterEach
+  void close() {
+    results.close();
+  }
+
+  private final class Plain implements Rendering {
+
+    @Override
+    public byte[] tail() {
+      return "!\n".getBytes(UTF_8);
+    }
+
+    @Override
+    public Exception told(String name, Exception failure) {
+      return new Exception(name + ": " + failure);
+    }
+
+    @Override
+    public byte[] bytes(Exception told) {
+      return String.valueOf(told.getMessage()).getBytes(UTF_8);
+    }
+
+    @Override
+    public byte[] shorter(Present result) {
+      shortened.incrementAndGet();
+      return new byte[] {1};
+    }
+  }
+
+  /** What a result tells its edge, in order. */
+  private class Watched extends LiveResult {
+    private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+    private final Computation<?> computation;
+    private final @Nullable Duration every;
+
+    Watched(String key, List<?> payers, Computation<?> computation, @Nullable Duration every) {
+      super(results, key, payers);
+      this.computation = computation;
+      this.every = every;
+    }
+
+    @Override
+    protected String name() {
+      return "it";
+    }
+
+    @Override
+    protected Computation<?> computation() {
+      return computation;
+    }
+
+    @Override
+    protected int maxBytes() {
+      return MOST;
+    }
+
+    @Override
+    protected @Nullable Duration every() {
+      return every;
+    }
+
+    @Override
+    protected void changed(@Nullable Present last, Present present) {
+      assertSame(present, present());
+      told.add(text(present.withTail(1)) + " " + present.freshness());
+    }
+
+    @Override
+    protected void ended(@Nullable RuntimeException why) {
+      told.add("ended " + why);
+    }
+
+    String next() throws InterruptedException {
+      return Objects.requireNonNull(told.poll(20, TimeUnit.SECONDS), "nothing was told");
+    }
+
+    Present result() throws InterruptedException {
+      assertTrue(awaitFirst(Duration.ofSeconds(20)), "there is no result");
+      return Objects.requireNonNull(present());
+    }
+  }
+
+  private static String text(ByteBuffer bytes) {
+    return UTF_8.decode(bytes).toString();
+  }
+
+  private Watched acquire(String key, String payer, Computation<?> computation) {
+    return results.acquire(
+        key, List.of(payer), () -> new Watched(key, List.of(payer), computation, null));
+  }
+
+  /** One of a value of its own and of this length; its result is there. */
+  private Watched ofLength(String key, String payer, int length) throws InterruptedException {
+    var made = acquire(key, payer, () -> key + "x".repeat(length - key.length() - 4));
+    if (!made.isOver()) {
+      made.result();
+    }
+    return made;
+  }
+
+  private void limits(LiveLimits limits) {
+    results.close();
+    results = new LiveResults<>(node, limits, new Plain());
+  }
+
+  private static Reason refused(org.junit.jupiter.api.function.Executable what) {
+    return assertThrows(RefusedException.class, what).reason();
+  }
+
+  private static void until(String what, java.util.function.BooleanSupplier condition) {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (!condition.getAsBoolean()) {
+      assertTrue(System.nanoTime() - deadline < 0, what);
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void aValueIsWrittenOnceHoweverManyLook() throws Exception {
+    var value = new AtomicInteger(1);
+    var one = acquire("a", "p", value::get);
+    assertSame(one, acquire("a", "q", value::get));
+    assertSame(one, results.find("a"));
+    assertEquals("1! CURRENT", one.next());
+    value.set(2);
+    node.changed();
+    assertEquals("2! CURRENT", one.next());
+    assertEquals("2", text(one.result().json()));
+    node.changed();
+    assertEquals(2, results.written(), "the same value is no other result");
+    assertEquals(1, node.running());
+  }
+
+  @Test
+  void equalResultsAreHeldOnceAndCountedForEachWhoHadThemMade() throws Exception {
+    var one = acquire("a", "p", () -> "x".repeat(LENGTH));
+    var two = acquire("b", "p", () -> "x".repeat(LENGTH));
+    assertEquals(one.result().tag(), two.result().tag());
+    assertSame(one.result().json().array(), two.result().json().array());
+    assertEquals(LENGTH + 4, results.heldBytes());
+    results.end(one);
+    assertEquals(LENGTH + 4, results.heldBytes());
+    results.end(two);
+    assertEquals(0, results.heldBytes());
+  }
+
+  @Test
+  void failuresAreResultsToo() throws Exception {
+    var fails = new AtomicInteger(1);
+    Computation<?> computation =
+        () -> {
+          if (fails.get() > 0) {
+            throw new FileNotFoundException("gone " + fails);
+          }
+          return new Unwritable();
+        };
+    var one = acquire("a", "p", computation);
+    var first = one.result();
+    assertEquals("it: java.io.FileNotFoundException: gone 1", text(first.json()));
+    assertTrue(first.error() != null, "an error");
+    fails.set(2);
+    node.changed();
+    until("another failure is another result", () -> !first.tag().equals(tag(one)));
+    fails.set(0);
+    node.changed();
+    until("unwritable", () -> text(present(one).json()).contains("UnwritableException"));
+    assertFalse(one.isOver());
+  }
+
+  private static Present present(LiveResult result) {
+    return Objects.requireNonNull(result.present());
+  }
+
+  private static String tag(LiveResult result) {
+    return present(result).tag();
+  }
+
+  @Test
+  void anErrorAndAValueOfTheSameBytesAreTwoResults() {
+    var value = Present.value("\"it\"".getBytes(UTF_8), new Plain(), Freshness.CURRENT);
+    var error = Present.failure(new Exception("\"it\""), new Plain(), Freshness.CURRENT);
+    assertEquals(text(value.json()), text(error.json()));
+    assertNotEquals(value.tag(), error.tag());
+  }
+
+  @Test
+  void whatTheComputationThrowsWhenItIsMadeIsTheResult() throws Exception {
+    var made = new AtomicInteger();
+    var one =
+        results.acquire(
+            "a",
+            List.of(),
+            () ->
+                new Watched("a", List.of(), () -> 1, null) {
+                  @Override
+                  protected Computation<?> computation() {
+                    made.incrementAndGet();
+                    throw new IllegalStateException("none");
+                  }
+                });
+    assertEquals("it: java.lang.IllegalStateException: none", text(one.result().json()));
+  }
+
+  @Test
+  void doubtIsToldWithoutAnotherResultWhenLookedAt() throws Exception {
+    var one = acquire("a", "p", () -> 1);
+    assertEquals("1! CURRENT", one.next());
+    var before = one.result();
+    node.freshness(Freshness.IN_DOUBT);
+    assertEquals(Freshness.IN_DOUBT, one.freshness());
+    results.sweep();
+    assertEquals("1! IN_DOUBT", one.next());
+    assertSame(before.json().array(), one.result().json().array());
+    results.sweep();
+    node.freshness(Freshness.CURRENT);
+    results.sweep();
+    assertEquals("1! CURRENT", one.next());
+  }
+
+  @Test
+  void whoLeavesFindsItWarmForAWhile() throws Exception {
+    var one = acquire("a", "p", () -> 1);
+    one.result();
+    results.release(one);
+    results.sweep();
+    assertSame(one, acquire("a", "p", () -> 1));
+    limits(new LiveLimits(9, 9, 9, MOST, MOST, Duration.ofNanos(1)));
+    var used = acquire("b", "p", () -> 1);
+    var left = acquire("c", "p", () -> 1);
+    used.result();
+    left.result();
+    results.release(left);
+    results.sweep();
+    assertNull(results.find("c"));
+    assertSame(used, results.find("b"));
+    assertEquals("ended null", last(left));
+    assertEquals(used.result().length(), results.heldBytes());
+    assertNotSame(left, acquire("c", "p", () -> 1));
+  }
+
+  private static String last(Watched result) throws InterruptedException {
+    var said = result.next();
+    while (!said.startsWith("ended")) {
+      said = result.next();
+    }
+    return said;
+  }
+
+  @Test
+  void whatIsNotUsedMakesRoomTheLongestFirst() throws Exception {
+    limits(new LiveLimits(3, 2, 100, MOST, MOST, Duration.ofHours(1)));
+    var a = acquire("a", "p", () -> 1);
+    var b = acquire("b", "p", () -> 1);
+    assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
+    results.release(b);
+    results.release(a);
+    acquire("c", "p", () -> 1);
+    assertNull(results.find("b"));
+    acquire("d", "q", () -> 1);
+    acquire("e", "q", () -> 1);
+    assertNull(results.find("a"));
+    assertEquals(3, results.size());
+    assertEquals(Reason.TOO_MANY, refused(() -> acquire("f", "r", () -> 1)));
+  }
+
+  @Test
+  void onePayerHasOnlySoManyMadeInAWhile() {
+    limits(new LiveLimits(1_000, 1_000, 1, MOST, MOST, Duration.ofHours(1)));
+    for (int i = 0; i < 60; i++) {
+      acquire("a" + i, "p", () -> 1);
+    }
+    assertEquals(Reason.TOO_MANY_NEW, refused(() -> acquire("b", "p", () -> 1)));
+    acquire("a1", "p", () -> 1);
+    acquire("b", "q", () -> 1);
+  }
+
+  @Test
+  void aPayersBytesAreBoundedAndWhatItDoesNotUseMakesRoom() throws Exception {
+    limits(new LiveLimits(99, 99, 99, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    var a = ofLength("a", "p", LENGTH);
+    ofLength("b", "p", LENGTH);
+    results.release(a);
+    var c = ofLength("c", "p", LENGTH);
+    assertSame(a, results.find("a"));
+    var long1 = ofLength("d", "p", LENGTH);
+    assertNull(results.find("a"));
+    results.release(long1);
+    results.release(c);
+    var tooLong = acquire("e", "p", () -> "x".repeat(3 * LENGTH));
+    assertTrue(last(tooLong).endsWith("TOO_LONG_OF_PAYER"));
+    assertTrue(tooLong.isOver());
+    assertTrue(tooLong.awaitFirst(Duration.ofSeconds(20)));
+    assertNull(tooLong.present());
+    assertEquals(LENGTH, results.heldBytes(), "what is used stays");
+    assertEquals("ended null", last(c));
+  }
+
+  @Test
+  void allBytesAreBounded() throws Exception {
+    limits(new LiveLimits(99, 99, 99, 2 * LENGTH, 2 * LENGTH, Duration.ofHours(1)));
+    ofLength("a", "p", LENGTH);
+    var b = ofLength("b", "q", LENGTH);
+    assertTrue(last(acquire("c", "r", () -> "1")).endsWith("TOO_LONG"));
+    results.release(b);
+    assertEquals("1", text(acquire("c", "r", () -> "1").result().json()).replace("\"", ""));
+    assertNull(results.find("b"));
+  }
+
+  @Test
+  void whatIsHeldBesideAResultCountsUntilTheNext() throws Exception {
+    var value = new AtomicInteger(1);
+    var one = acquire("a", "p", value::get);
+    one.next();
+    int alone = one.result().length();
+    assertTrue(results.holdBeside(one, 10));
+    assertFalse(results.holdBeside(one, MOST));
+    assertEquals(alone + 10, results.heldBytes());
+    value.set(2);
+    node.changed();
+    one.next();
+    assertEquals(alone, results.heldBytes());
+    results.end(one);
+    assertFalse(results.holdBeside(one, 10));
+    assertEquals(0, results.heldBytes());
+  }
+
+  @Test
+  void theShorterFormIsMadeOnceAndCounted() throws Exception {
+    var one = ofLength("a", "p", LENGTH);
+    var shorter = results.shorter(one.result());
+    assertSame(shorter, results.shorter(one.result()));
+    assertEquals(1, shortened.get());
+    assertEquals(LENGTH + LENGTH / 2, results.heldBytes());
+    var gone = one.result();
+    results.end(one);
+    assertEquals(0, results.heldBytes());
+    assertNull(results.shorter(gone));
+  }
+
+  @Test
+  void whatIsAskedAtIntervalsIsAskedWhileItIsUsed() throws Exception {
+    var asked = new AtomicInteger();
+    var one =
+        results.acquire(
+            "a",
+            List.of(),
+            () -> new Watched("a", List.of(), asked::incrementAndGet, Duration.ofMillis(1)));
+    for (int i = 1; i < 5; i++) {
+      assertEquals(i + "! CURRENT", one.next());
+    }
+    results.end(one);
+    assertEquals("ended null", last(one));
+    assertEquals(0, node.running());
+  }
+
+  @Test
+  void theEndOfTheNodeIsToldAndAnotherIsMadeForWhoeverAsks() throws Exception {
+    var one = acquire("a", "p", () -> 1);
+    one.result();
+    node.close();
+    assertTrue(last(one).contains("NodeStoppedException"));
+    assertTrue(one.isOver());
+    assertNotSame(one, acquire("a", "p", () -> 1));
+  }
+
+  @Test
+  void whenAllIsClosedNothingIsMadeAndNobodyWaits() throws Exception {
+    var one = acquire("a", "p", () -> 1);
+    one.result();
+    results.close();
+    assertEquals("ended null", last(one));
+    assertEquals(Reason.CLOSED, refused(() -> acquire("b", "p", () -> 1)));
+    assertEquals(0, results.size());
+    assertEquals(0, results.heldBytes());
+    until("closed", () -> node.running() == 0);
+  }
+}
