@@ -48,6 +48,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
 import org.apache.pekko.Done;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
@@ -540,7 +541,7 @@ public final class ClusterNode implements Node {
     }
 
     @Override
-    public void givenUp(NodeId other) {
+    public void givenUp(Set<NodeId> others) {
       if (fenced != null || cluster.isTerminated()) {
         return;
       }
@@ -548,41 +549,51 @@ public final class ClusterNode implements Node {
         downed();
         return;
       }
-      tenure.givenUp(other, refusing.contains(other));
-      lose(other);
-      Thread.ofVirtual().name("agree").start(() -> agreeOn(other));
+      others.forEach(other -> tenure.givenUp(other, refusing.contains(other)));
+      lose(others);
+      Thread.ofVirtual().name("agree").start(() -> agreeOn(others));
     }
 
-    private void agreeOn(NodeId gone) {
+    private void agreeOn(Set<NodeId> gone) {
       tenure.agree();
       if (!tenure.isOver()) {
-        log.usual("death-agreed", "other", gone, "nodes", tenure.voters().size());
+        log.usual("death-agreed", "others", gone, "nodes", tenure.voters().size());
       }
     }
 
     @Override
-    public void gone(NodeId gone) {
-      CrashDetector.of(system.eventStream()).removeIf(dead -> dead.endsWith("@" + gone.address()));
+    public void gone(Set<NodeId> others) {
+      for (var other : others) {
+        CrashDetector.of(system.eventStream())
+            .removeIf(dead -> dead.endsWith("@" + other.address()));
+      }
       if (leaving || fenced != null || cluster.isTerminated()) {
         // To a node that leaves all others seem gone. It must not tell them so.
-        partitions.forget(gone);
+        others.forEach(partitions::forget);
         return;
       }
-      if (links.knows(gone)) {
-        tenure.left(gone);
-        lose(gone);
-      } else {
-        tenure.gone(gone); // it was given up before
+      var left = others.stream().filter(links::knows).collect(Collectors.toSet());
+      for (var other : others) {
+        if (left.contains(other)) {
+          tenure.left(other);
+        } else {
+          tenure.gone(other); // it was given up before
+        }
+      }
+      if (!left.isEmpty()) {
+        lose(left);
       }
     }
 
-    private void lose(NodeId gone) {
-      log.usual("member-gone", "other", gone);
-      links.remove(gone);
-      lost.remove(gone);
-      refusing.remove(gone);
-      node.nodesRemoved(Set.of(gone));
-      partitions.forget(gone);
+    private void lose(Set<NodeId> gone) {
+      for (var other : gone) {
+        log.usual("member-gone", "other", other);
+        links.remove(other);
+        lost.remove(other);
+        refusing.remove(other);
+      }
+      node.nodesRemoved(gone);
+      gone.forEach(partitions::forget);
     }
   }
 

@@ -80,7 +80,41 @@ record ClusterSettings(
           "A node needs a host to listen at, but was given '%s' and '%s'"
               .formatted(host, bindHost));
     }
+    checkReachable(host, seeds);
     checkReach(security, plaintextAnywhere, bindHost, port);
+    security.ifPresent(keys -> keys.requireFor(host));
+  }
+
+  private static void checkReachable(String host, Seeds seeds) {
+    var own = literal(host);
+    if (own.filter(InetAddress::isAnyLocalAddress).isPresent()) {
+      throw new IllegalArgumentException(
+          "The others cannot reach a node at %s, which means all addresses of a machine: give the"
+                  .formatted(host)
+              + " one that they use as the host, and listen at all with bind(\"%s\")"
+                  .formatted(host));
+    }
+    if (own.filter(InetAddress::isLoopbackAddress).isEmpty()
+        || !(seeds instanceof Seeds.Addresses(var addresses))) {
+      return;
+    }
+    for (var seed : addresses) {
+      if (literal(seed.host()).filter(address -> !address.isLoopbackAddress()).isPresent()) {
+        throw new IllegalArgumentException(
+            "The seed %s cannot reach this node at %s, which is this machine for itself only: give"
+                    .formatted(seed, host)
+                + " the address by which the others reach it as the host");
+      }
+    }
+  }
+
+  /** Names are not asked for here: what they mean may change. */
+  private static Optional<InetAddress> literal(String host) {
+    try {
+      return Optional.of(InetAddress.ofLiteral(host));
+    } catch (IllegalArgumentException e) {
+      return Optional.empty();
+    }
   }
 
   private static void checkReach(

@@ -2,8 +2,10 @@ package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
 import java.util.ArrayDeque;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -16,7 +18,13 @@ import org.apache.pekko.cluster.ClusterEvent.ReachableMember;
 import org.apache.pekko.cluster.ClusterEvent.UnreachableMember;
 import org.apache.pekko.cluster.MemberStatus;
 
-/** Follows who belongs to the cluster, and tells what that means for links and results. */
+/**
+ * Follows who belongs to the cluster, and tells what that means for links and results.
+ *
+ * <p>Pekko tells of each death by itself. All of which it knows at a moment are told on as one, so
+ * that what a node has is gone over once: after the first this actor asks who belongs to the
+ * cluster, and Pekko answers when it has told what it has decided until then.
+ */
 final class Members extends AbstractActor {
 
   /** What the others' coming and going means. Called in the order of the events. */
@@ -30,11 +38,11 @@ final class Members extends AbstractActor {
     /** A node is not heard of and may come back. */
     void unreachable(Member member);
 
-    /** The others have given a node up. It is gone later. */
-    void givenUp(NodeId node);
+    /** The others have given nodes up. They are gone later. */
+    void givenUp(Set<NodeId> nodes);
 
-    /** A node is gone for good, as all have seen; another one may come to its address. */
-    void gone(NodeId node);
+    /** Nodes are gone for good, as all have seen; others may come to their addresses. */
+    void gone(Set<NodeId> nodes);
 
     /** This node itself was given up. */
     void downed();
@@ -49,7 +57,12 @@ final class Members extends AbstractActor {
   private final Cluster cluster;
   private final Map<NodeId, Member> known;
   private final Listener listener;
-  private final Queue<WhoBelongs> asked = new ArrayDeque<>();
+  private final Queue<Consumer<CurrentClusterState>> asked = new ArrayDeque<>();
+
+  /** Those of which the listener has not been told yet. */
+  private final Set<NodeId> givenUp = new LinkedHashSet<>();
+
+  private final Set<NodeId> gone = new LinkedHashSet<>();
 
   /**
    * @param known kept up to date by this actor, read by anybody
@@ -87,34 +100,60 @@ final class Members extends AbstractActor {
   }
 
   private void ask(WhoBelongs question) {
-    asked.add(question);
+    ask(state -> question.answer().complete(Roster.of(state)));
+  }
+
+  private void ask(Consumer<CurrentClusterState> action) {
+    asked.add(action);
     cluster.sendCurrentClusterState(getSelf());
   }
 
   /** Answers come in the order of the questions. */
   private void answer(CurrentClusterState state) {
-    asked.remove().answer().complete(Roster.of(state));
+    asked.remove().accept(state);
   }
 
   private void changed(org.apache.pekko.cluster.Member member) {
     var id = Member.idOf(member);
     var status = member.status();
-    if (status.equals(MemberStatus.down()) || status.equals(MemberStatus.removed())) {
-      known.remove(id);
-      listener.changed();
-      boolean isDown = status.equals(MemberStatus.down());
-      if (member.uniqueAddress().equals(cluster.selfUniqueAddress())) {
-        if (isDown) {
-          listener.downed();
-        }
-      } else if (isDown) {
-        listener.givenUp(id);
-      } else {
-        listener.gone(id);
-      }
-    } else {
+    boolean isDown = status.equals(MemberStatus.down());
+    if (!isDown && !status.equals(MemberStatus.removed())) {
       var before = known.get(id);
       tell(Member.of(member, before == null || before.reachable()), listener::belongs);
+      return;
+    }
+    known.remove(id);
+    if (!member.uniqueAddress().equals(cluster.selfUniqueAddress())) {
+      end(isDown ? givenUp : gone, id);
+    } else {
+      listener.changed();
+      if (isDown) {
+        listener.downed();
+      }
+    }
+  }
+
+  private void end(Set<NodeId> how, NodeId id) {
+    if (givenUp.isEmpty() && gone.isEmpty()) {
+      ask(state -> tellEnds());
+    }
+    how.add(id);
+  }
+
+  private void tellEnds() {
+    if (givenUp.isEmpty() && gone.isEmpty()) {
+      return; // another event was told after them
+    }
+    listener.changed();
+    tell(givenUp, listener::givenUp);
+    tell(gone, listener::gone);
+  }
+
+  private static void tell(Set<NodeId> ended, Consumer<Set<NodeId>> what) {
+    if (!ended.isEmpty()) {
+      var all = Set.copyOf(ended);
+      ended.clear();
+      what.accept(all);
     }
   }
 
@@ -125,6 +164,7 @@ final class Members extends AbstractActor {
   }
 
   private void tell(Member now, Consumer<Member> what) {
+    tellEnds();
     known.put(now.id(), now);
     listener.changed();
     if (!now.id().equals(Member.idOf(cluster.selfMember()))) {

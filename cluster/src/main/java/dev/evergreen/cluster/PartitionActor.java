@@ -6,12 +6,13 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.actor.Props;
 
 /**
  * One partition on the node that is to own it. Pekko's cluster sharding starts it on one node of
- * the cluster, and stops it before another node may have the partition. That node owns the
- * partition while this actor lives, from when those who had it and were given up can save nothing
- * any more ({@link Mandate#takeOver}). There is no actor per grain.
+ * the cluster, and another node may have the partition only when this actor has ended. That node
+ * owns the partition while this actor lives, from when those who had it and were given up can save
+ * nothing any more ({@link Mandate#takeOver}). There is no actor per grain.
  */
 final class PartitionActor extends AbstractActor {
 
@@ -20,8 +21,7 @@ final class PartitionActor extends AbstractActor {
 
   /** The message by which sharding takes the partition from this node. */
   enum HandOff {
-    BEGIN,
-    DONE
+    BEGIN
   }
 
   /** The message by which this node owns the partition, as it may by now. */
@@ -37,10 +37,20 @@ final class PartitionActor extends AbstractActor {
   /** Who asked before the partition was owned. */
   private final Set<ActorRef> asking = new LinkedHashSet<>();
 
+  /** The name of the dispatcher, as the end of such an actor blocks its thread. */
+  private static final String DISPATCHER = "evergreen.cluster.partitions-dispatcher";
+
   /**
+   * Makes such actors, whose names are the partitions' numbers.
+   *
    * @param owner this node
    */
-  PartitionActor(EngineNode node, Partitions partitions, NodeId owner) {
+  static Props props(EngineNode node, Partitions partitions, NodeId owner) {
+    return Props.create(PartitionActor.class, () -> new PartitionActor(node, partitions, owner))
+        .withDispatcher(DISPATCHER);
+  }
+
+  private PartitionActor(EngineNode node, Partitions partitions, NodeId owner) {
     this.node = node;
     this.partitions = partitions;
     this.owner = owner;
@@ -65,7 +75,7 @@ final class PartitionActor extends AbstractActor {
     return receiveBuilder()
         .match(Integer.class, question -> asked())
         .matchEquals(TakeOver.NOW, message -> takeOver())
-        .matchEquals(HandOff.BEGIN, message -> handOff())
+        .matchEquals(HandOff.BEGIN, message -> getContext().stop(getSelf()))
         .build();
   }
 
@@ -88,37 +98,16 @@ final class PartitionActor extends AbstractActor {
     who.tell(Owners.answer(owner, partition), getSelf());
   }
 
-  /** Closes the partition, then lets go of it. Takes the grace that running turns have. */
-  private void handOff() {
-    partitions.lose(partition);
-    var self = getSelf();
-    Thread.ofVirtual()
-        .name("evergreen-hand-off-" + partition)
-        .start(
-            () -> {
-              try {
-                release();
-              } finally {
-                self.tell(HandOff.DONE, self);
-              }
-            });
-    getContext()
-        .become(
-            receiveBuilder()
-                .matchEquals(HandOff.DONE, message -> getContext().stop(self))
-                .matchAny(message -> {}) // whoever asks now asks again, and another owner answers
-                .build());
-  }
-
-  private void release() {
-    node.release(partition);
-  }
-
-  /** Also when the partition was lost without a hand-off, with the coordinator or the cluster. */
+  /**
+   * Closes the partition, then lets go of it, also when it is lost without a hand-off, with the
+   * coordinator or the cluster. That takes the grace that running turns have, and longer while one
+   * of them saves. Sharding stops this actor itself when that lasts too long for it; but it has not
+   * ended before this returns, so nobody loads what is still being saved.
+   */
   @Override
   public void postStop() {
     if (partitions.lose(partition)) {
-      Thread.ofVirtual().name("evergreen-lost-" + partition).start(this::release);
+      node.release(partition);
     }
   }
 }

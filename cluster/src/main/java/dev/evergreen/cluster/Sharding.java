@@ -6,7 +6,6 @@ import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
-import org.apache.pekko.actor.Props;
 import org.apache.pekko.cluster.sharding.ClusterSharding;
 import org.apache.pekko.cluster.sharding.ClusterShardingSettings;
 import org.apache.pekko.cluster.sharding.ShardRegion;
@@ -55,7 +54,7 @@ final class Sharding {
     var shardingSettings = ClusterShardingSettings.create(system).withRole(Member.HOSTS);
     return sharding.start(
         PartitionActor.TYPE,
-        Props.create(PartitionActor.class, () -> new PartitionActor(node, partitions, owner)),
+        PartitionActor.props(node, partitions, owner),
         shardingSettings,
         new ByNumber(),
         new Rebalancing(sharding.defaultShardAllocationStrategy(shardingSettings), someMayBeDead),

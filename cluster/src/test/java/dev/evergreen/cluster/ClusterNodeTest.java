@@ -230,6 +230,14 @@ final class ClusterNodeTest {
     assertNames(
         refusal(describe().listen("127.0.0.1", 25_620).seeds("127.0.0.1:25620", "127.0.0.1:25621")),
         "127.0.0.1:25621 is this node's own port for links");
+    for (var host : List.of("0.0.0.0", "::")) {
+      assertNames(
+          refusal(describe().listen(host, 0).plaintextBeyondThisMachine()),
+          "bind(\"" + host + "\")");
+    }
+    assertNames(
+        refusal(describe().seeds("127.0.0.1:1", "10.0.0.7:25520")),
+        "The seed 10.0.0.7:25520 cannot reach this node at 127.0.0.1");
   }
 
   private IllegalArgumentException refusal(ClusterNode.Builder builder) {

@@ -12,7 +12,7 @@ import java.util.Objects;
 
 /**
  * Network namespaces of this machine, each with one address, on a bridge that leads nowhere else;
- * the wire of each can be cut. Needs the rights of an administrator.
+ * the wire of each can be cut, wholly or in part. Needs the rights of an administrator.
  */
 final class Namespaces implements AutoCloseable {
 
@@ -21,7 +21,7 @@ final class Namespaces implements AutoCloseable {
   private final String tag = Long.toString(ProcessHandle.current().pid());
   private final Map<String, Place> places = new LinkedHashMap<>();
   private final List<String> made = new ArrayList<>();
-  private final List<List<String>> refusals = new ArrayList<>();
+  private final List<Healing> healings = new ArrayList<>();
 
   /**
    * Makes them.
@@ -46,13 +46,25 @@ final class Namespaces implements AutoCloseable {
   private void connect(String name, String address) throws IOException {
     var own = namespace(name);
     add(own);
-    in(hub(), "link", "add", wire(name), "type", "veth", "peer", "name", "eth0", "netns", own);
-    in(hub(), "link", "set", wire(name), "master", "hub");
-    in(hub(), "link", "set", wire(name), "up");
+    plug(wire(name), own, "eth0");
     in(own, "addr", "add", address + "/24", "dev", "eth0");
+    in(own, "link", "set", "eth0", "address", card(address));
     in(own, "link", "set", "eth0", "up");
     in(own, "link", "set", "lo", "up");
     places.put(name, new Place(address, List.of("ip", "netns", "exec", own)));
+  }
+
+  /** Leads a wire from the hub to a namespace. What is sent into it is cut into packets before. */
+  private void plug(String wire, String own, String card) throws IOException {
+    in(hub(), "link", "add", wire, "type", "veth", "peer", "name", card, "netns", own);
+    in(hub(), "link", "set", wire, "master", "hub");
+    in(hub(), "link", "set", wire, "up");
+    in(own, "link", "set", card, "gso_max_segs", "1");
+  }
+
+  /** The address of the card that has an address. */
+  private static String card(String address) {
+    return "02:00:00:00:00:0" + address.substring(SUBNET.length());
   }
 
   private String hub() {
@@ -80,21 +92,108 @@ final class Namespaces implements AutoCloseable {
     /** Those of the one are; what the others send it is lost. */
     REFUSED_FROM_IT,
     /** Those of the others are; what the one sends them is lost. */
-    REFUSED_TO_IT
+    REFUSED_TO_IT,
+    /** What the one sends is lost, what the others send arrives. */
+    LOST_FROM_IT,
+    /** What the others send is lost, what the one sends arrives. */
+    LOST_TO_IT,
+    /** New connections come about, and nothing passes over them, nor over those that there are. */
+    STUCK,
+    /** The same, but what the others send passes. */
+    STUCK_FROM_IT,
+    /** The same, but what the one sends passes. */
+    STUCK_TO_IT
   }
 
-  /** Nothing passes between one and the others any more. */
+  /** Nothing, or not all, passes between one and the others any more. */
   void cut(String name, Cut how) throws IOException {
-    // At once, whatever is answered then in the place of the others.
-    in(hub(), "link", "set", wire(name), "down");
-    for (var other : others(name)) {
-      if (how == Cut.REFUSED || how == Cut.REFUSED_FROM_IT) {
-        refuse(name, other);
+    switch (how) {
+      case DROPPED, REFUSED, REFUSED_FROM_IT, REFUSED_TO_IT -> {
+        // At once, whatever is answered then in the place of the others.
+        in(hub(), "link", "set", wire(name), "down");
+        for (var other : others(name)) {
+          if (how == Cut.REFUSED || how == Cut.REFUSED_FROM_IT) {
+            refuse(name, other);
+          }
+          if (how == Cut.REFUSED || how == Cut.REFUSED_TO_IT) {
+            refuse(other, name);
+          }
+        }
       }
-      if (how == Cut.REFUSED || how == Cut.REFUSED_TO_IT) {
-        refuse(other, name);
+      case LOST_FROM_IT -> {
+        for (var other : others(name)) {
+          lose(name, other);
+        }
       }
+      case LOST_TO_IT -> {
+        for (var other : others(name)) {
+          lose(other, name);
+        }
+      }
+      case STUCK -> narrow(hub(), wire(name));
+      case STUCK_TO_IT -> {
+        narrow(namespace(name), "eth0");
+        // Else it would send such packets only as it can receive.
+        route(name, SUBNET + "0/24", "eth0");
+      }
+      case STUCK_FROM_IT -> divert(name);
     }
+  }
+
+  /** One sends what is for another to a card that there is not. */
+  private void lose(String name, String other) throws IOException {
+    neighbour(name, other, "02:00:00:00:00:ff", "eth0");
+    healings.add(() -> in(namespace(name), "neigh", "del", address(other), "dev", "eth0"));
+  }
+
+  /** Lets pass what opens, acknowledges or ends connections, and drops what has data. */
+  private void narrow(String namespace, String card) throws IOException {
+    in(namespace, "link", "set", card, "mtu", "68");
+    healings.add(() -> in(namespace, "link", "set", card, "mtu", "1500"));
+  }
+
+  /** One sends all by a second wire, which is narrow. */
+  private void divert(String name) throws IOException {
+    var own = namespace(name);
+    var second = "from-" + name;
+    plug(second, own, "eth1");
+    healings.add(() -> in(hub(), "link", "del", second));
+    in(own, "link", "set", "eth1", "up", "arp", "off");
+    for (var other : others(name)) {
+      neighbour(name, other, card(address(other)), "eth1");
+      route(name, address(other) + "/32", "eth1");
+    }
+    in(hub(), "link", "set", second, "mtu", "68");
+  }
+
+  private void neighbour(String name, String other, String card, String by) throws IOException {
+    in(
+        namespace(name),
+        "neigh",
+        "replace",
+        address(other),
+        "lladdr",
+        card,
+        "dev",
+        by,
+        "nud",
+        "permanent");
+  }
+
+  /** Sends packets of full size that way, whatever the card takes. */
+  private void route(String name, String where, String card) throws IOException {
+    in(
+        namespace(name),
+        "route",
+        "replace",
+        where,
+        "dev",
+        card,
+        "src",
+        address(name),
+        "mtu",
+        "lock",
+        "1500");
   }
 
   /**
@@ -103,17 +202,21 @@ final class Namespaces implements AutoCloseable {
    */
   private void refuse(String name, String other) throws IOException {
     in(namespace(name), "addr", "add", address(other) + "/32", "dev", "lo");
-    refusals.add(List.of(name, other));
+    healings.add(() -> in(namespace(name), "addr", "del", address(other) + "/32", "dev", "lo"));
   }
 
   /** Everything passes again. */
   void heal(String name) throws IOException {
     in(hub(), "link", "set", wire(name), "up");
-    for (var refusal : refusals) {
-      var other = address(refusal.getLast());
-      in(namespace(refusal.getFirst()), "addr", "del", other + "/32", "dev", "lo");
+    for (var healing : healings.reversed()) {
+      healing.run();
     }
-    refusals.clear();
+    healings.clear();
+  }
+
+  /** Takes a part of a cut back. */
+  private interface Healing {
+    void run() throws IOException;
   }
 
   private List<String> others(String name) {

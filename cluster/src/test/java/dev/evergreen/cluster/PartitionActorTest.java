@@ -10,17 +10,19 @@ import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.spi.Engine;
+import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
 import java.time.Duration;
+import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
-import org.apache.pekko.actor.Props;
 import org.apache.pekko.pattern.Patterns;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -31,15 +33,18 @@ import org.junit.jupiter.api.Timeout;
 final class PartitionActorTest {
 
   private static final NodeId SELF = new NodeId("a:1", 7);
-  private static final int PARTITION = 3;
+  private static final int PARTITION = 0;
 
   private final CompletableFuture<Boolean> mayOwn = new CompletableFuture<>();
   private final CompletableFuture<Boolean> asked = new CompletableFuture<>();
-  private final Storage storage = new MemoryStorage();
+  private final CompletableFuture<Boolean> saving = new CompletableFuture<>();
+  private final CompletableFuture<Boolean> maySave = new CompletableFuture<>();
+  private volatile boolean saved;
+  private final Storage storage = new SlowStorage(new MemoryStorage());
   private final Partitions partitions =
       new Partitions(
           SELF,
-          8,
+          2,
           new Mandate() {
             @Override
             public Storage storage() {
@@ -64,18 +69,49 @@ final class PartitionActorTest {
   private final EngineNode node =
       EngineNode.start(
           new Engine(SELF, time, time, (to, message) -> false, partitions, storage, new Random(1)),
-          GrainTypes.create(),
-          NodeSettings.DEFAULT);
+          GrainTypes.create().add(Ledger.class, Ledger.InState::new),
+          NodeSettings.DEFAULT.withStopGrace(Duration.ZERO));
   private final ActorSystem system =
-      ActorSystem.create("partitions", ConfigFactory.parseString("pekko.loglevel = WARNING"));
+      ActorSystem.create(
+          "partitions",
+          ConfigFactory.parseResources(PekkoSystem.class, "pekko.conf")
+              .withoutPath("pekko")
+              .withFallback(ConfigFactory.parseString("pekko.loglevel = WARNING")));
   private final ActorRef actor =
-      system.actorOf(
-          Props.create(PartitionActor.class, () -> new PartitionActor(node, partitions, SELF)),
-          Integer.toString(PARTITION));
+      system.actorOf(PartitionActor.props(node, partitions, SELF), Integer.toString(PARTITION));
+
+  /** Its saves wait for a word. */
+  private final class SlowStorage implements Storage {
+    private final Storage storage;
+
+    SlowStorage(Storage storage) {
+      this.storage = storage;
+    }
+
+    @Override
+    public Optional<Stored> load(GrainId grain) {
+      return storage.load(grain);
+    }
+
+    @Override
+    public long save(GrainId grain, long expected, byte[] state) {
+      saving.complete(true);
+      maySave.join();
+      long revision = storage.save(grain, expected, state);
+      saved = true;
+      return revision;
+    }
+
+    @Override
+    public void close() {
+      storage.close();
+    }
+  }
 
   @AfterEach
   void stop() {
     mayOwn.complete(false);
+    maySave.complete(true);
     system.terminate();
     system.getWhenTerminated().toCompletableFuture().join();
     node.close();
@@ -116,5 +152,29 @@ final class PartitionActorTest {
     await("the end of the actor", actor::isTerminated);
     mayOwn.complete(true);
     assertFalse(partitions.isMine(PARTITION));
+  }
+
+  /** Sharding stops it when it loses patience, and when it has ended others have the partition. */
+  @Test
+  void itDoesNotEndWhileWhatItsGrainsDidIsBeingSaved() throws Exception {
+    mayOwn.complete(true);
+    await("owning it", () -> partitions.isMine(PARTITION));
+    var ledger =
+        Stream.iterate("l", key -> key + "l")
+            .filter(key -> partitions.of(new GrainId("Ledger", key)) == PARTITION)
+            .findFirst()
+            .orElseThrow();
+    Thread.ofVirtual().start(() -> node.grains().get(Ledger.class, ledger).put("w", 1));
+    assertTrue(saving.get(20, TimeUnit.SECONDS));
+    actor.tell(PartitionActor.HandOff.BEGIN, ActorRef.noSender());
+    await("losing it", () -> !partitions.isMine(PARTITION));
+    system.stop(actor);
+    // One that has nothing to wait for ends meanwhile.
+    var other = system.actorOf(PartitionActor.props(node, partitions, SELF), "1");
+    Patterns.gracefulStop(other, Duration.ofSeconds(20)).toCompletableFuture().join();
+    assertFalse(actor.isTerminated());
+    maySave.complete(true);
+    await("the end of the actor", actor::isTerminated);
+    assertTrue(saved);
   }
 }

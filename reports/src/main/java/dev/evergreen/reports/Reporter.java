@@ -52,6 +52,11 @@ public final class Reporter implements NodeObserver {
         node + " makes no reports: it is watched by " + node.observer());
   }
 
+  /** Whether the node takes calls. Looks at no grain, as a report does. */
+  public boolean serving() {
+    return node.serving();
+  }
+
   /** As {@link NodeReport#of}. */
   NodeReport report() {
     var census = new Census();

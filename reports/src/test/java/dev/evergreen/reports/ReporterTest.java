@@ -1,6 +1,7 @@
 package dev.evergreen.reports;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -19,10 +20,13 @@ import dev.evergreen.core.TestGrains.Sum;
 import dev.evergreen.core.WiredNodes;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeView;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -51,6 +55,37 @@ final class ReporterTest {
       assertEquals(NodeReport.of(host).saving(), reports.getFirst().saving());
       assertEquals(List.of(), Reporter.of(edge).ask(List.of(), TestGrains.SOON));
     }
+  }
+
+  /** Whoever decides where to send requests may ask every second, of nodes with many grains. */
+  @Test
+  void whetherANodeServesIsKnownWithoutALookAtItsGrains() {
+    var walks = new AtomicInteger();
+    var watched =
+        WiredNodes.observed(
+            HOST, view -> new Reporter(counting(view, walks), System.Logger.Level.DEBUG));
+    try (watched) {
+      var host = watched.startNode(HOST, WiredNodes.quick());
+      assertTrue(Reporter.of(host).serving());
+      assertEquals(0, walks.get());
+      assertTrue(NodeReport.of(host).serving());
+      assertEquals(1, walks.get());
+      host.close();
+      assertFalse(Reporter.of(host).serving());
+    }
+  }
+
+  private static NodeView counting(NodeView view, AtomicInteger walks) {
+    return (NodeView)
+        Proxy.newProxyInstance(
+            NodeView.class.getClassLoader(),
+            new Class<?>[] {NodeView.class},
+            (_, method, arguments) -> {
+              if (method.getName().equals("walk")) {
+                walks.incrementAndGet();
+              }
+              return method.invoke(view, arguments);
+            });
   }
 
   @Test

@@ -32,6 +32,8 @@ final class GrainTable implements AutoCloseable {
   private final PreparedStatement select;
   private final PreparedStatement insert;
   private final PreparedStatement update;
+  private final PreparedStatement begin;
+  private final PreparedStatement commit;
   private final SqliteNodes nodes;
   private final SqliteTurn turn;
 
@@ -55,6 +57,8 @@ final class GrainTable implements AutoCloseable {
         connection.prepareStatement(
             "update grain_state set state = ?, revision = revision + 1"
                 + " where type = ? and key = ? and revision = ?");
+    begin = connection.prepareStatement("begin immediate");
+    commit = connection.prepareStatement("commit");
   }
 
   /** What was saved last, if anything. */
@@ -122,15 +126,9 @@ final class GrainTable implements AutoCloseable {
 
   /** Does it with the lock on the database, so that it sees what all others have committed. */
   void inTransaction(Work work) throws SQLException {
-    turn.take(() -> execute("begin immediate"));
+    turn.take(begin::executeUpdate);
     work.run();
-    execute("commit");
-  }
-
-  private void execute(String sql) throws SQLException {
-    try (var statement = connection.createStatement()) {
-      statement.executeUpdate(sql);
-    }
+    commit.executeUpdate();
   }
 
   /** What a transaction does. */

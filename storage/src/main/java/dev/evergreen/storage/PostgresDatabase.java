@@ -2,6 +2,7 @@ package dev.evergreen.storage;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
+import com.zaxxer.hikari.SQLExceptionOverride;
 import dev.evergreen.core.spi.StorageException;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -139,6 +140,16 @@ final class PostgresDatabase {
         )""");
   }
 
+  /** Gives connections to servers up that take no writes. */
+  private static final class LeavingReplicas implements SQLExceptionOverride {
+    private static final String READ_ONLY = "25006";
+
+    @java.lang.Override
+    public Override adjudicate(SQLException e) {
+      return READ_ONLY.equals(e.getSQLState()) ? Override.MUST_EVICT : Override.CONTINUE_EVICT;
+    }
+  }
+
   private HikariConfig pool() {
     var config = new HikariConfig();
     config.setPoolName("evergreen-postgres");
@@ -150,6 +161,8 @@ final class PostgresDatabase {
     config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
     // The database was there a moment ago; if it is away now, the first requests wait for it.
     config.setInitializationFailTimeout(-1);
+    // One that has become a replica refuses all saves, and a load from it may not be the latest.
+    config.setExceptionOverride(new LeavingReplicas());
     // A lock that somebody else holds must not keep a connection for ever. And what is acknowledged
     // is on the disk, whatever the server's configuration says of other programs.
     config.setConnectionInitSql(
@@ -173,6 +186,8 @@ final class PostgresDatabase {
     }
     var seconds = settings.patience().plusSeconds(1).toSeconds();
     properties.setProperty("ApplicationName", "evergreen");
+    // Also of one server: the address may still lead to the former one, a replica now.
+    properties.setProperty("targetServerType", "primary");
     properties.setProperty("connectTimeout", Long.toString(seconds));
     // For a server that is gone without a word. One that is there ends a statement before.
     properties.setProperty("socketTimeout", Long.toString(seconds + 5));

@@ -20,13 +20,17 @@ final class SqliteNodes {
 
   private final Connection connection;
 
-  SqliteNodes(Connection connection) {
+  /** Each transaction that saves asks. */
+  private final PreparedStatement lookUp;
+
+  SqliteNodes(Connection connection) throws SQLException {
     this.connection = connection;
+    this.lookUp = connection.prepareStatement("select 1 from grain_node" + ONE);
   }
 
   boolean isAlive(Member member) throws SQLException {
-    try (var select = statement("select 1 from grain_node" + ONE, member);
-        var row = select.executeQuery()) {
+    set(lookUp, member);
+    try (var row = lookUp.executeQuery()) {
       return row.next();
     }
   }
@@ -61,9 +65,13 @@ final class SqliteNodes {
 
   private PreparedStatement statement(String sql, Member member) throws SQLException {
     var statement = connection.prepareStatement(sql);
+    set(statement, member);
+    return statement;
+  }
+
+  private static void set(PreparedStatement statement, Member member) throws SQLException {
     statement.setString(1, member.cluster());
     statement.setString(2, member.id().address());
     statement.setLong(3, member.id().incarnation());
-    return statement;
   }
 }

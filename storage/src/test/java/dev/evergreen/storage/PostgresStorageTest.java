@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -21,8 +22,10 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
@@ -308,6 +311,37 @@ final class PostgresStorageTest {
     }
   }
 
+  /** What it holds may not be the latest. */
+  @Test
+  void aServerThatTakesNoWritesIsNotUsed() {
+    open().close();
+    var replica = url + "&options=-c%20default_transaction_read_only=on";
+    assertRefused(Settings.of(replica).withPatience(SHORT), "primary");
+  }
+
+  /** As one behind a proxy, which keeps the connections. */
+  @Test
+  void theConnectionsToAServerThatHasBecomeAReplicaAreGivenUp() throws Exception {
+    try (var storage = open(2, Duration.ofSeconds(20))) {
+      storage.save(grain(0), Storage.NONE, bytes("state"));
+      awaitSessions("true", 2);
+      execute(
+          """
+          create function refuse() returns trigger language plpgsql as
+          'begin raise exception ''no writes here'' using errcode = ''25006''; end'""");
+      execute(
+          "create trigger refuse before insert on grain_state for each row execute function"
+              + " refuse()");
+      var pids = numbers("select pid" + ofSessions("true"));
+      assertThrows(
+          StorageException.class, () -> storage.save(grain(1), Storage.NONE, bytes("state")));
+      execute("drop trigger refuse on grain_state");
+      assertEquals(1, storage.save(grain(1), Storage.NONE, bytes("state")));
+      awaitSessions("true", 2);
+      assertNotEquals(pids, numbers("select pid" + ofSessions("true")));
+    }
+  }
+
   private Settings settings() {
     return Settings.of(url + "&ApplicationName=" + sessions);
   }
@@ -386,11 +420,18 @@ final class PostgresStorageTest {
   }
 
   private long number(String query) throws SQLException {
+    return numbers(query).iterator().next();
+  }
+
+  private Set<Long> numbers(String query) throws SQLException {
     try (var connection = server.connect();
         var statement = connection.createStatement();
-        var row = statement.executeQuery(query)) {
-      row.next();
-      return row.getLong(1);
+        var rows = statement.executeQuery(query)) {
+      var numbers = new HashSet<Long>();
+      while (rows.next()) {
+        numbers.add(rows.getLong(1));
+      }
+      return numbers;
     }
   }
 

@@ -1,7 +1,7 @@
 package dev.evergreen.telemetry;
 
 import dev.evergreen.core.Node;
-import dev.evergreen.reports.NodeReport;
+import dev.evergreen.reports.Reporter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -22,7 +22,7 @@ public final class Health {
 
   /** Ready while the node takes calls. */
   public static Health of(Node node) {
-    return new Health(Map.of()).and("node", () -> NodeReport.of(node).serving());
+    return new Health(Map.of()).and("node", () -> Reporter.of(node).serving());
   }
 
   /**

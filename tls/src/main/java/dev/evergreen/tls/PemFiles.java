@@ -2,6 +2,8 @@ package dev.evergreen.tls;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -12,15 +14,26 @@ import java.security.KeyStore;
 import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Signature;
+import java.security.cert.CRL;
+import java.security.cert.CertPathBuilder;
+import java.security.cert.CertStore;
 import java.security.cert.CertificateFactory;
+import java.security.cert.CollectionCertStoreParameters;
+import java.security.cert.PKIXBuilderParameters;
+import java.security.cert.PKIXRevocationChecker;
+import java.security.cert.PKIXRevocationChecker.Option;
+import java.security.cert.X509CertSelector;
 import java.security.cert.X509Certificate;
 import java.security.spec.InvalidKeySpecException;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Pattern;
+import javax.net.ssl.CertPathTrustManagerParameters;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
@@ -31,7 +44,12 @@ import org.jspecify.annotations.Nullable;
 /**
  * The PEM files by which one side of TLS proves who it is, and knows whom to trust.
  *
- * @param key the private key (PKCS #8, not encrypted: "BEGIN PRIVATE KEY")
+ * <p>The file of authorities may also hold their lists of certificates that are revoked ("BEGIN
+ * X509 CRL"). If there is one, each authority must have one, and nobody is trusted of whom it is
+ * not known, for instance since the list has expired.
+ *
+ * @param key the private key, not encrypted, in the forms that OpenSSL writes: PKCS #8 ("BEGIN
+ *     PRIVATE KEY"), PKCS #1 ("BEGIN RSA PRIVATE KEY"), SEC 1 ("BEGIN EC PRIVATE KEY")
  * @param certificates the key's certificate, and after it those between it and its authority's; may
  *     be the same file as the key's
  * @param authority the certificates that are trusted; null for nobody's
@@ -39,12 +57,13 @@ import org.jspecify.annotations.Nullable;
 public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
 
   private static final char[] NO_PASSWORD = {};
-  private static final Pattern KEY = block("PRIVATE KEY");
-  private static final Pattern CERTIFICATE = block("CERTIFICATE");
+  private static final Pattern BLOCK =
+      Pattern.compile("-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \\1-----");
+  private static final String PKCS8 = "PRIVATE KEY";
+  private static final Set<String> KEYS = Set.of(PKCS8, "RSA PRIVATE KEY", "EC PRIVATE KEY");
 
-  private static Pattern block(String type) {
-    return Pattern.compile("-----BEGIN " + type + "-----([^-]*)-----END " + type + "-----");
-  }
+  /** What a file holds between two lines that name its type. */
+  private record Block(String type, byte[] bytes) {}
 
   /** The files that there are. */
   public List<Path> all() {
@@ -67,6 +86,16 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     var made = SSLContext.getInstance("TLS");
     made.init(keys.getKeyManagers(), new TrustManager[] {trust()}, null);
     return made;
+  }
+
+  /**
+   * Reads the certificate that is shown.
+   *
+   * @throws IOException if the file cannot be read; the message says so
+   * @throws GeneralSecurityException if it holds something else; the message says so
+   */
+  public X509Certificate certificate() throws IOException, GeneralSecurityException {
+    return certificates(certificates).getFirst();
   }
 
   /** A key and its certificates. */
@@ -93,18 +122,37 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
   static X509TrustManager trust(List<Path> authorities)
       throws IOException, GeneralSecurityException {
     var trusted = emptyStore();
+    var revoked = new ArrayList<CRL>();
     for (var authority : authorities) {
       for (var certificate : certificates(authority)) {
         trusted.setCertificateEntry("authority-" + trusted.size(), certificate);
       }
+      revoked.addAll(read(authority, "X509 CRL", CertificateFactory::generateCRL));
     }
     var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-    trust.init(trusted);
+    if (revoked.isEmpty()) {
+      trust.init(trusted);
+    } else {
+      trust.init(new CertPathTrustManagerParameters(unlessRevoked(trusted, revoked)));
+    }
     return Arrays.stream(trust.getTrustManagers())
         .filter(X509TrustManager.class::isInstance)
         .map(X509TrustManager.class::cast)
         .findFirst()
         .orElseThrow();
+  }
+
+  /** Asks nobody else: neither by OCSP, nor where certificates say that lists are to be had. */
+  private static PKIXBuilderParameters unlessRevoked(KeyStore trusted, List<CRL> revoked)
+      throws GeneralSecurityException {
+    var checker =
+        (PKIXRevocationChecker) CertPathBuilder.getInstance("PKIX").getRevocationChecker();
+    checker.setOptions(EnumSet.of(Option.PREFER_CRLS, Option.NO_FALLBACK));
+    var parameters = new PKIXBuilderParameters(trusted, new X509CertSelector());
+    parameters.addCertPathChecker(checker);
+    parameters.addCertStore(
+        CertStore.getInstance("Collection", new CollectionCertStoreParameters(revoked)));
+    return parameters;
   }
 
   private static KeyStore emptyStore() throws IOException, GeneralSecurityException {
@@ -113,13 +161,9 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     return store;
   }
 
-  private static List<byte[]> blocks(Path file, Pattern block) throws IOException {
+  private static String text(Path file) throws IOException {
     try {
-      return block
-          .matcher(Files.readString(file, StandardCharsets.ISO_8859_1))
-          .results()
-          .map(found -> Base64.getMimeDecoder().decode(found.group(1)))
-          .toList();
+      return Files.readString(file, StandardCharsets.ISO_8859_1);
     } catch (NoSuchFileException e) {
       throw new IOException("there is no file " + file, e);
     } catch (IOException e) {
@@ -127,19 +171,41 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     }
   }
 
+  private static List<Block> blocks(String text) {
+    return BLOCK
+        .matcher(text)
+        .results()
+        .map(found -> new Block(found.group(1), Base64.getMimeDecoder().decode(found.group(2))))
+        .toList();
+  }
+
   private static List<X509Certificate> certificates(Path file)
       throws IOException, GeneralSecurityException {
-    var factory = CertificateFactory.getInstance("X.509");
-    var found = new ArrayList<X509Certificate>();
-    try {
-      for (var block : blocks(file, CERTIFICATE)) {
-        found.add((X509Certificate) factory.generateCertificate(new ByteArrayInputStream(block)));
-      }
-    } catch (GeneralSecurityException | IllegalArgumentException e) {
-      throw new GeneralSecurityException(file + " holds no certificates: " + e.getMessage(), e);
-    }
+    var found = read(file, "CERTIFICATE", CertificateFactory::generateCertificate);
     if (found.isEmpty()) {
       throw new GeneralSecurityException(file + " holds no certificate");
+    }
+    return found.stream().map(X509Certificate.class::cast).toList();
+  }
+
+  /** Reads what is in a block. */
+  private interface Form<T> {
+    T read(CertificateFactory factory, InputStream in) throws GeneralSecurityException;
+  }
+
+  private static <T> List<T> read(Path file, String type, Form<T> form)
+      throws IOException, GeneralSecurityException {
+    var factory = CertificateFactory.getInstance("X.509");
+    var found = new ArrayList<T>();
+    try {
+      for (var block : blocks(text(file))) {
+        if (block.type.equals(type)) {
+          found.add(form.read(factory, new ByteArrayInputStream(block.bytes)));
+        }
+      }
+    } catch (GeneralSecurityException | IllegalArgumentException e) {
+      throw new GeneralSecurityException(
+          "a " + type + " in " + file + " cannot be read: " + e.getMessage(), e);
     }
     return found;
   }
@@ -147,15 +213,16 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
   private PrivateKey privateKey(PublicKey isOf) throws IOException, GeneralSecurityException {
     PrivateKey made;
     try {
-      var found = blocks(key, KEY);
-      if (found.isEmpty()) {
-        throw new GeneralSecurityException(
-            key
-                + " holds no private key in PKCS #8 (\"BEGIN PRIVATE KEY\"); openssl pkcs8 -topk8"
-                + " -nocrypt makes one of other forms");
-      }
-      var spec = new PKCS8EncodedKeySpec(found.getFirst());
-      made = KeyFactory.getInstance(isOf.getAlgorithm()).generatePrivate(spec);
+      var text = text(key);
+      var found =
+          blocks(text).stream()
+              .filter(block -> KEYS.contains(block.type))
+              .findFirst()
+              .orElseThrow(() -> noKey(text));
+      var encoded = found.type.equals(PKCS8) ? found.bytes : pkcs8(found.bytes, isOf);
+      made =
+          KeyFactory.getInstance(isOf.getAlgorithm())
+              .generatePrivate(new PKCS8EncodedKeySpec(encoded));
     } catch (InvalidKeySpecException | IllegalArgumentException e) {
       throw new GeneralSecurityException(
           key + " is no key for the certificate in " + certificates + ": " + e.getMessage(), e);
@@ -165,6 +232,58 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
           "the key in " + key + " is not that of the certificate in " + certificates);
     }
     return made;
+  }
+
+  private GeneralSecurityException noKey(String text) {
+    return new GeneralSecurityException(
+        key
+            + (text.contains("ENCRYPTED")
+                ? " holds a key that is encrypted, and there is nobody to say the password"
+                : " holds no private key")
+            + "; openssl pkcs8 -topk8 -nocrypt makes one that can be used (\"BEGIN PRIVATE KEY\")");
+  }
+
+  /**
+   * The older forms do not say what kind of key they are of, and which curve, as PKCS #8 does (RFC
+   * 5208, section 5); the public key says it in the same words (RFC 5280, section 4.1).
+   */
+  private static byte[] pkcs8(byte[] older, PublicKey isOf) {
+    var subject = ByteBuffer.wrap(isOf.getEncoded());
+    enter(subject);
+    int algorithm = subject.position();
+    int length = enter(subject);
+    byte[] words = Arrays.copyOfRange(subject.array(), algorithm, subject.position() + length);
+    byte[] version = {INTEGER, 1, 0};
+    return tagged(SEQUENCE, version, words, tagged(OCTETS, older));
+  }
+
+  // DER, ITU-T X.690
+
+  private static final byte INTEGER = 2;
+  private static final byte OCTETS = 4;
+  private static final byte SEQUENCE = 0x30;
+
+  /** Goes over a tag and a length, which is returned. */
+  private static int enter(ByteBuffer der) {
+    der.get();
+    int first = der.get() & 0xFF;
+    int length = first & 0x7F;
+    if (first > 0x7F) {
+      length = 0;
+      for (int i = first & 0x7F; i > 0; i--) {
+        length = (length << 8) | (der.get() & 0xFF);
+      }
+    }
+    return length;
+  }
+
+  private static byte[] tagged(byte tag, byte[]... parts) {
+    int length = Arrays.stream(parts).mapToInt(part -> part.length).sum();
+    var made = ByteBuffer.allocate(4 + length).put(tag).put((byte) 0x82).putShort((short) length);
+    for (var part : parts) {
+      made.put(part);
+    }
+    return made.array();
   }
 
   private static boolean fit(PrivateKey mine, PublicKey theirs) throws GeneralSecurityException {

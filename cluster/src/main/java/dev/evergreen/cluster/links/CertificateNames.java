@@ -51,4 +51,11 @@ record CertificateNames(List<String> names, List<InetAddress> addresses) {
     }
     return addresses.contains(address);
   }
+
+  @Override
+  public String toString() {
+    var all = new ArrayList<>(names);
+    addresses.forEach(address -> all.add(address.getHostAddress()));
+    return all.isEmpty() ? "no host" : String.join(", ", all);
+  }
 }

@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.WeakHashMap;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
@@ -31,8 +30,10 @@ import javax.net.ssl.X509TrustManager;
  * How nodes prove to each other who they are: TLS 1.3, in which both sides must show a certificate
  * of an authority that both trust. Made from PEM files, which are looked at again from time to
  * time: new connections use what is there by then, and as long as new files cannot be used, or do
- * not fit each other yet, the former ones. Connections of nodes whose certificates a new authority
- * does not know are ended. {@code scripts/certificates} makes files for tests and small clusters.
+ * not fit each other yet, the former ones. When the file of authorities has changed, connections of
+ * nodes are ended whose certificates it does not vouch for any more: since their authority is not
+ * in it, or a list in it says that they are revoked ({@link PemFiles}). {@code
+ * scripts/certificates} makes files for tests and small clusters.
  *
  * <p><b>Use an authority for the cluster alone.</b> Whoever has a certificate of it is a node: it
  * may join, and say on the port for membership that others are gone. Only a node whose certificate
@@ -54,7 +55,7 @@ public final class LinkSecurity {
   /** What tells whether a file has changed. */
   private record Stamp(FileTime modified, long size) {}
 
-  private List<Stamp> stamps; // guarded by this
+  private List<Stamp> stamps; // guarded by this; that of the authorities is the last
   private SSLContext context; // guarded by this
   private X509TrustManager trust; // guarded by this
   private final Map<SSLSocket, Socket> sockets = new WeakHashMap<>(); // guarded by this
@@ -74,9 +75,9 @@ public final class LinkSecurity {
   /**
    * Reads the files.
    *
-   * @param key the node's private key (PKCS #8, not encrypted: "BEGIN PRIVATE KEY")
+   * @param key the node's private key, not encrypted, in a form of {@link PemFiles}
    * @param certificates the node's certificate, and after it those between it and the authority's
-   * @param authority the certificates that are trusted
+   * @param authority the certificates that are trusted, and lists of what they have revoked, if any
    * @throws IOException if a file cannot be read
    * @throws GeneralSecurityException if a file holds something else, or the key is not that of the
    *     certificate; the message says which
@@ -98,6 +99,26 @@ public final class LinkSecurity {
   /** The same with another time after which the files are looked at again; 10 seconds if unset. */
   public LinkSecurity lookingEvery(Duration value) throws IOException, GeneralSecurityException {
     return new LinkSecurity(files, hostNames, value);
+  }
+
+  /**
+   * Checks that the others will let this node in.
+   *
+   * @param host by which they reach it
+   * @throws IllegalArgumentException if names matter and its certificate is not for the host
+   */
+  public void requireFor(String host) {
+    try {
+      var own = CertificateNames.of(files.certificate());
+      if (hostNames && !own.match(host)) {
+        throw new IllegalArgumentException(
+            "The certificate in %s is for %s, but the others reach this node at %s and would refuse it"
+                    .formatted(files.certificates(), own, host)
+                + ": let it name that among its alternative names, or use withoutHostNames()");
+      }
+    } catch (IOException | GeneralSecurityException e) {
+      throw new IllegalArgumentException("The node's keys cannot be used: " + e.getMessage(), e);
+    }
   }
 
   /**
@@ -127,11 +148,11 @@ public final class LinkSecurity {
       var found = stamps();
       if (!found.equals(stamps)) {
         var loaded = files.load();
-        var before = Set.of(trust.getAcceptedIssuers());
         trust = files.trust();
         context = loaded;
+        boolean othersAreTrusted = !found.getLast().equals(stamps.getLast());
         stamps = found; // only now: what cannot be used yet is tried again
-        if (!before.equals(Set.of(trust.getAcceptedIssuers()))) {
+        if (othersAreTrusted) {
           review(ended);
         }
       }

@@ -71,10 +71,14 @@ class LinkSecurityTest {
 
   /** Runs the script; returns its exit code. */
   private static int certificates(Path folder, String... names) throws Exception {
-    var command = new ArrayList<String>();
-    command.add(Path.of("..", "scripts", "certificates").toString());
-    command.add(folder.toString());
-    command.addAll(List.of(names));
+    var arguments = new ArrayList<>(List.of(folder.toString()));
+    arguments.addAll(List.of(names));
+    return run(arguments);
+  }
+
+  private static int run(List<String> arguments) throws Exception {
+    var command = new ArrayList<>(List.of(Path.of("..", "scripts", "certificates").toString()));
+    command.addAll(arguments);
     var process = new ProcessBuilder(command).inheritIO().start();
     assertTrue(process.waitFor(60, TimeUnit.SECONDS));
     return process.exitValue();
@@ -317,6 +321,39 @@ class LinkSecurityTest {
     assertEquals(numbered(1), b.nextMessage());
     assertEquals(1, b.breaks.get());
     assertFalse(b.links.isConnected(x.id));
+  }
+
+  @Test
+  void whoIsRevokedIsCutOffAndTheOthersStay() throws Exception {
+    assertEquals(0, certificates(dir, "a", "b", "c", "a2", "a3"));
+    var a = node("a", security(dir, "a"));
+    var b = node("b", security(dir, "b"));
+    var c = node("c", security(dir, "c"));
+    connect(a, b);
+    connect(b, c);
+    for (int i = 0; i < 2; i++) { // the second time there is nothing to do
+      assertEquals(0, run(List.of("--revoke", dir.toString(), "c", "a2")));
+    }
+    assertEquals(c.id, b.next(Broken.class).node());
+    a.send(b, numbered(1));
+    assertEquals(numbered(1), b.nextMessage());
+    assertEquals(1, b.breaks.get());
+    assertNoConnection(node("a2", security(dir, "a2")), b);
+    connect(node("a3", security(dir, "a3")), b);
+  }
+
+  @Test
+  void aNodeWhoseCertificateIsNotForItsHostIsToldSo() throws Exception {
+    var security = ours("a");
+    for (var host : List.of("a", "localhost", "127.0.0.1")) {
+      security.requireFor(host);
+    }
+    var refusal =
+        assertThrows(IllegalArgumentException.class, () -> security.requireFor("10.0.0.1"));
+    var message = String.valueOf(refusal.getMessage());
+    assertTrue(message.contains("a.pem is for a, localhost, 127.0.0.1"), message);
+    assertTrue(message.contains("at 10.0.0.1"), message);
+    security.withoutHostNames().requireFor("10.0.0.1");
   }
 
   @Test

@@ -1,0 +1,137 @@
+package dev.evergreen.cluster;
+
+import static dev.evergreen.cluster.Await.await;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.typesafe.config.ConfigFactory;
+import dev.evergreen.core.spi.NodeId;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import org.apache.pekko.actor.AbstractActor;
+import org.apache.pekko.actor.ActorRef;
+import org.apache.pekko.actor.ActorSystem;
+import org.apache.pekko.actor.Props;
+import org.apache.pekko.cluster.Cluster;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a node is told of the others' ends, with Pekko's own cluster. */
+@Timeout(120)
+final class MembersTest {
+
+  /** One thread decides, so that nothing is told while several are being given up. */
+  private static final String SETTINGS =
+      """
+      pekko {
+        loglevel = OFF
+        stdout-loglevel = OFF
+        actor.provider = cluster
+        actor.internal-dispatcher {
+          executor = thread-pool-executor
+          thread-pool-executor.fixed-pool-size = 1
+        }
+        remote.artery.canonical { hostname = 127.0.0.1, port = 0 }
+        cluster {
+          jmx.enabled = off
+          gossip-interval = 100 ms
+          leader-actions-interval = 100 ms
+        }
+      }""";
+
+  private final List<ActorSystem> systems = new ArrayList<>();
+
+  /** What was told, one entry each time. */
+  private final Queue<Set<NodeId>> givenUp = new ConcurrentLinkedQueue<>();
+
+  private final ConcurrentHashMap<NodeId, Member> known = new ConcurrentHashMap<>();
+
+  @AfterEach
+  void stop() {
+    systems.forEach(ActorSystem::terminate);
+    systems.forEach(system -> system.getWhenTerminated().toCompletableFuture().join());
+  }
+
+  private final class Told implements Members.Listener {
+    @Override
+    public void changed() {}
+
+    @Override
+    public void belongs(Member member) {}
+
+    @Override
+    public void unreachable(Member member) {}
+
+    @Override
+    public void givenUp(Set<NodeId> nodes) {
+      givenUp.add(nodes);
+    }
+
+    @Override
+    public void gone(Set<NodeId> nodes) {}
+
+    @Override
+    public void downed() {}
+  }
+
+  /** Gives nodes up in one go, as Pekko's resolver of split brains does. */
+  private static final class Judge extends AbstractActor {
+    @Override
+    public Receive createReceive() {
+      return receiveBuilder().match(Set.class, this::giveUp).build();
+    }
+
+    private void giveUp(Set<?> dead) {
+      var cluster = Cluster.get(getContext().getSystem());
+      for (var member : cluster.state().getMembers()) {
+        if (dead.contains(Member.idOf(member))) {
+          cluster.down(member.address());
+        }
+      }
+    }
+  }
+
+  private Cluster join() {
+    var system =
+        ActorSystem.create(
+            "test", ConfigFactory.parseString(SETTINGS).withFallback(ConfigFactory.load()));
+    systems.add(system);
+    var cluster = Cluster.get(system);
+    cluster.join(Cluster.get(systems.getFirst()).selfAddress());
+    return cluster;
+  }
+
+  private ActorRef follow(Cluster cluster) {
+    return systems
+        .getFirst()
+        .actorOf(Props.create(Members.class, () -> new Members(cluster, known, new Told())));
+  }
+
+  @Test
+  void nodesThatAreGivenUpTogetherAreToldOfOnce() {
+    follow(join());
+    var dead = new HashSet<NodeId>();
+    for (int i = 0; i < 3; i++) {
+      dead.add(Member.idOf(join().selfUniqueAddress()));
+    }
+    var survivor = Member.idOf(join().selfUniqueAddress());
+    await("all members", () -> known.values().stream().filter(Member::isUp).count() == 5);
+    systems
+        .getFirst()
+        .actorOf(
+            Props.create(Judge.class, Judge::new).withDispatcher("pekko.actor.internal-dispatcher"))
+        .tell(dead, ActorRef.noSender());
+    await("their ends", () -> givenUp.stream().mapToInt(Set::size).sum() == 3);
+    assertEquals(List.of(dead), List.copyOf(givenUp));
+    assertEquals(2, known.size());
+    // One by itself is told of at once: there is nothing more to come.
+    Cluster.get(systems.getFirst()).down(Cluster.get(systems.getLast()).selfAddress());
+    await("its end", () -> givenUp.size() == 2);
+    assertEquals(List.of(dead, Set.of(survivor)), List.copyOf(givenUp));
+  }
+}
