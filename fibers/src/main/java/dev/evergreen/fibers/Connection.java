@@ -227,19 +227,27 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /**
    * Sends as much of a buffer of native memory as there is room for now, without waiting and
    * without collecting it: for whoever serves many peers and waits for none of them. Nothing is
-   * sent while collected output is still to leave, nor where it cannot be told beforehand whether a
-   * write would wait: over TLS, and in mode JDK.
+   * sent while collected output is still to leave, nor ever where it cannot be told beforehand
+   * whether a write would wait: over TLS, and in mode JDK.
    *
    * @return how many bytes were sent, those that the buffer's position has gone on
+   * @throws IllegalArgumentException if the buffer is one of the heap
    */
-  public int trySend(ByteBuffer from) throws IOException {
-    return 0;
+  public final int trySend(ByteBuffer from) throws IOException {
+    if (!from.isDirect()) {
+      throw new IllegalArgumentException("only a buffer of native memory can be sent at once");
+    }
+    checkFailure();
+    if (output != null) {
+      return 0;
+    }
+    int before = from.position();
+    sendNow(from);
+    return from.position() - before;
   }
 
-  /** Of the writer: whether something was collected that has not left. */
-  final boolean hasCollected() {
-    return output != null;
-  }
+  /** Sends as much as there is room for now; nothing where that is not known. */
+  abstract void sendNow(ByteBuffer from) throws IOException;
 
   private void write(ByteBuffer[] from) throws IOException {
     for (var part : from) {
@@ -263,6 +271,15 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    * @throws java.io.EOFException if the file ends before; what there is has been written
    */
   public final void write(FileChannel file, long position, long count) throws IOException {
+    append(file::read, position, count);
+  }
+
+  /** Reads what is at a position into a buffer, or answers -1 at the end. */
+  private interface Source {
+    int read(ByteBuffer into, long position) throws IOException;
+  }
+
+  private void append(Source file, long position, long count) throws IOException {
     for (long done = 0; done < count; ) {
       var into = reserve(1);
       int room = (int) Math.min(into.remaining(), count - done);
@@ -270,11 +287,53 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
       int n = file.read(into.limit(into.position() + room), position + done);
       into.limit(end);
       if (n < 0) {
-        throw new EOFException(
-            "the file ends at " + (position + done) + ", not at " + (position + count));
+        throw endsAt(position + done, position + count);
       }
       done += n;
     }
+  }
+
+  static EOFException endsAt(long position, long wanted) {
+    return new EOFException("the file ends at " + position + " or before, not at " + wanted);
+  }
+
+  /**
+   * Sends what was written before and then a part of a file. Blocks until the system has taken all
+   * of it. Where it can, which is over sockets without TLS in mode PROCESSORS, the system sends
+   * from its own cache of the file, and no byte is copied here; elsewhere this is as if the part
+   * was written and flushed.
+   *
+   * <p>What the system does not have in its cache blocks the processor until it has been read.
+   * While others wait, they run in between, however fast the peer is. Bytes of the file that are
+   * changed or cut off meanwhile may reach the peer in either form.
+   *
+   * @param position where it begins, in bytes
+   * @param count how many bytes it has
+   * @throws java.io.EOFException if the file ends before; what there is has been sent
+   * @throws WriteTimeoutException as {@link #flush} does
+   */
+  public final void transferFrom(OpenFile file, long position, long count) throws IOException {
+    if (position < 0 || count < 0) {
+      throw new IllegalArgumentException(
+          "position and count must not be negative, but are " + position + " and " + count);
+    }
+    file.enter();
+    try {
+      transfer(file, position, count);
+    } finally {
+      file.leave();
+    }
+  }
+
+  /** Sends what was written before and a part of a file that the caller has entered. */
+  void transfer(OpenFile file, long position, long count) throws IOException {
+    try {
+      append(file::read, position, count);
+    } catch (EOFException e) {
+      flush();
+      throw e;
+    }
+    flush();
   }
 
   private void leave(boolean withOthers) throws IOException {

@@ -1,48 +1,27 @@
 package dev.evergreen.fibers;
 
 import java.io.IOException;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
-import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An open socket of ours: its number, which the last one to use it gives back.
- *
- * <p>The lowest bit of {@code uses} says that it is closed, the rest counts who is inside an
- * operation, waiting included. Invariants:
+ * An open socket of ours: its number, which the last one to use it gives back, as {@link UseCount}
+ * tells. Further invariants:
  *
  * <ol>
- *   <li>An operation touches the number only between {@link #enter} and {@link #leave}. {@code
- *       enter} fails once it is closed.
- *   <li>The number is closed when it is closed and nobody is inside, by the one whose change of
- *       {@code uses} made that so: exactly once, and never under a running operation.
- *   <li>Closing opens both gates after setting the bit, so that nobody waits on.
+ *   <li>Closing opens both gates after it has closed the descriptor for those who come, so that
+ *       nobody waits on.
  *   <li>It leaves the table of descriptors before its number is given back.
  * </ol>
  */
-final class Descriptor {
-
-  private static final int CLOSED = 1;
-  private static final int ONE_USE = 2;
-  private static final VarHandle USES;
-
-  static {
-    try {
-      USES = MethodHandles.lookup().findVarHandle(Descriptor.class, "uses", int.class);
-    } catch (ReflectiveOperationException e) {
-      throw new ExceptionInInitializerError(e);
-    }
-  }
+final class Descriptor extends UseCount {
 
   private final Descriptors table;
   private final int number;
   private final long key;
   private final Gate readable = new Gate();
   private final Gate writable = new Gate();
-  private volatile int uses;
   private volatile boolean moreExpected;
   private volatile @Nullable Poller poller;
 
@@ -78,29 +57,6 @@ final class Descriptor {
     return moreExpected;
   }
 
-  boolean closed() {
-    return (uses & CLOSED) != 0;
-  }
-
-  void enter() throws ClosedChannelException {
-    while (true) {
-      int before = uses;
-      if ((before & CLOSED) != 0) {
-        throw new ClosedChannelException();
-      }
-      if (USES.compareAndSet(this, before, before + ONE_USE)) {
-        return;
-      }
-    }
-  }
-
-  void leave() {
-    int before = (int) USES.getAndAdd(this, -ONE_USE);
-    if (before == (ONE_USE | CLOSED)) {
-      giveBack();
-    }
-  }
-
   /**
    * Closes it; whoever is inside learns it at once. Any thread may do this, any number of times.
    */
@@ -114,28 +70,25 @@ final class Descriptor {
   }
 
   private boolean close(boolean reset) {
-    while (true) {
-      int before = uses;
-      if ((before & CLOSED) != 0) {
-        return false;
-      }
-      if (USES.compareAndSet(this, before, (before + ONE_USE) | CLOSED)) {
-        if (reset) {
-          Kernel.disconnect(Scratch.current(), number);
-        }
-        if (before != 0) {
-          // Who is inside may take a moment to leave, and the peer shall not wait for that.
-          Kernel.shutdown(Scratch.current(), number, Kernel.SHUT_RDWR);
-          readable.open();
-          writable.open();
-        }
-        leave();
-        return true;
-      }
+    int inside = closeAndEnter();
+    if (inside < 0) {
+      return false;
     }
+    if (reset) {
+      Kernel.disconnect(Scratch.current(), number);
+    }
+    if (inside > 0) {
+      // Who is inside may take a moment to leave, and the peer shall not wait for that.
+      Kernel.shutdown(Scratch.current(), number, Kernel.SHUT_RDWR);
+      readable.open();
+      writable.open();
+    }
+    leave();
+    return true;
   }
 
-  private void giveBack() {
+  @Override
+  void giveBack() {
     table.remove(this);
     Kernel.close(Scratch.current(), number);
   }

@@ -105,9 +105,7 @@ final class JdkConnection extends Connection {
 
   @Override
   public int tryRead(ByteBuffer into) throws IOException {
-    if (!channel.isOpen()) {
-      throw new ClosedChannelException();
-    }
+    checkOpen();
     if (reading != null && reading.isDone()) {
       stage();
     }
@@ -129,6 +127,12 @@ final class JdkConnection extends Connection {
     if (!hasStaged() && !ended) {
       flushBeforeWaiting();
       stage();
+    }
+  }
+
+  private void checkOpen() throws ClosedChannelException {
+    if (!channel.isOpen()) {
+      throw new ClosedChannelException();
     }
   }
 
@@ -223,6 +227,11 @@ final class JdkConnection extends Connection {
     for (var rest : from) {
       transmit(rest);
     }
+  }
+
+  @Override
+  void sendNow(ByteBuffer from) throws IOException {
+    checkOpen();
   }
 
   private int transmitInTime(ByteBuffer from) throws IOException {

@@ -82,9 +82,11 @@ final class Kernel {
   private static final int SOCK_STREAM = 1;
   private static final int NONBLOCK_CLOEXEC = 0x800 | 0x80000;
   private static final int EPOLL_CLOEXEC = 0x80000;
+  private static final int O_CLOEXEC = 0x80000;
   private static final int EPOLL_CTL_ADD = 1;
   static final int MSG_NOSIGNAL = 0x4000;
   static final int MSG_DONTWAIT = 0x40;
+  static final int MSG_MORE = 0x8000;
 
   private static final long IO_URING_SETUP = 425;
   private static final long IO_URING_ENTER = 426;
@@ -102,6 +104,14 @@ final class Kernel {
       call("recv", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
   private static final MethodHandle SEND =
       call("send", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
+  private static final MethodHandle SENDFILE =
+      call("sendfile", JAVA_LONG, JAVA_INT, JAVA_INT, ADDRESS, JAVA_LONG);
+  private static final MethodHandle PREAD =
+      call("pread", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_LONG);
+
+  /** It takes more if a file is to be made. */
+  private static final MethodHandle OPEN = call("open", JAVA_INT, ADDRESS, JAVA_INT);
+
   private static final MethodHandle SENDMSG =
       call("sendmsg", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT);
   private static final MethodHandle EPOLL_WAIT =
@@ -196,12 +206,53 @@ final class Kernel {
     }
   }
 
-  static int send(Scratch scratch, int fd, MemorySegment from) {
+  /**
+   * Sends.
+   *
+   * @param flags {@link #MSG_MORE} if more follows at once, or 0
+   */
+  static int send(Scratch scratch, int fd, MemorySegment from, int flags) {
     try {
       return (int)
           result(
               scratch,
-              (long) SEND.invokeExact(scratch.errno(), fd, from, from.byteSize(), MSG_NOSIGNAL));
+              (long)
+                  SEND.invokeExact(
+                      scratch.errno(), fd, from, from.byteSize(), flags | MSG_NOSIGNAL));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Sends a part of a file; 0 if it ends at the position or before. */
+  static int sendFile(Scratch scratch, int fd, int file, long position, long count) {
+    try {
+      return (int)
+          result(
+              scratch,
+              (long) SENDFILE.invokeExact(scratch.errno(), fd, file, scratch.at(position), count));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Reads from a file at a position; 0 if it ends there or before. */
+  static int readAt(Scratch scratch, int file, MemorySegment into, long position) {
+    try {
+      return (int)
+          result(
+              scratch,
+              (long) PREAD.invokeExact(scratch.errno(), file, into, into.byteSize(), position));
+    } catch (Throwable e) {
+      throw failed(e);
+    }
+  }
+
+  /** Opens a file to be read. */
+  static int open(Scratch scratch, String path) {
+    try (var arena = Arena.ofConfined()) {
+      return result(
+          scratch, (int) OPEN.invokeExact(scratch.errno(), arena.allocateFrom(path), O_CLOEXEC));
     } catch (Throwable e) {
       throw failed(e);
     }
@@ -440,11 +491,16 @@ final class Kernel {
   }
 
   static int option(Scratch scratch, int fd, int level, int option, int value) {
+    return option(scratch, fd, level, option, scratch.number(value));
+  }
+
+  static int option(Scratch scratch, int fd, int level, int option, MemorySegment value) {
     try {
       return result(
           scratch,
           (int)
-              SET_OPTION.invokeExact(scratch.errno(), fd, level, option, scratch.number(value), 4));
+              SET_OPTION.invokeExact(
+                  scratch.errno(), fd, level, option, value, (int) value.byteSize()));
     } catch (Throwable e) {
       throw failed(e);
     }

@@ -134,14 +134,9 @@ final class MemoryConnection extends Connection {
   }
 
   @Override
-  public int trySend(ByteBuffer from) throws IOException {
+  void sendNow(ByteBuffer from) throws IOException {
     checkOpen();
-    if (hasCollected()) {
-      return 0;
-    }
-    int before = from.position();
     var _ = put(from);
-    return from.position() - before;
   }
 
   /** Puts what there is room for; says whether that was all. */

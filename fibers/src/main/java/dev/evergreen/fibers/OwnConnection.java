@@ -19,6 +19,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class OwnConnection extends Connection {
 
+  /** So many bytes are sent without a wait before others run. */
+  static final long WRITER_TURN = 128 << 10;
+
   private final ProcessorFibers fibers;
   private final Descriptor descriptor;
   private final Processor home;
@@ -32,6 +35,9 @@ final class OwnConnection extends Connection {
 
   /** Of the writer. */
   private @Nullable TimeLimit writeLimit;
+
+  private int sendFlags;
+  private long sentInARow;
 
   /** Where what the reader wrote waits to leave, while the reader waits. */
   private volatile @Nullable Outbox postedAt;
@@ -411,16 +417,13 @@ final class OwnConnection extends Connection {
   }
 
   @Override
-  public int trySend(ByteBuffer from) throws IOException {
+  void sendNow(ByteBuffer from) throws IOException {
     descriptor.enter();
     try {
       leaveOutbox();
-      if (unsent != null || hasCollected()) {
-        return 0;
+      if (unsent == null) {
+        var _ = sendWhatHasRoom(from);
       }
-      int before = from.position();
-      var _ = sendWhatHasRoom(from);
-      return from.position() - before;
     } finally {
       descriptor.leave();
     }
@@ -460,16 +463,120 @@ final class OwnConnection extends Connection {
     }
   }
 
-  private void send(ByteBuffer from) throws IOException {
-    if (!sendWhatHasRoom(from)) {
-      var hold = holdForWriter();
-      try {
-        do {
-          awaitRoom();
-        } while (!sendWhatHasRoom(from));
-      } finally {
-        SlowPeers.end(hold);
+  @Override
+  void transfer(OpenFile file, long position, long count) throws IOException {
+    if (file.number() < 0) {
+      super.transfer(file, position, count);
+      return;
+    }
+    // The peer is to get one packet, not first one with what precedes the file.
+    sendFlags = count > 0 ? Kernel.MSG_MORE : 0;
+    try {
+      flush();
+    } finally {
+      sendFlags = 0;
+    }
+    descriptor.enter();
+    try {
+      settle();
+      sendFile(file, position, count);
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  private void sendFile(OpenFile file, long position, long count) throws IOException {
+    var part = new FilePart(file, position, position + count);
+    if (!part.sendWhatHasRoom()) {
+      sendRest(part::sendWhatHasRoom);
+    }
+  }
+
+  /** What is still to be sent of a file. */
+  private final class FilePart {
+    private final OpenFile file;
+    private final long end;
+    private long at;
+
+    FilePart(OpenFile file, long from, long end) {
+      this.file = file;
+      this.end = end;
+      at = from;
+    }
+
+    /** Sends as long as there is room; says whether all has left. */
+    boolean sendWhatHasRoom() throws IOException {
+      while (at < end) {
+        takeTurns();
+        var _ = descriptor.writable().pass();
+        int fd = descriptor.number();
+        long piece = Math.min(WRITER_TURN, end - at);
+        int n = Kernel.sendFile(Scratch.current(), fd, file.number(), at, piece);
+        if (n > 0) {
+          at += n;
+          hasTaken(n);
+        } else if (n == 0) {
+          throw endsAt(at, end);
+        } else if (n == -Kernel.EAGAIN) {
+          return false;
+        } else {
+          checkSend(n);
+        }
       }
+      return true;
+    }
+  }
+
+  private void hasTaken(int n) {
+    hasSent(n);
+    sentInARow += n;
+  }
+
+  /**
+   * A writer whose peer takes all at once never waits. It must neither keep others waiting nor
+   * outlast its scopes.
+   */
+  private void takeTurns() throws IOException {
+    if (sentInARow >= WRITER_TURN) {
+      sentInARow = 0;
+      checkScopes();
+      var processor = Processor.current();
+      if (processor != null && processor.othersWait()) {
+        Fibers.letOthersRun();
+      }
+    }
+  }
+
+  private void checkScopes() throws IOException {
+    try {
+      CancelScope.check("write");
+    } catch (IOException e) {
+      close();
+      throw e;
+    }
+  }
+
+  private void send(ByteBuffer from) throws IOException {
+    takeTurns();
+    if (!sendWhatHasRoom(from)) {
+      sendRest(() -> sendWhatHasRoom(from));
+    }
+  }
+
+  /** Sends what there is room for, and says whether that was all. */
+  private interface Sending {
+    boolean sendWhatHasRoom() throws IOException;
+  }
+
+  private void sendRest(Sending what) throws IOException {
+    var hold = holdForWriter();
+    try {
+      do {
+        awaitRoom();
+        sentInARow = 0;
+      } while (!what.sendWhatHasRoom());
+    } finally {
+      SlowPeers.end(hold);
     }
   }
 
@@ -477,18 +584,26 @@ final class OwnConnection extends Connection {
   private boolean sendWhatHasRoom(ByteBuffer from) throws IOException {
     while (from.hasRemaining()) {
       var _ = descriptor.writable().pass();
-      int n = Kernel.send(Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from));
+      int n =
+          Kernel.send(
+              Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from), sendFlags);
       if (n >= 0) {
         from.position(from.position() + n);
-        hasSent(n);
+        hasTaken(n);
       } else if (n == -Kernel.EAGAIN) {
         return false;
-      } else if (n != -Kernel.EINTR) {
-        descriptor.checkOpen();
-        throw SocketErrors.of(n, "write");
+      } else {
+        checkSend(n);
       }
     }
     return true;
+  }
+
+  private void checkSend(int error) throws IOException {
+    if (error != -Kernel.EINTR) {
+      descriptor.checkOpen();
+      throw SocketErrors.of(error, "write");
+    }
   }
 
   /**
@@ -496,12 +611,7 @@ final class OwnConnection extends Connection {
    */
   private void awaitRoom() throws IOException {
     long until = System.nanoTime() + writeTimeoutNanos();
-    try {
-      CancelScope.check("write");
-    } catch (IOException e) {
-      close();
-      throw e;
-    }
+    checkScopes();
     waitsToSend();
     try {
       await(descriptor.writable(), writeLimited(), until);

@@ -86,7 +86,7 @@ final class RingOutbox implements Outbox {
     int n = posted;
     if (n == 1) {
       // One alone is cheaper without the ring.
-      left(0, Kernel.send(Scratch.current(), sender(0).number(), letter(0, 0)));
+      left(0, Kernel.send(Scratch.current(), sender(0).number(), letter(0, 0), 0));
     } else if (n > 1) {
       for (int i = 0; i < n; i++) {
         ring.put(sender(i).number(), memory.address() + (long) i * LETTER_SIZE, sizes[i]);

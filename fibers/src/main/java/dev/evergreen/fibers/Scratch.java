@@ -37,6 +37,7 @@ final class Scratch {
   private final MemorySegment errno;
   private final MemorySegment address;
   private final MemorySegment small;
+  private final MemorySegment position;
   private MemorySegment events = MemorySegment.NULL;
   private MemorySegment message = MemorySegment.NULL;
 
@@ -45,6 +46,7 @@ final class Scratch {
     errno = arena.allocate(Kernel.ERRNO_LAYOUT);
     address = arena.allocate(ADDRESS_SIZE, 8);
     small = arena.allocate(48, 8);
+    position = arena.allocate(8, 8);
   }
 
   static Scratch current() {
@@ -102,6 +104,11 @@ final class Scratch {
     time.set(JAVA_LONG, 0, nanos / 1_000_000_000);
     time.set(JAVA_LONG, 8, nanos % 1_000_000_000);
     return time;
+  }
+
+  MemorySegment at(long value) {
+    position.set(JAVA_LONG, 0, value);
+    return position;
   }
 
   MemorySegment number(int value) {

@@ -32,6 +32,7 @@ import javax.net.ssl.SSLSession;
  */
 final class TlsConnection extends Connection {
 
+  private static final ByteBuffer NOTHING_TO_SEND = ByteBuffer.allocateDirect(0);
   private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
 
   /** The first byte of a record tells its type. In TLS 1.3 the encrypted ones hide theirs. */
@@ -243,6 +244,12 @@ final class TlsConnection extends Connection {
       }
       raw.transmit(records.flip());
     }
+  }
+
+  /** A record must leave whole. */
+  @Override
+  void sendNow(ByteBuffer from) throws IOException {
+    raw.sendNow(NOTHING_TO_SEND);
   }
 
   private Status encrypt(ByteBuffer from, ByteBuffer records) throws IOException {

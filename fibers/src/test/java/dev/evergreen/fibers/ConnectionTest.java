@@ -459,6 +459,74 @@ class ConnectionTest {
     }
   }
 
+  /** What does not leave at once stays with who tried, and all arrives in order. */
+  @ParameterizedTest
+  @EnumSource
+  void whatIsTriedLeavesAsFarAsThereIsRoom(Wire wire) throws Exception {
+    var content = new byte[2_000_000];
+    new Random(6).nextBytes(content);
+    try (var fibers = wire.start();
+        var pair = wire.smallPair(fibers)) {
+      var from = ByteBuffer.allocateDirect(content.length).put(content).flip();
+      Fiber.run(
+          fibers,
+          () -> {
+            for (int n = -1; n != 0; ) {
+              int before = from.position();
+              n = pair.ours().trySend(from);
+              assertEquals(n, from.position() - before);
+            }
+            return 0;
+          });
+      assertTrue(from.hasRemaining(), "there was not room for all");
+      assertEquals(wire.triesToSend(), from.position() > 0);
+      var rest = Fiber.start(fibers, () -> sendRest(pair.ours(), from));
+      var received = ByteBuffer.allocate(content.length);
+      while (received.hasRemaining()) {
+        assertTrue(pair.peer().read(received) > 0);
+      }
+      Fiber.get(rest);
+      assertEquals(ByteBuffer.wrap(content), received.flip());
+    }
+  }
+
+  private static int sendRest(Connection connection, ByteBuffer from) throws IOException {
+    connection.writeAndFlush(from);
+    return 0;
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatIsTriedDoesNotOvertakeWhatWasCollected(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
+      var second = ByteBuffer.allocateDirect(6).put(Pair.bytes("second")).flip();
+      Fiber.run(
+          fibers,
+          () -> {
+            pair.ours().write(Pair.bytes("first "));
+            assertEquals(0, pair.ours().trySend(second));
+            pair.ours().flush();
+            pair.ours().trySend(second);
+            return sendRest(pair.ours(), second);
+          });
+      assertEquals("first second", pair.peerReads(12));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void nothingIsTriedOnAConnectionThatIsClosedOrFromTheHeap(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
+      assertThrows(
+          IllegalArgumentException.class, () -> pair.ours().trySend(ByteBuffer.allocate(1)));
+      pair.ours().close();
+      assertThrows(
+          ClosedChannelException.class, () -> pair.ours().trySend(ByteBuffer.allocateDirect(1)));
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aPartOfAFileIsWritten(Wire wire) throws Exception {

@@ -24,6 +24,14 @@ enum Wire {
     this.kind = kind;
   }
 
+  /** Whether it is known beforehand for how much there is room. */
+  boolean triesToSend() {
+    return switch (this) {
+      case JDK, TLS, TLS_JDK -> false;
+      default -> true;
+    };
+  }
+
   Fibers start() {
     return kind.start();
   }
