@@ -59,7 +59,7 @@ record Background(
       try (answer) {
         if (!Freshening.chosen(answer.head(), List.of(found.validators())).isEmpty()) {
           proxy.count(Count.FRESHENED);
-          keeper.refresh(found, answer, stamp);
+          var _ = keeper.refresh(found, answer, stamp);
         }
       }
       return false;

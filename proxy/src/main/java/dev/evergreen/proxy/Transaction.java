@@ -17,13 +17,16 @@ import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.HttpDate;
 import dev.evergreen.proxy.rules.Invalidation;
 import dev.evergreen.proxy.rules.Reuse;
+import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -176,7 +179,7 @@ final class Transaction {
    * Looks up the cache and answers.
    *
    * @param collapse whether another request that is under way may be waited for
-   * @return whether the client was answered; else something has come into the cache
+   * @return whether the client was answered; else the cache has changed
    */
   private boolean serveOnce(boolean collapse) throws IOException {
     var variants = new Variants(request.fields());
@@ -201,6 +204,11 @@ final class Transaction {
         return true;
       }
       return collapse ? collapse(found, variants.seen(), why) : fetch(key, new Fetch(), found, why);
+    } catch (DamagedException e) {
+      if (exchange.responded()) {
+        throw e;
+      }
+      return false; // It is as if it had not been stored.
     }
   }
 
@@ -369,18 +377,26 @@ final class Transaction {
       passHead(found, why);
       return true;
     }
+    return fetch(what, fetch, found, why, true);
+  }
+
+  /**
+   * Asks the origin.
+   *
+   * @param validates whether it may answer that something that is stored is still right
+   */
+  private boolean fetch(
+      String what, Fetch fetch, @Nullable Found found, Forward why, boolean validates)
+      throws IOException {
     boolean handedOver = false;
     long stamp = proxy.storage().stamp();
     var asked = originRequest();
-    condition(asked.fields(), found);
+    boolean conditional = validates && condition(asked.fields(), found);
     try (var answer = new Held(ask(asked, null))) {
       var head = answer.get().head();
-      if (head.status() == 304 && found != null) {
-        if (!Freshening.chosen(head, List.of(found.validators())).isEmpty()) {
-          freshen(found, answer.get(), stamp, fetch, why);
-          return true;
-        }
-        return fetch(what, fetch, null, why);
+      if (head.status() == 304 && conditional) {
+        return freshen(found, answer.get(), stamp, fetch, why)
+            || fetch(what, fetch, found, why, false);
       }
       if (Reuse.failure(head.status()) && usableAfterFailure(found)) {
         fetch.decide(new Fetch.LookAgain());
@@ -412,12 +428,28 @@ final class Transaction {
     return OriginRequests.of(request, authority, client, setup);
   }
 
-  private static void condition(Fields fields, @Nullable Found found) throws IOException {
-    if (found == null) {
-      Conditions.clear(fields);
-    } else {
-      Conditions.validate(fields, List.of(found.validators()), found.validators());
+  /**
+   * Asks whether what is stored for this request, or what is for others, is still right (RFC 9111
+   * §4.3.1); false if nothing can be validated.
+   */
+  private boolean condition(Fields fields, @Nullable Found found) throws IOException {
+    var own = found == null ? Validators.NONE : found.validators();
+    var all = new ArrayList<Validators>();
+    all.add(own);
+    var others = others(found);
+    try {
+      for (var other : others) {
+        all.add(other.validators());
+      }
+    } finally {
+      others.forEach(Found::close);
     }
+    Conditions.validate(fields, all, own);
+    return all.stream().anyMatch(each -> !each.isEmpty());
+  }
+
+  private List<Found> others(@Nullable Found found) throws IOException {
+    return Found.others(proxy.storage(), Proxy.segment(key), found);
   }
 
   /** That the client has left is none of the origin's faults: others may wait for its answer. */
@@ -429,7 +461,7 @@ final class Transaction {
     }
   }
 
-  private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws OriginFailure {
+  private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws IOException {
     course.reached(Point.ORIGIN_REQUEST, authority);
     var answer = proxy.client().ask(setup.origins(), asked, upload, this::inform);
     course.reached(Point.RESPONSE, answer);
@@ -477,20 +509,65 @@ final class Transaction {
               .withForwardStatus(answer.head().status())
               .withTtl(head.life().ttl(proxy.now()))
               .asStored();
-      deliver(head, lease, status);
+      deliver(keeper.headForFirst(answer, head), lease, status);
     }
   }
 
-  /** RFC 9111 §4.3.4. */
-  private void freshen(Found found, OriginAnswer answer, long stamp, Fetch fetch, Forward why)
+  /**
+   * Updates all that a 304 is about, and answers by the one that is for this request, or that the
+   * origin has chosen for it (RFC 9111 §4.3.3, §4.3.4).
+   *
+   * @return whether the 304 is about anything that is stored
+   */
+  private boolean freshen(
+      @Nullable Found found, OriginAnswer answer, long stamp, Fetch fetch, Forward why)
+      throws IOException {
+    var others = others(found);
+    try {
+      var stored = new ArrayList<Found>();
+      if (found != null) {
+        stored.add(found);
+      }
+      stored.addAll(others);
+      var validators = new ArrayList<Validators>();
+      for (var each : stored) {
+        validators.add(each.validators());
+      }
+      var chosen = Freshening.chosen(answer.head(), validators).stream().map(stored::get).toList();
+      if (chosen.isEmpty()) {
+        return false;
+      }
+      freshen(chosen, found, answer, stamp, fetch, why);
+      return true;
+    } finally {
+      others.forEach(Found::close);
+    }
+  }
+
+  private void freshen(
+      List<Found> chosen,
+      @Nullable Found found,
+      OriginAnswer answer,
+      long stamp,
+      Fetch fetch,
+      Forward why)
       throws IOException {
     proxy.count(Count.FRESHENED);
-    var head = keeper().refresh(found, answer, stamp);
+    var keeper = keeper();
+    var first = chosen.getFirst();
+    var refreshed = keeper.refresh(first, answer, stamp);
+    for (var other : chosen.subList(1, chosen.size())) {
+      var _ = keeper.refresh(other, answer, stamp);
+    }
+    if (!first.equals(found)) {
+      keeper.adopt(first, refreshed, stamp);
+    }
     fetch.decide(new Fetch.LookAgain());
     course.reached(Point.STORE, "freshened");
+    var head = refreshed.head();
     var status =
         CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-    deliver(head, found.lease(), status);
+    deliver(head, first.lease(), status);
   }
 
   // No answer of the origin, or a bad one.
@@ -540,6 +617,10 @@ final class Transaction {
     }
     var asked = originRequest();
     var upload = upload();
+    if (upload != null && upload.awaitsContinue()) {
+      // RFC 9110 §10.1.1: the origin decides, not the proxy.
+      asked.fields().set("Expect", "100-continue");
+    }
     try (var answer = ask(asked, upload)) {
       try {
         invalidate(Invalidation.of(request, key, answer.head()));
@@ -587,7 +668,7 @@ final class Transaction {
       var head = answer.head();
       if (found != null && head.status() == 200 && found.head().status() == 200) {
         if (Freshening.confirms(head, found.head().fields(), found.lease().length())) {
-          keeper().refresh(found, answer, stamp);
+          var _ = keeper().refresh(found, answer, stamp);
         } else {
           proxy.invalidate(Purge.uri(Proxy.segment(key)).softly());
         }
