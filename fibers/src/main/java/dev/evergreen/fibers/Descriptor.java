@@ -83,13 +83,20 @@ final class Descriptor {
   }
 
   void enter() throws ClosedChannelException {
+    if (!tryEnter()) {
+      throw new ClosedChannelException();
+    }
+  }
+
+  /** Enters, unless it is closed. */
+  boolean tryEnter() {
     while (true) {
       int before = uses;
       if ((before & CLOSED) != 0) {
-        throw new ClosedChannelException();
+        return false;
       }
       if (USES.compareAndSet(this, before, before + ONE_USE)) {
-        return;
+        return true;
       }
     }
   }

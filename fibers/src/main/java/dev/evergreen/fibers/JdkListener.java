@@ -9,27 +9,33 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
-import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /** A listener by the JDK's sockets. */
-final class JdkListener implements Listener, FibersBase.Closing {
+final class JdkListener extends ListenerBase {
+
+  /** An acceptor that has waited so long has accepted all that was there. */
+  private static final long QUIET_NANOS = 20_000_000;
+
+  private static final long NOT_NOW = System.nanoTime() + Nanos.FOREVER;
 
   private final JdkFibers fibers;
   private final ServerSocketChannel channel;
   private final SocketOptions options;
-  private final SocketAddress address;
-  private final Served served = new Served();
+
+  /** Of the acceptor. */
+  private volatile long waitsSince = NOT_NOW;
 
   /** Of the acceptor: a call that it stopped waiting for. */
   private volatile @Nullable Ahead<SocketChannel> accepting;
 
   private JdkListener(JdkFibers fibers, ServerSocketChannel channel, SocketOptions options)
       throws IOException {
+    super(fibers, channel.getLocalAddress(), options);
     this.fibers = fibers;
     this.channel = channel;
     this.options = options;
-    address = channel.getLocalAddress();
   }
 
   static JdkListener open(JdkFibers fibers, SocketAddress address, SocketOptions options)
@@ -41,6 +47,9 @@ final class JdkListener implements Listener, FibersBase.Closing {
       if (options.receiveBuffer() > 0) {
         channel.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBuffer());
       }
+      if (options.reusePort() && !unix) {
+        channel.setOption(StandardSocketOptions.SO_REUSEPORT, true);
+      }
       channel.bind(JdkConnection.resolved(address), options.backlog());
       return new JdkListener(fibers, channel, options);
     } catch (IOException e) {
@@ -50,19 +59,16 @@ final class JdkListener implements Listener, FibersBase.Closing {
   }
 
   @Override
-  public SocketAddress address() {
-    return address;
-  }
-
-  @Override
   public Connection accept() throws IOException {
     fibers.outputs().flushAll();
+    waitsSince = System.nanoTime();
     var accepted = next();
+    waitsSince = NOT_NOW;
     try {
       return fibers.opened(
           new JdkConnection(
               fibers,
-              JdkConnection.configure(accepted, address instanceof InetSocketAddress, options)));
+              JdkConnection.configure(accepted, address() instanceof InetSocketAddress, options)));
     } catch (IOException e) {
       accepted.close();
       throw e;
@@ -94,20 +100,23 @@ final class JdkListener implements Listener, FibersBase.Closing {
   }
 
   @Override
-  public void serve(Handler handler, ConnectionLimit limit, Handler refusal) {
-    new Serving(fibers, this, served, (_, task) -> fibers.spawn(task), handler, limit, refusal)
-        .serve();
+  void start(Connection connection, Runnable task) {
+    fibers.spawn(task);
   }
 
+  /** Nothing of that kind is to be had from the JDK. */
   @Override
-  public CancelScope draining() {
-    return served.draining();
+  boolean leaveThePort() {
+    return false;
   }
 
+  /** Nor can the JDK be asked whether something is queued: the acceptor has it all if it waits. */
   @Override
-  public boolean drain(Duration grace) {
+  void lastCall(long until) {
+    while (System.nanoTime() - waitsSince < QUIET_NANOS && System.nanoTime() - until < 0) {
+      LockSupport.parkNanos(QUIET_NANOS / 10);
+    }
     close();
-    return served.drain(grace);
   }
 
   @Override
@@ -118,10 +127,5 @@ final class JdkListener implements Listener, FibersBase.Closing {
       left.abandon(JdkSockets::close);
     }
     JdkSockets.close(channel);
-  }
-
-  @Override
-  public String toString() {
-    return "listener at " + address;
   }
 }

@@ -440,11 +440,16 @@ final class Kernel {
   }
 
   static int option(Scratch scratch, int fd, int level, int option, int value) {
+    return option(scratch, fd, level, option, scratch.number(value));
+  }
+
+  static int option(Scratch scratch, int fd, int level, int option, MemorySegment value) {
     try {
       return result(
           scratch,
           (int)
-              SET_OPTION.invokeExact(scratch.errno(), fd, level, option, scratch.number(value), 4));
+              SET_OPTION.invokeExact(
+                  scratch.errno(), fd, level, option, value, (int) value.byteSize()));
     } catch (Throwable e) {
       throw failed(e);
     }

@@ -5,7 +5,7 @@ import java.net.SocketAddress;
 import java.time.Duration;
 
 /** A socket that takes connections. */
-public sealed interface Listener extends AutoCloseable permits OwnListener, JdkListener {
+public sealed interface Listener extends AutoCloseable permits ListenerBase {
 
   /** Talks with one peer, from the first byte to the last. */
   @FunctionalInterface
@@ -47,7 +47,8 @@ public sealed interface Listener extends AutoCloseable permits OwnListener, JdkL
    * Is cancelled when the listener is {@linkplain #drain drained}. The wait of a handler for its
    * client's next request belongs in this scope: it ends then, while requests that have begun are
    * answered. Whether it is {@linkplain CancelScope#cancelled cancelled} says whether a reply
-   * should tell the client that it is the last.
+   * should tell the client that it is the last. The first request of a new connection may be on its
+   * way when its listener is drained: the wait for that belongs outside, with a time limit.
    */
   CancelScope draining();
 
@@ -55,6 +56,12 @@ public sealed interface Listener extends AutoCloseable permits OwnListener, JdkL
    * Stops listening, and lets the connections that {@link #serve(Handler, ConnectionLimit, Handler)
    * serve} serves come to their end; after a time those that are left are closed. Blocks until all
    * have ended or are closed. Any thread may call this.
+   *
+   * <p>What the system has accepted for this listener before is served, too. If another one listens
+   * at the same port ({@link SocketOptions#reusePort}), it gets all new connections from now on,
+   * and for half a second, within the grace, those that were just being made are completed here. So
+   * no client is refused or reset. In mode JDK that holds only for those that came some
+   * milliseconds before the end, and the system goes on spreading new ones until then.
    *
    * @param grace how long they may go on
    * @return whether all have ended by themselves

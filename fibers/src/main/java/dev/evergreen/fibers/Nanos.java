@@ -16,4 +16,9 @@ final class Nanos {
   static long of(Duration duration) {
     return duration.compareTo(LONGEST) > 0 ? FOREVER : Math.max(0, duration.toNanos());
   }
+
+  /** Of two times of {@link System#nanoTime} the earlier one. */
+  static long earlier(long one, long other) {
+    return one - other < 0 ? one : other;
+  }
 }

@@ -1,44 +1,40 @@
 package dev.evergreen.fibers;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.time.Duration;
 
 /** A listener by system calls of ours. */
-final class OwnListener implements Listener, FibersBase.Closing {
+final class OwnListener extends ListenerBase {
 
   /** So many connections are accepted in a row while other fibers wait. */
   static final int TURN = 16;
 
   private final ProcessorFibers fibers;
   private final Descriptor descriptor;
-  private final SocketAddress address;
-  private final Served served = new Served();
 
   /** Of the acceptor: how many it accepted since it last let others run. */
   private int acceptedInARow;
 
-  private OwnListener(ProcessorFibers fibers, Descriptor descriptor) throws IOException {
+  private volatile boolean lastCall;
+
+  private OwnListener(ProcessorFibers fibers, Descriptor descriptor, SocketOptions options)
+      throws IOException {
+    super(fibers, OwnSockets.localAddress(descriptor), options);
     this.fibers = fibers;
     this.descriptor = descriptor;
-    address = OwnSockets.localAddress(descriptor);
   }
 
   static OwnListener open(ProcessorFibers fibers, SocketAddress address, SocketOptions options)
       throws IOException {
     var descriptor = OwnSockets.open(fibers.descriptors(), address, options);
     try {
-      OwnSockets.listen(descriptor, address, options.backlog());
-      return new OwnListener(fibers, descriptor);
+      OwnSockets.listen(descriptor, address, options);
+      return new OwnListener(fibers, descriptor, options);
     } catch (IOException e) {
       descriptor.close();
       throw e;
     }
-  }
-
-  @Override
-  public SocketAddress address() {
-    return address;
   }
 
   @Override
@@ -55,6 +51,10 @@ final class OwnListener implements Listener, FibersBase.Closing {
         switch (-fd) {
           case Kernel.EAGAIN -> {
             acceptedInARow = 0;
+            if (lastCall) {
+              close();
+            }
+            descriptor.checkOpen();
             fibers.outputs().flushAll();
             await();
           }
@@ -110,27 +110,27 @@ final class OwnListener implements Listener, FibersBase.Closing {
   }
 
   @Override
-  public void serve(Handler handler, ConnectionLimit limit, Handler refusal) {
-    new Serving(
-            fibers,
-            this,
-            served,
-            (connection, task) -> fibers.spawnAt(((OwnConnection) connection).home(), task),
-            handler,
-            limit,
-            refusal)
-        .serve();
+  void start(Connection connection, Runnable task) {
+    fibers.spawnAt(((OwnConnection) connection).home(), task);
   }
 
   @Override
-  public CancelScope draining() {
-    return served.draining();
+  boolean leaveThePort() {
+    if (!(address() instanceof InetSocketAddress) || !descriptor.tryEnter()) {
+      return false;
+    }
+    try {
+      SharedPort.leave(Scratch.current(), descriptor.number());
+      return true;
+    } finally {
+      descriptor.leave();
+    }
   }
 
   @Override
-  public boolean drain(Duration grace) {
-    close();
-    return served.drain(grace);
+  void lastCall(long until) {
+    lastCall = true;
+    descriptor.readable().open();
   }
 
   @Override
@@ -138,10 +138,5 @@ final class OwnListener implements Listener, FibersBase.Closing {
     if (descriptor.close()) {
       fibers.forget(this);
     }
-  }
-
-  @Override
-  public String toString() {
-    return "listener at " + address;
   }
 }

@@ -46,19 +46,26 @@ final class OwnSockets {
   }
 
   /** Accepted sockets inherit the options. */
-  static void listen(Descriptor descriptor, SocketAddress address, int backlog) throws IOException {
+  static void listen(Descriptor descriptor, SocketAddress address, SocketOptions options)
+      throws IOException {
     var scratch = Scratch.current();
     int fd = descriptor.number();
     int family = Addresses.family(address);
     if (family != Kernel.AF_UNIX) {
       set(Kernel.option(scratch, fd, Kernel.SOL_SOCKET, Kernel.SO_REUSEADDR, 1));
+      if (options.reusePort()) {
+        set(SharedPort.allow(scratch, fd));
+      }
     }
     if (family == Kernel.AF_INET6) {
       set(Kernel.option(scratch, fd, Kernel.IPPROTO_IPV6, Kernel.IPV6_V6ONLY, 0));
     }
     int length = Addresses.write(address, scratch.address());
     SocketErrors.check(Kernel.bind(scratch, fd, length), "bind to " + address);
-    SocketErrors.check(Kernel.listen(scratch, fd, backlog), "listen at " + address);
+    SocketErrors.check(Kernel.listen(scratch, fd, options.backlog()), "listen at " + address);
+    if (options.reusePort()) {
+      SharedPort.join(scratch, fd);
+    }
   }
 
   static int connect(Descriptor descriptor, SocketAddress address) throws IOException {

@@ -1,23 +1,38 @@
 package dev.evergreen.fibers;
 
-import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 
 /**
  * The connections that a listener serves.
  *
  * <p>Invariant: none is added once the end is {@linkplain #drain awaited}, so that who sees none
- * left then has seen the last. All is guarded by this.
+ * left then has seen the last. All is guarded by this, which is notified when an acceptor or the
+ * last connection has gone.
  */
 final class Served {
   private final Set<Connection> connections = new HashSet<>();
   private final CancelScope draining = CancelScope.open();
+  private int acceptors;
   private boolean drained;
 
   CancelScope draining() {
     return draining;
+  }
+
+  synchronized void acceptorBegins() {
+    acceptors++;
+  }
+
+  synchronized void acceptorEnds() {
+    acceptors--;
+    notifyAll();
+  }
+
+  synchronized boolean accepting() {
+    return acceptors > 0;
   }
 
   /** Says whether it may be served. */
@@ -32,36 +47,36 @@ final class Served {
     }
   }
 
-  /** See {@link Listener#drain}. */
-  boolean drain(Duration grace) {
+  /** Waits until nobody accepts any more, or it is too late, or the thread is interrupted. */
+  void awaitAcceptors(long until) {
+    var _ = await(() -> acceptors == 0, until);
+  }
+
+  /** Waits until all have ended, then closes those that are left; says whether there were none. */
+  boolean drain(long until) {
     synchronized (this) {
       drained = true;
     }
-    draining.cancel();
-    boolean interrupted = false;
-    boolean byThemselves = true;
-    try {
-      byThemselves = await(System.nanoTime() + Nanos.of(grace));
-    } catch (InterruptedException e) {
-      interrupted = true;
-      byThemselves = false;
-    }
+    boolean byThemselves = await(connections::isEmpty, until);
     synchronized (this) {
       connections.forEach(Connection::close);
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
     }
     return byThemselves;
   }
 
-  private synchronized boolean await(long until) throws InterruptedException {
-    while (!connections.isEmpty()) {
+  /** Says whether it came to hold in time; the thread stays interrupted if it was. */
+  private synchronized boolean await(BooleanSupplier what, long until) {
+    while (!what.getAsBoolean()) {
       long nanos = until - System.nanoTime();
       if (nanos <= 0) {
         return false;
       }
-      TimeUnit.NANOSECONDS.timedWait(this, nanos);
+      try {
+        TimeUnit.NANOSECONDS.timedWait(this, nanos);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
     }
     return true;
   }

@@ -8,11 +8,17 @@ package dev.evergreen.fibers;
  * @param sendBuffer in bytes, or 0 for what the system thinks best; the system may take another
  *     size
  * @param receiveBuffer as {@code sendBuffer}
+ * @param reusePort whether other listeners, of this process and of others of the same user, may
+ *     listen at the same address and port if they say so, too ({@code SO_REUSEPORT}); new
+ *     connections are spread over them. So a new process can take over a port: it begins to listen,
+ *     then the old one is {@linkplain Listener#drain drained}. TCP only, and without effect on
+ *     connections that are made
  */
-public record SocketOptions(int backlog, boolean noDelay, int sendBuffer, int receiveBuffer) {
+public record SocketOptions(
+    int backlog, boolean noDelay, int sendBuffer, int receiveBuffer, boolean reusePort) {
 
-  /** A backlog of 1,024, no delay, and the system's sizes of buffers. */
-  public static final SocketOptions DEFAULT = new SocketOptions(1024, true, 0, 0);
+  /** A backlog of 1,024, no delay, the system's sizes of buffers, and a port of its own. */
+  public static final SocketOptions DEFAULT = new SocketOptions(1024, true, 0, 0, false);
 
   public SocketOptions {
     if (backlog < 1 || sendBuffer < 0 || receiveBuffer < 0) {
@@ -28,11 +34,16 @@ public record SocketOptions(int backlog, boolean noDelay, int sendBuffer, int re
 
   /** The same with another backlog. */
   public SocketOptions withBacklog(int backlog) {
-    return new SocketOptions(backlog, noDelay, sendBuffer, receiveBuffer);
+    return new SocketOptions(backlog, noDelay, sendBuffer, receiveBuffer, reusePort);
   }
 
   /** The same with other sizes of the system's buffers, in bytes. */
   public SocketOptions withBuffers(int send, int receive) {
-    return new SocketOptions(backlog, noDelay, send, receive);
+    return new SocketOptions(backlog, noDelay, send, receive, reusePort);
+  }
+
+  /** The same for a port that may be shared. */
+  public SocketOptions withReusePort() {
+    return new SocketOptions(backlog, noDelay, sendBuffer, receiveBuffer, true);
   }
 }
