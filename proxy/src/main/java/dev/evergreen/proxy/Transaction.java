@@ -2,8 +2,10 @@ package dev.evergreen.proxy;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.proxy.Statistics.Count;
@@ -72,7 +74,8 @@ final class Transaction {
     demands = Demands.of(request.fields());
     delivery = new Delivery(exchange, course, setup.settings().name);
     authority = OriginRequests.authority(request, client, setup);
-    key = CacheKey.of(client.scheme(), authority, request.path());
+    var scheme = setup.settings().forward == null ? client.scheme() : request.scheme();
+    key = CacheKey.of(scheme, authority, request.path());
   }
 
   /** Answers the request. */
@@ -113,8 +116,13 @@ final class Transaction {
   // Requests that are for the proxy itself, or for nobody.
 
   private boolean answeredHere() throws IOException {
-    if (request.is("CONNECT")) {
-      refuse(405, "this proxy makes no tunnels");
+    var forward = setup.settings().forward;
+    if (forward != null && !forward.clients().includes(client.peer())) {
+      refuse(403, "this proxy is not for you");
+    } else if (request.is("CONNECT")) {
+      connect(forward);
+    } else if (forward != null && originOfUri() == null) {
+      refuse(400, "a forward proxy is asked for whole URIs, of http or https");
     } else if (Forwarding.passes(request.fields(), setup.settings().name) > PASSES) {
       refuse(508, "the request goes in a circle");
     } else if (Forwarding.maxForwards(request).orElse(1) == 0) {
@@ -125,6 +133,53 @@ final class Transaction {
       return false;
     }
     return true;
+  }
+
+  // What a forward proxy does.
+
+  /** Whom the request is for, if its target is a whole URI that can be asked for; else null. */
+  private @Nullable Origin originOfUri() {
+    boolean secure = request.scheme().equals("https");
+    boolean known = request.isAbsolute() && (secure || request.scheme().equals("http"));
+    return known ? Origin.parse(secure, request.authority(), secure ? 443 : 80) : null;
+  }
+
+  /** Who may be asked. */
+  private Origins origins() {
+    var named = setup.settings().forward == null ? null : originOfUri();
+    return named == null ? setup.origins() : new Origins(List.of(named));
+  }
+
+  /** RFC 9110 §9.3.6. */
+  private void connect(@Nullable ForwardRules forward) throws IOException {
+    var to = Origin.parse(false, request.target(), -1);
+    if (forward == null) {
+      refuse(405, "this proxy makes no tunnels");
+    } else if (to == null) {
+      refuse(400, "a tunnel needs a host and a port");
+    } else if (!forward.tunnelPorts().contains(to.port())) {
+      refuse(403, "this proxy makes no tunnels to that port");
+    } else {
+      tunnel(to);
+    }
+  }
+
+  private void tunnel(Origin to) throws IOException {
+    course.reached(Point.ORIGIN_REQUEST, request.target());
+    ClientExchange origin;
+    try {
+      origin = proxy.upstreams().tunnel(to);
+    } catch (IOException e) {
+      fail(null, OriginFailure.of(e));
+      return;
+    }
+    try (origin) {
+      proxy.count(Count.TUNNELS);
+      course.status = 200;
+      course.reached(Point.ANSWER, "200");
+      var client = exchange.tunnel(ResponseHead.of(200));
+      Relays.run(proxy.fibers(), client, origin.tunnel());
+    }
   }
 
   /** RFC 9110 §9.3.7, §9.3.8: without what a client would not tell everybody. */
@@ -463,7 +518,7 @@ final class Transaction {
 
   private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws IOException {
     course.reached(Point.ORIGIN_REQUEST, authority);
-    var answer = proxy.client().ask(setup.origins(), asked, upload, this::inform);
+    var answer = proxy.client().ask(origins(), asked, upload, this::inform);
     course.reached(Point.RESPONSE, answer);
     return answer;
   }
@@ -606,7 +661,7 @@ final class Transaction {
   }
 
   private void validateInBackground(@Nullable Vary vary) {
-    new Background(proxy, setup, request.copy(), originRequest(), key).start(what(vary));
+    new Background(proxy, setup, origins(), request.copy(), originRequest(), key).start(what(vary));
   }
 
   // Requests that go to the origin without the cache.

@@ -149,6 +149,25 @@ class FaultsTest {
     assertEquals("whole", browser().get("/a").body());
   }
 
+  @Test
+  void aTunnelLastsAsLongAsOneSideSpeaks() throws Exception {
+    origin.then(
+        (_, wire) -> {
+          wire.send("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: ticks\r\n\r\n");
+          for (int i = 0; i < 5; i++) {
+            // Together more than the client may pause.
+            Thread.sleep(SHORT.dividedBy(3));
+            wire.send("tick");
+          }
+          ending.await();
+        });
+    var browser = browser();
+    browser.ask("GET", "/a", "Connection: upgrade", "Upgrade: ticks");
+    assertEquals(101, browser.receive().status());
+    assertEquals("tick".repeat(5), browser.read(20));
+    assertThrows(IOException.class, () -> browser.read(1), "as now neither says anything");
+  }
+
   // Bodies of requests.
 
   private static String post(int length, String... fields) {
