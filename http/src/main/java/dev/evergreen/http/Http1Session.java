@@ -20,6 +20,7 @@ final class Http1Session {
   private final CancelScope draining;
   private final Http1Exchange exchange;
   private int inTurn;
+  private boolean begun;
 
   Http1Session(
       HttpServer server, Connection connection, Input in, CancelScope draining, boolean secure) {
@@ -34,6 +35,7 @@ final class Http1Session {
   void serve() throws IOException {
     boolean going = true;
     while (going && awaitRequest()) {
+      begun = true;
       going = answer();
     }
     connection.flush();
@@ -56,7 +58,10 @@ final class Http1Session {
           return true;
         }
       } while (!in.ended());
-    } catch (WaitCancelledException | SocketTimeoutException e) {
+    } catch (WaitCancelledException e) {
+      // The first request of a new connection may be on its way.
+      return !begun && in.awaitFirst(server.settings.lingering());
+    } catch (SocketTimeoutException e) {
       // Nothing was asked.
     }
     return false;

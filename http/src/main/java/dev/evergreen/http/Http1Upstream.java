@@ -48,6 +48,14 @@ final class Http1Upstream {
     return new Turn(pool, reused);
   }
 
+  /** Takes the connection for bytes both ways, without HTTP. */
+  ClientExchange beginTunnel(Pool pool) throws IOException {
+    connection.readTimeout(settings.read());
+    var turn = new Turn(pool, false);
+    turn.beginTunnel();
+    return turn;
+  }
+
   /** One exchange. */
   private final class Turn implements ClientExchange {
     private final Pool pool;
@@ -127,8 +135,7 @@ final class Http1Upstream {
         if (!toConnect && !upgrades) {
           throw new MalformedMessageException("the origin leaves HTTP though it was not asked to");
         }
-        tunnelled = true;
-        reader.begin(Framing.TO_END);
+        beginTunnel();
         return;
       }
       long framing = Framing.ofResponse(head, toHead);
@@ -143,6 +150,11 @@ final class Http1Upstream {
       }
       reader.begin(framing);
       persistent = stays && framing != Framing.TO_END;
+    }
+
+    void beginTunnel() throws IOException {
+      tunnelled = true;
+      reader.begin(Framing.TO_END);
     }
 
     @Override

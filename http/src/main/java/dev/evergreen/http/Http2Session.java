@@ -107,7 +107,10 @@ final class Http2Session {
               }
             }
           });
-    } catch (WaitCancelledException | SocketTimeoutException e) {
+    } catch (WaitCancelledException e) {
+      // The first request of a new connection may be on its way.
+      var _ = in.awaitFirst(settings.lingering());
+    } catch (SocketTimeoutException e) {
       return false;
     }
     boolean chosen = in.available() >= PREFACE.length && isPreface(in, PREFACE.length);

@@ -175,6 +175,19 @@ final class Input implements AutoCloseable {
     return n > 0;
   }
 
+  /** Waits for the first bytes, whatever ends other waits; says whether there are any. */
+  boolean awaitFirst(Duration limit) throws IOException {
+    connection.readTimeout(limit);
+    try {
+      while (available() == 0 && !fill() && !ended) {
+        awaitMore();
+      }
+    } catch (SocketTimeoutException e) {
+      // Nothing was on its way.
+    }
+    return available() > 0;
+  }
+
   /** Like {@link #awaitMore}, amid a head, which must be whole in a time from the first wait on. */
   void awaitHead(Duration limit) throws IOException {
     if (!inHead) {

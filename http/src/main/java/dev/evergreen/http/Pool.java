@@ -160,6 +160,12 @@ final class Pool {
     free();
   }
 
+  /** Ends it if there are no connections, nor any to come; says whether it did. */
+  synchronized boolean closeIfUnused() {
+    closed |= places == 0;
+    return closed;
+  }
+
   void close() {
     ArrayList<Http1Upstream> all;
     synchronized (this) {

@@ -69,7 +69,7 @@ public final class Upstreams implements AutoCloseable {
    */
   public ClientExchange open(Origin origin, boolean fresh) throws IOException {
     checkOpen();
-    var pool = pools.computeIfAbsent(origin, it -> new Pool(it, limits, dialer.fibers()));
+    var pool = pool(origin);
     var kept = pool.take(fresh);
     if (kept != null) {
       return kept.begin(pool, true);
@@ -80,6 +80,37 @@ public final class Upstreams implements AutoCloseable {
       checkOpen();
       done = true;
       return made.begin(pool, false);
+    } finally {
+      if (!done) {
+        pool.free();
+      }
+    }
+  }
+
+  private Pool pool(Origin origin) {
+    return pools.computeIfAbsent(origin, it -> new Pool(it, limits, dialer.fibers()));
+  }
+
+  /**
+   * Answers a tunnel to an origin, on a new connection that counts among its connections; nothing
+   * of HTTP is said on it, nor of TLS.
+   *
+   * @return an exchange of which only {@link ClientExchange#tunnel} is to be used, to be closed
+   * @throws UpstreamBusyException if there are too many connections
+   * @throws IOException if it cannot be made
+   */
+  public ClientExchange tunnel(Origin origin) throws IOException {
+    checkOpen();
+    var pool = pool(origin);
+    var kept = pool.take(true);
+    if (kept != null) {
+      throw new IllegalStateException("it was to be a new connection");
+    }
+    boolean done = false;
+    try {
+      var exchange = new Http1Upstream(connect(origin), origin, settings).beginTunnel(pool);
+      done = true;
+      return exchange;
     } finally {
       if (!done) {
         pool.free();
@@ -130,6 +161,8 @@ public final class Upstreams implements AutoCloseable {
   /** Closes what nobody has used for long, or what its origin has ended. */
   private void sweep() {
     CancelScope.open().run(() -> pools.values().forEach(Pool::sweep));
+    // Who has got one meanwhile uses it up without keeping its connection.
+    pools.values().removeIf(Pool::closeIfUnused);
     scheduleSweep();
   }
 

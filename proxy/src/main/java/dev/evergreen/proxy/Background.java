@@ -13,11 +13,17 @@ import java.util.List;
  * Validates what is stored while clients still get it (RFC 5861 §3): once for all who want the
  * same, by a fiber of its own.
  *
+ * @param origins who may be asked
  * @param request a copy of that which found it stale
  * @param asked what the origin is asked; it becomes conditional here
  */
 record Background(
-    Proxy proxy, Proxy.Setup setup, RequestHead request, RequestHead asked, String key) {
+    Proxy proxy,
+    Proxy.Setup setup,
+    Origins origins,
+    RequestHead request,
+    RequestHead asked,
+    String key) {
 
   /**
    * Begins, unless it is under way already.
@@ -54,12 +60,12 @@ record Background(
   private boolean validate(Found found, long stamp, String what, Fetch fetch) throws IOException {
     Conditions.validate(asked.fields(), List.of(found.validators()), found.validators());
     var keeper = new Keeper(proxy, setup, request, key);
-    var answer = proxy.client().ask(setup.origins(), asked, null, _ -> {});
+    var answer = proxy.client().ask(origins, asked, null, _ -> {});
     if (answer.head().status() == 304) {
       try (answer) {
         if (!Freshening.chosen(answer.head(), List.of(found.validators())).isEmpty()) {
           proxy.count(Count.FRESHENED);
-          keeper.refresh(found, answer, stamp);
+          var _ = keeper.refresh(found, answer, stamp);
         }
       }
       return false;

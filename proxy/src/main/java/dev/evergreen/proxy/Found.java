@@ -7,17 +7,49 @@ import dev.evergreen.proxy.storage.Selector;
 import dev.evergreen.proxy.storage.Storage;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** A stored response that was found for a request. */
 record Found(Lease lease, StoredHead head) implements AutoCloseable {
 
+  /** The tags of so many variants are sent; more of them would make the request long. */
+  private static final int MOST = 16;
+
   /** Looks for one; null if there is none that can be read. */
   static @Nullable Found find(Storage storage, MemorySegment key, Selector selector) {
     var lease = storage.find(key, selector);
-    if (lease == null) {
-      return null;
+    return lease == null ? null : of(lease);
+  }
+
+  /**
+   * Finds the other variants of a URI, those that can be validated.
+   *
+   * @param except the response that is held already, or null
+   */
+  static List<Found> others(Storage storage, MemorySegment key, @Nullable Found except)
+      throws IOException {
+    var others = new ArrayList<Found>();
+    for (var lease : storage.findAll(key, MOST)) {
+      var found = of(lease);
+      if (found != null && (found.isSame(except) || found.validators().tag().isEmpty())) {
+        found.close();
+      } else if (found != null) {
+        others.add(found);
+      }
     }
+    return others;
+  }
+
+  private boolean isSame(@Nullable Found other) {
+    return other != null
+        && lease.stamp() == other.lease.stamp()
+        && Arrays.equals(lease.variant(), other.lease.variant());
+  }
+
+  private static @Nullable Found of(Lease lease) {
     try {
       return new Found(lease, StoredHead.of(lease.head()));
     } catch (IOException e) {

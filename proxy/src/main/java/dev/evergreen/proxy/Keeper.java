@@ -4,6 +4,7 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.HttpDate;
 import dev.evergreen.proxy.rules.Life;
@@ -13,12 +14,14 @@ import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Puts what an origin has answered to one request into the storage. */
 final class Keeper {
 
   private static final int PIECE = 16 << 10;
+  private static final long MOST_ADOPTED = 256 << 10;
 
   private final Proxy proxy;
   private final Proxy.Setup setup;
@@ -48,12 +51,28 @@ final class Keeper {
           Proxy.segment(key),
           Variants.write(Vary.of(fields).orElseThrow(), request.fields()),
           StoredHead.encode(head.status(), life, fields),
-          Tags.of(key, fields, setup.settings().tagFields),
+          tags(fields),
           stamp,
           body.ended() ? 0 : body.length());
     } catch (IllegalArgumentException e) {
       return null;
     }
+  }
+
+  /**
+   * The head for the client that asked for what is stored: with the fields that are not stored, as
+   * they are for it alone (RFC 9111 §5.2.2.4, §5.2.2.7).
+   */
+  StoredHead headForFirst(OriginAnswer answer, StoredHead stored) throws IOException {
+    if (!Storing.leavesOut(answer.head(), setup.settings().rules)) {
+      return stored;
+    }
+    var fields = answer.head().fields().copy();
+    Forwarding.strip(fields);
+    fields.remove("age").remove("trailer");
+    addDate(fields, answer.received());
+    return StoredHead.of(
+        ByteBuffer.wrap(StoredHead.encode(stored.status(), stored.life(), fields)));
   }
 
   /** RFC 9110 §6.6.1: who receives a response without a date adds it. */
@@ -89,7 +108,7 @@ final class Keeper {
    * Gives what is stored the newer fields of a 304 or of an answer to HEAD (RFC 9111 §3.2); if it
    * may not be stored with these, it goes.
    */
-  StoredHead refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
+  Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
     var rules = setup.settings().rules;
     var newer = answer.head().fields();
     var fields = Freshening.update(found.head().fields(), answer.head(), rules);
@@ -103,13 +122,49 @@ final class Keeper {
     }
     var life = Life.of(merged, answer.requested(), answer.received(), rules);
     var bytes = StoredHead.encode(merged.status(), life, fields);
-    if (Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES) {
-      var tags = Tags.of(key, fields, setup.settings().tagFields);
-      proxy.storage().replaceHead(found.lease(), bytes, tags, stamp);
+    boolean kept = Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES;
+    if (kept) {
+      proxy.storage().replaceHead(found.lease(), bytes, tags(fields), stamp);
     } else {
       proxy.invalidate(Purge.uri(Proxy.segment(key)));
     }
-    return StoredHead.of(ByteBuffer.wrap(bytes));
+    return new Refreshed(bytes, kept);
+  }
+
+  /**
+   * What has become of a stored head.
+   *
+   * @param kept whether it is still stored
+   */
+  record Refreshed(byte[] bytes, boolean kept) {
+    StoredHead head() throws IOException {
+      return StoredHead.of(ByteBuffer.wrap(bytes));
+    }
+  }
+
+  /**
+   * Stores another variant's response for this request, too, as the origin has said that it is the
+   * answer (RFC 9111 §4.1); not if it is large, as then the next 304 costs less than the copy.
+   */
+  void adopt(Found other, Refreshed refreshed, long stamp) throws IOException {
+    long length = other.lease().length();
+    if (!refreshed.kept() || length < 0 || length > MOST_ADOPTED) {
+      return;
+    }
+    var fields = refreshed.head().fields();
+    var variant = Variants.write(Vary.of(fields).orElseThrow(), request.fields());
+    var entry =
+        new Entry(Proxy.segment(key), variant, refreshed.bytes(), tags(fields), stamp, length);
+    try (var appender = proxy.storage().append(entry)) {
+      for (var piece : other.lease().read(0, length)) {
+        appender.append(piece);
+      }
+      appender.commit();
+    }
+  }
+
+  private List<String> tags(Fields fields) {
+    return Tags.of(key, fields, setup.settings().tagFields);
   }
 
   private RequestHead asGet() {

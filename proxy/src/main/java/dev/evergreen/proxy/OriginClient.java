@@ -6,6 +6,7 @@ import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.Upstreams;
 import dev.evergreen.proxy.rules.Forwarding;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.util.HashSet;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -35,9 +36,10 @@ final class OriginClient {
    * @param upload its body, or null if it has none; it is begun here
    * @param informed gets 1xx, but for 101, which is an answer
    * @throws OriginFailure if no origin answers
+   * @throws IOException why the client's body did not come, if it is that
    */
   OriginAnswer ask(Origins origins, RequestHead request, @Nullable Upload upload, Informed informed)
-      throws OriginFailure {
+      throws IOException {
     var tried = new HashSet<Origins.Member>();
     boolean fresh = false;
     for (int attempt = 1; ; attempt++) {
@@ -47,7 +49,11 @@ final class OriginClient {
         return ask.run(request, upload, informed, fresh);
       } catch (IOException e) {
         ask.giveUp(upload);
-        boolean again = attempt < ATTEMPTS && ask.mayBeRepeated(request, upload);
+        var ofClient = upload == null ? null : upload.failure();
+        if (ofClient != null) {
+          throw ofClient;
+        }
+        boolean again = attempt < ATTEMPTS && ask.mayBeRepeated(request, upload, e);
         // A kept connection may have ended while it was kept: that tells nothing of the origin.
         fresh = again && ask.reused();
         if (!fresh) {
@@ -82,26 +88,43 @@ final class OriginClient {
       } else {
         upload.start(opened.send(request, upload.length()));
       }
-      var head = opened.receive();
+      var head = receive(opened, upload);
       while (head.isInformational()) {
         if (upload != null && head.status() == 100) {
           upload.wanted();
         } else {
           informed.inform(head);
         }
-        head = opened.receive();
+        head = receive(opened, upload);
       }
       member.succeeded();
       return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
     }
 
-    /** RFC 9110 §9.2.2: if it never arrived, or changes nothing and was not answered. */
-    boolean mayBeRepeated(RequestHead request, @Nullable Upload upload) {
+    /** An origin need not answer as long as it is still being sent the body. */
+    private static ResponseHead receive(ClientExchange from, @Nullable Upload upload)
+        throws IOException {
+      while (true) {
+        try {
+          return from.receive();
+        } catch (SocketTimeoutException e) {
+          if (upload == null || from.anyReceived() || !upload.hasGoneOn()) {
+            throw e;
+          }
+        }
+      }
+    }
+
+    /**
+     * RFC 9110 §9.2.2: if it never arrived, or changes nothing and was not answered. Who took too
+     * long is not asked again, as the client has waited for as long as it should.
+     */
+    boolean mayBeRepeated(RequestHead request, @Nullable Upload upload, IOException why) {
       var present = exchange;
       if (present == null) {
         return true;
       }
-      if (upload != null) {
+      if (upload != null || why instanceof SocketTimeoutException) {
         return false;
       }
       return !present.anySent()

@@ -14,6 +14,9 @@ final class OriginRequests {
 
   /** The authority by which origins are asked, which is also that of the key. */
   static String authority(RequestHead request, Client client, Proxy.Setup setup) {
+    if (setup.settings().forward != null) {
+      return CacheKey.normal(request.scheme(), request.authority());
+    }
     if (setup.settings().keepHost && !request.authority().isEmpty()) {
       return CacheKey.normal(client.scheme(), request.authority());
     }
@@ -34,7 +37,7 @@ final class OriginRequests {
     Forwarding.maxForwards(request).ifPresent(hops -> fields.set("Max-Forwards", hops - 1));
     // Only the proxy says these, as they shape answers that others get, too.
     fields.remove("x-forwarded-host").remove("x-forwarded-proto");
-    if (settings.addForwarded) {
+    if (settings.addForwarded && settings.forward == null) {
       addForwarded(fields, request, client, settings);
     }
     Forwarding.addVia(fields, request.version(), settings.name);

@@ -79,12 +79,14 @@ public final class Proxy implements AutoCloseable {
    * Starts one; it serves when this returns.
    *
    * @throws IOException if an address, or the storage, cannot be had
-   * @throws IllegalArgumentException if the settings name no origin
+   * @throws IllegalArgumentException if the settings name no origin, or one of a forward proxy: it
+   *     could not be told from the others that have its name
    */
   public static Proxy start(ProxySettings settings) throws IOException {
     var copy = settings.copy();
-    if (copy.origins.isEmpty()) {
-      throw new IllegalArgumentException("a proxy needs an origin");
+    if (copy.origins.isEmpty() == (copy.forward == null)) {
+      throw new IllegalArgumentException(
+          "a proxy needs either an origin, or to be a forward proxy");
     }
     var builder = Fibers.builder().name("proxy").processors(copy.processors);
     if (copy.mode != null) {
@@ -118,8 +120,10 @@ public final class Proxy implements AutoCloseable {
 
   private void listen() throws IOException {
     var settings = setup.settings();
+    var options = SocketOptions.DEFAULT;
     for (var address : settings.addresses) {
-      listeners.add(fibers.listen(address, SocketOptions.DEFAULT));
+      listeners.add(
+          fibers.listen(address, settings.sharesPort ? options.withReusePort() : options));
     }
     for (var listener : listeners) {
       fibers.spawn(() -> listener.serve(connection -> serve(connection, listener), limit, _ -> {}));
@@ -223,6 +227,10 @@ public final class Proxy implements AutoCloseable {
 
   Storage storage() {
     return storage;
+  }
+
+  Upstreams upstreams() {
+    return upstreams;
   }
 
   OriginClient client() {

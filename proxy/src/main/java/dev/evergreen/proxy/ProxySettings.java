@@ -23,6 +23,8 @@ public final class ProxySettings {
   List<InetSocketAddress> addresses =
       List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 8080));
   List<Origin> origins = List.of();
+  @Nullable ForwardRules forward;
+  boolean sharesPort;
   @Nullable InetSocketAddress admin;
   @Nullable ServerTls tls;
   @Nullable ClientTls originTls;
@@ -55,6 +57,8 @@ public final class ProxySettings {
     var copy = new ProxySettings();
     copy.addresses = addresses;
     copy.origins = origins;
+    copy.forward = forward;
+    copy.sharesPort = sharesPort;
     copy.admin = admin;
     copy.tls = tls;
     copy.originTls = originTls;
@@ -91,6 +95,24 @@ public final class ProxySettings {
   /** Who has what it serves: one or more that have the same. */
   public ProxySettings origins(List<Origin> all) {
     origins = List.copyOf(all);
+    return this;
+  }
+
+  /**
+   * Makes it a forward proxy: it asks the origins that its clients name, instead of its own. By
+   * default it is none.
+   */
+  public ProxySettings forward(ForwardRules rules) {
+    forward = rules;
+    return this;
+  }
+
+  /**
+   * Whether other processes of the same user may listen at the same port, so that a new one can
+   * take it over before this one is {@linkplain Proxy#drain drained}; not by default.
+   */
+  public ProxySettings sharesPort(boolean shared) {
+    sharesPort = shared;
     return this;
   }
 

@@ -2,8 +2,10 @@ package dev.evergreen.proxy;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.proxy.Statistics.Count;
@@ -17,13 +19,16 @@ import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.HttpDate;
 import dev.evergreen.proxy.rules.Invalidation;
 import dev.evergreen.proxy.rules.Reuse;
+import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.DamagedException;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -69,7 +74,8 @@ final class Transaction {
     demands = Demands.of(request.fields());
     delivery = new Delivery(exchange, course, setup.settings().name);
     authority = OriginRequests.authority(request, client, setup);
-    key = CacheKey.of(client.scheme(), authority, request.path());
+    var scheme = setup.settings().forward == null ? client.scheme() : request.scheme();
+    key = CacheKey.of(scheme, authority, request.path());
   }
 
   /** Answers the request. */
@@ -110,8 +116,13 @@ final class Transaction {
   // Requests that are for the proxy itself, or for nobody.
 
   private boolean answeredHere() throws IOException {
-    if (request.is("CONNECT")) {
-      refuse(405, "this proxy makes no tunnels");
+    var forward = setup.settings().forward;
+    if (forward != null && !forward.clients().includes(client.peer())) {
+      refuse(403, "this proxy is not for you");
+    } else if (request.is("CONNECT")) {
+      connect(forward);
+    } else if (forward != null && originOfUri() == null) {
+      refuse(400, "a forward proxy is asked for whole URIs, of http or https");
     } else if (Forwarding.passes(request.fields(), setup.settings().name) > PASSES) {
       refuse(508, "the request goes in a circle");
     } else if (Forwarding.maxForwards(request).orElse(1) == 0) {
@@ -122,6 +133,53 @@ final class Transaction {
       return false;
     }
     return true;
+  }
+
+  // What a forward proxy does.
+
+  /** Whom the request is for, if its target is a whole URI that can be asked for; else null. */
+  private @Nullable Origin originOfUri() {
+    boolean secure = request.scheme().equals("https");
+    boolean known = request.isAbsolute() && (secure || request.scheme().equals("http"));
+    return known ? Origin.parse(secure, request.authority(), secure ? 443 : 80) : null;
+  }
+
+  /** Who may be asked. */
+  private Origins origins() {
+    var named = setup.settings().forward == null ? null : originOfUri();
+    return named == null ? setup.origins() : new Origins(List.of(named));
+  }
+
+  /** RFC 9110 §9.3.6. */
+  private void connect(@Nullable ForwardRules forward) throws IOException {
+    var to = Origin.parse(false, request.target(), -1);
+    if (forward == null) {
+      refuse(405, "this proxy makes no tunnels");
+    } else if (to == null) {
+      refuse(400, "a tunnel needs a host and a port");
+    } else if (!forward.tunnelPorts().contains(to.port())) {
+      refuse(403, "this proxy makes no tunnels to that port");
+    } else {
+      tunnel(to);
+    }
+  }
+
+  private void tunnel(Origin to) throws IOException {
+    course.reached(Point.ORIGIN_REQUEST, request.target());
+    ClientExchange origin;
+    try {
+      origin = proxy.upstreams().tunnel(to);
+    } catch (IOException e) {
+      fail(null, OriginFailure.of(e));
+      return;
+    }
+    try (origin) {
+      proxy.count(Count.TUNNELS);
+      course.status = 200;
+      course.reached(Point.ANSWER, "200");
+      var client = exchange.tunnel(ResponseHead.of(200));
+      Relays.run(proxy.fibers(), client, origin.tunnel());
+    }
   }
 
   /** RFC 9110 §9.3.7, §9.3.8: without what a client would not tell everybody. */
@@ -176,7 +234,7 @@ final class Transaction {
    * Looks up the cache and answers.
    *
    * @param collapse whether another request that is under way may be waited for
-   * @return whether the client was answered; else something has come into the cache
+   * @return whether the client was answered; else the cache has changed
    */
   private boolean serveOnce(boolean collapse) throws IOException {
     var variants = new Variants(request.fields());
@@ -201,6 +259,11 @@ final class Transaction {
         return true;
       }
       return collapse ? collapse(found, variants.seen(), why) : fetch(key, new Fetch(), found, why);
+    } catch (DamagedException e) {
+      if (exchange.responded()) {
+        throw e;
+      }
+      return false; // It is as if it had not been stored.
     }
   }
 
@@ -369,18 +432,26 @@ final class Transaction {
       passHead(found, why);
       return true;
     }
+    return fetch(what, fetch, found, why, true);
+  }
+
+  /**
+   * Asks the origin.
+   *
+   * @param validates whether it may answer that something that is stored is still right
+   */
+  private boolean fetch(
+      String what, Fetch fetch, @Nullable Found found, Forward why, boolean validates)
+      throws IOException {
     boolean handedOver = false;
     long stamp = proxy.storage().stamp();
     var asked = originRequest();
-    condition(asked.fields(), found);
+    boolean conditional = validates && condition(asked.fields(), found);
     try (var answer = new Held(ask(asked, null))) {
       var head = answer.get().head();
-      if (head.status() == 304 && found != null) {
-        if (!Freshening.chosen(head, List.of(found.validators())).isEmpty()) {
-          freshen(found, answer.get(), stamp, fetch, why);
-          return true;
-        }
-        return fetch(what, fetch, null, why);
+      if (head.status() == 304 && conditional) {
+        return freshen(found, answer.get(), stamp, fetch, why)
+            || fetch(what, fetch, found, why, false);
       }
       if (Reuse.failure(head.status()) && usableAfterFailure(found)) {
         fetch.decide(new Fetch.LookAgain());
@@ -412,12 +483,28 @@ final class Transaction {
     return OriginRequests.of(request, authority, client, setup);
   }
 
-  private static void condition(Fields fields, @Nullable Found found) throws IOException {
-    if (found == null) {
-      Conditions.clear(fields);
-    } else {
-      Conditions.validate(fields, List.of(found.validators()), found.validators());
+  /**
+   * Asks whether what is stored for this request, or what is for others, is still right (RFC 9111
+   * §4.3.1); false if nothing can be validated.
+   */
+  private boolean condition(Fields fields, @Nullable Found found) throws IOException {
+    var own = found == null ? Validators.NONE : found.validators();
+    var all = new ArrayList<Validators>();
+    all.add(own);
+    var others = others(found);
+    try {
+      for (var other : others) {
+        all.add(other.validators());
+      }
+    } finally {
+      others.forEach(Found::close);
     }
+    Conditions.validate(fields, all, own);
+    return all.stream().anyMatch(each -> !each.isEmpty());
+  }
+
+  private List<Found> others(@Nullable Found found) throws IOException {
+    return Found.others(proxy.storage(), Proxy.segment(key), found);
   }
 
   /** That the client has left is none of the origin's faults: others may wait for its answer. */
@@ -429,9 +516,9 @@ final class Transaction {
     }
   }
 
-  private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws OriginFailure {
+  private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws IOException {
     course.reached(Point.ORIGIN_REQUEST, authority);
-    var answer = proxy.client().ask(setup.origins(), asked, upload, this::inform);
+    var answer = proxy.client().ask(origins(), asked, upload, this::inform);
     course.reached(Point.RESPONSE, answer);
     return answer;
   }
@@ -477,20 +564,65 @@ final class Transaction {
               .withForwardStatus(answer.head().status())
               .withTtl(head.life().ttl(proxy.now()))
               .asStored();
-      deliver(head, lease, status);
+      deliver(keeper.headForFirst(answer, head), lease, status);
     }
   }
 
-  /** RFC 9111 §4.3.4. */
-  private void freshen(Found found, OriginAnswer answer, long stamp, Fetch fetch, Forward why)
+  /**
+   * Updates all that a 304 is about, and answers by the one that is for this request, or that the
+   * origin has chosen for it (RFC 9111 §4.3.3, §4.3.4).
+   *
+   * @return whether the 304 is about anything that is stored
+   */
+  private boolean freshen(
+      @Nullable Found found, OriginAnswer answer, long stamp, Fetch fetch, Forward why)
+      throws IOException {
+    var others = others(found);
+    try {
+      var stored = new ArrayList<Found>();
+      if (found != null) {
+        stored.add(found);
+      }
+      stored.addAll(others);
+      var validators = new ArrayList<Validators>();
+      for (var each : stored) {
+        validators.add(each.validators());
+      }
+      var chosen = Freshening.chosen(answer.head(), validators).stream().map(stored::get).toList();
+      if (chosen.isEmpty()) {
+        return false;
+      }
+      freshen(chosen, found, answer, stamp, fetch, why);
+      return true;
+    } finally {
+      others.forEach(Found::close);
+    }
+  }
+
+  private void freshen(
+      List<Found> chosen,
+      @Nullable Found found,
+      OriginAnswer answer,
+      long stamp,
+      Fetch fetch,
+      Forward why)
       throws IOException {
     proxy.count(Count.FRESHENED);
-    var head = keeper().refresh(found, answer, stamp);
+    var keeper = keeper();
+    var first = chosen.getFirst();
+    var refreshed = keeper.refresh(first, answer, stamp);
+    for (var other : chosen.subList(1, chosen.size())) {
+      var _ = keeper.refresh(other, answer, stamp);
+    }
+    if (!first.equals(found)) {
+      keeper.adopt(first, refreshed, stamp);
+    }
     fetch.decide(new Fetch.LookAgain());
     course.reached(Point.STORE, "freshened");
+    var head = refreshed.head();
     var status =
         CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
-    deliver(head, found.lease(), status);
+    deliver(head, first.lease(), status);
   }
 
   // No answer of the origin, or a bad one.
@@ -529,7 +661,7 @@ final class Transaction {
   }
 
   private void validateInBackground(@Nullable Vary vary) {
-    new Background(proxy, setup, request.copy(), originRequest(), key).start(what(vary));
+    new Background(proxy, setup, origins(), request.copy(), originRequest(), key).start(what(vary));
   }
 
   // Requests that go to the origin without the cache.
@@ -540,6 +672,10 @@ final class Transaction {
     }
     var asked = originRequest();
     var upload = upload();
+    if (upload != null && upload.awaitsContinue()) {
+      // RFC 9110 §10.1.1: the origin decides, not the proxy.
+      asked.fields().set("Expect", "100-continue");
+    }
     try (var answer = ask(asked, upload)) {
       try {
         invalidate(Invalidation.of(request, key, answer.head()));
@@ -587,7 +723,7 @@ final class Transaction {
       var head = answer.head();
       if (found != null && head.status() == 200 && found.head().status() == 200) {
         if (Freshening.confirms(head, found.head().fields(), found.lease().length())) {
-          keeper().refresh(found, answer, stamp);
+          var _ = keeper().refresh(found, answer, stamp);
         } else {
           proxy.invalidate(Purge.uri(Proxy.segment(key)).softly());
         }

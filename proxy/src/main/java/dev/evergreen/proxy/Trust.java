@@ -18,6 +18,15 @@ public record Trust(List<Network> networks) {
   }
 
   /**
+   * Reads several as {@link Network#parse} does.
+   *
+   * @throws IllegalArgumentException if one is none
+   */
+  public static Trust of(List<String> texts) {
+    return new Trust(texts.stream().map(Network::parse).toList());
+  }
+
+  /**
    * A network.
    *
    * @param bits how many of the address' first bits count

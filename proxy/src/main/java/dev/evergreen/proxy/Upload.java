@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,11 +20,21 @@ final class Upload {
   /** How long an origin may take to say 100 (Continue) until the body is sent anyway. */
   private static final long CONTINUE_MILLIS = 1000;
 
+  private static final int PIECE = 16 << 10;
+
   private final Fibers fibers;
   private final BodyReader from;
   private final CancelScope scope = CancelScope.open();
   private final CountDownLatch wanted;
   private @Nullable Thread fiber;
+
+  private volatile @Nullable IOException failure;
+
+  /** How much has come from the client; only this object's fiber counts. */
+  private final AtomicLong sent = new AtomicLong();
+
+  /** What was sent when somebody asked last. */
+  private long noticed;
 
   /**
    * One that has not begun.
@@ -45,19 +56,63 @@ final class Upload {
     wanted.countDown();
   }
 
-  void start(BodyWriter into) {
+  /** Whether more was sent since the last call. For one caller. */
+  boolean hasGoneOn() {
+    long now = sent.get();
+    boolean more = now > noticed;
+    noticed = now;
+    return more;
+  }
+
+  /** Whether the client sends the body only when it is told to. */
+  boolean awaitsContinue() {
+    return wanted.getCount() > 0;
+  }
+
+  /** Why the client's body did not come; null if nothing is wrong with it. */
+  @Nullable IOException failure() {
+    return failure;
+  }
+
+  /**
+   * Begins. What has come of the body leaves together with the head, which is in the output
+   * already; from then on only this object's fiber writes there.
+   *
+   * @throws IOException if the origin does not take it
+   */
+  void start(BodyWriter into) throws IOException {
+    if (!awaitsContinue() && sendsAtOnce(into)) {
+      return;
+    }
+    into.flush();
     fiber = fibers.spawn(() -> send(into));
+  }
+
+  /** Whether there is nothing more to be sent. */
+  private boolean sendsAtOnce(BodyWriter into) throws IOException {
+    var piece = ByteBuffer.allocate(PIECE);
+    try {
+      int n = from.tryRead(piece);
+      sent.addAndGet(Math.max(0, n));
+    } catch (IOException e) {
+      fail(into, e);
+      return true;
+    }
+    into.write(piece.flip());
+    if (from.ended()) {
+      into.end(from.trailers());
+    }
+    return from.ended();
   }
 
   private void send(BodyWriter into) {
     try {
-      if (wanted.getCount() > 0) {
-        into.flush();
+      if (awaitsContinue()) {
         var _ = wanted.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
       }
       scope.run(() -> copy(into));
     } catch (IOException e) {
-      // The origin is not to take the part for the whole; who receives learns it there.
+      // Of the origin's side: who receives learns it there.
       into.abort();
     } catch (InterruptedException e) {
       into.abort();
@@ -66,14 +121,32 @@ final class Upload {
   }
 
   private void copy(BodyWriter into) throws IOException {
-    var piece = ByteBuffer.allocate(16 << 10);
-    while (from.read(piece) >= 0) {
+    var piece = ByteBuffer.allocate(PIECE);
+    for (int n = read(piece, into); n >= 0; n = read(piece, into)) {
       into.write(piece.flip());
       piece.clear();
+      sent.addAndGet(n);
     }
-    into.end(from.trailers());
-    // Nothing else would, as this fiber ends here.
-    into.flush();
+    if (failure == null) {
+      into.end(from.trailers());
+      // Nothing else would, as this fiber ends here.
+      into.flush();
+    }
+  }
+
+  private int read(ByteBuffer piece, BodyWriter into) {
+    try {
+      return from.read(piece);
+    } catch (IOException e) {
+      fail(into, e);
+      return -1;
+    }
+  }
+
+  /** The origin is not to take the part for the whole. */
+  private void fail(BodyWriter into, IOException why) {
+    failure = why;
+    into.abort();
   }
 
   /** Ends it, whether all was sent or not, and waits until its fiber has let go of the body. */

@@ -249,6 +249,73 @@ class ProxyTest {
   }
 
   @Test
+  void variantsOfOthersAreValidatedToo() throws Exception {
+    origin
+        .then(200, "one", "Cache-Control: max-age=60", "Vary: X", "ETag: \"1\"")
+        .then(200, "two", "Cache-Control: max-age=60", "Vary: X", "ETag: \"2\"")
+        .then(304, "", "ETag: \"1\"", "Cache-Control: max-age=90", "Vary: X");
+    get("/a", "X: a");
+    get("/a", "X: b");
+    origin.next();
+    assertEquals("\"1\"", origin.next().field("If-None-Match"), "for another there is one");
+    var chosen = get("/a", "X: c");
+    assertEquals("\"2\", \"1\"", origin.next().field("If-None-Match"), "RFC 9111 §4.3.1");
+    assertEquals("one", chosen.body(), "the origin has chosen");
+    assertEquals("evergreen; fwd=vary-miss; fwd-status=304; ttl=90", chosen.field("Cache-Status"));
+    after(70);
+    assertEquals("one", get("/a", "X: c").body(), "it is kept for these, too");
+    assertEquals("one", get("/a", "X: a").body(), "that which the 304 was about lives longer");
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void allThatHaveTheTagOfA304AreFresh() throws Exception {
+    origin
+        .then(200, "same", "Cache-Control: max-age=60", "Vary: X", "ETag: \"1\"")
+        .then(200, "same", "Cache-Control: max-age=60", "Vary: X", "ETag: \"1\"")
+        .then(304, "", "ETag: \"1\"", "Cache-Control: max-age=60", "Y: new");
+    get("/a", "X: a");
+    get("/a", "X: b");
+    after(61);
+    assertEquals("new", get("/a", "X: a").field("Y"));
+    var other = get("/a", "X: b");
+    assertTrue(other.field("Cache-Status").contains("hit"), "RFC 9111 §4.3.4");
+    assertEquals("new", other.field("Y"));
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void a304AboutNothingThatIsStoredIsAskedAgain() throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "ETag: \"9\"")
+        .then(200, "new", "Cache-Control: max-age=60");
+    get("/a");
+    after(61);
+    assertEquals("new", get("/a").body());
+    assertFalse(origin.requests().get(2).has("If-None-Match"));
+  }
+
+  @Test
+  void fieldsForOneClientAloneReachIt() throws Exception {
+    origin.then(
+        200,
+        "1",
+        "Cache-Control: max-age=60, private=\"Set-Cookie\", no-cache=\"Y\"",
+        "Set-Cookie: me",
+        "Y: 1",
+        "Z: 2");
+    var first = get("/a");
+    assertEquals("me", first.field("Set-Cookie"));
+    assertEquals("1", first.field("Y"));
+    var second = get("/a");
+    assertFalse(second.has("Set-Cookie"), "RFC 9111 §5.2.2.7");
+    assertFalse(second.has("Y"));
+    assertEquals("2", second.field("Z"));
+    assertEquals(1, origin.count());
+  }
+
+  @Test
   void anUnsafeMethodInvalidates() throws Exception {
     origin
         .then(200, "1", "Cache-Control: max-age=60")
@@ -545,7 +612,12 @@ class ProxyTest {
   void bodiesInChunksAreForwarded() throws Exception {
     origin.then(200, "1");
     browser.send(
-        "POST /a HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
+        "POST /a HTTP/1.1\r\n"
+            + "Host: test\r\n"
+            + "Transfer-Encoding: chunked\r\n\r\n"
+            + "4\r\n"
+            + "body\r\n"
+            + "0\r\n\r\n");
     assertEquals(200, browser.receive().status());
     assertEquals("body", origin.next().body());
   }

@@ -166,10 +166,13 @@ final class ScriptedOrigin implements AutoCloseable {
     var text = head.toString(ISO_8859_1).stripTrailing();
     var request = new Received(text, "");
     var length = request.field("Content-Length");
+    if (request.has("X-Unread")) {
+      return request;
+    }
     if (request.field("Transfer-Encoding").equals("chunked")) {
       return new Received(text, chunks(in));
     }
-    return length.isEmpty() || request.has("X-Unread")
+    return length.isEmpty()
         ? request
         : new Received(text, new String(in.readNBytes(Integer.parseInt(length)), ISO_8859_1));
   }

@@ -2,6 +2,7 @@ package dev.evergreen.server;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.Origin;
+import dev.evergreen.proxy.ForwardRules;
 import dev.evergreen.proxy.LogFormat;
 import dev.evergreen.proxy.ProxySettings;
 import dev.evergreen.proxy.Trust;
@@ -18,6 +19,7 @@ import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -44,6 +46,37 @@ final class ProxyOptions {
           "Where what is served comes from, http://HOST[:PORT] or https://HOST[:PORT]; several that"
               + " have the same.")
   private List<String> origins = List.of();
+
+  @Option(
+      names = "--forward",
+      description =
+          "Is a forward proxy, without --origin: asks whatever origin a client names, and makes"
+              + " tunnels (CONNECT).")
+  private boolean forward;
+
+  @Option(
+      names = "--forward-for",
+      paramLabel = "NET",
+      split = ",",
+      description =
+          "Whose forward proxy it is, such as 10.0.0.0/8. Default: this machine and private"
+              + " networks.")
+  private List<String> forwardFor = List.of();
+
+  @Option(
+      names = "--tunnel-port",
+      paramLabel = "PORT",
+      split = ",",
+      defaultValue = "443",
+      description = "Ports to which tunnels are made. Default: ${DEFAULT-VALUE}.")
+  private Set<Integer> tunnelPorts = Set.of();
+
+  @Option(
+      names = "--share-port",
+      description =
+          "Lets a new process with the same option take the addresses over, before this one is"
+              + " ended.")
+  private boolean sharePort;
 
   @Option(
       names = "--memory",
@@ -134,7 +167,8 @@ final class ProxyOptions {
       paramLabel = "SECONDS",
       defaultValue = "0",
       description =
-          "For how long what does not say is used when the origin fails. Default: ${DEFAULT-VALUE}.")
+          "For how long what does not say is used when the origin fails. Default:"
+              + " ${DEFAULT-VALUE}.")
   private int staleIfError;
 
   @Option(
@@ -206,7 +240,10 @@ final class ProxyOptions {
    * @throws IOException if a file cannot be read
    */
   ProxySettings settings() throws IOException, GeneralSecurityException {
-    check(!origins.isEmpty(), "--origin is missing, such as --origin http://127.0.0.1:3000");
+    check(
+        forward || !origins.isEmpty(),
+        "--origin is missing, such as --origin http://127.0.0.1:3000");
+    check(!forward || origins.isEmpty(), "--forward and --origin exclude each other");
     check(connections > 0, "--connections must be positive");
     check(threads == null || threads > 0, "--threads must be positive");
     check(staleIfError >= 0 && grace >= 0, "a time must not be negative");
@@ -232,10 +269,15 @@ final class ProxyOptions {
             .name(name)
             .keepHost(host.equals("client"))
             .addForwarded(!noForwarded)
-            .trust(new Trust(trusted.stream().map(Trust.Network::parse).toList()))
+            .trust(Trust.of(trusted))
             .acceptsProxyProtocol(proxyProtocol)
             .connections(connections)
+            .sharesPort(sharePort)
             .grace(Duration.ofSeconds(grace));
+    if (forward) {
+      var clients = forwardFor.isEmpty() ? ForwardRules.DEFAULT.clients() : Trust.of(forwardFor);
+      settings.forward(new ForwardRules(clients, tunnelPorts));
+    }
     if (admin != null) {
       settings.admin(address(admin));
     }

@@ -94,6 +94,11 @@ public enum Storing {
         || Validators.of(response.fields()).tag().isPresent();
   }
 
+  /** Whether a response names fields that are not stored with it (§5.2.2.4, §5.2.2.7). */
+  public static boolean leavesOut(ResponseHead response, CacheRules rules) {
+    return !Directives.of(response.fields(), rules).control().namedFields().isEmpty();
+  }
+
   /** The fields of a response that are stored (§3.1). */
   public static Fields fields(ResponseHead response, CacheRules rules) {
     var stored = response.fields().copy();

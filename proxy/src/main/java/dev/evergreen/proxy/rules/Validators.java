@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
  */
 public record Validators(Optional<EntityTag> tag, @Nullable String lastModified) {
 
+  /** Those of what has none. */
+  public static final Validators NONE = new Validators(Optional.empty(), null);
+
   /** Those of a response. */
   public static Validators of(Fields response) {
     var tag = response.get("etag");

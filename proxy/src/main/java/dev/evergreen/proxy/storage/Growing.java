@@ -478,6 +478,11 @@ final class Growing implements Appender {
     }
 
     @Override
+    public byte[] variant() {
+      return entry.variant().clone();
+    }
+
+    @Override
     public long stamp() {
       return entry.stamp();
     }

@@ -32,6 +32,9 @@ public interface Lease extends AutoCloseable {
    */
   ByteBuffer head();
 
+  /** The variant that it was stored as; empty if the response does not vary. A copy. */
+  byte[] variant();
+
   /** The stamp that the response was stored under. */
   long stamp();
 
@@ -47,7 +50,7 @@ public interface Lease extends AutoCloseable {
    * for the disk or for the origin if need be.
    *
    * @throws IncompleteException if the response will never be complete
-   * @throws IOException if the disk cannot be read or has a wrong body
+   * @throws DamagedException if the disk cannot be read or has a wrong body
    */
   ByteBuffer[] read(long offset, long most) throws IOException;
 

@@ -29,6 +29,11 @@ final class Leases {
     }
 
     @Override
+    public final byte[] variant() {
+      return image.bytes.copy(image.variantAt(), image.variantLength);
+    }
+
+    @Override
     public final long stamp() {
       return stamp;
     }
@@ -141,7 +146,7 @@ final class Leases {
         return disk.readPiece(hash, object.piece(wanted), wanted, length);
       } catch (IOException e) {
         boolean unused = disk.directory.remove(hash, object.place);
-        throw e;
+        throw new DamagedException(e);
       }
     }
 

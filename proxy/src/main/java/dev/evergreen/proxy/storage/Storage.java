@@ -43,6 +43,15 @@ public interface Storage extends AutoCloseable {
   @Nullable Lease find(MemorySegment key, Selector selector);
 
   /**
+   * Finds all variants of a response, that stored last first; the response itself if it does not
+   * vary.
+   *
+   * @param most how many at most
+   * @return responses to be closed each; those that cannot be had are missing
+   */
+  List<Lease> findAll(MemorySegment key, int most);
+
+  /**
    * Begins to store a response that is being received. It can be followed at once, but is found
    * only when it was committed.
    *

@@ -3,6 +3,7 @@ package dev.evergreen.proxy.storage;
 import dev.evergreen.store.Hash;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -124,6 +125,23 @@ final class TieredStorage implements Storage {
       found = null;
     }
     count(found);
+    return found;
+  }
+
+  @Override
+  public List<Lease> findAll(MemorySegment key, int most) {
+    long uri = hashOf(key);
+    var first = lookUp(uri, key, NOTHING);
+    if (first == null || first.image.kind != Image.VARIANTS) {
+      return first == null ? List.of() : List.of(first);
+    }
+    var found = new ArrayList<Lease>();
+    for (var variant : variants(first).variants()) {
+      var next = found.size() < most ? lookUp(hashOf(uri, variant), key, variant) : null;
+      if (next != null) {
+        found.add(next);
+      }
+    }
     return found;
   }
 

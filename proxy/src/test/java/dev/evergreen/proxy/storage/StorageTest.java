@@ -351,4 +351,28 @@ class StorageTest {
       }
     }
   }
+
+  @Test
+  void allVariantsAreFoundThatStoredLastFirst() throws Exception {
+    try (var storage = onDisk()) {
+      assertEquals(List.of(), storage.findAll(key("a"), 9));
+      for (var variant : List.of("de", "en", "fr")) {
+        assertTrue(put(storage, entry("a", variant, 1, 10, storage.stamp(), List.of())));
+      }
+      assertEquals(List.of("fr", "en", "de"), variants(storage, "a", 9));
+      assertEquals(List.of("fr", "en"), variants(storage, "a", 2));
+      assertTrue(put(storage, "b", 1, 10));
+      assertEquals(List.of(""), variants(storage, "b", 9));
+    }
+  }
+
+  private static List<String> variants(Storage storage, String key, int most) {
+    var variants = new ArrayList<String>();
+    for (var lease : storage.findAll(key(key), most)) {
+      try (lease) {
+        variants.add(new String(lease.variant(), UTF_8));
+      }
+    }
+    return variants;
+  }
 }

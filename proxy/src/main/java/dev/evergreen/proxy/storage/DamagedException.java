@@ -1,0 +1,12 @@
+package dev.evergreen.proxy.storage;
+
+import java.io.IOException;
+
+/** A stored body cannot be read as it was written; it is found no more. */
+public final class DamagedException extends IOException {
+  private static final long serialVersionUID = 1;
+
+  DamagedException(IOException cause) {
+    super(cause.getMessage(), cause);
+  }
+}

@@ -1,0 +1,416 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.http.HttpSettings;
+import dev.evergreen.proxy.storage.StorageOptions;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Peers that hang, lie, flood or leave: nobody else suffers, and nothing wrong is served. */
+@Timeout(60)
+class FaultsTest {
+  private static final Duration SHORT = Duration.ofSeconds(2);
+  private static final Duration LONG = Duration.ofSeconds(30);
+
+  /** Peers that pause in a body, or take nothing, are given up soon. */
+  private static final HttpSettings IMPATIENT =
+      HttpSettings.DEFAULT.withTimes(LONG, LONG, SHORT, SHORT);
+
+  private final CountDownLatch ending = new CountDownLatch(1);
+  private final ScriptedOrigin origin = new ScriptedOrigin();
+  private final List<AutoCloseable> open = new ArrayList<>();
+  private final Proxy proxy =
+      Proxy.start(
+          new ProxySettings()
+              .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+              .origins(List.of(origin.origin()))
+              .http(IMPATIENT)
+              .processors(2)
+              .storage(StorageOptions.memory(64 << 20)));
+
+  FaultsTest() throws IOException {}
+
+  @AfterEach
+  void end() throws Exception {
+    ending.countDown();
+    for (var each : open) {
+      each.close();
+    }
+    origin.close();
+    proxy.close();
+  }
+
+  private Browser browser() throws IOException {
+    var made = new Browser(proxy.addresses().getFirst());
+    open.add(made);
+    return made;
+  }
+
+  private interface Condition {
+    boolean holds() throws IOException;
+  }
+
+  private static void await(Condition condition) throws IOException, InterruptedException {
+    while (!condition.holds()) {
+      Thread.sleep(1);
+    }
+  }
+
+  private long count(Statistics.Count what) {
+    return proxy.statistics().get(what);
+  }
+
+  /** How many connections of clients and to origins there are. */
+  private int connections() {
+    return proxy.fibers().connections().size();
+  }
+
+  // Origins.
+
+  private static String head(int length) {
+    return "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: " + length + "\r\n\r\n";
+  }
+
+  @Test
+  void anOriginThatHangsInMidBodyHoldsUpNobodyElse() throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          if (request.line().startsWith("GET /other")) {
+            wire.send(ScriptedOrigin.response(200, "other"));
+          } else if (go.getCount() > 0) {
+            go.await();
+            wire.send(head(10) + "01234");
+            ending.await();
+          } else {
+            wire.send(head(5) + "whole");
+          }
+        });
+    var waiting = new ArrayList<Browser>();
+    for (int i = 0; i < 4; i++) {
+      var each = browser();
+      each.ask("GET", "/a");
+      waiting.add(each);
+    }
+    await(() -> count(Statistics.Count.COLLAPSED) == 3);
+    go.countDown();
+    for (var each : waiting) {
+      while (!each.line().isEmpty()) {}
+      assertEquals("01234", each.read(5));
+    }
+    assertEquals("other", browser().get("/other").body(), "while the others wait");
+    for (var each : waiting) {
+      assertThrows(IOException.class, () -> each.read(1), "nobody takes the half for the whole");
+    }
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("whole", browser().get("/a").body(), "nothing was stored");
+  }
+
+  @Test
+  void anOriginThatSaysNothingIs504ForAllWhoWait() throws Exception {
+    origin.then((_, _) -> ending.await());
+    var waiting = new ArrayList<Browser>();
+    for (int i = 0; i < 3; i++) {
+      var each = browser();
+      each.ask("GET", "/a");
+      waiting.add(each);
+    }
+    for (var each : waiting) {
+      assertEquals(504, each.receive().status());
+    }
+    assertEquals(1, origin.count(), "who takes too long is not asked again");
+  }
+
+  @Test
+  void chunksThatLieAreCutOffAndNotStored() throws Exception {
+    origin
+        .then(
+            (_, wire) ->
+                wire.send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nCache-Control: max-age=60\r\n"
+                        + "\r\n3\r\nabcd\r\n0\r\n\r\n"))
+        .then(200, "whole", "Cache-Control: max-age=60");
+    assertThrows(IOException.class, () -> browser().get("/a"));
+    await(() -> proxy.fetches().underWay() == 0);
+    assertEquals("whole", browser().get("/a").body());
+  }
+
+  @Test
+  void aTunnelLastsAsLongAsOneSideSpeaks() throws Exception {
+    origin.then(
+        (_, wire) -> {
+          wire.send("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: ticks\r\n\r\n");
+          for (int i = 0; i < 5; i++) {
+            // Together more than the client may pause.
+            Thread.sleep(SHORT.dividedBy(3));
+            wire.send("tick");
+          }
+          ending.await();
+        });
+    var browser = browser();
+    browser.ask("GET", "/a", "Connection: upgrade", "Upgrade: ticks");
+    assertEquals(101, browser.receive().status());
+    assertEquals("tick".repeat(5), browser.read(20));
+    assertThrows(IOException.class, () -> browser.read(1), "as now neither says anything");
+  }
+
+  // Bodies of requests.
+
+  private static String post(int length, String... fields) {
+    var text = new StringBuilder("POST /a HTTP/1.1\r\nHost: test\r\nX-Unread: 1\r\n");
+    for (var field : fields) {
+      text.append(field).append("\r\n");
+    }
+    return text.append("Content-Length: ").append(length).append("\r\n\r\n").toString();
+  }
+
+  @Test
+  void whoAwaitsToContinueIsToldSoByTheOrigin() throws Exception {
+    origin.then(
+        (request, wire) -> {
+          assertEquals("100-continue", request.field("Expect"), "RFC 9110 §10.1.1");
+          wire.send("HTTP/1.1 100 Continue\r\n\r\n");
+          var body = new String(wire.in().readNBytes(4), ISO_8859_1);
+          wire.send(ScriptedOrigin.response(200, body));
+        });
+    var browser = browser();
+    browser.send(post(4, "Expect: 100-continue"));
+    assertEquals(100, browser.receive().status());
+    browser.send("body");
+    assertEquals("body", browser.receive().body());
+  }
+
+  @Test
+  void whoAwaitsToContinueMayBeRefused() throws Exception {
+    origin.then(417, "no");
+    var browser = browser();
+    browser.send(post(4, "Expect: 100-continue"));
+    assertEquals(417, browser.receive().status(), "and no 100 before");
+    assertTrue(browser.ended(), "as nobody knows whether the body comes");
+  }
+
+  @Test
+  void anAnswerAmidAnEndlessUploadReachesItsSender() throws Exception {
+    origin.then(
+        (_, wire) -> {
+          wire.send(ScriptedOrigin.response(413, "too much", "Connection: close"));
+          wire.socket().shutdownOutput();
+          ending.await();
+        });
+    var browser = browser();
+    browser.send("POST /a HTTP/1.1\r\nHost: test\r\nX-Unread: 1\r\n");
+    browser.send("Transfer-Encoding: chunked\r\n\r\n");
+    var piece = "1000\r\n" + "x".repeat(0x1000) + "\r\n";
+    var sender =
+        CompletableFuture.runAsync(
+            () -> {
+              try {
+                while (true) {
+                  browser.send(piece);
+                }
+              } catch (IOException e) {
+                // The proxy has hung up.
+              }
+            });
+    assertEquals("too much", browser.receive().body());
+    sender.join();
+  }
+
+  @Test
+  void anOriginNeedNotAnswerBeforeTheBodysEnd() throws Exception {
+    origin.then(200, "thanks");
+    var browser = browser();
+    browser.send("POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\n");
+    for (int sent = 0; sent < 6; sent++) {
+      // Each pause is one that a client may make; together they are longer than that.
+      Thread.sleep(SHORT.dividedBy(3));
+      browser.send("x");
+    }
+    assertEquals("thanks", browser.receive().body(), "though it took longer than a pause may");
+  }
+
+  @Test
+  void aClientThatLeavesAmidItsUploadIsNotTakenForWhole() throws Exception {
+    var seen = new CompletableFuture<String>();
+    origin.then(
+        (_, wire) -> {
+          try {
+            wire.in().transferTo(java.io.OutputStream.nullOutputStream());
+            seen.complete("the end");
+          } catch (IOException e) {
+            seen.complete("a reset");
+          }
+        });
+    var browser = browser();
+    browser.send(post(1000) + "begin");
+    origin.next();
+    browser.vanish();
+    assertEquals("a reset", seen.get());
+  }
+
+  @Test
+  void aBodyThatIsMalformedIsTheClientsFault() throws Exception {
+    origin.then((_, _) -> ending.await());
+    var browser = browser();
+    browser.send("POST /a HTTP/1.1\r\nHost: test\r\nX-Unread: 1\r\n");
+    browser.send("Transfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n");
+    origin.next();
+    browser.send("no length\r\n");
+    assertEquals(400, browser.receive().status());
+    assertEquals(0, count(Statistics.Count.ORIGIN_FAILURES));
+  }
+
+  @Test
+  void forwardsAreCountedDown() throws Exception {
+    origin.then(200, "1");
+    var browser = browser();
+    browser.ask("OPTIONS", "/a", "Max-Forwards: 5");
+    assertEquals(200, browser.receive().status());
+    assertEquals("4", origin.next().field("Max-Forwards"));
+    browser.ask("TRACE", "/a", "Max-Forwards: 1");
+    browser.receive();
+    assertEquals("0", origin.next().field("Max-Forwards"));
+    browser.get("/a", "Max-Forwards: 0");
+    assertEquals("0", origin.next().field("Max-Forwards"), "means nothing of a GET");
+  }
+
+  // Clients.
+
+  @Test
+  void aClientThatTakesNothingIsHungUpOn() throws Exception {
+    origin.then(
+        (_, wire) ->
+            wire.send(
+                ScriptedOrigin.response(200, "x".repeat(8 << 20), "Cache-Control: max-age=60")));
+    assertEquals(8 << 20, browser().get("/a").body().length());
+    int before = connections();
+    var slow = new ArrayList<Browser>();
+    for (int i = 0; i < 8; i++) {
+      var each = browser();
+      each.ask("GET", "/a");
+      slow.add(each);
+    }
+    await(() -> connections() > before);
+    assertEquals(8 << 20, browser().get("/a").body().length(), "others are served meanwhile");
+    await(() -> connections() <= before + 1);
+    for (var each : slow) {
+      assertThrows(IOException.class, () -> each.receive());
+    }
+  }
+
+  @Test
+  void endlessFieldsAre431() throws Exception {
+    var browser = browser();
+    browser.send("GET / HTTP/1.1\r\nHost: test\r\n");
+    for (int i = 0; i < 101; i++) {
+      browser.send("X-" + i + ": y\r\n");
+    }
+    assertEquals(431, browser.receive().status());
+    assertTrue(browser.ended());
+    assertEquals(0, origin.count());
+  }
+
+  @Test
+  void aClientThatLeavesAFetchForItselfAloneEndsIt() throws Exception {
+    var gone = new CompletableFuture<Boolean>();
+    origin.then(
+        (_, wire) -> {
+          wire.send("HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 1000000000\r\n");
+          wire.send("\r\n");
+          try {
+            var piece = "x".repeat(1 << 16);
+            while (true) {
+              wire.send(piece);
+            }
+          } catch (IOException e) {
+            gone.complete(true);
+          }
+        });
+    var browser = browser();
+    browser.ask("GET", "/a");
+    browser.line();
+    browser.vanish();
+    assertTrue(gone.get(), "the origin need not go on");
+    await(() -> connections() == 0);
+  }
+
+  // Clients by HTTP/2.
+
+  private RawHttp2 http2() throws IOException {
+    var made = new RawHttp2(proxy.addresses().getFirst());
+    open.add(made);
+    return made;
+  }
+
+  @Test
+  void rapidResetsEndTheirConnectionOnly() throws Exception {
+    origin.then(
+        (request, wire) -> {
+          if (request.line().startsWith("GET /slow")) {
+            ending.await();
+          }
+          wire.send(ScriptedOrigin.response(200, "well"));
+        });
+    var client = http2();
+    try {
+      for (int stream = 1; stream < 4000; stream += 2) {
+        client.get(stream, "/slow" + stream);
+        client.frame(RawHttp2.RST_STREAM, 0, stream, new byte[] {0, 0, 0, 8});
+      }
+    } catch (IOException e) {
+      // It has hung up already.
+    }
+    assertEquals(RawHttp2.ENHANCE_YOUR_CALM, client.goAway());
+    assertTrue(origin.count() <= 100, "the origin is asked by no more than may be answered");
+    assertEquals("well", browser().get("/b").body());
+  }
+
+  @Test
+  void aHeadWithoutAnEndEndsItsConnection() throws Exception {
+    var client = http2();
+    client.frame(RawHttp2.HEADERS, 0, 1, RawHttp2.block(":method", "GET"));
+    try {
+      for (int i = 0; i < 10_000; i++) {
+        client.frame(RawHttp2.CONTINUATION, 0, 1, RawHttp2.block("x", "y"));
+      }
+    } catch (IOException e) {
+      // It has hung up already.
+    }
+    assertEquals(RawHttp2.ENHANCE_YOUR_CALM, client.goAway());
+    assertEquals(0, origin.count());
+  }
+
+  @Test
+  void tooManyFieldsAre431ByHttp2Too() throws Exception {
+    origin.then(200, "well");
+    var client = http2();
+    var fields = new ArrayList<>(List.of(":method", "GET", ":scheme", "http"));
+    fields.addAll(List.of(":authority", "test", ":path", "/"));
+    for (int i = 0; i < 101; i++) {
+      fields.addAll(List.of("x-" + i, "y"));
+    }
+    client.frame(
+        RawHttp2.HEADERS,
+        RawHttp2.END_STREAM | RawHttp2.END_HEADERS,
+        1,
+        RawHttp2.block(fields.toArray(String[]::new)));
+    assertEquals("431", client.status(1));
+    client.get(3, "/");
+    assertEquals("200", client.status(3), "the connection goes on");
+    assertFalse(origin.requests().isEmpty());
+  }
+}

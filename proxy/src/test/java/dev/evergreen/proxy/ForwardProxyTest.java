@@ -1,0 +1,189 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Listener;
+import dev.evergreen.http.HttpServer;
+import dev.evergreen.http.HttpSettings;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.proxy.storage.StorageOptions;
+import dev.evergreen.tls.PemFiles;
+import dev.evergreen.tls.ServerTls;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The proxy as one that asks whatever origin its clients name. */
+@Timeout(60)
+class ForwardProxyTest {
+  private final ScriptedOrigin origin = new ScriptedOrigin();
+  private final ScriptedOrigin other = new ScriptedOrigin();
+  private final List<AutoCloseable> open = new ArrayList<>(List.of(origin, other));
+
+  ForwardProxyTest() throws IOException {}
+
+  private Proxy proxy(ForwardRules rules) throws IOException {
+    var proxy =
+        Proxy.start(
+            new ProxySettings()
+                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .forward(rules)
+                .processors(1)
+                .storage(StorageOptions.memory(16 << 20)));
+    open.add(proxy);
+    return proxy;
+  }
+
+  private Proxy proxy() throws IOException {
+    return proxy(new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(origin.origin().port())));
+  }
+
+  private Browser browser(Proxy proxy) throws IOException {
+    var browser = new Browser(proxy.addresses().getFirst());
+    open.addFirst(browser);
+    return browser;
+  }
+
+  @AfterEach
+  void end() throws Exception {
+    for (var each : open) {
+      each.close();
+    }
+  }
+
+  private static String at(ScriptedOrigin origin) {
+    return "127.0.0.1:" + origin.origin().port();
+  }
+
+  @Test
+  void eachOriginIsAskedThatIsNamedAndKeptApart() throws Exception {
+    origin.then(200, "one", "Cache-Control: max-age=60");
+    other.then(200, "two", "Cache-Control: max-age=60");
+    var browser = browser(proxy());
+    assertEquals("one", browser.get("http://" + at(origin) + "/a?b").body());
+    assertEquals("two", browser.get("http://" + at(other) + "/a?b").body());
+    assertEquals("one", browser.get("HTTP://" + at(origin) + "/a?b").body());
+    assertEquals(1, origin.count(), "the second time from the cache");
+    var asked = origin.next();
+    assertEquals("GET /a?b HTTP/1.1", asked.line());
+    assertEquals(at(origin), asked.field("Host"), "RFC 9112 §3.2.2: not what Host said");
+    assertFalse(asked.has("X-Forwarded-For"), "nobody is told whose proxy it is");
+    assertEquals("1.1 evergreen", asked.field("Via"));
+  }
+
+  @Test
+  void aPathAloneNamesNobody() throws Exception {
+    assertEquals(400, browser(proxy()).get("/a").status());
+  }
+
+  @Test
+  void bytesPassThroughATunnelBothWays() throws Exception {
+    origin.then(200, "through");
+    var browser = browser(proxy());
+    browser.send("CONNECT " + at(origin) + " HTTP/1.1\r\nHost: " + at(origin) + "\r\n\r\n");
+    assertEquals("HTTP/1.1 200 OK", browser.line());
+    while (!browser.line().isEmpty()) {}
+    assertEquals("through", browser.get("/inside").body());
+    assertEquals("GET /inside HTTP/1.1", origin.next().line());
+  }
+
+  @Test
+  void tunnelsLeadToFewPortsOnly() throws Exception {
+    var browser = browser(proxy());
+    browser.ask("CONNECT", at(other));
+    assertEquals(403, browser.receive().status());
+    assertEquals(0, other.count());
+  }
+
+  @Test
+  void aTunnelToNobodyIs502() throws Exception {
+    var proxy = proxy();
+    origin.close();
+    var browser = browser(proxy);
+    browser.ask("CONNECT", at(origin));
+    assertEquals(502, browser.receive().status());
+  }
+
+  @Test
+  void strangersAreRefused() throws Exception {
+    var proxy = proxy(new ForwardRules(Trust.of(List.of("192.0.2.0/24")), Set.of(443)));
+    assertEquals(403, browser(proxy).get("http://" + at(origin) + "/a").status());
+    var connecting = browser(proxy);
+    connecting.ask("CONNECT", "127.0.0.1:443");
+    assertEquals(403, connecting.receive().status());
+    assertEquals(0, origin.count());
+  }
+
+  @Test
+  void aForwardProxyHasNoOriginOfItsOwn() {
+    var settings =
+        new ProxySettings().forward(ForwardRules.DEFAULT).origins(List.of(origin.origin()));
+    assertThrows(IllegalArgumentException.class, () -> Proxy.start(settings));
+    assertThrows(IllegalArgumentException.class, () -> Proxy.start(new ProxySettings()));
+  }
+
+  private static String curl(String... arguments) throws Exception {
+    var command = new ArrayList<>(List.of("curl", "-sS", "--max-time", "20"));
+    command.addAll(List.of(arguments));
+    var process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    var said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(0, process.waitFor(), said);
+    return said;
+  }
+
+  @Test
+  void curlGoesThroughItByHttpAndHttps(@TempDir Path folder) throws Exception {
+    var script = Path.of("..", "scripts", "certificates").toString();
+    var making = new ProcessBuilder(script, folder.toString(), "localhost").inheritIO().start();
+    assertEquals(0, making.waitFor());
+    var files =
+        new PemFiles(folder.resolve("localhost.key"), folder.resolve("localhost.pem"), null);
+    var tls = new ServerTls(ServerTls.Settings.of(files).withProtocols("h2", "http/1.1"));
+    origin.then(200, "plain", "Cache-Control: max-age=60");
+    try (var fibers = Fibers.builder().processors(1).start()) {
+      var secure = fibers.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+      fibers.spawn(() -> serveSecurely(fibers, secure, tls));
+      int port = ((InetSocketAddress) secure.address()).getPort();
+      var address =
+          proxy(new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(port)))
+              .addresses()
+              .getFirst();
+      var through = "http://127.0.0.1:" + address.getPort();
+      assertEquals("plain", curl("-x", through, "http://" + at(origin) + "/"));
+      var authority = folder.resolve("authority.pem").toString();
+      var uri = "https://localhost:" + port + "/";
+      assertEquals("secret", curl("-x", through, "--cacert", authority, uri));
+      var head = curl("-x", through, "--cacert", authority, "-I", "--http1.1", uri);
+      assertTrue(head.contains("200"), head);
+    }
+  }
+
+  private static void serveSecurely(Fibers fibers, Listener listener, ServerTls tls) {
+    var body = "secret".getBytes(ISO_8859_1);
+    var server =
+        new HttpServer(
+            fibers,
+            exchange -> exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(body)),
+            HttpSettings.DEFAULT);
+    listener.serve(
+        connection ->
+            server.serve(
+                connection.overTls(tls.engine(), Duration.ofSeconds(10)), listener.draining()));
+  }
+}
