@@ -106,8 +106,7 @@ final class Activation implements Summary.Home {
   private boolean saving;
 
   /** Threads that close this activation, and wait for what is under way. */
-  @GuardedBy("this")
-  private final Set<Thread> closers = new LinkedHashSet<>(0);
+  private final Waiters closers = new Waiters();
 
   /**
    * @param inside makes what is inside of it
@@ -345,7 +344,7 @@ final class Activation implements Summary.Home {
     } finally {
       synchronized (this) {
         saving = false;
-        closers.forEach(workers::unpark);
+        closers.wake(workers);
       }
     }
     if (problem != null) {
@@ -373,7 +372,7 @@ final class Activation implements Summary.Home {
       }
       admit(next);
       if (nothingRuns()) {
-        closers.forEach(workers::unpark);
+        closers.wake(workers);
       }
     }
     if (close != null) {
@@ -687,18 +686,14 @@ final class Activation implements Summary.Home {
   }
 
   private void awaitEnd(BooleanSupplier end, long deadline) {
-    synchronized (this) {
-      closers.add(Thread.currentThread());
-    }
+    closers.add(Thread.currentThread());
     try {
       workers.await(end, deadline, false);
     } catch (CallInterruptedException e) {
       // Whoever closes in a hurry waits for nothing, but still closes; the interruption is kept.
       return;
     } finally {
-      synchronized (this) {
-        closers.remove(Thread.currentThread());
-      }
+      closers.remove(Thread.currentThread());
     }
   }
 

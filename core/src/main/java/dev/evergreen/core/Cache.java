@@ -5,7 +5,6 @@ import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -74,16 +73,6 @@ final class Cache {
       List<Dependent> affected) {
     private static final Installed NOTHING = new Installed(false, null, List.of(), List.of());
     private static final Installed UNKNOWN_EPOCH = new Installed(true, null, List.of(), List.of());
-  }
-
-  /** What became of a cache that was without dependents. */
-  enum Grace {
-    /** It is closed. */
-    OVER,
-    /** It was used meanwhile, and is without dependents again. */
-    BEGUN_ANEW,
-    /** It has dependents. */
-    NOT_NEEDED
   }
 
   /** What a cache has to be read. */
@@ -231,8 +220,7 @@ final class Cache {
   @GuardedBy("this")
   private final Chain<Edge> edges = new Chain<>();
 
-  @GuardedBy("this")
-  private @Nullable Set<Thread> waiters; // only while somebody waits
+  private final Waiters waiters = new Waiters();
 
   private volatile Standing standing = Standing.NEW;
 
@@ -252,12 +240,9 @@ final class Cache {
   @GuardedBy("this")
   private int attempts;
 
-  /** Since when it has no dependents, and whether {@link Caches} looks whether that lasts. */
+  /** Since when it has no dependents, if it has none. */
   @GuardedBy("this")
   private long idleSince;
-
-  @GuardedBy("this")
-  private boolean waitsForGrace;
 
   Cache(Keeper keeper, CallKey key) {
     this.keeper = keeper;
@@ -307,10 +292,6 @@ final class Cache {
         return;
       }
       idleSince = keeper.workers().nanos() - (graceSpent ? keeper.grace() : 0);
-      if (waitsForGrace && !graceSpent) {
-        return;
-      }
-      waitsForGrace = true;
     }
     keeper.idle(this, graceSpent);
   }
@@ -329,17 +310,13 @@ final class Cache {
     return count[0];
   }
 
-  /** Closes if it has had no dependents since then; for {@link Caches}, to whom it was idle. */
-  synchronized Grace endGrace(long since) {
-    if (edges.isEmpty() && !closed()) {
-      if (idleSince - since > 0) {
-        return Grace.BEGUN_ANEW;
-      }
+  /** Closes if it has had no dependents since then. */
+  synchronized boolean closeIfIdle(long since) {
+    boolean idle = edges.isEmpty() && !closed() && idleSince - since <= 0;
+    if (idle) {
       standing = standing.with(Line.CLOSED);
-      return Grace.OVER;
     }
-    waitsForGrace = false;
-    return Grace.NOT_NEEDED;
+    return idle;
   }
 
   /** Closes if only summaries of these calls depend on it. */
@@ -361,17 +338,12 @@ final class Cache {
     return standing.line == Line.CLOSED;
   }
 
-  synchronized void addWaiter(Thread thread) {
-    if (waiters == null) {
-      waiters = new LinkedHashSet<>(2);
-    }
+  void addWaiter(Thread thread) {
     waiters.add(thread);
   }
 
-  synchronized void removeWaiter(Thread thread) {
-    if (waiters != null && waiters.remove(thread) && waiters.isEmpty()) {
-      waiters = null;
-    }
+  void removeWaiter(Thread thread) {
+    waiters.remove(thread);
   }
 
   /** A reader takes what there is, if there is something. */
@@ -519,7 +491,7 @@ final class Cache {
             new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
             Line.HEARD);
     attempts = 0;
-    wakeWaiters();
+    waiters.wake(keeper.workers());
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }
 
@@ -534,7 +506,7 @@ final class Cache {
       return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
     }
     standing = new Standing(new Content.Failed(update.outcome()), Line.FAILING);
-    wakeWaiters();
+    waiters.wake(keeper.workers());
     return toldTo(null, update.outcome(), false);
   }
 
@@ -582,20 +554,13 @@ final class Cache {
     }
     if (told == null || !isOld(version, told)) {
       told = version;
-      wakeWaiters();
+      waiters.wake(keeper.workers());
     }
   }
 
   /** Whether all know of this result, or of a later one. */
   synchronized boolean haveToldOf(Version version) {
     return told != null && told.epoch() == version.epoch() && told.sequence() >= version.sequence();
-  }
-
-  @GuardedBy("this")
-  private void wakeWaiters() {
-    if (waiters != null) {
-      waiters.forEach(keeper.workers()::unpark);
-    }
   }
 
   @Override

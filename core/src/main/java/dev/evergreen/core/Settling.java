@@ -120,7 +120,7 @@ final class Settling {
     }
 
     boolean succeeds() {
-      summary.watch(thread);
+      summary.watchers.add(thread);
       try {
         while (true) {
           var read = summary.settledOn();
@@ -136,7 +136,7 @@ final class Settling {
           }
         }
       } finally {
-        summary.unwatch(thread);
+        summary.watchers.remove(thread);
         asked.values().forEach(Question::close);
       }
     }
