@@ -230,10 +230,6 @@ final class Activation implements Summary.Home {
       } else {
         admission.await(turn, next);
         admit(next);
-        if (!admission.isInside(turn)) {
-          turn.waits(true);
-          hastened(turn, next);
-        }
       }
     }
     if (refusal != null) {
@@ -256,7 +252,6 @@ final class Activation implements Summary.Home {
   void withdraw(Turn turn, Tasks next) {
     synchronized (this) {
       if (admission.withdraw(turn)) {
-        turn.waits(false);
         admit(next);
       }
     }
@@ -322,8 +317,8 @@ final class Activation implements Summary.Home {
         turn
             + " failed, since what it called did not start: "
             + cause.getMessage()
-            + " What it had others do before stays. Ask the grain, or call again if the operation is"
-            + " idempotent",
+            + " What it had others do before stays. Ask the grain, or call again if the operation"
+            + " is idempotent",
         cause);
   }
 
@@ -387,7 +382,6 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private void begin(Turn turn, Tasks next) {
     admission.enter(turn);
-    turn.waits(false);
     if (!turn.readOnly()) {
       discardRuns();
       holdRunsBack();
@@ -656,16 +650,9 @@ final class Activation implements Summary.Home {
       }
       phase = Phase.CLOSING;
       closeReason = reason;
-      refused = withdrawAll();
+      refused = admission.withdrawAll();
     }
     refused.forEach(turn -> turn.refuse(reason, true));
-  }
-
-  @GuardedBy("this")
-  private List<Turn> withdrawAll() {
-    var all = admission.withdrawAll();
-    all.forEach(turn -> turn.waits(false));
-    return all;
   }
 
   /** Waits until no turn runs, or until {@code deadline}, or until it is interrupted. */
@@ -714,7 +701,7 @@ final class Activation implements Summary.Home {
       }
       phase = Phase.CLOSED;
       closeReason = reason;
-      refused = withdrawAll();
+      refused = admission.withdrawAll();
       abandoned = admission.leaveAll();
       ended = List.copyOf(summaries.values());
       summaries.clear();
