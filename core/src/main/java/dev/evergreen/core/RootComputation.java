@@ -84,12 +84,8 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     try {
       return values.freeze(result);
     } catch (ValueLimitException e) {
-      throw new ValueTooLargeException(
-          (owner == null ? "a computation" : "a computation of " + owner.id())
-              + ": its result is too large: "
-              + e.getMessage()
-              + "; compute less or raise NodeSettings.maxValueBytes",
-          e);
+      throw Failures.refused(
+          "the result of a computation" + (owner == null ? "" : " of " + owner.id()), e);
     }
   }
 
