@@ -79,16 +79,24 @@ final class Cache {
   private sealed interface Content {
     @Nullable Outcome outcome();
 
+    /** Which content it is, so that it can be said who knows of it. */
+    @Nullable Version version();
+
     /** No answer yet: readers wait. */
     record Nothing() implements Content {
       @Override
       public @Nullable Outcome outcome() {
         return null;
       }
+
+      @Override
+      public @Nullable Version version() {
+        return null;
+      }
     }
 
     /** Why the runtime has no result; it tries again. */
-    record Failed(Outcome outcome) implements Content {}
+    record Failed(Outcome outcome, Version version) implements Content {}
 
     /** The publisher's result. */
     record Held(Outcome outcome, Version version, int depth, boolean inDoubt) implements Content {}
@@ -114,10 +122,6 @@ final class Cache {
 
     Standing with(Line now) {
       return new Standing(content, now);
-    }
-
-    @Nullable Version version() {
-      return content instanceof Content.Held held ? held.version() : null;
     }
 
     int depth() {
@@ -406,9 +410,17 @@ final class Cache {
     return wasRemote;
   }
 
+  /**
+   * Names the failure that answers a wish, among what all may {@linkplain #told have been told}.
+   * Failures are of an epoch of their own.
+   */
+  static Version failure(long generation) {
+    return new Version(0, generation);
+  }
+
   /** Which result this cache holds; null if none. */
   @Nullable Version version() {
-    return standing.version();
+    return standing.content instanceof Content.Held held ? held.version() : null;
   }
 
   synchronized @Nullable NodeId publisher() {
@@ -505,7 +517,8 @@ final class Cache {
       standing = before.with(Line.FAILING);
       return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
     }
-    standing = new Standing(new Content.Failed(update.outcome()), Line.FAILING);
+    var failed = new Content.Failed(update.outcome(), failure(generation));
+    standing = new Standing(failed, Line.FAILING);
     waiters.wake(keeper.workers());
     return toldTo(null, update.outcome(), false);
   }
@@ -514,9 +527,10 @@ final class Cache {
    * Whom a result concerns; those that still wait for it will see it anyway.
    *
    * @param before what {@code now} has taken the place of, and differs from if it is another object
+   * @param otherwise whether it stands otherwise
    */
   @GuardedBy("this")
-  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean standing) {
+  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean otherwise) {
     var outdated = new ArrayList<Dependent>(1);
     var affected = new ArrayList<Dependent>(0);
     edges.forEach(
@@ -525,12 +539,12 @@ final class Cache {
             boolean same = edge.outcome() == now || takesAsSame(edge, before, now);
             if (!same) {
               outdated.add(edge.dependent);
-            } else if (standing) {
+            } else if (otherwise) {
               affected.add(edge.dependent);
             }
           }
         });
-    return new Installed(false, version(), outdated, affected);
+    return new Installed(false, standing.content.version(), outdated, affected);
   }
 
   /** Whether a reader went on with a failure, and the failure that is here now is the same. */
@@ -548,7 +562,7 @@ final class Cache {
 
   /** Who had read another result than this one, or an earlier one, is marked by now. */
   synchronized void told(Version version) {
-    var known = version();
+    var known = standing.content.version();
     if (known == null || known.epoch() != version.epoch()) {
       return; // what another publisher said since then marks them all, or has
     }

@@ -167,7 +167,7 @@ final class MutantTest {
         // or before a publisher's push of it has arrived.
         new Fault(
             new Mutant.Says(
-                "Settling", "answer != null && cache.haveToldOf(answer)", "answer != null"),
+                "Settling", "(answer != null && cache.haveToldOf(answer))", "answer != null"),
             "who has written looks at once"));
   }
 
