@@ -64,7 +64,7 @@ public final class CacheStress {
 
     @Actor
     public void close(ZZ_Result r) {
-      r.r2 = cache.endGrace(System.nanoTime()) == Cache.Grace.OVER;
+      r.r2 = cache.closeIfIdle(System.nanoTime());
     }
   }
 

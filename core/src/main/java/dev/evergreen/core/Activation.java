@@ -106,8 +106,7 @@ final class Activation implements Summary.Home {
   private boolean saving;
 
   /** Threads that close this activation, and wait for what is under way. */
-  @GuardedBy("this")
-  private final Set<Thread> closers = new LinkedHashSet<>(0);
+  private final Waiters closers = new Waiters();
 
   /**
    * @param inside makes what is inside of it
@@ -231,10 +230,6 @@ final class Activation implements Summary.Home {
       } else {
         admission.await(turn, next);
         admit(next);
-        if (!admission.isInside(turn)) {
-          turn.waits(true);
-          hastened(turn, next);
-        }
       }
     }
     if (refusal != null) {
@@ -257,7 +252,6 @@ final class Activation implements Summary.Home {
   void withdraw(Turn turn, Tasks next) {
     synchronized (this) {
       if (admission.withdraw(turn)) {
-        turn.waits(false);
         admit(next);
       }
     }
@@ -323,8 +317,8 @@ final class Activation implements Summary.Home {
         turn
             + " failed, since what it called did not start: "
             + cause.getMessage()
-            + " What it had others do before stays. Ask the grain, or call again if the operation is"
-            + " idempotent",
+            + " What it had others do before stays. Ask the grain, or call again if the operation"
+            + " is idempotent",
         cause);
   }
 
@@ -345,7 +339,7 @@ final class Activation implements Summary.Home {
     } finally {
       synchronized (this) {
         saving = false;
-        closers.forEach(workers::unpark);
+        closers.wake(workers);
       }
     }
     if (problem != null) {
@@ -373,7 +367,7 @@ final class Activation implements Summary.Home {
       }
       admit(next);
       if (nothingRuns()) {
-        closers.forEach(workers::unpark);
+        closers.wake(workers);
       }
     }
     if (close != null) {
@@ -388,7 +382,6 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private void begin(Turn turn, Tasks next) {
     admission.enter(turn);
-    turn.waits(false);
     if (!turn.readOnly()) {
       discardRuns();
       holdRunsBack();
@@ -657,16 +650,9 @@ final class Activation implements Summary.Home {
       }
       phase = Phase.CLOSING;
       closeReason = reason;
-      refused = withdrawAll();
+      refused = admission.withdrawAll();
     }
     refused.forEach(turn -> turn.refuse(reason, true));
-  }
-
-  @GuardedBy("this")
-  private List<Turn> withdrawAll() {
-    var all = admission.withdrawAll();
-    all.forEach(turn -> turn.waits(false));
-    return all;
   }
 
   /** Waits until no turn runs, or until {@code deadline}, or until it is interrupted. */
@@ -687,18 +673,14 @@ final class Activation implements Summary.Home {
   }
 
   private void awaitEnd(BooleanSupplier end, long deadline) {
-    synchronized (this) {
-      closers.add(Thread.currentThread());
-    }
+    closers.add(Thread.currentThread());
     try {
       workers.await(end, deadline, false);
     } catch (CallInterruptedException e) {
       // Whoever closes in a hurry waits for nothing, but still closes; the interruption is kept.
       return;
     } finally {
-      synchronized (this) {
-        closers.remove(Thread.currentThread());
-      }
+      closers.remove(Thread.currentThread());
     }
   }
 
@@ -719,7 +701,7 @@ final class Activation implements Summary.Home {
       }
       phase = Phase.CLOSED;
       closeReason = reason;
-      refused = withdrawAll();
+      refused = admission.withdrawAll();
       abandoned = admission.leaveAll();
       ended = List.copyOf(summaries.values());
       summaries.clear();

@@ -5,7 +5,6 @@ import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.TraceContext;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -76,19 +75,12 @@ final class Cache {
     private static final Installed UNKNOWN_EPOCH = new Installed(true, null, List.of(), List.of());
   }
 
-  /** What became of a cache that was without dependents. */
-  enum Grace {
-    /** It is closed. */
-    OVER,
-    /** It was used meanwhile, and is without dependents again. */
-    BEGUN_ANEW,
-    /** It has dependents. */
-    NOT_NEEDED
-  }
-
   /** What a cache has to be read. */
   private sealed interface Content {
     @Nullable Outcome outcome();
+
+    /** Which content it is, so that it can be said who knows of it. */
+    @Nullable Version version();
 
     /** No answer yet: readers wait. */
     record Nothing() implements Content {
@@ -96,10 +88,15 @@ final class Cache {
       public @Nullable Outcome outcome() {
         return null;
       }
+
+      @Override
+      public @Nullable Version version() {
+        return null;
+      }
     }
 
     /** Why the runtime has no result; it tries again. */
-    record Failed(Outcome outcome) implements Content {}
+    record Failed(Outcome outcome, Version version) implements Content {}
 
     /** The publisher's result. */
     record Held(Outcome outcome, Version version, int depth, boolean inDoubt) implements Content {}
@@ -125,10 +122,6 @@ final class Cache {
 
     Standing with(Line now) {
       return new Standing(content, now);
-    }
-
-    @Nullable Version version() {
-      return content instanceof Content.Held held ? held.version() : null;
     }
 
     int depth() {
@@ -231,8 +224,7 @@ final class Cache {
   @GuardedBy("this")
   private final Chain<Edge> edges = new Chain<>();
 
-  @GuardedBy("this")
-  private @Nullable Set<Thread> waiters; // only while somebody waits
+  private final Waiters waiters = new Waiters();
 
   private volatile Standing standing = Standing.NEW;
 
@@ -252,12 +244,9 @@ final class Cache {
   @GuardedBy("this")
   private int attempts;
 
-  /** Since when it has no dependents, and whether {@link Caches} looks whether that lasts. */
+  /** Since when it has no dependents, if it has none. */
   @GuardedBy("this")
   private long idleSince;
-
-  @GuardedBy("this")
-  private boolean waitsForGrace;
 
   Cache(Keeper keeper, CallKey key) {
     this.keeper = keeper;
@@ -307,10 +296,6 @@ final class Cache {
         return;
       }
       idleSince = keeper.workers().nanos() - (graceSpent ? keeper.grace() : 0);
-      if (waitsForGrace && !graceSpent) {
-        return;
-      }
-      waitsForGrace = true;
     }
     keeper.idle(this, graceSpent);
   }
@@ -329,17 +314,13 @@ final class Cache {
     return count[0];
   }
 
-  /** Closes if it has had no dependents since then; for {@link Caches}, to whom it was idle. */
-  synchronized Grace endGrace(long since) {
-    if (edges.isEmpty() && !closed()) {
-      if (idleSince - since > 0) {
-        return Grace.BEGUN_ANEW;
-      }
+  /** Closes if it has had no dependents since then. */
+  synchronized boolean closeIfIdle(long since) {
+    boolean idle = edges.isEmpty() && !closed() && idleSince - since <= 0;
+    if (idle) {
       standing = standing.with(Line.CLOSED);
-      return Grace.OVER;
     }
-    waitsForGrace = false;
-    return Grace.NOT_NEEDED;
+    return idle;
   }
 
   /** Closes if only summaries of these calls depend on it. */
@@ -361,17 +342,12 @@ final class Cache {
     return standing.line == Line.CLOSED;
   }
 
-  synchronized void addWaiter(Thread thread) {
-    if (waiters == null) {
-      waiters = new LinkedHashSet<>(2);
-    }
+  void addWaiter(Thread thread) {
     waiters.add(thread);
   }
 
-  synchronized void removeWaiter(Thread thread) {
-    if (waiters != null && waiters.remove(thread) && waiters.isEmpty()) {
-      waiters = null;
-    }
+  void removeWaiter(Thread thread) {
+    waiters.remove(thread);
   }
 
   /** A reader takes what there is, if there is something. */
@@ -434,9 +410,17 @@ final class Cache {
     return wasRemote;
   }
 
+  /**
+   * Names the failure that answers a wish, among what all may {@linkplain #told have been told}.
+   * Failures are of an epoch of their own.
+   */
+  static Version failure(long generation) {
+    return new Version(0, generation);
+  }
+
   /** Which result this cache holds; null if none. */
   @Nullable Version version() {
-    return standing.version();
+    return standing.content instanceof Content.Held held ? held.version() : null;
   }
 
   synchronized @Nullable NodeId publisher() {
@@ -519,7 +503,7 @@ final class Cache {
             new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
             Line.HEARD);
     attempts = 0;
-    wakeWaiters();
+    waiters.wake(keeper.workers());
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }
 
@@ -533,8 +517,9 @@ final class Cache {
       standing = before.with(Line.FAILING);
       return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
     }
-    standing = new Standing(new Content.Failed(update.outcome()), Line.FAILING);
-    wakeWaiters();
+    var failed = new Content.Failed(update.outcome(), failure(generation));
+    standing = new Standing(failed, Line.FAILING);
+    waiters.wake(keeper.workers());
     return toldTo(null, update.outcome(), false);
   }
 
@@ -542,9 +527,10 @@ final class Cache {
    * Whom a result concerns; those that still wait for it will see it anyway.
    *
    * @param before what {@code now} has taken the place of, and differs from if it is another object
+   * @param otherwise whether it stands otherwise
    */
   @GuardedBy("this")
-  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean standing) {
+  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean otherwise) {
     var outdated = new ArrayList<Dependent>(1);
     var affected = new ArrayList<Dependent>(0);
     edges.forEach(
@@ -553,12 +539,12 @@ final class Cache {
             boolean same = edge.outcome() == now || takesAsSame(edge, before, now);
             if (!same) {
               outdated.add(edge.dependent);
-            } else if (standing) {
+            } else if (otherwise) {
               affected.add(edge.dependent);
             }
           }
         });
-    return new Installed(false, version(), outdated, affected);
+    return new Installed(false, standing.content.version(), outdated, affected);
   }
 
   /** Whether a reader went on with a failure, and the failure that is here now is the same. */
@@ -576,26 +562,19 @@ final class Cache {
 
   /** Who had read another result than this one, or an earlier one, is marked by now. */
   synchronized void told(Version version) {
-    var known = version();
+    var known = standing.content.version();
     if (known == null || known.epoch() != version.epoch()) {
       return; // what another publisher said since then marks them all, or has
     }
     if (told == null || !isOld(version, told)) {
       told = version;
-      wakeWaiters();
+      waiters.wake(keeper.workers());
     }
   }
 
   /** Whether all know of this result, or of a later one. */
   synchronized boolean haveToldOf(Version version) {
     return told != null && told.epoch() == version.epoch() && told.sequence() >= version.sequence();
-  }
-
-  @GuardedBy("this")
-  private void wakeWaiters() {
-    if (waiters != null) {
-      waiters.forEach(keeper.workers()::unpark);
-    }
   }
 
   @Override

@@ -6,9 +6,9 @@ import dev.evergreen.core.Cache.Edge;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -41,16 +41,14 @@ final class Caches implements Cache.Keeper {
   private final Map<SummaryKey, Cache> remote = new ConcurrentHashMap<>();
   private final long grace;
 
-  /** Caches whose grace ends at a moment, those that end first in front. */
+  /** When the grace of caches ends that had no dependents, those that end first in front. */
   @GuardedBy("idle")
-  private final ArrayDeque<Idle> idle = new ArrayDeque<>();
+  private final LinkedHashMap<Cache, Long> idle = new LinkedHashMap<>();
 
   @GuardedBy("idle")
   private boolean sweeping;
 
   private @Nullable Lines lines;
-
-  private record Idle(Cache cache, long graceEnds) {}
 
   Caches(Base base) {
     this.base = base;
@@ -220,9 +218,9 @@ final class Caches implements Cache.Keeper {
     long now = workers.nanos();
     synchronized (idle) {
       if (graceSpent) {
-        idle.addFirst(new Idle(cache, now));
+        idle.putFirst(cache, now);
       } else {
-        idle.addLast(new Idle(cache, now + grace));
+        idle.putLast(cache, now + grace);
       }
       if (sweeping) {
         return;
@@ -286,14 +284,8 @@ final class Caches implements Cache.Keeper {
     long now = workers.nanos();
     var closed = new ArrayList<Cache>();
     for (var cache = nextIdle(now); cache != null; cache = nextIdle(now)) {
-      switch (cache.endGrace(now - grace)) {
-        case OVER -> closed.add(cache);
-        case BEGUN_ANEW -> {
-          synchronized (idle) {
-            idle.addLast(new Idle(cache, now + grace));
-          }
-        }
-        case NOT_NEEDED -> {}
+      if (cache.closeIfIdle(now - grace)) {
+        closed.add(cache);
       }
     }
     return closed;
@@ -301,11 +293,12 @@ final class Caches implements Cache.Keeper {
 
   private @Nullable Cache nextIdle(long now) {
     synchronized (idle) {
-      var next = idle.peek();
-      if (next == null || next.graceEnds - now > 0) {
+      var next = idle.firstEntry();
+      if (next == null || next.getValue() - now > 0) {
         return null;
       }
-      return idle.remove().cache;
+      idle.remove(next.getKey());
+      return next.getKey();
     }
   }
 

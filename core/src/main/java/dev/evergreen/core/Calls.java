@@ -31,111 +31,6 @@ final class Calls implements Turn.Departures {
   private static final long LONGEST_PAUSE_NANOS = 100_000_000;
   private static final long LONGEST_HASTE_NANOS = 1_000_000_000;
 
-  /** One attempt under way: who waits for it, and its outcome. */
-  private final class Pending implements Consumer<Outcome>, Awaited {
-    private final Thread waiter = Thread.currentThread();
-    private final Operation operation;
-    private final @Nullable NodeId to;
-    private final @Nullable Turn caller;
-    private volatile @Nullable Outcome outcome;
-    private volatile boolean broken;
-    private volatile boolean over;
-
-    @GuardedBy("this")
-    private long id;
-
-    @GuardedBy("this")
-    private boolean sent;
-
-    @GuardedBy("this")
-    private boolean hastened;
-
-    Pending(Operation operation, @Nullable NodeId to, @Nullable Turn caller) {
-      this.caller = caller;
-      this.operation = operation;
-      this.to = to;
-    }
-
-    @Override
-    public void accept(Outcome result) {
-      outcome = result;
-      workers.unpark(waiter);
-    }
-
-    void breakOff() {
-      broken = true;
-      workers.unpark(waiter);
-    }
-
-    boolean ended() {
-      return outcome != null || broken;
-    }
-
-    // As what a turn waits for, where another node is called
-
-    @Override
-    public void goOnWithout() {
-      over = true;
-    }
-
-    @Override
-    public boolean over() {
-      return over;
-    }
-
-    /** The call has left. */
-    void sent(long number, long began) {
-      synchronized (this) {
-        id = number;
-        sent = true;
-      }
-      if (caller != null && caller.began() < began) {
-        hasten();
-      }
-    }
-
-    @Override
-    public void hasten(long older, Tasks next) {
-      hasten();
-    }
-
-    private void hasten() {
-      boolean again;
-      synchronized (this) {
-        if (!sent) {
-          return;
-        }
-        again = hastened;
-        hastened = true;
-      }
-      if (again) {
-        sendAge();
-      } else {
-        keepSendingAge(FIRST_PAUSE_NANOS);
-      }
-    }
-
-    /** A message may be lost, or overtake the call. */
-    private void keepSendingAge(long pause) {
-      if (sendAge()) {
-        workers.after(pause, next -> keepSendingAge(Math.min(2 * pause, LONGEST_HASTE_NANOS)));
-      }
-    }
-
-    /** Returns whether the call is open. */
-    private boolean sendAge() {
-      if (over || to == null || caller == null) {
-        return false;
-      }
-      base.peers().send(to, new Message.Hasten(number(), caller.began()));
-      return true;
-    }
-
-    private synchronized long number() {
-      return id;
-    }
-  }
-
   /**
    * What is open, by numbers in the order of opening. A number is given and entered in one step:
    * {@link #oldest} tells others to forget all lower ones, so that none may be entered later.
@@ -240,7 +135,7 @@ final class Calls implements Turn.Departures {
   private final Base base;
   private final Workers workers;
   private final Activations activations;
-  private final Numbered<Pending> pending = new Numbered<>();
+  private final Numbered<Attempt> pending = new Numbered<>();
 
   @GuardedBy("seen")
   private final Map<NodeId, Seen> seen = new HashMap<>();
@@ -285,11 +180,13 @@ final class Calls implements Turn.Departures {
   private @Nullable Object measured(@Nullable Scope scope, CallKey key, Duration timeout)
       throws Exception {
     long begun = workers.nanos();
-    var inside = scope == null || scope.turn() == null ? null : scope.turn().trace();
+    var caller = scope == null ? null : scope.turn();
+    var inside = caller == null ? null : caller.trace();
     var span = base.tracing().call(inside, key.grain(), key.operation().name());
+    var trace = span == null ? null : span.context();
     Exception failure = null;
     try {
-      return attempt(scope, key, begun, timeout, span == null ? null : span.context());
+      return new Outgoing(scope, caller, key, timeout, begun + Nanos.of(timeout), trace).result();
     } catch (Exception e) {
       failure = e;
       throw e;
@@ -301,162 +198,163 @@ final class Calls implements Turn.Departures {
     }
   }
 
-  private @Nullable Object attempt(
-      @Nullable Scope scope,
-      CallKey key,
-      long begun,
-      Duration timeout,
-      @Nullable TraceContext trace)
-      throws Exception {
-    long deadline = begun + Nanos.of(timeout);
-    for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
-      checkRunning(scope);
-      Outcome outcome = null;
-      String trouble = "the connection to its node broke";
-      try {
-        outcome =
-            base.placement().isHere(key.grain())
-                ? here(scope, key, deadline, timeout, trace)
-                : there(scope, key, deadline, timeout, trace);
-      } catch (NotStartedException e) {
-        trouble = String.valueOf(e.getMessage());
-      }
-      switch (outcome) {
-        case Outcome.Returned(var value) -> {
-          return value;
-        }
-        case Outcome.Threw(var failure, var original) -> throw Failures.rebuild(failure, key);
-        case Outcome.NotStarted(var reason, var again) -> {
-          if (!again) {
-            throw new NotStartedException(key + " did not start: " + reason);
-          }
-          trouble = reason;
-        }
-        case null -> {}
-      }
-      long left = deadline - workers.nanos();
-      if (left <= 0) {
-        throw new NotStartedException(
-            key + " did not start within " + Nanos.text(timeout) + ": " + trouble + "; call again");
-      }
-      base.observer().callRetried();
-      pause(scope, Math.min(left, pause / 2 + workers.randomBelow(pause / 2 + 1)));
-    }
-  }
-
   private void pause(@Nullable Scope scope, long nanos) {
     Scope.await(workers, scope, base.lifetime()::stopped, workers.nanos() + nanos, false);
   }
 
-  // On this node
+  /** A call of this node's, with all attempts to make it. */
+  private final class Outgoing {
+    private final @Nullable Scope scope;
+    private final @Nullable Turn caller;
+    private final CallKey key;
+    private final Duration timeout;
+    private final long deadline;
+    private final @Nullable TraceContext trace;
 
-  private Outcome here(
-      @Nullable Scope scope,
-      CallKey key,
-      long deadline,
-      Duration timeout,
-      @Nullable TraceContext trace) {
-    var next = new Tasks();
-    var activation = activations.open(key.model(), key.grain(), next);
-    var caller = scope == null ? null : scope.turn();
-    var call = new Pending(key.operation(), null, caller);
-    var turn = new Turn(activation, key, caller, List.of(), ChainClock.NONE, trace, call);
-    try {
-      turn.checkChain(this);
-      activation.submit(turn, next);
-    } finally {
-      // Also when the call is refused: it may be the one that opens the activation.
-      workers.fork(next);
+    Outgoing(
+        @Nullable Scope scope,
+        @Nullable Turn caller,
+        CallKey key,
+        Duration timeout,
+        long deadline,
+        @Nullable TraceContext trace) {
+      this.scope = scope;
+      this.caller = caller;
+      this.key = key;
+      this.timeout = timeout;
+      this.deadline = deadline;
+      this.trace = trace;
     }
-    try {
-      await(scope, call, deadline);
-    } finally {
-      goOn(caller, turn);
-    }
-    var outcome = call.outcome;
-    if (outcome == null) {
-      activation.withdraw(turn, next);
-      workers.fork(next);
-      throw timedOut(scope, key, timeout);
-    }
-    return outcome;
-  }
 
-  /** A caller has got an outcome, or waits no longer. */
-  private static void goOn(@Nullable Turn caller, Awaited call) {
-    if (caller != null) {
-      call.goOnWithout();
-      caller.home().expel(call);
-    }
-  }
-
-  private void await(@Nullable Scope scope, Pending call, long deadline) {
-    Scope.await(workers, scope, call::ended, deadline, call.to != null);
-  }
-
-  private void checkRunning(@Nullable Scope scope) {
-    base.lifetime().checkRunning(scope != null);
-  }
-
-  private GrainException timedOut(@Nullable Scope scope, CallKey key, Duration timeout) {
-    checkRunning(scope);
-    return new GrainTimeoutException(
-        key
-            + " gave no answer within "
-            + Nanos.text(timeout)
-            + "; whether it took effect is unknown. Ask the grain, or call again if the operation is"
-            + " idempotent");
-  }
-
-  // On another node
-
-  /** Null if the attempt should be repeated: the link broke and the call is read-only. */
-  private @Nullable Outcome there(
-      @Nullable Scope scope,
-      CallKey key,
-      long deadline,
-      Duration timeout,
-      @Nullable TraceContext trace) {
-    var to = base.placement().locate(key.grain());
-    if (to.equals(base.peers().self())) {
-      return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
-    }
-    var room =
-        rooms.computeIfAbsent(to, n -> new Room(workers, base.settings().maxCallsInFlight()));
-    if (scope != null) {
-      room.enterAnyway();
-    } else if (!room.enter(deadline)) {
-      return new Outcome.NotStarted(
-          base.settings().maxCallsInFlight() + " calls to " + to + " wait for their answers", true);
-    }
-    try {
-      return sendAndAwait(scope, key, to, deadline, timeout, trace);
-    } finally {
-      room.leave();
-    }
-  }
-
-  private @Nullable Outcome sendAndAwait(
-      @Nullable Scope scope,
-      CallKey key,
-      NodeId to,
-      long deadline,
-      Duration timeout,
-      @Nullable TraceContext trace) {
-    var caller = scope == null ? null : scope.turn();
-    var call = new Pending(key.operation(), to, caller);
-    long id = pending.add(call);
-    if (caller != null) {
-      caller.awaits(call);
-    }
-    try {
-      // Checked when whoever ends the calls of a node, or all calls, can see this one.
-      checkRunning(scope);
-      if (base.peers().isGone(to)) {
-        base.placement().notThere(key.grain(), to);
-        return new Outcome.NotStarted(to + " is gone", true);
+    @Nullable Object result() throws Exception {
+      for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
+        checkRunning();
+        String trouble;
+        switch (attempt()) {
+          case Outcome.Returned(var value) -> {
+            return value;
+          }
+          case Outcome.Threw(var failure, var original) -> throw Failures.rebuild(failure, key);
+          case Outcome.NotStarted(var reason, var again) -> {
+            if (!again) {
+              throw new NotStartedException(key + " did not start: " + reason);
+            }
+            trouble = reason;
+          }
+        }
+        long left = deadline - workers.nanos();
+        if (left <= 0) {
+          throw new NotStartedException(
+              key
+                  + " did not start within "
+                  + Nanos.text(timeout)
+                  + ": "
+                  + trouble
+                  + "; call again");
+        }
+        base.observer().callRetried();
+        pause(scope, Math.min(left, pause / 2 + workers.randomBelow(pause / 2 + 1)));
       }
-      long began = caller == null ? ChainClock.NONE : caller.began();
+    }
+
+    /** What came of it; as not started also what is only read, and may be read again. */
+    private Outcome attempt() {
+      try {
+        return base.placement().isHere(key.grain()) ? here() : there();
+      } catch (NotStartedException e) {
+        return new Outcome.NotStarted(String.valueOf(e.getMessage()), true);
+      }
+    }
+
+    private void checkRunning() {
+      base.lifetime().checkRunning(scope != null);
+    }
+
+    private Outcome here() {
+      var next = new Tasks();
+      var activation = activations.open(key.model(), key.grain(), next);
+      var attempt = new Attempt(this, null);
+      var turn = new Turn(activation, key, caller, List.of(), ChainClock.NONE, trace, attempt);
+      begins(turn);
+      try {
+        submit(turn, activation, next);
+        await(attempt);
+      } finally {
+        ends(turn);
+      }
+      var outcome = attempt.outcome;
+      if (outcome == null) {
+        activation.withdraw(turn, next);
+        workers.fork(next);
+        throw timedOut();
+      }
+      return outcome;
+    }
+
+    private void submit(Turn turn, Activation activation, Tasks next) {
+      try {
+        turn.checkChain(Calls.this);
+        activation.submit(turn, next);
+      } finally {
+        // Also when the call is refused: it may be the one that opens the activation.
+        workers.fork(next);
+      }
+    }
+
+    private Outcome there() {
+      var to = base.placement().locate(key.grain());
+      if (to.equals(base.peers().self())) {
+        return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
+      }
+      var room =
+          rooms.computeIfAbsent(to, n -> new Room(workers, base.settings().maxCallsInFlight()));
+      if (scope != null) {
+        room.enterAnyway();
+      } else if (!room.enter(deadline)) {
+        return new Outcome.NotStarted(
+            base.settings().maxCallsInFlight() + " calls to " + to + " wait for their answers",
+            true);
+      }
+      try {
+        return there(to);
+      } finally {
+        room.leave();
+      }
+    }
+
+    private Outcome there(NodeId to) {
+      var attempt = new Attempt(this, to);
+      attempt.id = pending.add(attempt);
+      begins(attempt);
+      try {
+        // Checked when whoever ends the calls of a node, or all calls, can see this one.
+        checkRunning();
+        if (base.peers().isGone(to)) {
+          base.placement().notThere(key.grain(), to);
+          return new Outcome.NotStarted(to + " is gone", true);
+        }
+        if (!send(attempt.id, to)) {
+          return new Outcome.NotStarted("there is no connection to " + to, true);
+        }
+        await(attempt);
+      } finally {
+        pending.remove(attempt.id);
+        ends(attempt);
+      }
+      var outcome = attempt.outcome;
+      if (outcome == null) {
+        if (!attempt.broken) {
+          throw timedOut();
+        }
+        return broken(to);
+      }
+      if (outcome instanceof Outcome.NotStarted(var reason, var again) && again) {
+        base.placement().notThere(key.grain(), to);
+      }
+      return outcome;
+    }
+
+    private boolean send(long id, NodeId to) {
       var message =
           new Message.Call(
               id,
@@ -466,47 +364,132 @@ final class Calls implements Turn.Departures {
               key.encodedArguments(),
               key.operation().readOnly(),
               caller == null ? List.of() : caller.chain(id),
-              began,
+              caller == null ? ChainClock.NONE : caller.began(),
               trace);
-      if (!send(to, message, key)) {
-        return new Outcome.NotStarted("there is no connection to " + to, true);
+      try {
+        return base.peers().send(to, message);
+      } catch (IllegalArgumentException e) {
+        throw new ValueTooLargeException(
+            key.grain() + "." + key.operation().name() + ": the arguments are too large", e);
       }
-      call.sent(id, began);
-      await(scope, call, deadline);
-    } finally {
-      pending.remove(id);
+    }
+
+    private void begins(Awaited call) {
       if (caller != null) {
-        caller.awaitsNoMore(call);
+        caller.awaits(call);
       }
-      goOn(caller, call);
     }
-    var outcome = call.outcome;
-    if (outcome != null) {
-      if (outcome instanceof Outcome.NotStarted(var reason, var again) && again) {
-        base.placement().notThere(key.grain(), to);
+
+    /** The caller has got an outcome, or waits no longer. */
+    private void ends(Awaited call) {
+      if (caller != null) {
+        caller.goesOn(call);
       }
-      return outcome;
     }
-    if (!call.broken) {
-      throw timedOut(scope, key, timeout);
+
+    private void await(Attempt attempt) {
+      Scope.await(workers, scope, attempt::ended, deadline, attempt.to != null);
     }
-    if (!key.operation().readOnly()) {
+
+    private GrainException timedOut() {
+      checkRunning();
+      return new GrainTimeoutException(
+          key
+              + " gave no answer within "
+              + Nanos.text(timeout)
+              + "; whether it took effect is unknown. Ask the grain, or call again if the operation"
+              + " is idempotent");
+    }
+
+    private Outcome broken(NodeId to) {
+      if (key.operation().readOnly()) {
+        return new Outcome.NotStarted("the connection to " + to + " broke", true);
+      }
       throw new OutcomeUnknownException(
           key
               + ": the connection to "
               + to
-              + " broke before the answer; whether it took effect is unknown. Ask the grain, or call"
-              + " again if the operation is idempotent");
+              + " broke before the answer; whether it took effect is unknown. Ask the grain, or"
+              + " call again if the operation is idempotent");
     }
-    return null;
   }
 
-  private boolean send(NodeId to, Message.Call message, CallKey key) {
-    try {
-      return base.peers().send(to, message);
-    } catch (IllegalArgumentException e) {
-      throw new ValueTooLargeException(
-          key.grain() + "." + key.operation().name() + ": the arguments are too large", e);
+  /** One attempt under way: who waits for it, and its outcome. */
+  private final class Attempt implements Consumer<Outcome>, Awaited {
+    private final Thread waiter = Thread.currentThread();
+    private final Outgoing call;
+    private final @Nullable NodeId to;
+    private volatile @Nullable Outcome outcome;
+    private volatile boolean broken;
+    private volatile boolean over;
+
+    /** Set before anybody can hasten it. */
+    private long id;
+
+    @GuardedBy("this")
+    private boolean hastened;
+
+    Attempt(Outgoing call, @Nullable NodeId to) {
+      this.call = call;
+      this.to = to;
+    }
+
+    @Override
+    public void accept(Outcome result) {
+      outcome = result;
+      workers.unpark(waiter);
+    }
+
+    void breakOff() {
+      broken = true;
+      workers.unpark(waiter);
+    }
+
+    boolean ended() {
+      return outcome != null || broken;
+    }
+
+    // As what a turn waits for, where another node is called
+
+    @Override
+    public void goOnWithout() {
+      over = true;
+    }
+
+    @Override
+    public boolean over() {
+      return over;
+    }
+
+    @Override
+    public void hasten(long older, Tasks next) {
+      boolean again;
+      synchronized (this) {
+        again = hastened;
+        hastened = true;
+      }
+      if (again) {
+        sendAge();
+      } else {
+        keepSendingAge(FIRST_PAUSE_NANOS);
+      }
+    }
+
+    /** A message may be lost, or overtake the call. */
+    private void keepSendingAge(long pause) {
+      if (sendAge()) {
+        workers.after(pause, next -> keepSendingAge(Math.min(2 * pause, LONGEST_HASTE_NANOS)));
+      }
+    }
+
+    /** Returns whether the call is open. */
+    private boolean sendAge() {
+      var caller = call.caller;
+      if (over || to == null || caller == null) {
+        return false;
+      }
+      base.peers().send(to, new Message.Hasten(id, caller.began()));
+      return true;
     }
   }
 
@@ -519,9 +502,9 @@ final class Calls implements Turn.Departures {
 
   /** The links to nodes are gone: calls on them end at once. */
   void breakOff(Set<NodeId> gone) {
-    for (var call : pending.all()) {
-      if (call.to != null && gone.contains(call.to)) {
-        call.breakOff();
+    for (var attempt : pending.all()) {
+      if (attempt.to != null && gone.contains(attempt.to)) {
+        attempt.breakOff();
       }
     }
   }
@@ -535,16 +518,15 @@ final class Calls implements Turn.Departures {
   }
 
   void stop() {
-    pending.all().forEach(Pending::breakOff);
+    pending.all().forEach(Attempt::breakOff);
   }
 
   void answered(NodeId from, Message.Reply reply) {
     base.chainClock().learns(reply.time());
-    var call = pending.get(reply.id());
-    if (call == null || !from.equals(call.to)) {
-      return;
+    var attempt = pending.get(reply.id());
+    if (attempt != null && from.equals(attempt.to)) {
+      attempt.accept(Outcome.decode(reply.answer(), attempt.call.key.operation()));
     }
-    call.accept(Outcome.decode(reply.answer(), call.operation));
   }
 
   /**
@@ -552,8 +534,8 @@ final class Calls implements Turn.Departures {
    */
   @Override
   public boolean findHolders(Turn turn, long leftBy) {
-    var call = pending.get(leftBy);
-    return call != null && turn.findHolders(call.caller, call);
+    var attempt = pending.get(leftBy);
+    return attempt != null && turn.findHolders(attempt.call.caller, attempt);
   }
 
   // For other nodes

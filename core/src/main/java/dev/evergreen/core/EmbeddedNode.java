@@ -11,31 +11,13 @@ import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
 import java.util.ServiceLoader;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.function.BiPredicate;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
-import org.jspecify.annotations.Nullable;
 
 /** A node that is alone in its process: no network, virtual threads, real time. */
-public final class EmbeddedNode implements Node {
+public final class EmbeddedNode {
 
-  private final RealTime time = RealTime.create();
-  private final EngineNode node;
-
-  private EmbeddedNode(Builder builder) {
-    var self = new NodeId("embedded", ThreadLocalRandom.current().nextLong(Long.MAX_VALUE));
-    var engine =
-        new Engine(
-            self,
-            time,
-            time,
-            (to, message) -> false,
-            everythingHere(self),
-            builder.storage,
-            (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
-    this.node =
-        new NodeRuntime(engine, builder.types, builder.settings, builder.tracing, observers());
-  }
+  private EmbeddedNode() {}
 
   /** What is on the class path, as that of {@code evergreen-reports}: it needs no set-up then. */
   private static NodeObserver.Provider observers() {
@@ -130,39 +112,24 @@ public final class EmbeddedNode implements Node {
      *     operation that takes or returns what is no value; the message names it
      */
     public Node start() {
-      return new EmbeddedNode(this);
+      var self = new NodeId("embedded", ThreadLocalRandom.current().nextLong(Long.MAX_VALUE));
+      var time = RealTime.create();
+      var engine =
+          new Engine(
+              self,
+              time,
+              time,
+              (to, message) -> false,
+              everythingHere(self),
+              storage,
+              (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
+      return new NodeRuntime(engine, types, settings, tracing, observers()) {
+        @Override
+        public void close() {
+          super.close();
+          time.close();
+        }
+      };
     }
-  }
-
-  @Override
-  public Grains grains() {
-    return node.grains();
-  }
-
-  @Override
-  public <T extends @Nullable Object> ReactiveComputation<T> reactive(Computation<T> computation) {
-    return node.reactive(computation);
-  }
-
-  @Override
-  public <T extends @Nullable Object> ReactiveComputation<T> reactive(
-      Computation<T> computation, BiPredicate<? super T, ? super T> same) {
-    return node.reactive(computation, same);
-  }
-
-  @Override
-  public NodeCounts counts() {
-    return node.counts();
-  }
-
-  @Override
-  public NodeObserver observer() {
-    return node.observer();
-  }
-
-  @Override
-  public void close() {
-    node.close();
-    time.close();
   }
 }

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.core.spi.Failure;
 import java.lang.reflect.Constructor;
 import java.util.ArrayList;
@@ -42,6 +43,22 @@ final class Failures {
       throw new IllegalStateException("an exception chain has at least one member");
     }
     return failure;
+  }
+
+  /**
+   * That what an application gave is no value, or too large a one.
+   *
+   * @param what it is, and of whom
+   */
+  static GrainException refused(String what, IllegalArgumentException why) {
+    return why instanceof ValueLimitException
+        ? new ValueTooLargeException(
+            what
+                + " is too large: "
+                + why.getMessage()
+                + "; make it smaller, or raise NodeSettings.maxValueBytes",
+            why)
+        : new InvalidGrainException(what + " is no value: " + why.getMessage(), why);
   }
 
   /** Class and message. */

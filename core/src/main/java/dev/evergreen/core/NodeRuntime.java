@@ -15,7 +15,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** A node: puts its parts together, and hands each message to the part that it is for. */
-final class NodeRuntime implements EngineNode {
+class NodeRuntime implements EngineNode {
 
   private final NodeSettings settings;
   private final Workers workers;

@@ -188,10 +188,8 @@ final class Operation {
           frozen[i] = value;
         }
       }
-    } catch (ValueLimitException e) {
-      throw tooLarge(target, "an argument", e);
-    } catch (NotAValueException e) {
-      throw noValue(target, "an argument", e);
+    } catch (ValueLimitException | NotAValueException e) {
+      throw refused(target, "an argument", e);
     }
     return notNullArray(frozen);
   }
@@ -207,32 +205,16 @@ final class Operation {
     var value = (Object) handle.invokeExact(grainObject, arguments);
     try {
       return result.freeze(value);
-    } catch (ValueLimitException e) {
-      throw tooLarge(target, "the result", e);
-    } catch (NotAValueException e) {
-      throw noValue(target, "the result", e);
+    } catch (ValueLimitException | NotAValueException e) {
+      throw refused(target, "the result", e);
     }
   }
 
-  private InvalidGrainException noValue(Object target, String what, NotAValueException e) {
-    return new InvalidGrainException(
-        where(target) + ": " + what + " is no value: " + e.getMessage(), e);
-  }
-
-  private ValueTooLargeException tooLarge(Object target, String what, ValueLimitException e) {
-    return new ValueTooLargeException(
-        where(target)
-            + ": "
-            + what
-            + " is too large: "
-            + e.getMessage()
-            + "; pass it in parts or raise NodeSettings.maxValueBytes",
-        e);
-  }
-
-  /** The operation of a grain, or of all grains of a type. */
-  private String where(Object target) {
-    return target + "." + name;
+  /**
+   * @param of a grain, or all grains of a type
+   */
+  private GrainException refused(Object of, String what, IllegalArgumentException why) {
+    return Failures.refused(of + "." + name + ": " + what, why);
   }
 
   /** The arguments for one of several executions: themselves, or copies if they hold arrays. */
@@ -260,10 +242,8 @@ final class Operation {
       byte[] bytes;
       try {
         bytes = parameters[i].encode(arguments[i]);
-      } catch (ValueLimitException e) {
-        throw tooLarge(grain, "an argument", e);
-      } catch (NotAValueException e) {
-        throw noValue(grain, "an argument", e);
+      } catch (ValueLimitException | NotAValueException e) {
+        throw refused(grain, "an argument", e);
       }
       out.writeBytes(ByteBuffer.allocate(4).putInt(bytes.length).array());
       out.writeBytes(bytes);

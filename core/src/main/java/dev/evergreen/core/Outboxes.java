@@ -44,10 +44,6 @@ final class Outboxes {
     this.workers = base.workers();
   }
 
-  long nextBatch() {
-    return batches.incrementAndGet();
-  }
-
   /** There is a new result for a cache of another node. */
   void add(Recipient subscriber) {
     if (!base.peers().isGone(subscriber.node())) {
@@ -95,7 +91,7 @@ final class Outboxes {
     var outcome = new Message.Answer.Threw(why);
     var none = new Message.Version(0, 0);
     var update = new Message.Update(name, generation, none, outcome, 0, false, true, null);
-    sendAlone(to, nextBatch(), update);
+    sendAlone(to, batches.incrementAndGet(), update);
   }
 
   /**
@@ -149,10 +145,15 @@ final class Outboxes {
 
   /** Nothing more is sent to nodes that are gone. */
   void forget(Set<NodeId> gone) {
-    outboxes.keySet().removeAll(gone);
+    for (var node : gone) {
+      var outbox = outboxes.remove(node);
+      if (outbox != null) {
+        outbox.end();
+      }
+    }
   }
 
-  /** For one node. */
+  /** For one node: a thread sends batch after batch while there is something to send. */
   private final class Outbox {
     private final NodeId to;
 
@@ -160,27 +161,17 @@ final class Outboxes {
     private final LinkedHashSet<Recipient> waiting = new LinkedHashSet<>();
 
     @GuardedBy("this")
-    private final Set<Recipient> underWay = new LinkedHashSet<>();
+    private boolean sending;
+
+    private final Waiters sender = new Waiters();
+
+    /** The batch that is to be acknowledged; 0 if none is. */
+    private volatile long open;
+
+    private volatile int underWay;
 
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
-    @GuardedBy("this")
-    private long most = base.settings().maxBatchBytes();
-
-    @GuardedBy("this")
-    private long batch;
-
-    @GuardedBy("this")
-    private long sentAt;
-
-    @GuardedBy("this")
-    private boolean watching;
-
-    /** Whether a thread puts the next batch together. */
-    @GuardedBy("this")
-    private boolean filling;
-
-    @GuardedBy("this")
-    private boolean resting;
+    private long most = base.settings().maxBatchBytes(); // for the thread that sends
 
     Outbox(NodeId to) {
       this.to = to;
@@ -188,41 +179,46 @@ final class Outboxes {
 
     /** How much waits to be sent or acknowledged. */
     synchronized int length() {
-      return waiting.size() + underWay.size();
+      return waiting.size() + underWay;
     }
 
     void add(Recipient subscriber) {
       synchronized (this) {
         waiting.add(subscriber);
+        if (sending) {
+          return;
+        }
+        sending = true;
       }
-      flush();
+      workers.threads().start(this::sendAll);
     }
 
-    private void flush() {
-      while (beginFilling()) {
-        var updates = fill();
-        long number;
-        synchronized (this) {
-          filling = false;
-          underWay.addAll(updates.keySet());
-          batch = nextBatch();
-          number = batch;
-          sentAt = workers.nanos();
-          if (!updates.isEmpty() && !watching) {
-            watchFor(patience());
-          }
-        }
-        if (!updates.isEmpty()) {
-          base.observer().batchSent(to, updates.size());
-          send(number, List.copyOf(updates.values()));
-        }
+    void acknowledged(long batch) {
+      if (batch == open) {
+        end();
       }
     }
 
-    private synchronized boolean beginFilling() {
-      boolean begins = underWay.isEmpty() && !resting && !filling && !waiting.isEmpty();
-      filling |= begins;
-      return begins;
+    /** Nothing is to be acknowledged any more. */
+    void end() {
+      open = 0;
+      sender.wake(workers);
+    }
+
+    private void sendAll() {
+      sender.add(Thread.currentThread());
+      while (goesOn()) {
+        var batch = fill();
+        if (!batch.isEmpty()) {
+          send(batch);
+        }
+      }
+      sender.remove(Thread.currentThread());
+    }
+
+    private synchronized boolean goesOn() {
+      sending = !waiting.isEmpty() && !base.lifetime().stopped() && !base.peers().isGone(to);
+      return sending;
     }
 
     /**
@@ -230,66 +226,76 @@ final class Outboxes {
      * that the monitor is not held meanwhile.
      */
     private Map<Recipient, Message.Update> fill() {
-      var updates = new LinkedHashMap<Recipient, Message.Update>();
+      var batch = new LinkedHashMap<Recipient, Message.Update>();
       long bytes = 0;
       for (var next = take(); next != null; next = take()) {
         var update = next.update();
         if (update != null) {
           bytes += sizeOf(update);
-          if (!updates.isEmpty() && isTooLarge(bytes, next)) {
+          if (bytes > most && !batch.isEmpty()) {
+            putBack(next);
             break;
           }
-          updates.put(next, update);
+          batch.put(next, update);
         }
       }
-      return updates;
+      // User code that interrupted its own thread must not disturb the runtime's waiting.
+      Thread.interrupted();
+      return batch;
     }
 
     private synchronized @Nullable Recipient take() {
       return waiting.isEmpty() ? null : waiting.removeFirst();
     }
 
-    /** Whether a batch is too large with its last; then that waits again. */
-    private synchronized boolean isTooLarge(long bytes, Recipient last) {
-      boolean tooLarge = bytes > most;
-      if (tooLarge) {
-        waiting.addFirst(last);
+    private synchronized void putBack(Recipient last) {
+      waiting.addFirst(last);
+    }
+
+    private void send(Map<Recipient, Message.Update> batch) {
+      long number = batches.incrementAndGet();
+      long sentAt = workers.nanos();
+      long late = sentAt + base.settings().pushRetryAfter().toNanos();
+      open = number;
+      underWay = batch.size();
+      base.observer().batchSent(to, batch.size());
+      if (!leaves(number, List.copyOf(batch.values()))) {
+        most = Math.max(1, most / 2);
+        sendAgain(batch.keySet());
+      } else if (!workers.await(() -> open != number, late, true)) {
+        base.observer().batchOverdue(batch.size());
+        sendAgain(batch.keySet());
+      } else {
+        base.observer().batchAcknowledged(batch.size());
+        underWay = 0;
+        restAfter(workers.nanos() - sentAt);
       }
-      return tooLarge;
     }
 
-    private long patience() {
-      return base.settings().pushRetryAfter().toNanos();
-    }
-
-    /** One timer for all batches: one of its own for each would cost more than the batch. */
-    @GuardedBy("this")
-    private void watchFor(long nanos) {
-      watching = true;
-      workers.after(nanos, next -> sendAgainIfLate());
-    }
-
-    private void send(long number, List<Message.Update> updates) {
+    /** Sends a batch; returns false if it is too large for the link and can go in smaller ones. */
+    private boolean leaves(long number, List<Message.Update> updates) {
       if (updates.size() == 1) {
         if (!sendAlone(to, number, updates.getFirst())) {
-          acknowledged(number);
+          open = 0;
         }
-        return;
+        return true;
       }
       try {
         base.peers().send(to, new Message.Push(number, updates));
+        return true;
       } catch (IllegalArgumentException e) {
-        takeBack(number);
-        flush();
+        return false;
       }
     }
 
-    /** A batch is too large for the link: its results go in smaller ones. */
-    private synchronized void takeBack(long number) {
-      if (number == batch) {
-        most = Math.max(1, most / 2);
-        waiting.addAll(underWay);
-        underWay.clear();
+    private synchronized void sendAgain(Set<Recipient> batch) {
+      waiting.addAll(batch);
+      underWay = 0;
+    }
+
+    private void restAfter(long roundTrip) {
+      if (roundTrip > base.settings().pushRoundTrip().toNanos()) {
+        workers.await(() -> false, workers.nanos() + roundTrip, false);
       }
     }
 
@@ -301,51 +307,6 @@ final class Outboxes {
             case Message.Answer.Threw(var failure) -> failure.size();
             case Message.Answer.NotStarted(var reason, var again) -> reason.length();
           };
-    }
-
-    void acknowledged(long number) {
-      long roundTrip;
-      boolean rests;
-      synchronized (this) {
-        if (number != batch || underWay.isEmpty()) {
-          return;
-        }
-        base.observer().batchAcknowledged(underWay.size());
-        underWay.clear();
-        roundTrip = workers.nanos() - sentAt;
-        rests = roundTrip > base.settings().pushRoundTrip().toNanos();
-        resting = rests;
-      }
-      if (rests) {
-        workers.after(roundTrip, next -> rested());
-      } else {
-        flush();
-      }
-    }
-
-    private void rested() {
-      synchronized (this) {
-        resting = false;
-      }
-      flush();
-    }
-
-    private void sendAgainIfLate() {
-      synchronized (this) {
-        watching = false;
-        if (underWay.isEmpty()) {
-          return;
-        }
-        long left = sentAt + patience() - workers.nanos();
-        if (left > 0) {
-          watchFor(left);
-          return;
-        }
-        base.observer().batchOverdue(underWay.size());
-        waiting.addAll(underWay);
-        underWay.clear();
-      }
-      flush();
     }
   }
 }

@@ -47,7 +47,7 @@ public interface ReactiveComputation<T extends @Nullable Object> extends AutoClo
    * @throws X what {@code write} throws
    * @throws RuntimeException if the result is an exception, as {@link ResultTracker#next()}
    * @throws NoNewResultException if none is known to reflect the write in time, for instance since
-   *     something below is not heard of or cannot be activated; the write is done
+   *     something below is not heard of; the write is done
    * @throws InvalidGrainException if this is called inside of a computation, or of an operation
    *     that may write: a result may depend on what cannot run before that has ended
    * @throws ComputationClosedException if this computation is closed

@@ -109,7 +109,6 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
 
     private void run() {
       thread = Thread.currentThread();
-      tracker.watch(Thread.currentThread());
       try {
         while (awaitDemand()) {
           var result = tracker.poll(FOREVER);
@@ -133,24 +132,30 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
     }
 
     private boolean awaitDemand() {
-      while (true) {
-        synchronized (this) {
-          if (cancelled) {
-            return false;
-          }
-          if (misuse != null) {
-            throw misuse;
-          }
-          if (requested > 0) {
-            requested--;
+      computation.consumers.add(Thread.currentThread());
+      try {
+        while (!isCancelled()) {
+          if (takeDemand()) {
             return true;
           }
+          if (computation.closed()) {
+            throw computation.closedException();
+          }
+          threads.park();
         }
-        if (computation.closed()) {
-          throw computation.closedException();
-        }
-        threads.park();
+        return false;
+      } finally {
+        computation.consumers.remove(Thread.currentThread());
       }
+    }
+
+    private synchronized boolean takeDemand() {
+      if (misuse != null) {
+        throw misuse;
+      }
+      boolean demanded = requested > 0;
+      requested -= demanded ? 1 : 0;
+      return demanded;
     }
   }
 }

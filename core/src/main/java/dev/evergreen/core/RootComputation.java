@@ -4,9 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.codec.ValueLimitException;
 import dev.evergreen.codec.ValueType;
 import dev.evergreen.core.spi.TraceContext;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -23,19 +21,14 @@ import org.jspecify.annotations.Nullable;
  */
 final class RootComputation<T extends @Nullable Object> extends Summary {
 
-  /** Is told that there is something new to look at. Must not block. */
-  interface Watcher {
-    void changed();
-  }
-
   private final @Nullable Home owner;
   private final Computation<T> computation;
   private final @Nullable BiPredicate<? super T, ? super T> comparer;
   private final ValueType values;
   private final Consumer<RootComputation<?>> whenClosed;
 
-  @GuardedBy("guard")
-  private final Set<Watcher> trackers = new LinkedHashSet<>();
+  /** Threads that wait for a result, or for another freshness. */
+  final Waiters consumers = new Waiters();
 
   @GuardedBy("guard")
   private boolean started;
@@ -91,12 +84,8 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     try {
       return values.freeze(result);
     } catch (ValueLimitException e) {
-      throw new ValueTooLargeException(
-          (owner == null ? "a computation" : "a computation of " + owner.id())
-              + ": its result is too large: "
-              + e.getMessage()
-              + "; compute less or raise NodeSettings.maxValueBytes",
-          e);
+      throw Failures.refused(
+          "the result of a computation" + (owner == null ? "" : " of " + owner.id()), e);
     }
   }
 
@@ -245,7 +234,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       outcome = result;
     }
     version++;
-    trackers.forEach(Watcher::changed);
+    wakeConsumers();
   }
 
   /** Whether both are the same result; the comparer is asked only about two values. */
@@ -267,23 +256,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   }
 
   // Results
-
-  /** Tells a tracker what happens from now on. */
-  void add(Watcher tracker) {
-    synchronized (guard) {
-      if (!closed) {
-        trackers.add(tracker);
-        return;
-      }
-    }
-    throw closedException();
-  }
-
-  void remove(Watcher tracker) {
-    synchronized (guard) {
-      trackers.remove(tracker);
-    }
-  }
 
   /** The present result for a turn, or for who is in none; null before the first. */
   @Nullable Outcome present(@Nullable Turn turn) {
@@ -321,7 +293,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   private void doubts(boolean now) {
     if (now != inDoubt) {
       inDoubt = now;
-      trackers.forEach(Watcher::changed);
+      wakeConsumers();
     }
   }
 
@@ -340,6 +312,10 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
 
   Freshness freshness() {
     return inDoubt ? Freshness.IN_DOUBT : Freshness.CURRENT;
+  }
+
+  void wakeConsumers() {
+    consumers.wake(base.workers());
   }
 
   Workers workers() {
@@ -362,8 +338,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       closed = true;
       stop();
       released = accepted(Edges.NONE);
-      trackers.forEach(Watcher::changed);
-      trackers.clear();
+      wakeConsumers();
     }
     released.release();
     whenClosed.accept(this);

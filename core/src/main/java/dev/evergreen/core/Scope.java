@@ -86,10 +86,10 @@ record Scope(
     workers.startPrepared(baton.release());
     boolean held;
     try {
-      forEachCancellation(work -> work.parks(Thread.currentThread()));
+      forEachCancellation(work -> work.parked().add(Thread.currentThread()));
       held = workers.await(() -> done.getAsBoolean() || cancelled(), deadline, remote);
     } finally {
-      forEachCancellation(work -> work.goesOn(Thread.currentThread()));
+      forEachCancellation(work -> work.parked().remove(Thread.currentThread()));
       baton.acquire();
       forEachGroup(Group::workerGoesOn);
     }

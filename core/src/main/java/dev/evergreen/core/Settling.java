@@ -33,7 +33,8 @@ import org.jspecify.annotations.Nullable;
  * </ol>
  *
  * <p>If it is not, it runs, and the caches that it reads then are asked too. What reflects once
- * does so for good, so none is asked twice. Members of a circle do not ask further.
+ * does so for good, so none is asked twice. Members of a circle do not ask further. That a grain
+ * cannot be activated is an answer too, if it was tried after the question.
  *
  * <p>Those who ask at about the same time share a fence, so that each summary is asked once for
  * all. A publisher answers another node only if it still belongs to the cluster, and is asked only
@@ -120,7 +121,7 @@ final class Settling {
     }
 
     boolean succeeds() {
-      summary.watch(thread);
+      summary.watchers.add(thread);
       try {
         while (true) {
           var read = summary.settledOn();
@@ -136,7 +137,7 @@ final class Settling {
           }
         }
       } finally {
-        summary.unwatch(thread);
+        summary.watchers.remove(thread);
         asked.values().forEach(Question::close);
       }
     }
@@ -197,10 +198,14 @@ final class Settling {
     private final Thread waiter;
     private volatile @Nullable Version version;
 
+    /** That the publisher was tried again since then, and cannot be had. */
+    private final Version failure;
+
     Question(Fence fence, Cache cache, Thread waiter) {
       this.name = new Name(fence, cache.key().wire());
       this.cache = cache;
       this.waiter = waiter;
+      this.failure = Cache.failure(cache.generation() + 1);
       // In one step, as the last question of that name may be closed meanwhile.
       questions.compute(name, (n, all) -> add(all));
       cache.addWaiter(waiter);
@@ -215,7 +220,7 @@ final class Settling {
     /** Whether the cache's readers know of a result that reflects, or else are marked. */
     boolean hasTold() {
       var answer = version;
-      return answer != null && cache.haveToldOf(answer);
+      return cache.haveToldOf(failure) || (answer != null && cache.haveToldOf(answer));
     }
 
     void answered(Version reflecting) {

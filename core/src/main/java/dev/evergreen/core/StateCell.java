@@ -116,15 +116,13 @@ final class StateCell<S> implements State<S> {
         throw new InvalidGrainException(id + ": state was set to null");
       }
       return (S) frozen;
-    } catch (ValueLimitException e) {
-      throw tooLarge(e);
-    } catch (NotAValueException e) {
-      throw noValue(e);
+    } catch (ValueLimitException | NotAValueException e) {
+      throw refused(e);
     }
   }
 
-  private InvalidGrainException noValue(NotAValueException e) {
-    return new InvalidGrainException(id + ": the state is no value: " + e.getMessage(), e);
+  private GrainException refused(IllegalArgumentException why) {
+    return Failures.refused(id + ": the state", why);
   }
 
   private StateNotSavedException newer(String component) {
@@ -139,15 +137,6 @@ final class StateCell<S> implements State<S> {
             + ", or stop it so that the grain moves to a newer node. If the component was removed"
             + " on purpose, name it in @Removed on the record; to go back to this version for good,"
             + " set NodeSettings.overwriteNewer");
-  }
-
-  private ValueTooLargeException tooLarge(ValueLimitException e) {
-    return new ValueTooLargeException(
-        id
-            + ": the state is too large: "
-            + e.getMessage()
-            + "; keep less in one grain or raise NodeSettings.maxValueBytes",
-        e);
   }
 
   /**
@@ -180,10 +169,8 @@ final class StateCell<S> implements State<S> {
     byte[] bytes;
     try {
       bytes = type.encode(present);
-    } catch (ValueLimitException e) {
-      throw tooLarge(e);
-    } catch (NotAValueException e) {
-      throw noValue(e);
+    } catch (ValueLimitException | NotAValueException e) {
+      throw refused(e);
     }
     var storage = base.storage();
     try {

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -60,8 +61,8 @@ final class Subscriptions implements Caches.Lines {
   @GuardedBy("open")
   private boolean watching;
 
-  @GuardedBy("open")
-  private boolean renewing;
+  /** Whether a renewal of all subscriptions is due at some moment. */
+  private final AtomicBoolean renewing = new AtomicBoolean();
 
   Subscriptions(Propagation parts, Activations activations) {
     this.base = parts.base();
@@ -201,14 +202,11 @@ final class Subscriptions implements Caches.Lines {
     synchronized (open) {
       waits = mayWait && open.size() < MAX_WAITING;
       open.put(request, new Request(to, wishes, waits, finds, workers.nanos()));
-      if (!renewing) {
-        renewing = true;
-        renewLater();
-      }
       if (!watching) {
         watchFor(patience());
       }
     }
+    renewLater();
     try {
       if (!base.peers().send(to, new Message.Subscribe(request, subscriptions, waits))) {
         unanswered(forget(request));
@@ -363,28 +361,26 @@ final class Subscriptions implements Caches.Lines {
 
   // Renewal
 
+  /** There is something to be renewed; if that is due already, nothing changes. */
   private void renewLater() {
-    long period = base.settings().renewEvery().toNanos();
-    workers.after(period - workers.randomBelow(period / 10 + 1), next -> renew());
+    if (!base.lifetime().stopped() && renewing.compareAndSet(false, true)) {
+      long period = base.settings().renewEvery().toNanos();
+      workers.after(period - workers.randomBelow(period / 10 + 1), next -> renew());
+    }
   }
 
   /** Renews the subscriptions at other nodes, in batches per node. */
   private void renew() {
+    // From now on a cache that the walk passes by sees to its renewal itself.
+    renewing.set(false);
     var byNode = new TreeMap<NodeId, List<Cache>>();
-    boolean any = false;
     for (var cache : caches.all()) {
       var publisher = cache.publisher();
       if (publisher != null && !publisher.equals(base.peers().self())) {
-        any = true;
+        renewLater();
         if (!retries.contains(cache)) {
           byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);
         }
-      }
-    }
-    synchronized (open) {
-      renewing = any && !base.lifetime().stopped();
-      if (renewing) {
-        renewLater();
       }
     }
     byNode.forEach(

@@ -2,9 +2,7 @@ package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.TraceContext;
-import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -64,8 +62,8 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
   @GuardedBy("guard")
   private long runs;
 
-  @GuardedBy("guard")
-  private @Nullable Set<Thread> watchers; // only while somebody watches
+  /** Threads that wait until this has settled, or is over. */
+  final Waiters watchers = new Waiters();
 
   Summary(Propagation parts, @Nullable Home home) {
     this.parts = parts;
@@ -137,7 +135,7 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
       underWay = null;
       marked |= repeat;
       cause = repeat && cause == null ? run.cause : cause;
-      wakeWatchers();
+      watchers.wake(base.workers());
     }
   }
 
@@ -163,36 +161,11 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
     }
     underWay = null;
     marked = false;
-    wakeWatchers();
+    watchers.wake(base.workers());
     return run;
   }
 
   // Settling
-
-  /** Wakes a thread whenever this may have settled, or is over. */
-  final void watch(Thread thread) {
-    synchronized (guard) {
-      if (watchers == null) {
-        watchers = new LinkedHashSet<>(2);
-      }
-      watchers.add(thread);
-    }
-  }
-
-  final void unwatch(Thread thread) {
-    synchronized (guard) {
-      if (watchers != null && watchers.remove(thread) && watchers.isEmpty()) {
-        watchers = null;
-      }
-    }
-  }
-
-  @GuardedBy("guard")
-  private void wakeWatchers() {
-    if (watchers != null) {
-      watchers.forEach(base.workers()::unpark);
-    }
-  }
 
   final boolean isOver() {
     synchronized (guard) {

@@ -3,14 +3,14 @@ package dev.evergreen.core;
 import java.time.Duration;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** One consumer of a computation: remembers what it has delivered. */
-final class Tracker<T extends @Nullable Object>
-    implements ResultTracker<T>, RootComputation.Watcher {
+final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
 
   private final RootComputation<T> computation;
   private @Nullable Outcome delivered;
@@ -20,8 +20,6 @@ final class Tracker<T extends @Nullable Object>
 
   private long version;
   private volatile boolean closed;
-  private volatile @Nullable Thread waiter;
-  private volatile @Nullable Thread watcher;
 
   private Tracker(RootComputation<T> computation) {
     this.computation = computation;
@@ -34,9 +32,10 @@ final class Tracker<T extends @Nullable Object>
    * @throws NodeStoppedException if the node has stopped
    */
   static <T extends @Nullable Object> Tracker<T> of(RootComputation<T> computation) {
-    var tracker = new Tracker<>(computation);
-    computation.add(tracker);
-    return tracker;
+    if (computation.closed()) {
+      throw computation.closedException();
+    }
+    return new Tracker<>(computation);
   }
 
   @Override
@@ -98,11 +97,8 @@ final class Tracker<T extends @Nullable Object>
         if (!hasNext()) {
           throw new NoSuchElementException("the computation was closed");
         }
-        var result = ahead;
+        var result = Objects.requireNonNull(ahead);
         ahead = null;
-        if (result == null) {
-          throw new NoSuchElementException("the computation was closed");
-        }
         return result.get();
       }
     };
@@ -111,25 +107,7 @@ final class Tracker<T extends @Nullable Object>
   @Override
   public void close() {
     closed = true;
-    computation.remove(this);
-    changed();
-  }
-
-  /** Names a thread that is to be woken even when it does not wait here. */
-  void watch(Thread thread) {
-    watcher = thread;
-  }
-
-  @Override
-  public void changed() {
-    wake(waiter);
-    wake(watcher);
-  }
-
-  private void wake(@Nullable Thread thread) {
-    if (thread != null) {
-      computation.workers().unpark(thread);
-    }
+    computation.wakeConsumers();
   }
 
   private Optional<Result<T>> awaitResult(long deadline, boolean mayBorrow) {
@@ -146,7 +124,7 @@ final class Tracker<T extends @Nullable Object>
     computation.startOnce(mayBorrow);
     var scope = Scope.current();
     while (true) {
-      waiter = Thread.currentThread();
+      computation.consumers.add(Thread.currentThread());
       try {
         BooleanSupplier done = () -> over() || ready.getAsBoolean();
         if (!done.getAsBoolean()
@@ -154,7 +132,7 @@ final class Tracker<T extends @Nullable Object>
           return Optional.empty();
         }
       } finally {
-        waiter = null;
+        computation.consumers.remove(Thread.currentThread());
       }
       if (over()) {
         throw closed && !computation.closed()

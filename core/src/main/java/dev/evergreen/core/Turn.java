@@ -76,16 +76,13 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   private @Nullable Before stateBefore; // touched with the baton held
   private long arrived;
 
-  /** Of this turn or an older one that waits for it; the chain's age is that of its oldest turn. */
-  private volatile long began;
+  /** When its chain began, or an older one that waits for it. */
+  @GuardedBy("this")
+  private long began;
 
-  /** What this turn waits for, as far as it would have to be told that it got older. */
+  /** The calls that this turn waits for: they get older with it. */
   @GuardedBy("this")
   private @Nullable Set<Awaited> awaited;
-
-  /** Whether the callers know that this turn waits. */
-  @GuardedBy("home")
-  private boolean callersKnow;
 
   /** The turn of this activation on whose behalf this one came back to it; null if it did not. */
   private @Nullable Turn holder;
@@ -207,20 +204,17 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   /** This turn arrives at its activation; its chain begins here, unless it has begun before. */
   void arrive(long nanos) {
     arrived = nanos;
-    if (caller == null) {
-      began = Math.min(began, home.base().chainClock().at(nanos));
+    long chainBegan = caller == null ? home.base().chainClock().at(nanos) : caller.began();
+    synchronized (this) {
+      began = Math.min(began, chainBegan);
     }
   }
 
   // Age
 
   @Override
-  long began() {
-    long oldest = began;
-    for (var turn = caller; turn != null; turn = turn.caller) {
-      oldest = Math.min(oldest, turn.began);
-    }
-    return oldest;
+  synchronized long began() {
+    return began;
   }
 
   @Override
@@ -238,40 +232,25 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   /**
-   * This turn waits for a call, and with it all that have called it. Whoever looks at {@link
-   * #began} afterwards, or is told by {@link Awaited#hasten}, misses nothing.
+   * This turn is about to make a call. Who looks at {@link #began} afterwards, or is told by {@link
+   * Awaited#hasten}, misses nothing.
    */
-  void awaits(Awaited call) {
-    for (var turn = this; turn != null; turn = turn.caller) {
-      synchronized (turn) {
-        if (turn.awaited == null) {
-          turn.awaited = new LinkedHashSet<>(2);
-        }
-        turn.awaited.add(call);
-      }
+  synchronized void awaits(Awaited call) {
+    if (awaited == null) {
+      awaited = new LinkedHashSet<>(2);
     }
+    awaited.add(call);
   }
 
-  void awaitsNoMore(Awaited call) {
-    for (var turn = this; turn != null; turn = turn.caller) {
-      synchronized (turn) {
-        if (turn.awaited != null) {
-          turn.awaited.remove(call);
-        }
+  /** This turn goes on, with the outcome of a call or without. */
+  void goesOn(Awaited call) {
+    call.goOnWithout();
+    synchronized (this) {
+      if (awaited != null) {
+        awaited.remove(call);
       }
     }
-  }
-
-  /** This turn has to wait, or does not wait any more: so do its callers. */
-  void waits(boolean now) {
-    synchronized (home) {
-      if (caller != null && now) {
-        caller.awaits(this);
-      } else if (caller != null && callersKnow) {
-        caller.awaitsNoMore(this);
-      }
-      callersKnow = now;
-    }
+    home.expel(call);
   }
 
   // The chain
@@ -391,8 +370,8 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
                     this
                         + " still ran when its activation ended ("
                         + reason
-                        + "); whether it took effect is unknown. Ask the grain, or call again if the"
-                        + " operation is idempotent")));
+                        + "); whether it took effect is unknown. Ask the grain, or call again if"
+                        + " the operation is idempotent")));
   }
 
   /**

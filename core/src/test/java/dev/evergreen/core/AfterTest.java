@@ -299,6 +299,28 @@ class AfterTest {
   }
 
   @Test
+  void aGrainThatCannotBeActivatedIsAnAnswer() {
+    wired.hosts = grain -> grain.key().equals("there") ? B : A;
+    wired.start(B, WiredNodes.quick(), GrainTypes.create().add(Cell.class, AfterTest::refuse));
+    var node = start(A);
+    var cell = node.grains().get(Cell.class, "c");
+    var there = node.grains().get(Cell.class, "there");
+    try (var computation =
+        node.reactive(() -> cell.text().isEmpty() ? "" : cell.text() + there.text())) {
+      assertEquals("", computation.after(() -> {}, SOON));
+      assertThrows(
+          ActivationException.class,
+          () -> computation.after(() -> cell.set("x"), Duration.ofHours(1)));
+      assertThrows(
+          ActivationException.class, () -> computation.after(() -> {}, Duration.ofHours(1)));
+    }
+  }
+
+  private static Cell refuse(GrainContext<String> context) {
+    throw new IllegalStateException("no " + context.key());
+  }
+
+  @Test
   void theEndEndsTheWaiting() throws Exception {
     var node = startBoth();
     var cell = node.grains().get(Cell.class, "c");

@@ -116,18 +116,17 @@ class BranchesStressTest {
   }
 
   private interface Round {
-    void run(EmbeddedNode node, String name);
+    void run(Node node, String name);
   }
 
   private static void stress(Round round) throws Exception {
     try (var node =
-            (EmbeddedNode)
-                EmbeddedNode.builder()
-                    .grain(Leaf.class, LeafGrain::new)
-                    .grain(Shut.class, ShutGrain::new)
-                    .grain(Fan.class, FanGrain::new)
-                    .settings(NodeSettings.DEFAULT.withCallTimeout(TestGrains.SOON))
-                    .start();
+            EmbeddedNode.builder()
+                .grain(Leaf.class, LeafGrain::new)
+                .grain(Shut.class, ShutGrain::new)
+                .grain(Fan.class, FanGrain::new)
+                .settings(NodeSettings.DEFAULT.withCallTimeout(TestGrains.SOON))
+                .start();
         var threads = Executors.newVirtualThreadPerTaskExecutor()) {
       var callers = new ArrayList<Future<?>>();
       for (int c = 0; c < CALLERS; c++) {

@@ -31,7 +31,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiPredicate;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -364,6 +366,58 @@ class InterleavingTest {
     wired.awaitNoThreads();
     assertEquals(0, a.counts().subscriptions());
     assertEquals(0, a.counts().summaries());
+  }
+
+  /** The walk along all caches has passed by the place of the new one, and finds no other. */
+  @Test
+  void aCacheThatSubscribesWhileOthersAreRenewedIsRenewedToo() {
+    wired.hosts = grain -> grain.key().equals("here") ? A : B;
+    var renewed = new AtomicInteger();
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Subscribe asked
+              && asked.subscriptions().stream().anyMatch(one -> one.have() != null)) {
+            renewed.incrementAndGet();
+          }
+          wired.deliver(from, to, message);
+        };
+    start(B);
+    var settings = WiredNodes.quick().withRenewEvery(Duration.ofMillis(200));
+    var a = wired.start(A, settings, TestGrains.types());
+    int place = place(a, "here");
+    var before = keyWhere(key -> place(a, key) < place);
+    var after = keyWhere(key -> place(a, key) > place);
+    var here = a.reactive(cell(a, "here")::text);
+    here.tracker().next(SOON);
+    var last = a.reactive(cell(a, after)::text);
+    last.tracker().next(SOON);
+    var cache = Objects.requireNonNull(a.caches.get(textOf(a, "here")));
+    var threads = new CopyOnWriteArrayList<Thread>();
+    synchronized (cache) {
+      wired.whenStarted = threads::add;
+      last.close();
+      await("the end of the last remote cache", () -> a.caches.size() == 1);
+      await(
+          "the renewal",
+          () -> threads.stream().anyMatch(thread -> thread.getState() == Thread.State.BLOCKED));
+      a.reactive(cell(a, before)::text).tracker().next(SOON);
+      renewed.set(0);
+    }
+    await("its renewal", () -> renewed.get() > 0);
+  }
+
+  /** Where a cache is in a small table. */
+  private static int place(NodeRuntime node, String key) {
+    int hash = textOf(node, key).hashCode();
+    return (hash ^ (hash >>> 16)) & 15;
+  }
+
+  private static CallKey textOf(NodeRuntime node, String key) {
+    return WiredNodes.key(node, Cell.class, key, "text()");
+  }
+
+  private static String keyWhere(Predicate<String> holds) {
+    return IntStream.range(0, 1_000).mapToObj(i -> "" + i).filter(holds).findFirst().orElseThrow();
   }
 
   @Test

@@ -23,6 +23,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
@@ -56,6 +57,9 @@ public final class WiredNodes implements AutoCloseable {
 
   /** Called whenever a node asks whether it hosts a grain, after the answer is known. */
   volatile Runnable whenAsked = () -> {};
+
+  /** Is given the threads of the nodes as they start. */
+  volatile Consumer<Thread> whenStarted = thread -> {};
 
   public volatile Wire wire = this::deliver;
 
@@ -221,16 +225,19 @@ public final class WiredNodes implements AutoCloseable {
     @Override
     public Thread start(Runnable task) {
       alive.incrementAndGet();
-      return time.start(
-          () -> {
-            try {
-              task.run();
-            } catch (Throwable t) {
-              escaped.add(t);
-            } finally {
-              alive.decrementAndGet();
-            }
-          });
+      var thread =
+          time.start(
+              () -> {
+                try {
+                  task.run();
+                } catch (Throwable t) {
+                  escaped.add(t);
+                } finally {
+                  alive.decrementAndGet();
+                }
+              });
+      whenStarted.accept(thread);
+      return thread;
     }
 
     @Override

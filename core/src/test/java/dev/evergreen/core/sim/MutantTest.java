@@ -28,9 +28,9 @@ final class MutantTest {
         // Unvalidated executions: writes go on in the middle of runs.
         new Mutant.LeavesOut("Activation", "begin", "discardRuns"),
         // Lost pushes: one that is not acknowledged is not sent again.
-        new Mutant.LeavesOut("Outboxes$Outbox", "sendAgainIfLate", "addAll"),
+        new Mutant.LeavesOut("Outboxes$Outbox", "sendAgain", "addAll"),
         // Nor one that found no room in its batch.
-        new Mutant.LeavesOut("Outboxes$Outbox", "isTooLarge", "addFirst"),
+        new Mutant.LeavesOut("Outboxes$Outbox", "putBack", "addFirst"),
         // Every result counts as another one.
         new Mutant.DoesNothing("Outcome", "same"),
         // An activation ends without telling its subscribers.
@@ -167,7 +167,7 @@ final class MutantTest {
         // or before a publisher's push of it has arrived.
         new Fault(
             new Mutant.Says(
-                "Settling", "answer != null && cache.haveToldOf(answer)", "answer != null"),
+                "Settling", "(answer != null && cache.haveToldOf(answer))", "answer != null"),
             "who has written looks at once"));
   }
 
