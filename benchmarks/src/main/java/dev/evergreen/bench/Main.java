@@ -16,7 +16,9 @@ import picocli.CommandLine.Command;
       AttacksCommand.class,
       FibersCommand.class,
       StorageCommand.class,
-      ProxyCommand.class
+      ProxyCommand.class,
+      ShimCommand.class,
+      TraceCommand.class
     },
     mixinStandardHelpOptions = true)
 public final class Main {

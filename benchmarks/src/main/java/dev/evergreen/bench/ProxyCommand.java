@@ -3,21 +3,14 @@ package dev.evergreen.bench;
 import dev.evergreen.bench.load.Cores;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.ProcessBuilder.Redirect;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -41,7 +34,6 @@ final class ProxyCommand implements Callable<Integer> {
   /** So that the JVM has compiled what a hit needs. */
   private static final int WARM_UPS = 8;
 
-  private static final Duration LONGEST_START = Duration.ofMinutes(5);
   private static final List<Integer> SIZES = List.of(1 << 10, 10 << 10, 1 << 20);
   private static final List<Integer> CONNECTIONS = List.of(16, 64, 512);
 
@@ -72,56 +64,6 @@ final class ProxyCommand implements Callable<Integer> {
   /** What one turn of wrk found. */
   private record Turn(double micros, double rate) {}
 
-  /** A server on a core, until it is closed. */
-  private record Server(Process process, int port) implements AutoCloseable {
-
-    static Server start(List<String> command, int port, int core) throws IOException {
-      var process =
-          new ProcessBuilder(Cores.pinned(core, command))
-              .redirectOutput(Redirect.DISCARD)
-              .redirectError(Redirect.INHERIT)
-              .start();
-      var server = new Server(process, port);
-      long limit = System.nanoTime() + LONGEST_START.toNanos();
-      while (!server.answers()) {
-        if (!process.isAlive() || System.nanoTime() - limit > 0) {
-          server.close();
-          throw new IOException("this did not start: " + String.join(" ", command));
-        }
-        LockSupport.parkNanos(Duration.ofMillis(20).toNanos());
-      }
-      return server;
-    }
-
-    private boolean answers() {
-      try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-        return socket.isConnected();
-      } catch (IOException e) {
-        return false; // not yet
-      }
-    }
-
-    /** Of the process and all that it has started, in microseconds. */
-    double processorMicros() {
-      var handle = process.toHandle();
-      return Stream.concat(Stream.of(handle), handle.descendants())
-          .mapToDouble(each -> each.info().totalCpuDuration().orElse(Duration.ZERO).toNanos() / 1e3)
-          .sum();
-    }
-
-    @Override
-    public void close() {
-      process.descendants().forEach(ProcessHandle::destroy);
-      process.destroy();
-      try {
-        process.waitFor();
-      } catch (InterruptedException e) {
-        process.destroyForcibly();
-        Thread.currentThread().interrupt();
-      }
-    }
-  }
-
   @Override
   public Integer call() throws Exception {
     var section = report.section("proxy");
@@ -150,7 +92,8 @@ final class ProxyCommand implements Callable<Integer> {
     return 0;
   }
 
-  private List<Line> compare(int size, int connections, Server evergreen, Server nginx)
+  private List<Line> compare(
+      int size, int connections, BackgroundServer evergreen, BackgroundServer nginx)
       throws IOException, InterruptedException {
     var ours = new ArrayList<Turn>();
     var theirs = new ArrayList<Turn>();
@@ -183,7 +126,7 @@ final class ProxyCommand implements Callable<Integer> {
         limited ? time.ratioAtMost(MOST_TIME) : time, limited ? rate.ratioAtLeast(1) : rate);
   }
 
-  private Turn turn(Server server, int size, int connections)
+  private Turn turn(BackgroundServer server, int size, int connections)
       throws IOException, InterruptedException {
     var command =
         List.of(
@@ -210,13 +153,7 @@ final class ProxyCommand implements Callable<Integer> {
     return Double.parseDouble(found.group(1));
   }
 
-  private static int freePort() throws IOException {
-    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return socket.getLocalPort();
-    }
-  }
-
-  private static Server origin(Path folder) throws IOException {
+  private static BackgroundServer origin(Path folder) throws IOException {
     var www = Files.createDirectories(folder.resolve("www"));
     for (int size : SIZES) {
       Files.write(www.resolve(Integer.toString(size)), new byte[size]);
@@ -230,7 +167,7 @@ final class ProxyCommand implements Callable<Integer> {
             + "; add_header Cache-Control max-age=36000; }");
   }
 
-  private static Server nginx(Path folder, int origin) throws IOException {
+  private static BackgroundServer nginx(Path folder, int origin) throws IOException {
     return startNginx(
         folder,
         "nginx",
@@ -244,9 +181,9 @@ final class ProxyCommand implements Callable<Integer> {
             .formatted(origin, folder.resolve("cache")));
   }
 
-  private static Server startNginx(Path folder, String name, int core, String servers)
+  private static BackgroundServer startNginx(Path folder, String name, int core, String servers)
       throws IOException {
-    int port = freePort();
+    int port = BackgroundServer.freePort();
     var user = System.getProperty("user.name").equals("root") ? "user root;" : "";
     var configuration =
         Files.writeString(
@@ -259,13 +196,13 @@ final class ProxyCommand implements Callable<Integer> {
                     .formatted(folder.resolve(name + ".pid"), folder.resolve(name + ".log"), user)
                 + servers.formatted(port)
                 + " }\n");
-    return Server.start(
+    return BackgroundServer.start(
         List.of("nginx", "-p", folder.toString(), "-c", configuration.toString()), port, core);
   }
 
-  private static Server evergreen(int origin) throws IOException {
-    int port = freePort();
-    return Server.start(
+  private static BackgroundServer evergreen(int origin) throws IOException {
+    int port = BackgroundServer.freePort();
+    return BackgroundServer.start(
         List.of(
             "./evergreen",
             "proxy",

@@ -49,4 +49,16 @@ public record Answer(
       return name().toLowerCase(java.util.Locale.ROOT).replace('_', '-');
     }
   }
+
+  /** The same about a past of which only what later answers need is kept. */
+  Answer folded() {
+    return new Answer(
+        question,
+        reply,
+        Certainty.BEFORE_RECORDING,
+        witnesses,
+        false,
+        true,
+        "of the time of this question, only what later answers need is kept");
+  }
 }

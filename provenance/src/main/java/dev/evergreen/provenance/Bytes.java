@@ -39,6 +39,13 @@ public final class Bytes implements Comparable<Bytes> {
     return of(Arrays.copyOfRange(content, from, to));
   }
 
+  /** Whether the first bytes are those of another string. */
+  public boolean startsWith(Bytes prefix) {
+    return content.length >= prefix.content.length
+        && Arrays.equals(
+            content, 0, prefix.content.length, prefix.content, 0, prefix.content.length);
+  }
+
   /** A copy of the bytes. */
   public byte[] toArray() {
     return content.clone();

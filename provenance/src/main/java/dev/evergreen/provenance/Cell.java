@@ -59,6 +59,11 @@ public final class Cell implements Comparable<Cell> {
     return new Cell(path.subList(0, path.size() - 1));
   }
 
+  /** The cell that contains this one, or is it, with so many names in its path. */
+  public Cell ancestor(int depth) {
+    return depth == path.size() ? this : new Cell(path.subList(0, depth));
+  }
+
   /**
    * The cells that contain this one, the whole store first and the nearest last; not this one
    * itself.

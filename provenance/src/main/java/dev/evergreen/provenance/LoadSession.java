@@ -1,5 +1,6 @@
 package dev.evergreen.provenance;
 
+import dev.evergreen.provenance.TraceDatabase.RowWriter;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -16,11 +17,14 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,17 +37,12 @@ final class LoadSession implements AutoCloseable {
   /** So many cells are known by heart. */
   private static final int CELLS = 200_000;
 
-  /** So many rows of operations are collected before they are handed to the database. */
-  private static final int INSERTS = 1_000;
-
   /** So many operations are removed at once. */
   private static final int FOLD = 20_000;
 
   /** So many operations of a connection, which may be parts of a later one, are known by heart. */
   private static final int PARTS = 1_000;
 
-  private static final String INSERT =
-      "insert into op values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   private static final String FINISH =
       "update op set outcome = ?, replied_seq = ?, replied = ?, reply = ?, reply_length = ?,"
           + " reply_hash = ? where seq = ?";
@@ -52,6 +51,10 @@ final class LoadSession implements AutoCloseable {
   private final Connection connection;
   private final Redactor redactor;
   private final OpRows rows;
+  private final RowWriter newOperations;
+  private final RowWriter newCells;
+  private final RowWriter newTouches;
+  private final RowWriter newBelow;
   private final Map<String, PreparedStatement> statements = new LinkedHashMap<>();
   private final Map<Long, Open> open = new LinkedHashMap<>();
   private final Map<Long, Begun> begun = new HashMap<>();
@@ -67,7 +70,6 @@ final class LoadSession implements AutoCloseable {
       };
   private final List<Noted> noted = new ArrayList<>();
   private final List<Noted> removed = new ArrayList<>();
-  private long inserted;
   private long nextCell;
   private long seq;
   private long at;
@@ -83,14 +85,22 @@ final class LoadSession implements AutoCloseable {
       Payload request,
       boolean stored) {}
 
-  /** That an operation could have written a cell. */
+  /** That an operation could have written a cell, or one below it. */
   private record Noted(Bytes path, long seq, int kind, int effect) {}
+
+  /** The kind of those that could have written something below the cell only. */
+  private static final int BELOW = 0;
 
   /** The same, as a row. */
   private record Link(long cell, long seq, int kind, int effect) implements Comparable<Link> {
+    long stretch() {
+      return TraceDatabase.stretch(seq);
+    }
+
     @Override
     public int compareTo(Link other) {
-      int order = Long.compare(cell, other.cell);
+      int order = Long.compare(stretch(), other.stretch());
+      order = order != 0 ? order : Long.compare(cell, other.cell);
       return order != 0 ? order : Long.compare(seq, other.seq);
     }
   }
@@ -104,6 +114,10 @@ final class LoadSession implements AutoCloseable {
     this.connection = connection;
     this.redactor = redactor;
     this.rows = new OpRows(connection);
+    newOperations = database.rows(connection, "op", 16);
+    newCells = database.rows(connection, "cell", 2);
+    newTouches = database.rows(connection, "op_cell", 5);
+    newBelow = database.rows(connection, "op_below", 3);
     try (var statement = connection.createStatement()) {
       try (var found = statement.executeQuery("select segment, place, seq, spool, at from trace")) {
         found.next();
@@ -415,32 +429,34 @@ final class LoadSession implements AutoCloseable {
   /** Replaces what was noted when the reply was not known. */
   private void retouch(Operation before, Operation operation, Map<Cell, Touch> now)
       throws SQLException {
-    for (var cell : strongest(before).keySet()) {
-      if (!now.containsKey(cell)) {
-        removed.add(new Noted(Bytes.of(cell.encoded()), operation.row(), 0, 0));
-      }
-    }
+    removed.addAll(notes(before, strongest(before)));
     touch(operation, now);
   }
 
   private void insert(Open request, Operation operation, Outcome outcome, @Nullable Payload reply)
       throws SQLException {
     keepApart(request.request());
-    var insert = statement(INSERT);
-    insert.setLong(1, request.seq());
-    insert.setLong(2, operation.epoch());
-    insert.setLong(3, request.lane());
-    insert.setLong(4, request.connection());
-    insert.setString(5, request.space());
-    insert.setString(6, rows.kind(operation.epoch()).verb(operation.request()));
-    insert.setLong(7, request.sent());
-    insert.setInt(8, outcome.code());
-    set(insert, 11, request.request());
-    setEnd(insert, 9, 14, outcome, reply);
-    insert.addBatch();
-    if (++inserted % INSERTS == 0) {
-      insert.executeBatch();
+    if (reply != null) {
+      keepApart(reply);
     }
+    boolean replied = outcome == Outcome.REPLIED;
+    newOperations.add(
+        request.seq(),
+        operation.epoch(),
+        request.lane(),
+        request.connection(),
+        request.space(),
+        rows.kind(operation.epoch()).verb(operation.request()),
+        request.sent(),
+        (long) outcome.code(),
+        replied ? seq : null,
+        replied ? at : null,
+        request.request().inRow(),
+        request.request().length(),
+        request.request().hash(),
+        reply == null ? null : reply.inRow(),
+        reply == null ? null : reply.length(),
+        reply == null ? null : reply.hash());
   }
 
   private void finish(Open request, Outcome outcome, @Nullable Payload reply) throws SQLException {
@@ -566,15 +582,37 @@ final class LoadSession implements AutoCloseable {
     return strongest;
   }
 
-  private void touch(Operation operation, Map<Cell, Touch> touches) {
+  private void touch(Operation operation, Map<Cell, Touch> touches) throws SQLException {
+    noted.addAll(notes(operation, touches));
+  }
+
+  /**
+   * What is noted of an operation: the cells, and of those among the keys or below a key, that
+   * something there was touched. So questions about very many cells need not ask for each.
+   */
+  private List<Noted> notes(Operation operation, Map<Cell, Touch> touches) throws SQLException {
+    var notes = new ArrayList<Noted>(2 * touches.size());
+    if (touches.isEmpty()) {
+      return notes;
+    }
+    int depth = rows.kind(operation.epoch()).keys(operation.space()).path().size();
+    var above = new LinkedHashSet<Cell>();
     for (var touch : touches.values()) {
-      noted.add(
+      var cell = touch.cell();
+      notes.add(
           new Noted(
-              Bytes.of(touch.cell().encoded()),
+              Bytes.of(cell.encoded()),
               operation.row(),
               touch.kind() == Touch.Kind.REPLACES ? 2 : 1,
               code(touch.effect())));
+      for (int i = depth; i <= depth + 1 && i < cell.path().size(); i++) {
+        above.add(cell.ancestor(i));
+      }
     }
+    for (var cell : above) {
+      notes.add(new Noted(Bytes.of(cell.encoded()), operation.row(), BELOW, 0));
+    }
+    return notes;
   }
 
   private static Touch stronger(Touch one, Touch two) {
@@ -640,44 +678,43 @@ final class LoadSession implements AutoCloseable {
 
   private Map<Bytes, Long> ids(SortedSet<Bytes> unknown) throws SQLException {
     var ids = database.cells(connection, unknown);
-    var insert = statement("insert into cell values (?, ?)");
     // In their order, since the index takes neighbours faster than strangers.
     for (var path : unknown) {
       if (!ids.containsKey(path)) {
-        ids.put(path, nextCell);
-        insert.setLong(1, nextCell++);
-        insert.setBytes(2, path.toArray());
-        insert.addBatch();
+        newCells.add(nextCell, path.toArray());
+        ids.put(path, nextCell++);
       }
     }
-    insert.executeBatch();
+    newCells.flush();
     cells.putAll(ids);
     return ids;
   }
 
   private void flushTouches() throws SQLException {
     if (!removed.isEmpty()) {
-      var delete = statement("delete from op_cell where cell = ? and seq = ?");
+      var touches = statement("delete from op_cell where stretch = ? and cell = ? and seq = ?");
+      var below = statement("delete from op_below where stretch = ? and cell = ? and seq = ?");
       for (var link : links(removed)) {
-        delete.setLong(1, link.cell());
-        delete.setLong(2, link.seq());
+        var delete = link.kind() == BELOW ? below : touches;
+        delete.setLong(1, link.stretch());
+        delete.setLong(2, link.cell());
+        delete.setLong(3, link.seq());
         delete.addBatch();
       }
-      delete.executeBatch();
+      touches.executeBatch();
+      below.executeBatch();
       removed.clear();
     }
-    var insert =
-        statement(
-            "insert into op_cell values (?, ?, ?, ?) on conflict (cell, seq)"
-                + " do update set kind = excluded.kind, effect = excluded.effect");
     for (var link : links(noted)) {
-      insert.setLong(1, link.cell());
-      insert.setLong(2, link.seq());
-      insert.setInt(3, link.kind());
-      insert.setInt(4, link.effect());
-      insert.addBatch();
+      if (link.kind() == BELOW) {
+        newBelow.add(link.stretch(), link.cell(), link.seq());
+      } else {
+        newTouches.add(
+            link.stretch(), link.cell(), link.seq(), (long) link.kind(), (long) link.effect());
+      }
     }
-    insert.executeBatch();
+    newTouches.flush();
+    newBelow.flush();
     noted.clear();
   }
 
@@ -717,14 +754,20 @@ final class LoadSession implements AutoCloseable {
   }
 
   /**
-   * Removes what is older than is to be kept, some thousand operations at a time.
+   * Folds or removes what is older than is to be kept, a part at a time.
    *
    * @return whether there was any
    */
   boolean fold(Retention retention) throws SQLException {
     long oldest = at - Math.min(at, saturatedNanos(retention.age()));
     boolean large = database.size(connection) > retention.bytes();
-    long horizon = horizon(large ? Long.MAX_VALUE : oldest);
+    long before = foldEnd(large ? Long.MAX_VALUE : oldest);
+    if (before > 0) {
+      foldUpTo(before);
+      connection.commit();
+      return true;
+    }
+    long horizon = large ? horizon() : 0;
     if (horizon == 0) {
       return false;
     }
@@ -733,20 +776,90 @@ final class LoadSession implements AutoCloseable {
     return true;
   }
 
+  /**
+   * Up to which row is to be folded next, of what was sent before a moment: as many operations as
+   * were kept before, so that each is looked at a few times only; 0 if there are none.
+   */
+  private long foldEnd(long sent) throws SQLException {
+    long kept = number("select count(*) from op where seq < (select folded from trace)");
+    var select =
+        statement(
+            "select max(seq), count(*) from (select seq, sent from op where outcome <> 0"
+                + " and seq >= (select folded from trace) order by seq limit ?) oldest"
+                + " where sent < ?");
+    select.setLong(1, Math.max(FOLD, kept));
+    select.setLong(2, sent);
+    try (var found = select.executeQuery()) {
+      found.next();
+      return found.getLong(2) == 0 ? 0 : found.getLong(1) + 1;
+    }
+  }
+
+  private long number(String sql) throws SQLException {
+    try (var found = statement(sql).executeQuery()) {
+      found.next();
+      return found.getLong(1);
+    }
+  }
+
+  /** Removes what no answer from that row on needs. */
+  private void foldUpTo(long end) throws SQLException {
+    var folding = new Folding();
+    var page =
+        connection.prepareStatement(
+            "select %s from op where seq < ? and outcome <> 0 order by seq desc limit %d"
+                .formatted(OpRows.COLUMNS, PARTS));
+    try (page) {
+      for (long before = end; before > 0; ) {
+        page.setLong(1, before);
+        before = 0;
+        try (var found = page.executeQuery()) {
+          while (found.next()) {
+            before = found.getLong(1);
+            fold(rows.read(found), folding, found.getBytes(11), found.getBytes(14));
+          }
+        }
+      }
+    }
+    flushTouches();
+    update("update trace set folded = ?", end);
+  }
+
+  private void fold(
+      Operation operation,
+      Folding folding,
+      byte @Nullable [] requestHash,
+      byte @Nullable [] replyHash)
+      throws SQLException {
+    var touches = touches(operation);
+    if (folding.isNeeded(operation, touches)) {
+      return;
+    }
+    removed.addAll(notes(operation, strongest(operation)));
+    update("delete from op where seq = ?", operation.row());
+    for (var hash : Stream.of(requestHash, replyHash).filter(Objects::nonNull).toList()) {
+      update(
+          "delete from body where hash = ?"
+              + " and not exists (select 1 from op where request_hash = hash)"
+              + " and not exists (select 1 from op where reply_hash = hash)",
+          hash);
+    }
+    if (removed.size() > FOLD) {
+      flushTouches();
+    }
+  }
+
   private static long saturatedNanos(Duration age) {
     return age.toSeconds() > Long.MAX_VALUE / 1_000_000_000L - 1 ? Long.MAX_VALUE : age.toNanos();
   }
 
-  /**
-   * Behind the oldest operations, as far as they were sent before a moment; 0 if there are none.
-   */
-  private long horizon(long sent) throws SQLException {
+  /** Behind the oldest operations; 0 if there are none. */
+  private long horizon() throws SQLException {
     var select =
         statement(
-            "select max(seq), count(*) from (select seq, sent from op where outcome <> 0"
-                + " order by seq limit ?) oldest where sent < ?");
+            "select max(seq), count(*) from (select seq from op where outcome <> 0"
+                + " order by seq limit ?) oldest");
     select.setInt(1, FOLD);
-    select.setLong(2, sent);
     try (var found = select.executeQuery()) {
       found.next();
       return found.getLong(2) == 0 ? 0 : found.getLong(1) + 1;
@@ -759,9 +872,7 @@ final class LoadSession implements AutoCloseable {
     try (var found = select.executeQuery()) {
       while (found.next()) {
         var operation = rows.read(found);
-        for (var cell : strongest(operation).keySet()) {
-          removed.add(new Noted(Bytes.of(cell.encoded()), operation.row(), 0, 0));
-        }
+        removed.addAll(notes(operation, strongest(operation)));
       }
     }
     flushTouches();
@@ -788,7 +899,7 @@ final class LoadSession implements AutoCloseable {
     for (int i = 0; i < values.length; i++) {
       switch (values[i]) {
         case Long number -> statement.setLong(i + 1, number);
-        case String text -> statement.setString(i + 1, text);
+        case String text -> statement.setString(i + 1, PostgresCopy.text(text));
         case byte[] bytes -> statement.setBytes(i + 1, bytes);
         case null -> statement.setNull(i + 1, Types.VARBINARY);
         default -> throw new IllegalArgumentException(sql + " with " + values[i]);
@@ -808,7 +919,7 @@ final class LoadSession implements AutoCloseable {
 
   /** Writes what was collected: the operations that are new, then those that have ended. */
   private void flush() throws SQLException {
-    statement(INSERT).executeBatch();
+    newOperations.flush();
     statement(FINISH).executeBatch();
     flushTouches();
   }

@@ -3,10 +3,12 @@ package dev.evergreen.provenance;
 import java.time.Duration;
 
 /**
- * How much of the past a trace keeps. What is beyond is removed, the oldest operations first, and
- * answers that would need them say that they reach before the recording.
+ * How much of the past a trace keeps. What is beyond is <em>folded</em>: reads go, and writes that
+ * later ones have replaced. So answers of now are the same, and stay whole. If what is left is
+ * still too large, the oldest of it is removed, and answers that would need it say that they reach
+ * before the recording.
  *
- * @param age how old an operation may become
+ * @param age how old an operation may become before it is folded
  * @param bytes how much the database may take
  */
 public record Retention(Duration age, long bytes) {

@@ -30,6 +30,11 @@ public interface StoreKind {
    */
   List<Bytes> words(Bytes recorded);
 
+  /** The words of a request as a person types it, on one line; none if it is none. */
+  default List<Bytes> typed(String line) {
+    return words(Bytes.of(line));
+  }
+
   /** A request as a recorder would record it, from its words; the inverse of {@link #words}. */
   Bytes recorded(List<Bytes> words);
 
@@ -72,6 +77,11 @@ public interface StoreKind {
    */
   default List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
     return List.of();
+  }
+
+  /** The cell right below which the keys of a space are: see {@link Operation#space()}. */
+  default Cell keys(String space) {
+    return space.isEmpty() ? Cell.ALL : Cell.of(space);
   }
 
   /** The places that something that did not pass the recorder may have written. */

@@ -8,7 +8,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -29,6 +29,15 @@ import org.jspecify.annotations.Nullable;
 public final class StoredTrace implements Trace, AutoCloseable {
   /** Below and above so many cells, their pages are merged; else operations are looked through. */
   private static final int MOST_CELLS = 64;
+
+  /** Tables of what operations touch: the cells themselves, and that something below them is. */
+  private static final String OWN = "op_cell";
+
+  private static final String BELOW = "op_below";
+
+  private static final String TOUCHING =
+      "select %s from %s t join op on op.seq = t.seq where t.stretch = ? and t.cell = ?"
+          + " and t.seq < ? order by t.seq desc limit ?";
 
   private static final Duration POLL = Duration.ofMillis(10);
   private static final int PAGE = 256;
@@ -262,6 +271,20 @@ public final class StoredTrace implements Trace, AutoCloseable {
         });
   }
 
+  /** How many operations there are from a row up to another, exclusive. */
+  public long count(long from, long to) {
+    return read(
+        () -> {
+          var select = statement("select count(*) from op where seq >= ? and seq < ?");
+          select.setLong(1, from);
+          select.setLong(2, to);
+          try (var found = select.executeQuery()) {
+            found.next();
+            return found.getLong(1);
+          }
+        });
+  }
+
   /** The last operations, in their order. */
   public List<Operation> last(int most) {
     return read(
@@ -273,34 +296,238 @@ public final class StoredTrace implements Trace, AutoCloseable {
         });
   }
 
-  @Override
-  public Iterator<Operation> writers(Cell cell, long before) {
-    var touched = read(() -> cells(cell));
-    if (touched.isEmpty()) {
-      return Collections.emptyIterator();
-    }
-    if (touched.size() > MOST_CELLS) {
-      return lookedThrough(cell, before);
-    }
-    if (touched.size() == 1) {
-      return writers(touched.getFirst(), before);
-    }
-    var iterators = touched.stream().map(id -> writers(id, before)).toList();
-    return new Merged(iterators);
+  /**
+   * The cells right below one, in their order, that were written or could have been, or that hold
+   * such.
+   *
+   * @param prefix what their names begin with
+   * @param after the last of the page before; or null to begin
+   */
+  public List<Cell> below(Cell parent, Bytes prefix, @Nullable Cell after, int most) {
+    return read(
+        () -> {
+          var found = new ArrayList<Cell>();
+          int depth = parent.path().size();
+          var first = parent.child(prefix).encoded();
+          // Without the two bytes that end the name.
+          var from = after == null ? Arrays.copyOf(first, first.length - 2) : after.end();
+          var select =
+              statement("select path from cell where path >= ? and path < ? order by path limit 1");
+          while (found.size() < most) {
+            select.setBytes(1, from);
+            select.setBytes(2, parent.end());
+            var path = path(select);
+            if (path == null) {
+              break;
+            }
+            var cell = Cell.decode(path);
+            if (cell.path().size() > depth) {
+              cell = cell.ancestor(depth + 1);
+              if (!cell.name().startsWith(prefix)) {
+                break;
+              }
+              found.add(cell);
+              from = cell.end();
+            } else {
+              // The parent itself, which comes first.
+              from = Arrays.copyOf(path, path.length + 1);
+            }
+          }
+          return found;
+        });
   }
 
-  /** The ids of the cell, those above and those below; more than enough if there are too many. */
-  private List<Long> cells(Cell cell) throws SQLException {
-    var ids = new ArrayList<Long>();
-    var one = statement("select id from cell where path = ?");
-    for (var above : cell.ancestors()) {
-      one.setBytes(1, above.encoded());
-      try (var found = one.executeQuery()) {
-        if (found.next()) {
-          ids.add(found.getLong(1));
+  private static byte @Nullable [] path(PreparedStatement select) throws SQLException {
+    try (var row = select.executeQuery()) {
+      return row.next() ? row.getBytes(1) : null;
+    }
+  }
+
+  /**
+   * Something between operations that says how far a history can be trusted.
+   *
+   * @param row where
+   * @param at when; null if that is not known
+   * @param kind what it is
+   * @param text what is known of it
+   */
+  public record Mark(long row, @Nullable Instant at, Kind kind, String text) {
+    /** What a mark is. */
+    public enum Kind {
+      /** Another life of the store begins. */
+      EPOCH,
+      /** Operations are missing. */
+      GAP,
+      /** Something did not pass the recorder. */
+      OUTSIDE,
+      /** Of what is older, only what answers need is kept. */
+      FOLDED,
+      /** What is older was removed. */
+      HORIZON
+    }
+  }
+
+  /** The newest marks of a stretch of rows that concern a cell, the newest first. */
+  public List<Mark> marks(Cell cell, long from, long before, int most) {
+    return read(
+        () -> {
+          var marks = new ArrayList<Mark>();
+          marks(
+              "select id, since, server || ' ' || facts from epoch where id >= ? and id < ?"
+                  + " order by id desc limit ?",
+              Mark.Kind.EPOCH,
+              from,
+              before,
+              most,
+              marks);
+          marks(
+              "select seq, at, why from gap where seq >= ? and seq < ? order by seq desc limit ?",
+              Mark.Kind.GAP,
+              from,
+              before,
+              most,
+              marks);
+          outside(cell, from, before, most, marks);
+          last("select folded from trace where folded > 0 and folded < ?", before)
+              .filter(row -> row >= from)
+              .ifPresent(row -> marks.add(new Mark(row, null, Mark.Kind.FOLDED, "")));
+          last("select horizon from trace where horizon > 0 and horizon < ?", before)
+              .filter(row -> row >= from)
+              .ifPresent(row -> marks.add(new Mark(row, null, Mark.Kind.HORIZON, "")));
+          marks.sort(Comparator.comparingLong(Mark::row).reversed());
+          return List.copyOf(marks.subList(0, Math.min(most, marks.size())));
+        });
+  }
+
+  private void marks(String sql, Mark.Kind kind, long from, long before, int most, List<Mark> marks)
+      throws SQLException {
+    var select = statement(sql);
+    select.setLong(1, from);
+    select.setLong(2, before);
+    select.setInt(3, most);
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        marks.add(
+            new Mark(found.getLong(1), OpRows.instant(found.getLong(2)), kind, found.getString(3)));
+      }
+    }
+  }
+
+  private void outside(Cell cell, long from, long before, int most, List<Mark> marks)
+      throws SQLException {
+    var select =
+        statement(
+            "select seq, at, epoch, evidence from outside where seq >= ? and seq < ?"
+                + " order by seq desc limit ?");
+    select.setLong(1, from);
+    select.setLong(2, before);
+    select.setInt(3, most);
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        var evidence = Bytes.of(found.getBytes(4));
+        if (rows.kind(found.getLong(3)).outside(evidence).stream().anyMatch(cell::overlaps)) {
+          marks.add(
+              new Mark(
+                  found.getLong(1),
+                  OpRows.instant(found.getLong(2)),
+                  Mark.Kind.OUTSIDE,
+                  evidence.text()));
         }
       }
     }
+  }
+
+  /** Which store it is in an epoch: the server as its recorder named it. */
+  public String server(long epoch) {
+    return read(
+        () -> {
+          var select = statement("select server from epoch where id = ?");
+          select.setLong(1, epoch);
+          try (var found = select.executeQuery()) {
+            return found.next() ? found.getString(1) : "";
+          }
+        });
+  }
+
+  @Override
+  public Iterator<Operation> writers(Cell cell, long before) {
+    return read(() -> writersOf(cell, before));
+  }
+
+  private Iterator<Operation> writersOf(Cell cell, long before) throws SQLException {
+    var iterators = new ArrayList<Iterator<Operation>>();
+    for (var above : cell.ancestors()) {
+      touching(above, before).ifPresent(iterators::add);
+    }
+    iterators.addAll(within(cell, before));
+    return iterators.size() == 1 ? iterators.getFirst() : new Merged(iterators);
+  }
+
+  /** Those that touch the cell or one below it. */
+  private List<Iterator<Operation>> within(Cell cell, long before) throws SQLException {
+    var iterators = new ArrayList<Iterator<Operation>>();
+    var ids = cells(cell);
+    if (ids.size() <= MOST_CELLS) {
+      for (long id : ids) {
+        iterators.add(touching(OWN, id, before));
+      }
+      return iterators;
+    }
+    touching(cell, before).ifPresent(iterators::add);
+    var noted = notedBelow(cell, before);
+    if (noted.isPresent()) {
+      iterators.add(noted.get());
+      return iterators;
+    }
+    var children = below(cell, Bytes.EMPTY, null, MOST_CELLS + 1);
+    if (children.size() > MOST_CELLS) {
+      return List.of(lookedThrough(cell, before));
+    }
+    for (var child : children) {
+      iterators.addAll(within(child, before));
+    }
+    return iterators;
+  }
+
+  /**
+   * What the loader has noted of the very many cells below one: of a cell inside a key, it is noted
+   * of the key. Empty for a cell above the keys.
+   */
+  private Optional<Iterator<Operation>> notedBelow(Cell cell, long before) throws SQLException {
+    for (int depth = cell.path().size(); depth >= 0; depth--) {
+      var id = id(cell.ancestor(depth));
+      if (id.isPresent() && isNoted(id.get())) {
+        var noted = touching(BELOW, id.get(), before);
+        return Optional.of(
+            depth == cell.path().size()
+                ? noted
+                : new Filtered(noted, operation -> couldWrite(operation, cell)));
+      }
+    }
+    return Optional.empty();
+  }
+
+  private boolean isNoted(long cell) throws SQLException {
+    var select = statement("select 1 from op_below where stretch = ? and cell = ? limit 1");
+    for (long stretch = lastStretch(); stretch >= 0; stretch--) {
+      select.setLong(1, stretch);
+      select.setLong(2, cell);
+      try (var found = select.executeQuery()) {
+        if (found.next()) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private long lastStretch() throws SQLException {
+    return TraceDatabase.stretch(number("select seq from trace"));
+  }
+
+  /** The ids of the cell and those below it; more than enough if there are too many. */
+  private List<Long> cells(Cell cell) throws SQLException {
+    var ids = new ArrayList<Long>();
     var range =
         statement("select id from cell where path >= ? and path < ? limit " + (MOST_CELLS + 1));
     range.setBytes(1, cell.encoded());
@@ -313,23 +540,39 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return ids;
   }
 
-  private Iterator<Operation> writers(long cell, long before) {
-    // Most questions end soon: the first page is small.
+  /** Those that touch the cell itself; empty if none ever did. */
+  private Optional<Iterator<Operation>> touching(Cell cell, long before) throws SQLException {
+    return id(cell).map(id -> touching(OWN, id, before));
+  }
+
+  private Optional<Long> id(Cell cell) throws SQLException {
+    var one = statement("select id from cell where path = ?");
+    one.setBytes(1, cell.encoded());
+    try (var found = one.executeQuery()) {
+      return found.next() ? Optional.of(found.getLong(1)) : Optional.empty();
+    }
+  }
+
+  /** The operations of a table of touches, a stretch after the other. */
+  private Iterator<Operation> touching(String table, long cell, long before) {
     return new Pages<>(before) {
+      // Most questions end soon: the first page is small.
       private int limit = FIRST_PAGE;
 
       @Override
       List<Operation> page(long below) throws SQLException {
-        var select =
-            statement(
-                "select %s from op_cell join op on op.seq = op_cell.seq where op_cell.cell = ?"
-                        .formatted(OpRows.COLUMNS)
-                    + " and op_cell.seq < ? order by op_cell.seq desc limit ?");
-        select.setLong(1, cell);
-        select.setLong(2, below);
-        select.setInt(3, limit);
+        var select = statement(TOUCHING.formatted(OpRows.COLUMNS, table));
+        long stretch = Math.min(TraceDatabase.stretch(below - 1), lastStretch());
+        var found = List.<Operation>of();
+        for (; stretch >= 0 && found.isEmpty(); stretch--) {
+          select.setLong(1, stretch);
+          select.setLong(2, cell);
+          select.setLong(3, below);
+          select.setInt(4, limit);
+          found = operations(select);
+        }
         limit = PAGE;
-        return operations(select);
+        return found;
       }
 
       @Override
@@ -388,6 +631,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
       }
     }
     return all;
+  }
+
+  @Override
+  public long folded() {
+    return read(() -> number("select folded from trace"));
   }
 
   @Override

@@ -23,6 +23,14 @@ public interface Trace {
   Optional<Break> lastBreak(Cell cell, long before);
 
   /**
+   * The row up to which operations are gone that no answer from there on needs: see {@link
+   * Retention}. What an answer names is the same, but other witnesses may be missing.
+   */
+  default long folded() {
+    return 0;
+  }
+
+  /**
    * A place at which the record is not whole.
    *
    * @param row the last row before it; 0 for the beginning of the recording

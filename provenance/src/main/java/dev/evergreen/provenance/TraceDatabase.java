@@ -7,9 +7,11 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
+import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteOpenMode;
 
@@ -18,7 +20,8 @@ import org.sqlite.SQLiteOpenMode;
  * {@code docs/trace.md}.
  */
 abstract sealed class TraceDatabase {
-  private static final int VERSION = 1;
+  private static final int VERSION = 2;
+  private static final int STRETCH_BITS = 22;
 
   /** The words in braces differ between the databases. */
   private static final String SCHEMA =
@@ -26,7 +29,7 @@ abstract sealed class TraceDatabase {
       create table if not exists trace (
         id {long} primary key, version {long} not null, spool text not null,
         segment {long} not null, place {long} not null, seq {long} not null,
-        at {long} not null, horizon {long} not null){strict};
+        at {long} not null, horizon {long} not null, folded {long} not null){strict};
       create table if not exists epoch (
         id {long} primary key, store text not null, server text not null, facts text not null,
         since {long} not null){strict};
@@ -66,17 +69,33 @@ abstract sealed class TraceDatabase {
       create table if not exists cell (
         id {long} primary key, path {bytes} not null unique){strict};
       create table if not exists op_cell (
-        cell {long} not null, seq {long} not null, kind {long} not null, effect {long} not null,
-        primary key (cell, seq)){keyed};
+        stretch {long} not null, cell {long} not null, seq {long} not null, kind {long} not null,
+        effect {long} not null, primary key (stretch, cell, seq)){keyed};
+      create table if not exists op_below (
+        stretch {long} not null, cell {long} not null, seq {long} not null,
+        primary key (stretch, cell, seq)){keyed};
       create table if not exists gap (
         seq {long} primary key, at {long} not null, lost {long} not null, why text not null)
         {strict};
       create table if not exists outside (
         seq {long} primary key, epoch {long} not null, at {long} not null,
         evidence {bytes} not null){strict};
-      insert into trace values (1, %d, '', -1, %d, 0, 0, 0) on conflict do nothing
+      insert into trace values (1, %d, '', -1, %d, 0, 0, 0, 0) on conflict do nothing
       """
           .formatted(VERSION, SpoolSegment.start());
+
+  /**
+   * The stretch in which a row is. What is found by cells is kept a stretch at a time: so what is
+   * written goes to few pages, however long the trace is, and a question looks into each stretch.
+   */
+  static long stretch(long row) {
+    return row >> STRETCH_BITS;
+  }
+
+  /** The row behind those of a stretch. */
+  static long endOf(long stretch) {
+    return (stretch + 1) << STRETCH_BITS;
+  }
 
   /**
    * The database of a trace.
@@ -134,6 +153,18 @@ abstract sealed class TraceDatabase {
   abstract Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths)
       throws SQLException;
 
+  /** What writes new rows into a table: the fastest way differs. */
+  abstract RowWriter rows(Connection connection, String table, int columns) throws SQLException;
+
+  /** New rows of a table, which are collected and written by thousands. */
+  interface RowWriter {
+    /** Adds a row. Its values are numbers, texts, arrays of bytes, or null. */
+    void add(@Nullable Object... values) throws SQLException;
+
+    /** Writes those that are still to be written. */
+    void flush() throws SQLException;
+  }
+
   /** How many bytes it takes. */
   abstract long size(Connection connection) throws SQLException;
 
@@ -161,6 +192,9 @@ abstract sealed class TraceDatabase {
 
   /** An SQLite file. */
   private static final class Sqlite extends TraceDatabase {
+    /** So many rows are collected before they are handed to the database. */
+    private static final int COLLECTED = 1_000;
+
     private static final int PATIENCE_MILLIS = 5_000;
     private static final int CACHE_KIB = 256 << 10;
     private static final int CHECKPOINT_PAGES = 20_000;
@@ -238,6 +272,33 @@ abstract sealed class TraceDatabase {
     }
 
     @Override
+    RowWriter rows(Connection connection, String table, int columns) throws SQLException {
+      var marks = String.join(", ", Collections.nCopies(columns, "?"));
+      var insert =
+          connection.prepareStatement("insert into %s values (%s)".formatted(table, marks));
+      return new RowWriter() {
+        private int collected;
+
+        @Override
+        public void add(@Nullable Object... values) throws SQLException {
+          for (int i = 0; i < values.length; i++) {
+            insert.setObject(i + 1, values[i]);
+          }
+          insert.addBatch();
+          if (++collected == COLLECTED) {
+            flush();
+          }
+        }
+
+        @Override
+        public void flush() throws SQLException {
+          insert.executeBatch();
+          collected = 0;
+        }
+      };
+    }
+
+    @Override
     long size(Connection connection) throws SQLException {
       long pages =
           number(connection, "pragma page_count") - number(connection, "pragma freelist_count");
@@ -261,7 +322,6 @@ abstract sealed class TraceDatabase {
     @Override
     Connection connect() throws SQLException {
       var properties = new Properties();
-      properties.setProperty("reWriteBatchedInserts", "true");
       properties.setProperty("ApplicationName", "evergreen trace");
       var connection = DriverManager.getConnection(url, properties);
       // As with SQLite: what is lost is still in the spool.
@@ -305,6 +365,11 @@ abstract sealed class TraceDatabase {
         }
       }
       return ids;
+    }
+
+    @Override
+    RowWriter rows(Connection connection, String table, int columns) throws SQLException {
+      return new PostgresCopy(connection, table);
     }
 
     @Override

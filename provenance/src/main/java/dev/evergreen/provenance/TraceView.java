@@ -75,7 +75,7 @@ public final class TraceView {
         "%s -> %s  (%s)"
             .formatted(
                 shortened(answer.question().text()),
-                shortened(text(reply(answer))),
+                shortened(isKnown(answer) ? text(reply(answer)) : "(not known)"),
                 answer.certainty().label()));
     if (!answer.note().isEmpty()) {
       lines.add(answer.note());
@@ -113,7 +113,13 @@ public final class TraceView {
     }
   }
 
-  private @Nullable Object reply(Answer answer) {
+  /** Whether there is a reply on record, or it could be told what it would be. */
+  static boolean isKnown(Answer answer) {
+    return answer.question().reply() != null || answer.reply() != null;
+  }
+
+  /** The reply that an answer explains. */
+  @Nullable Object reply(Answer answer) {
     var question = answer.question();
     var reply = answer.reply();
     if (reply == null || question.reply() != null) {

@@ -82,6 +82,11 @@ public final class Why {
    * the reply would be.
    */
   public Answer ask(Operation question, Wish wish) {
+    var answer = answer(question, wish);
+    return question.row() < trace.folded() ? answer.folded() : answer;
+  }
+
+  private Answer answer(Operation question, Wish wish) {
     var parts = Walk.parts(question);
     parts = wish.part() < 0 ? parts : parts.subList(0, wish.part() + 1);
     if (specification.knowledge(parts.getLast()) == Knowledge.NONE) {
@@ -185,6 +190,9 @@ public final class Why {
       return plain.answer(recorded.orElse(null), null, "");
     }
     var start = State.initial(!cut);
+    boolean folded = trace.folded() > 0;
+    // Where operations were folded, what replaced their effects is a cause of what is there now.
+    var unknown = State.initial(!cut && !folded);
     var orders =
         new Orders(
             execution,
@@ -211,12 +219,12 @@ public final class Why {
         return plain.answer(recorded.orElse(null), null, "");
       }
       result.add(
-          new Closures(execution, order, start, reply.get(), mostSteps(wish)),
+          new Closures(execution, order, unknown, reply.get(), mostSteps(wish)),
           reply.get(),
           causes,
           wish);
     }
-    return result.answer(plain.question, wish, cut);
+    return result.answer(plain.question, wish, cut || folded);
   }
 
   /** The witnesses of all orders together. */

@@ -6,8 +6,9 @@ import java.util.Iterator;
 import java.util.List;
 
 /**
- * The tests' store: {@code set KEY VALUE}, {@code get KEY}, {@code clear}, and {@code begin},
- * {@code commit} around sets, which are then answered {@code queued}.
+ * The tests' store: {@code set KEY VALUE}, {@code setnx KEY VALUE}, {@code copy FROM TO}, {@code
+ * get KEY}, {@code clear}, and {@code begin}, {@code commit} around sets, which are then answered
+ * {@code queued}.
  */
 public final class TinyKind implements StoreKind {
 
@@ -69,6 +70,12 @@ public final class TinyKind implements StoreKind {
         yield List.of(operation.outcomeUnknown() ? touch.effect(Touch.Effect.UNKNOWN) : touch);
       }
       case "get" -> List.of(Touch.reads(Cell.of("0").child(words.get(1))));
+      case "setnx" ->
+          List.of(Touch.changes(Cell.of("0").child(words.get(1))).effect(operation.replied("1")));
+      case "copy" ->
+          List.of(
+              Touch.replaces(Cell.of("0").child(words.get(2)))
+                  .from(Cell.of("0").child(words.get(1))));
       case "clear" -> List.of(Touch.replaces(Cell.of("0")));
       case "fail" -> throw new IllegalStateException("a specification with a fault");
       default -> List.of();

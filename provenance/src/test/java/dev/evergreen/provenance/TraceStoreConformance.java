@@ -281,30 +281,117 @@ abstract class TraceStoreConformance {
     return trace.lastBreak(key("a"), before).orElseThrow().kind();
   }
 
+  private LoadSession session() throws Exception {
+    return new LoadSession(
+        TraceDatabase.of(directory, url),
+        TraceDatabase.of(directory, url).writer(),
+        Redactor.open(directory, List.of()),
+        Files.readString(directory.resolve("spool/id")));
+  }
+
   @Test
-  void foldsTheOldestWhenTheTraceBecomesTooLarge() throws Exception {
+  void foldsTheOldestAndRemovesItIfThatIsNotEnough() throws Exception {
     var retention = new Retention(Duration.ofDays(1), 1);
+    long last = 0;
     try (var recording = record()) {
       var line = Line.open(recording);
       line.exchange("get x", "y".repeat(200_000));
       for (int i = 0; i < 300; i++) {
-        line.exchange("set a " + i, "ok");
+        last = line.exchange("set a " + i, "ok");
       }
     }
-    try (var session =
-        new LoadSession(
-            TraceDatabase.of(directory, url),
-            TraceDatabase.of(directory, url).writer(),
-            Redactor.open(directory, List.of()),
-            Files.readString(directory.resolve("spool/id")))) {
+    try (var session = session()) {
+      assertTrue(session.fold(retention));
+      assertEquals(1, count("select count(*) from op"));
+      assertEquals(last, count("select seq from op"));
+      assertEquals(0, count("select count(*) from body"));
       assertTrue(session.fold(retention));
       assertFalse(session.fold(retention));
     }
-    for (var table : List.of("op", "op_cell", "body")) {
+    for (var table : List.of("op", "op_cell", "op_below", "body")) {
       assertEquals(0, count("select count(*) from " + table), table);
     }
     try (var trace = trace()) {
       assertEquals(Trace.Break.Kind.BEGINNING, kindOfBreak(trace, Long.MAX_VALUE));
+    }
+  }
+
+  @Test
+  void keepsWhatAnswersNeedWhenItFoldsTheOld() throws Exception {
+    long source;
+    long copy;
+    long failed;
+    long deleted;
+    long old;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      line.exchange("set a 0", "ok");
+      source = line.exchange("set a 1", "ok");
+      copy = line.exchange("copy a b", "1");
+      old = line.exchange("get b", "1");
+      line.exchange("set a 2", "ok");
+      deleted = line.exchange("set a 3", "ok");
+      failed = line.exchange("setnx b 9", "0");
+    }
+    try (var session = session()) {
+      assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
+      assertFalse(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
+    }
+    try (var trace = trace()) {
+      var kept = trace.from(0, 100).stream().map(Operation::row).toList();
+      assertEquals(List.of(source, copy, deleted, failed), kept);
+      var kind = StoreKind.named("tiny").orElseThrow();
+      var why = new Why(kind.specification(), trace);
+      var now = question(trace, Long.MAX_VALUE, "get", "b");
+      assertEquals(List.of(copy, source), rows(why.chain(now)));
+      assertEquals(Answer.Certainty.CERTAIN, why.ask(now, Why.Wish.ONE).certainty());
+      // Of the past itself, not all is there.
+      var past = why.ask(question(trace, old, "get", "a"), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.BEFORE_RECORDING, past.certainty());
+      assertTrue(past.truncated());
+    }
+  }
+
+  private static Operation question(StoredTrace trace, long row, String... words) {
+    var request = java.util.stream.Stream.of(words).map(Bytes::of).toList();
+    long epoch = trace.epoch(Long.MAX_VALUE);
+    return new Operation(row, epoch, 0, 0, "0", java.time.Instant.now(), null, request, null);
+  }
+
+  /** What is looked for among very many cells is the same, however it is found. */
+  @Test
+  void findsTheWritersOfVeryManyCellsInsideAKeyAndAboveAll() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var expected = new ArrayList<Long>();
+      for (int i = 0; i < 300; i++) {
+        expected.addFirst(line.exchange("set key" + i + " 1", "ok"));
+        line.exchange("get key" + i, "1");
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(expected, rows(trace.writers(Cell.of("0"), Long.MAX_VALUE)));
+        assertEquals(expected, rows(trace.writers(Cell.ALL, Long.MAX_VALUE)));
+        assertEquals(expected.subList(200, 300), rows(trace.writers(Cell.ALL, expected.get(199))));
+        assertEquals(List.of(), rows(trace.writers(Cell.of("1"), Long.MAX_VALUE)));
+      }
+    }
+  }
+
+  /** PostgreSQL's texts cannot hold a zero, and a client may send one anywhere. */
+  @Test
+  void takesAnyBytes() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      recording.spool().change(line.connection(), new Client("a", "\u0000", "u", "p"));
+      long row = line.exchange("se\u0000t a\u0000\u00FF 1", "\u0000");
+      long set = line.exchange("set \u0000\u0001\u00FF \u0000", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(Bytes.of("\u0000"), trace.operation(row).orElseThrow().reply());
+        var key = Cell.of("0").child(trace.operation(set).orElseThrow().request().get(1));
+        assertEquals(List.of(set), rows(trace.writers(key, Long.MAX_VALUE)));
+      }
     }
   }
 

@@ -2,10 +2,20 @@ package dev.evergreen.server;
 
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.TracePage;
+import dev.evergreen.provenance.TraceTail;
 import dev.evergreen.provenance.TraceView;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Duration;
-import java.time.Instant;
+import java.util.Base64;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -19,7 +29,7 @@ import picocli.CommandLine.Spec;
     description = "Shows what a store was asked and answered.",
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
-    subcommands = {TraceCommand.Tail.class, TraceCommand.Export.class})
+    subcommands = {TraceCommand.Tail.class, TraceCommand.Export.class, TraceCommand.Page.class})
 public final class TraceCommand implements Runnable {
   @Spec private CommandSpec spec = CommandSpec.create();
 
@@ -28,7 +38,7 @@ public final class TraceCommand implements Runnable {
 
   @Override
   public void run() {
-    throw new ParameterException(spec.commandLine(), "say what, tail or export");
+    throw new ParameterException(spec.commandLine(), "say what: tail, export or page");
   }
 
   /** The last operations, and those to come. */
@@ -38,9 +48,6 @@ public final class TraceCommand implements Runnable {
       mixinStandardHelpOptions = true)
   static final class Tail extends TraceOptions {
     private static final Duration POLL = Duration.ofMillis(50);
-
-    /** So long is a reply waited for before an operation is shown without. */
-    private static final Duration REPLY_PATIENCE = Duration.ofSeconds(1);
 
     private static final int PAGE = 1_000;
 
@@ -65,25 +72,15 @@ public final class TraceCommand implements Runnable {
         show(view, operation);
         next = operation.row() + 1;
       }
+      var tail = new TraceTail(next);
       while (follow) {
-        var page = trace.from(next, PAGE);
-        for (var operation : page) {
-          if (isAwaited(operation)) {
-            break;
-          }
-          show(view, operation);
-          next = operation.row() + 1;
-        }
+        var page = tail.next(trace, PAGE);
+        page.forEach(operation -> show(view, operation));
         if (page.size() < PAGE) {
           Thread.sleep(POLL);
         }
       }
       return ExitCode.OK;
-    }
-
-    private static boolean isAwaited(Operation operation) {
-      return operation.outcomeUnknown()
-          && operation.sent().plus(REPLY_PATIENCE).isAfter(Instant.now());
     }
 
     private void show(TraceView view, Operation operation) {
@@ -119,6 +116,86 @@ public final class TraceCommand implements Runnable {
       }
       spec.commandLine().getOut().flush();
       return ExitCode.OK;
+    }
+  }
+
+  /** A page to look at the trace with. */
+  @Command(
+      name = "page",
+      description = {
+        "Serves a page to look at the trace with: search for keys, their histories, why an answer is",
+        "as it is, and what passes now. Prints its address, which holds the token that whoever",
+        "reads must know: who may see the page may see the data. SIGINT and SIGTERM end it."
+      },
+      mixinStandardHelpOptions = true)
+  static final class Page implements Callable<Integer> {
+    private static final int TOKEN_BYTES = 18;
+
+    @Option(
+        names = "--trace",
+        paramLabel = "DIR|URL",
+        defaultValue = "trace",
+        description = "The trace's directory, or its database's URL (default: ${DEFAULT-VALUE}).")
+    private String place = "";
+
+    @Option(
+        names = "--listen",
+        paramLabel = "HOST:PORT",
+        defaultValue = "127.0.0.1:7390",
+        description = {
+          "Where browsers find it (default: ${DEFAULT-VALUE}); the port 0 is any that is free.",
+          "It speaks HTTP without TLS: for other machines put a proxy with TLS before it."
+        })
+    private String listen = "";
+
+    @Option(
+        names = "--host",
+        paramLabel = "NAME",
+        description = "A name by which browsers call it, as a proxy before it has; several times.")
+    private List<String> hosts = List.of();
+
+    @Option(
+        names = "--token-file",
+        paramLabel = "FILE",
+        description = "Holds the token (default: a new one at each start).")
+    private @Nullable Path tokenFile;
+
+    @Spec private CommandSpec spec = CommandSpec.create();
+
+    @Override
+    public Integer call() throws InterruptedException {
+      try (var page = TracePage.start(place, new TracePage.Settings(address(), token(), hosts))) {
+        spec.commandLine().getOut().println("The trace is shown at " + page.url());
+        spec.commandLine().getOut().flush();
+        new CountDownLatch(1).await();
+        return ExitCode.OK;
+      } catch (IOException e) {
+        spec.commandLine().getErr().println(spec.name() + ": " + e.getMessage());
+        return ExitCode.SOFTWARE;
+      }
+    }
+
+    private InetSocketAddress address() {
+      int colon = listen.lastIndexOf(':');
+      try {
+        var host = listen.substring(0, colon).replaceAll("[\\[\\]]", "");
+        return new InetSocketAddress(host, Integer.parseInt(listen.substring(colon + 1)));
+      } catch (IllegalArgumentException | StringIndexOutOfBoundsException e) {
+        throw new ParameterException(spec.commandLine(), "--listen is host:port, not " + listen, e);
+      }
+    }
+
+    private String token() throws IOException {
+      if (tokenFile != null) {
+        var token = Files.readString(tokenFile).strip();
+        if (token.isEmpty()) {
+          throw new IOException("there is no token in " + tokenFile);
+        }
+        return token;
+      }
+      var random = new byte[TOKEN_BYTES];
+      new SecureRandom().nextBytes(random);
+      return Base64.getUrlEncoder().withoutPadding().encodeToString(random);
     }
   }
 }

@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Specification;
@@ -42,6 +43,14 @@ public final class RedisKind implements StoreKind {
     return Inline.split(line, 0, recorded.length())
         .map(words -> words.stream().map(Bytes::of).toList())
         .orElseGet(() -> List.of(recorded));
+  }
+
+  @Override
+  public List<Bytes> typed(String line) {
+    var bytes = Bytes.of(line + "\n");
+    return Inline.split(ByteBuffer.wrap(bytes.toArray()), 0, bytes.length())
+        .map(words -> words.stream().map(Bytes::of).toList())
+        .orElse(List.of());
   }
 
   /** Those that are there, if it is only the beginning of a command. */
@@ -114,6 +123,11 @@ public final class RedisKind implements StoreKind {
       case Resp.Failure failure -> failure.kind();
       default -> value == Resp.NIL ? null : value;
     };
+  }
+
+  @Override
+  public Cell keys(String space) {
+    return Call.database(space);
   }
 
   @Override

@@ -1,0 +1,213 @@
+package dev.evergreen.bench;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Client;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.Spool;
+import dev.evergreen.provenance.SpoolSettings;
+import dev.evergreen.provenance.StoreKind;
+import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.Why;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.stream.Stream;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/** A trace of millions of operations: how fast it is loaded, and how soon it answers. */
+@Command(
+    name = "trace",
+    description = {
+      "Records operations of Redis straight into a trace, without a Redis: six in ten set random",
+      "keys, one counts in a single key, one sets random fields of a single hash, two read. Tells how",
+      "many a second the loader brings into the database, each million alone, and then how long",
+      "the first page of an answer takes, and a whole history."
+    },
+    mixinStandardHelpOptions = true)
+final class TraceCommand implements Callable<Integer> {
+  private static final int MILLION = 1_000_000;
+  private static final int FIELDS = 10_000;
+  private static final int PAGE = 50;
+  private static final Duration LONG = Duration.ofHours(1);
+
+  @Spec
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private CommandSpec spec;
+
+  @Option(
+      names = "--millions",
+      paramLabel = "N",
+      description = "How many million operations; ${DEFAULT-VALUE} if not given")
+  private int millions = 10;
+
+  @Option(names = "--keys", paramLabel = "N", description = "${DEFAULT-VALUE} if not given")
+  private int keys = 100_000;
+
+  @Option(
+      names = "--url",
+      paramLabel = "URL",
+      description = "A schema of PostgreSQL to load into; an SQLite file if not given")
+  private String url = "";
+
+  @Mixin
+  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
+  private ReportOption report;
+
+  private final StoreKind redis = StoreKind.named("redis").orElseThrow();
+  private final Random random = new Random(1);
+
+  @Override
+  public Integer call() throws Exception {
+    var section = report.section("trace");
+    var directory = Files.createTempDirectory("bench-trace");
+    var lines = new ArrayList<Line>();
+    try (var recording =
+        Recording.open(
+            directory,
+            url,
+            SpoolSettings.DEFAULT.withBytes(2L << 30),
+            Redactor.open(directory, List.of()),
+            Retention.ALL)) {
+      load(recording, lines);
+      try (var trace = StoredTrace.open(url.isEmpty() ? directory.toString() : url, LONG)) {
+        ask(trace, lines);
+      }
+    } finally {
+      RedisArms.run(List.of("rm", "-rf", directory.toString()));
+    }
+    var table = new Report(lines, 1);
+    spec.commandLine().getOut().print(table.text());
+    spec.commandLine().getOut().flush();
+    if (section != null) {
+      section.replace(table.markdown());
+    }
+    return 0;
+  }
+
+  private void load(Recording recording, List<Line> lines) {
+    var spool = recording.spool();
+    long epoch = spool.epoch("redis", "bench", StoreKind.EMPTY);
+    long lane = spool.lane(epoch, "shared");
+    long client = spool.connect(epoch, new Client("bench", "bench", "", "RESP2"));
+    var rates = new ArrayList<Double>();
+    var perSecond = new ArrayList<Double>();
+    long used = loaderNanos();
+    for (int i = 0; i < millions; i++) {
+      long begin = System.nanoTime();
+      for (int j = 0; j < MILLION; j++) {
+        record(spool, lane, client);
+      }
+      if (!recording.awaitLoaded(LONG)) {
+        throw new IllegalStateException("the trace is not loaded");
+      }
+      long now = loaderNanos();
+      rates.add(MILLION / ((System.nanoTime() - begin) / 1e9) / 1e3);
+      perSecond.add(MILLION / ((now - used) / 1e9) / 1e3);
+      used = now;
+      spec.commandLine()
+          .getErr()
+          .printf(
+              "%d M: %.0f k/s, %.0f k per second of the loader's processor%n",
+              i + 1, rates.getLast(), perSecond.getLast());
+    }
+    lines.add(Line.alone("loaded, each million", "k/s", rates).atLeast(50));
+    lines.add(Line.alone("the same, per second of the loader's processor", "k/s", perSecond));
+    lines.add(Line.alone("loaded, the last million", "k/s", List.of(rates.getLast())).atLeast(120));
+  }
+
+  private void record(Spool spool, long lane, long client) {
+    int what = random.nextInt(10);
+    var key = "key:" + random.nextInt(keys);
+    switch (what) {
+      case 0 -> exchange(spool, lane, client, ":1\r\n", "INCR", "hot");
+      case 1 ->
+          exchange(spool, lane, client, ":0\r\n", "HSET", "big", "f" + random.nextInt(FIELDS), "x");
+      case 2, 3 -> exchange(spool, lane, client, "$1\r\nx\r\n", "GET", key);
+      default -> exchange(spool, lane, client, "+OK\r\n", "SET", key, "x");
+    }
+  }
+
+  private void exchange(Spool spool, long lane, long client, String reply, String... words) {
+    var request = redis.recorded(Stream.of(words).map(Bytes::of).toList());
+    long row = spool.request(client, lane, 0, ByteBuffer.wrap(request.toArray()));
+    spool.reply(row, ByteBuffer.wrap(Bytes.of(reply).toArray()));
+  }
+
+  /** Of the thread that loads; the recorder's own work does not count. */
+  private static long loaderNanos() {
+    var threads = ManagementFactory.getThreadMXBean();
+    return Arrays.stream(threads.dumpAllThreads(false, false))
+        .filter(thread -> thread.getThreadName().equals("trace-loader"))
+        .mapToLong(thread -> threads.getThreadCpuTime(thread.getThreadId()))
+        .sum();
+  }
+
+  private void ask(StoredTrace trace, List<Line> lines) throws IOException {
+    lines.add(firstPage(trace, "GET of any key", () -> "GET key:" + random.nextInt(keys)));
+    lines.add(firstPage(trace, "GET of a key with a long history", () -> "GET hot"));
+    lines.add(firstPage(trace, "GET of a key that never was", () -> "GET none" + random.nextInt()));
+    lines.add(firstPage(trace, "HGETALL of a large hash", () -> "HGETALL big"));
+    lines.add(firstPage(trace, "HGET of a field", () -> "HGET big f" + random.nextInt(FIELDS)));
+    lines.add(firstPage(trace, "KEYS", () -> "KEYS key:1*"));
+    lines.add(firstPage(trace, "DBSIZE", () -> "DBSIZE"));
+    lines.add(firstPage(trace, "KEYS of an empty database", "7", () -> "KEYS *"));
+    long begin = System.nanoTime();
+    var chain = new Why(redis.specification(), trace).chain(question(trace, "GET hot", "0"));
+    long elements = 0;
+    while (chain.hasNext()) {
+      chain.next();
+      elements++;
+    }
+    double seconds = (System.nanoTime() - begin) / 1e9;
+    lines.add(
+        Line.alone(
+                "a history of %,d operations, a million of it".formatted(elements),
+                "s",
+                List.of(seconds * MILLION / elements))
+            .atMost(5));
+  }
+
+  private interface Questions {
+    String next();
+  }
+
+  private Line firstPage(StoredTrace trace, String what, Questions questions) {
+    return firstPage(trace, what, "0", questions);
+  }
+
+  private Line firstPage(StoredTrace trace, String what, String space, Questions questions) {
+    var millis = new ArrayList<Double>();
+    for (int i = 0; i < 50; i++) {
+      var question = question(trace, questions.next(), space);
+      long begin = System.nanoTime();
+      var answer =
+          new Why(redis.specification(), trace).ask(question, new Why.Wish(false, 1, PAGE, -1));
+      millis.add((System.nanoTime() - begin) / 1e6);
+      if (answer.witnesses().isEmpty()) {
+        throw new IllegalStateException("no answer to " + question.text());
+      }
+    }
+    return Line.alone("first page, " + what, "ms", millis).atMost(50);
+  }
+
+  private static Operation question(StoredTrace trace, String text, String space) {
+    var words = Stream.of(text.split(" ", -1)).map(Bytes::of).toList();
+    long epoch = trace.epoch(Long.MAX_VALUE);
+    return new Operation(Long.MAX_VALUE, epoch, 0, 0, space, Instant.now(), null, words, null);
+  }
+}

@@ -1,0 +1,75 @@
+package dev.evergreen.provenance;
+
+import java.time.Duration;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.function.Function;
+
+/**
+ * A few connections to a trace, for any number of threads that ask it. The questions are answered
+ * by platform threads, since SQLite's calls would hold the carriers of virtual ones.
+ */
+final class TraceReaders implements AutoCloseable {
+  private static final int MOST = 4;
+
+  private final String place;
+  private final ExecutorService threads =
+      Executors.newFixedThreadPool(
+          MOST, Thread.ofPlatform().name("trace-reader-", 0).daemon().factory());
+  private final ConcurrentLinkedQueue<StoredTrace> idle = new ConcurrentLinkedQueue<>();
+
+  TraceReaders(String place) {
+    this.place = place;
+  }
+
+  /**
+   * Waits for a connection and asks it.
+   *
+   * @throws TraceException if the trace cannot be read now
+   */
+  <T> T ask(Function<StoredTrace, T> question) {
+    try {
+      return threads.submit(() -> answer(question)).get();
+    } catch (ExecutionException e) {
+      switch (e.getCause()) {
+        case RuntimeException fault -> throw fault;
+        case Error fault -> throw fault;
+        case null, default -> throw new IllegalStateException(e);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new TraceException("The question was given up", e);
+    }
+  }
+
+  private <T> T answer(Function<StoredTrace, T> question) {
+    var known = idle.poll();
+    var trace = known == null ? StoredTrace.open(place, Duration.ZERO) : known;
+    try {
+      var answer = question.apply(trace);
+      idle.add(trace);
+      return answer;
+    } catch (RuntimeException | Error e) {
+      // The database may have gone; the next question has a new connection.
+      close(trace);
+      throw e;
+    }
+  }
+
+  private static void close(StoredTrace trace) {
+    try {
+      trace.close();
+    } catch (TraceException e) {
+      System.getLogger(TraceReaders.class.getName())
+          .log(System.Logger.Level.DEBUG, "A connection could not be closed", e);
+    }
+  }
+
+  @Override
+  public void close() {
+    threads.close();
+    idle.forEach(TraceReaders::close);
+  }
+}
