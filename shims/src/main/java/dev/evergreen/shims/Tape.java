@@ -13,11 +13,15 @@ import org.jspecify.annotations.Nullable;
  * position and limit are lost.
  */
 public final class Tape {
-  private static final ByteBuffer HIDDEN =
-      ByteBuffer.wrap("+<hidden>\r\n".getBytes(StandardCharsets.US_ASCII)).asReadOnlyBuffer();
+  private static final ByteBuffer HIDDEN = text("+<hidden>\r\n");
+  private static final ByteBuffer HIDDEN_ERROR = text("-<hidden>\r\n");
 
   private final @Nullable Spool spool;
   private volatile long epoch;
+
+  private static ByteBuffer text(String text) {
+    return ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)).asReadOnlyBuffer();
+  }
 
   /** Onto a spool, or nowhere. */
   public Tape(@Nullable Spool spool) {
@@ -28,6 +32,20 @@ public final class Tape {
   public void epoch(String store, String server, String facts) {
     if (spool != null) {
       epoch = spool.epoch(store, server, facts);
+    }
+  }
+
+  /** The number of the present epoch. */
+  long epoch() {
+    return epoch;
+  }
+
+  /**
+   * Says that somebody who does not pass may have written; the kind of store reads the evidence.
+   */
+  public void outside(byte[] evidence) {
+    if (spool != null) {
+      spool.outside(epoch, ByteBuffer.wrap(evidence));
     }
   }
 
@@ -79,9 +97,11 @@ public final class Tape {
     return spool == null ? Spool.DROPPED : spool.reply(request, bytes.limit(to).position(from));
   }
 
-  /** Keeps that there was a reply, which is not to be known. */
-  public long hiddenReply(long request) {
-    return spool == null ? Spool.DROPPED : spool.reply(request, HIDDEN.duplicate());
+  /** Keeps that there was a reply, which is not to be known but for whether it was an error. */
+  public long hiddenReply(long request, boolean error) {
+    return spool == null
+        ? Spool.DROPPED
+        : spool.reply(request, (error ? HIDDEN_ERROR : HIDDEN).duplicate());
   }
 
   /** Begins to keep a reply that comes in pieces. */

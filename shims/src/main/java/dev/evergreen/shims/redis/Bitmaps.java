@@ -22,8 +22,6 @@ final class Bitmaps {
     c.on("BITCOUNT", call -> call.reads(STRING, call.key(1)), Bitmaps::count);
     c.on("BITPOS", call -> call.reads(STRING, call.key(1)), Bitmaps::position);
     c.on("BITOP", Bitmaps::touchCombine, Bitmaps::combine);
-    c.on("BITFIELD", call -> call.changes(STRING, call.key(1), true), Commands.NOT_MODELLED);
-    c.on("BITFIELD_RO", call -> call.reads(STRING, call.key(1)), Commands.NOT_MODELLED);
   }
 
   private static int bit(Bytes bytes, long index) {

@@ -114,6 +114,11 @@ final class Call {
     return sent().plus(time);
   }
 
+  /** The client's connection. */
+  String connection() {
+    return Long.toString(operation.connection());
+  }
+
   // Cells.
 
   Cell database() {
@@ -245,6 +250,24 @@ final class Call {
         Touch.changes(emptied(key))
             .from(kind.of(key))
             .effect(effect ? Touch.Effect.UNKNOWN : Touch.Effect.NO));
+  }
+
+  /**
+   * The first of the keys that holds something gives of it, and the reply begins with its name;
+   * those before it held nothing.
+   */
+  void takesFromFirst(Kind kind, List<Cell> keys) {
+    for (var key : keys) {
+      boolean taken = !elements().isEmpty() && key.name().equals(elements().getFirst());
+      keys.forEach(other -> reads(kind, other));
+      touch(Touch.changes(kind.of(key)).from(keys).effect(taken));
+      empties(kind, key, taken);
+    }
+  }
+
+  /** The keys whose number stands at this place. */
+  List<Cell> counted(int at) {
+    return keys(at + 1, at + 1 + index(at), 1);
   }
 
   /** The command sets or removes the deadline of a key that is there. */

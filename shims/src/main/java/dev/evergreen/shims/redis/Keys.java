@@ -174,7 +174,7 @@ final class Keys {
     return found;
   }
 
-  private static Map<Cell, Object> live(Call call, Cell database) {
+  static Map<Cell, Object> live(Call call, Cell database) {
     var live = new java.util.TreeMap<>(call.state().below(database));
     live.values().removeIf(entry -> call.expired((Entry) entry));
     return live;

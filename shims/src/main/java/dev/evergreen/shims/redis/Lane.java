@@ -5,6 +5,7 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
+import dev.evergreen.shims.Line;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
@@ -74,7 +75,7 @@ final class Lane {
   private static final int UNKNOWN = -1;
   private static final int LONGEST_SELECTION = 64;
 
-  final long number;
+  private final Line line;
   private final Connection connection;
   private final boolean ofNobody;
   private final Tape tape;
@@ -126,7 +127,7 @@ final class Lane {
     this.connection = connection;
     this.ofNobody = ofNobody;
     this.tape = tape;
-    number = tape.lane(description);
+    line = new Line(tape, description);
   }
 
   boolean ended() {
@@ -189,6 +190,7 @@ final class Lane {
       if (result != Result.TAKEN) {
         return result;
       }
+      long number = line.number();
       var numbers = new long[batch.count];
       for (int i = 0; i < numbers.length; i++) {
         numbers[i] =
@@ -331,7 +333,7 @@ final class Lane {
         body.cut();
       }
       close();
-      tape.endLane(number);
+      line.end();
     }
   }
 
@@ -373,7 +375,7 @@ final class Lane {
           if (!turn.hidden) {
             record(turn.numbers[turn.next], bytes, from, fresh, whole);
           } else if (whole) {
-            lastRecorded = tape.hiddenReply(turn.numbers[turn.next]);
+            lastRecorded = tape.hiddenReply(turn.numbers[turn.next], scanner.isError());
           }
         }
         if (whole) {

@@ -64,7 +64,7 @@ final class Lanes {
   }
 
   private @Nullable Lane open(Identity identity) throws IOException {
-    var connection = shim.upstream.connect();
+    var connection = shim.connect();
     try {
       var requests = new ArrayList<>(identity.introduction());
       requests.add(Identity.request("PING"));

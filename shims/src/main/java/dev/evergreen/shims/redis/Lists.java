@@ -37,6 +37,8 @@ final class Lists {
     c.on("LMOVE RPOPLPUSH", Lists::touchMove, Lists::move);
     c.on("BLMOVE BRPOPLPUSH", Lists::touchMove, Lists::move);
     c.on("BLPOP BRPOP", Lists::touchTakeFirst, Lists::popFirst);
+    c.on("LMPOP", call -> call.takesFromFirst(LIST, call.counted(1)), call -> popMany(call, 1));
+    c.on("BLMPOP", call -> call.takesFromFirst(LIST, call.counted(2)), call -> popMany(call, 2));
   }
 
   private static void touchRead(Call call) {
@@ -76,18 +78,35 @@ final class Lists {
   }
 
   private static Object pop(Call call) {
-    var list = call.list(call.key(1));
     boolean left = call.option(0).startsWith("L");
     long count = call.words() > 2 ? call.number(2) : 1;
-    if (list.isEmpty()) {
+    if (!call.exists(call.key(1))) {
       return Resp.NIL;
     }
+    var taken = taken(call, call.key(1), left, count);
+    return call.words() > 2 ? taken : taken.getFirst();
+  }
+
+  private static List<Bytes> taken(Call call, Cell key, boolean left, long count) {
+    var list = call.list(key);
     var taken = new ArrayList<Bytes>();
     while (taken.size() < count && !list.isEmpty()) {
       taken.add(left ? list.removeFirst() : list.removeLast());
     }
-    call.change(call.key(1), LIST, list);
-    return call.words() > 2 ? List.copyOf(taken) : taken.getFirst();
+    call.change(key, LIST, list);
+    return List.copyOf(taken);
+  }
+
+  private static Object popMany(Call call, int at) {
+    var keys = call.counted(at);
+    int side = at + 1 + keys.size();
+    long count = call.words() > side + 2 ? call.number(side + 2) : 1;
+    for (var key : keys) {
+      if (!call.list(key).isEmpty()) {
+        return List.of(key.name(), taken(call, key, call.option(side).equals("LEFT"), count));
+      }
+    }
+    return Resp.NIL;
   }
 
   private static void touchTakeFirst(Call call) {
@@ -124,11 +143,32 @@ final class Lists {
   }
 
   private static Object position(Call call) {
-    if (call.words() > 3) {
-      throw new UnsupportedOperationException("LPOS with options");
+    var list = call.list(call.key(1));
+    long rank = option(call, "RANK", 1);
+    long count = option(call, "COUNT", 1);
+    long most = option(call, "MAXLEN", 0);
+    if (rank == 0 || count < 0 || most < 0) {
+      throw new Refusal("ERR");
     }
-    int at = call.list(call.key(1)).indexOf(call.word(2));
-    return at < 0 ? Resp.NIL : (Object) (long) at;
+    var found = new ArrayList<Long>();
+    long left = Math.abs(rank);
+    for (int i = 0; i < list.size() && (most == 0 || i < most); i++) {
+      int at = rank > 0 ? i : list.size() - 1 - i;
+      boolean equal = list.get(at).equals(call.word(2));
+      left -= equal ? 1 : 0;
+      if (equal && left <= 0 && (count == 0 || found.size() < count)) {
+        found.add((long) at);
+      }
+    }
+    if (call.has("COUNT", 3)) {
+      return List.copyOf(found);
+    }
+    return found.isEmpty() ? Resp.NIL : found.getFirst();
+  }
+
+  private static long option(Call call, String name, long otherwise) {
+    int at = call.place(name, 3);
+    return at < 0 ? otherwise : call.number(at + 1);
   }
 
   private static Object setElement(Call call) {

@@ -5,6 +5,7 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
 import dev.evergreen.provenance.Unanswered;
+import dev.evergreen.shims.Line;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.ByteArrayOutputStream;
@@ -12,8 +13,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,12 +25,22 @@ import org.jspecify.annotations.Nullable;
  * goes to the client. What Redis says tells the state of the connection, never what the client has
  * asked for: so it holds whatever Redis refuses, queues or leaves unanswered.
  *
+ * <p>Where Redis does not tell what is a reply to what, replies are {@linkplain #lose lost}: they
+ * are passed on, but the outcome of requests is unknown from there on.
+ *
  * <p>The client's fiber sends, one of its own receives. What both know is guarded by a lock.
  */
 final class OwnUpstream {
 
   /** A message that was cut in two is kept up to here, in bytes, to be recorded. */
   private static final int LONGEST_HELD = 64 << 10;
+
+  /** Redis has as many databases unless it was told otherwise. */
+  private static final int SURE_DATABASES = 16;
+
+  private static final String UNRECORDED = "Redis took for requests what is none to the shim";
+
+  private static final String NO_DATABASE = "it cannot be told in which database a client is";
 
   /** What the client has asked for, and is to be replied to. */
   private static final class Expected {
@@ -61,7 +75,7 @@ final class OwnUpstream {
     PUSH
   }
 
-  final long number;
+  private final Line line;
   private final Session session;
   private final Connection connection;
   private final Tape tape;
@@ -72,18 +86,24 @@ final class OwnUpstream {
   private final ArrayDeque<Expected> expected = new ArrayDeque<>(2);
   private long outstanding;
   private boolean queueing;
-  private boolean queuesSecret;
-  private boolean queuesRules;
+
+  /** What was queued that is about the connection, or about what may be recorded. */
+  private final ArrayList<Expected> queued = new ArrayList<>(0);
+
   private boolean watching;
   private boolean monitoring;
   private boolean tracking;
   private boolean silent;
   private boolean silentOnce;
   private boolean pinned;
+  private boolean judging;
   private boolean ended;
   private long channels;
   private long patterns;
   private long shardChannels;
+
+  /** Of the lane on record; written by the sender. */
+  private volatile long number;
 
   /** Of the requests that are sent; written by the reader while none is under way. */
   private volatile int database;
@@ -93,9 +113,11 @@ final class OwnUpstream {
   /** To the shim's own request. */
   private byte @Nullable [] answer;
 
+  /** Whether nobody knows what comes from Redis, and what becomes of requests. */
+  private boolean lost;
+
   // Of the reader.
   private final ReplyScanner scanner = new ReplyScanner();
-  private boolean streaming;
   private @Nullable SpooledBody body;
   private @Nullable ByteArrayOutputStream held;
   private long lastRecorded = Spool.DROPPED;
@@ -109,7 +131,8 @@ final class OwnUpstream {
     this.connection = connection;
     this.database = database;
     this.tape = tape;
-    number = tape.lane("own of " + session.number);
+    line = new Line(tape, "own of " + session.number);
+    number = line.number();
   }
 
   /** Whether the client's next command may as well be carried out by another upstream. */
@@ -121,12 +144,19 @@ final class OwnUpstream {
     return database;
   }
 
-  /** From now on the client keeps to this upstream. */
-  void pin() {
+  /**
+   * From now on the client's bytes are passed on without a look: Redis is to say what is wrong with
+   * them. If it says anything else, it has done something that is not on record.
+   */
+  void judge() {
     lock.lock();
     try {
       pinned = true;
       quiet = false;
+      judging = true;
+      if (silent || silentOnce) {
+        tape.gap(UNRECORDED);
+      }
     } finally {
       lock.unlock();
     }
@@ -138,6 +168,7 @@ final class OwnUpstream {
    * @param told what the record is told, of each of them
    */
   void submit(Verb verb, Words words, Batch batch, Told told) throws IOException {
+    number = line.number();
     var numbers = new long[batch.count];
     for (int i = 0; i < numbers.length; i++) {
       numbers[i] =
@@ -156,15 +187,22 @@ final class OwnUpstream {
     pass(batch.bytes, batch.from, batch.to);
   }
 
+  /** Sends a request of nothing. */
+  void submitNothing(ByteBuffer bytes, int from, int to) throws IOException {
+    expect(new Expected(Verb.NOTHING, new long[] {Spool.DROPPED}, Words.NONE, Told.ALL));
+    pass(bytes, from, to);
+  }
+
   /**
    * Sends the first piece of a request that is too long to be looked at whole.
    *
-   * @param recorded what the record is told instead, or null
+   * @param told what the record is told of it
    */
-  void begin(
-      Verb verb, Words words, ByteBuffer bytes, int from, int to, @Nullable ByteBuffer recorded)
+  void begin(Verb verb, Words words, ByteBuffer bytes, int from, int to, Told told)
       throws IOException {
+    number = line.number();
     long request;
+    var recorded = told.bytes();
     if (recorded == null) {
       sentBody = tape.beginRequest(session.number, number, database);
       request = sentBody == null ? Spool.DROPPED : sentBody.number();
@@ -173,7 +211,7 @@ final class OwnUpstream {
           tape.request(
               session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
     }
-    expect(new Expected(verb, new long[] {request}, words, Told.ALL));
+    expect(new Expected(verb, new long[] {request}, words, told));
     more(bytes, from, to, false);
   }
 
@@ -213,7 +251,11 @@ final class OwnUpstream {
       quiet = false;
       expected.add(next);
       outstanding += next.numbers.length;
-      outstanding -= takeSilent();
+      if (lost) {
+        forget();
+      } else {
+        outstanding -= takeSilent();
+      }
     } finally {
       lock.unlock();
     }
@@ -291,7 +333,7 @@ final class OwnUpstream {
     } finally {
       lock.unlock();
     }
-    tape.endLane(number);
+    line.end();
   }
 
   private boolean receive() throws IOException {
@@ -308,14 +350,13 @@ final class OwnUpstream {
   private void pass(ByteBuffer bytes, int end) throws IOException {
     int from = 0;
     scanner.at = 0;
-    while (scanner.at < end && !streams()) {
+    while (scanner.at < end && !loses(bytes)) {
       int begin = scanner.at;
       boolean fresh = scanner.atStart();
       boolean whole = scanner.scan(bytes, end);
       if (scanner.strange()) {
-        streaming = true;
-        pin();
         tape.gap("what came from the store is not its protocol");
+        lose();
         break;
       }
       if (isOfShim()) {
@@ -341,18 +382,58 @@ final class OwnUpstream {
     }
   }
 
-  /** Whether there are no replies any more. */
-  private boolean streams() {
-    if (!streaming && scanner.atStart()) {
-      lock.lock();
-      try {
-        var next = expected.peekFirst();
-        streaming = next != null && next.verb == Verb.STREAM;
-      } finally {
-        lock.unlock();
+  /** Whether it cannot be told from here on what is a reply to what. */
+  private boolean loses(ByteBuffer bytes) {
+    lock.lock();
+    try {
+      var next = expected.peekFirst();
+      if (!lost && scanner.atStart() && next != null) {
+        // Of what a transaction does to replies, its own array says neither how many values it has
+        // nor where they end.
+        boolean uneven =
+            next.verb == Verb.EXEC && bytes.get(scanner.at) == '*' && queued(Verb::isUneven);
+        if (uneven || next.verb == Verb.STREAM) {
+          lose();
+        }
+      }
+      return lost;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** From here on nothing that comes is taken for a reply, and no outcome is known. */
+  private void lose() {
+    lock.lock();
+    try {
+      lost = true;
+      pinned = true;
+      if (queued(verb -> verb == Verb.SELECT)) {
+        tape.gap(NO_DATABASE);
+      }
+      forget();
+      if (body != null) {
+        body.cut();
+        body = null;
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** What is expected has no outcome that anybody could know. */
+  private void forget() {
+    for (var next = expected.pollFirst(); next != null; next = expected.pollFirst()) {
+      for (; next.next < next.numbers.length; next.next++) {
+        tape.unanswered(next.number(), Unanswered.OUTCOME_UNKNOWN);
+      }
+      if (next.verb == Verb.SELECT) {
+        tape.gap(NO_DATABASE);
       }
     }
-    return streaming;
+    outstanding = 0;
+    taken = 0;
+    replied.signalAll();
   }
 
   private boolean isOfShim() {
@@ -418,7 +499,7 @@ final class OwnUpstream {
         // One of several, which are the reply together.
         recordConfirmation(next, bytes, from, to);
       } else if (hides(next)) {
-        lastRecorded = tape.hiddenReply(next.number());
+        lastRecorded = tape.hiddenReply(next.number(), scanner.isError());
       } else {
         lastRecorded = tape.reply(next.number(), bytes, from, to);
       }
@@ -467,7 +548,12 @@ final class OwnUpstream {
 
   /** Whether the reply may hold credentials: its own, or that of a command of its transaction. */
   private boolean hides(Expected next) {
-    return next.told.hidesReply() || (queuesSecret && next.verb == Verb.EXEC);
+    return next.told.hidesReply()
+        || (next.verb == Verb.EXEC && queued.stream().anyMatch(one -> one.told.hidesReply()));
+  }
+
+  private boolean queued(Predicate<Verb> which) {
+    return queued.stream().anyMatch(one -> which.test(one.verb));
   }
 
   private static boolean isOfPubSub(Verb verb) {
@@ -523,6 +609,12 @@ final class OwnUpstream {
         case REPLY -> {
           if (next != null) {
             complete(next);
+          } else if (!judging) {
+            // Whatever was to silence Redis has not.
+            lose();
+          } else if (!scanner.isError()) {
+            tape.gap(UNRECORDED);
+            lose();
           }
         }
       }
@@ -566,10 +658,9 @@ final class OwnUpstream {
   private void complete(Expected next) {
     boolean refused = scanner.isError();
     if (queueing && !endsQueue(next.verb)) {
-      // What it will do to the connection shows in no reply that can be told from others.
-      pinned |= !next.verb.isShared() && next.verb != Verb.OWN && !refused;
-      queuesSecret |= next.told.hidesReply();
-      queuesRules |= next.told.changesRules();
+      if (!refused) {
+        queue(next);
+      }
     } else if (!refused) {
       carriedOut(next);
     } else if (next.verb == Verb.EXEC && queueing) {
@@ -579,6 +670,12 @@ final class OwnUpstream {
       session.rulesChanged();
     }
     done(next);
+  }
+
+  private void queue(Expected next) {
+    if (next.verb != Verb.SHARED && next.verb != Verb.OWN) {
+      queued.add(next);
+    }
   }
 
   private static boolean endsQueue(Verb verb) {
@@ -604,15 +701,15 @@ final class OwnUpstream {
       }
       case TRACKING -> tracking = words.first().equalsIgnoreCase("on");
       case MULTI -> queueing = true;
-      case EXEC, DISCARD -> {
-        if (queuesRules) {
-          session.rulesChanged();
-        }
+      case EXEC -> {
+        execute();
         unqueue();
       }
+      case DISCARD -> unqueue();
       case WATCH -> watching = true;
       case UNWATCH -> watching = false;
       case MONITOR -> monitoring = true;
+      case REPLACES -> session.storeIsReplaced();
       case RESET -> {
         reset();
         session.wasReset();
@@ -621,10 +718,30 @@ final class OwnUpstream {
     }
   }
 
+  /** What was queued has been carried out, but for what was refused then. */
+  private void execute() {
+    if (scanner.isNil()) {
+      return;
+    }
+    for (var one : List.copyOf(queued)) {
+      if (one.told.changesRules()) {
+        session.rulesChanged();
+      }
+      if (!scanner.holdsError()) {
+        carriedOut(one);
+      } else if (one.verb == Verb.SELECT) {
+        // Which of the commands was refused is not looked at.
+        pinned = true;
+        tape.gap(NO_DATABASE);
+      } else {
+        pinned |= !one.verb.isShared();
+      }
+    }
+  }
+
   private void unqueue() {
     queueing = false;
-    queuesSecret = false;
-    queuesRules = false;
+    queued.clear();
     watching = false;
   }
 
@@ -653,8 +770,12 @@ final class OwnUpstream {
     long count = 0;
     while (true) {
       var next = expected.peekFirst();
-      if (next == null || queueing || !isSilent(next)) {
+      if (next == null || !isSilent(next)) {
         return count;
+      }
+      if (changesUnheard(next)) {
+        lose();
+        return 0;
       }
       tape.unanswered(next.number(), Unanswered.NONE_EXPECTED);
       count++;
@@ -664,27 +785,70 @@ final class OwnUpstream {
     }
   }
 
+  /** Whether Redis says nothing to it. */
   private boolean isSilent(Expected next) {
+    boolean queues = queueing && !endsQueue(next.verb);
+    return switch (next.verb) {
+      case STREAM -> false;
+      case NOTHING -> true;
+      case REPLY_ON -> queues && silent;
+      case RESET -> silentOnce;
+      // Redis takes nothing of the kind from who has subscribed.
+      case REPLY_OFF, REPLY_SKIP ->
+          silent || silentOnce || !(queues || (subscribed() && session.identity.protocol() == 2));
+      default -> silent || silentOnce;
+    };
+  }
+
+  /**
+   * Lets it do what it does without a word; says whether nobody knows then what is a reply to what.
+   */
+  private boolean changesUnheard(Expected next) {
+    silentOnce = false;
+    if (next.verb == Verb.NOTHING) {
+      return false;
+    }
+    if (queueing && !endsQueue(next.verb)) {
+      queue(next);
+      return false;
+    }
     switch (next.verb) {
       case REPLY_OFF -> silent = true;
       case REPLY_SKIP -> silentOnce = !silent;
-      case REPLY_ON, STREAM -> {
-        return false;
+      case MULTI -> queueing = true;
+      case EXEC -> {
+        if (queued(Verb::isUneven)) {
+          return true;
+        }
+        queued.forEach(this::changeUnheard);
+        unqueue();
       }
-      default -> {
-        if (!silent && !silentOnce) {
-          return false;
-        }
-        silentOnce = false;
-        // Nobody can know what became of it.
-        pinned |= !next.verb.isShared() && next.verb != Verb.OWN;
-        if (next.verb == Verb.SELECT && next.words.number() >= 0) {
-          database = next.words.number();
-          session.database = database;
-        }
+      case DISCARD -> unqueue();
+      case RESET -> {
+        reset();
+        session.wasReset();
+      }
+      case SUBSCRIBE, UNSUBSCRIBE, MONITOR -> {
+        // Messages come nevertheless.
+        return true;
+      }
+      default -> changeUnheard(next);
+    }
+    return false;
+  }
+
+  /** Nobody can know whether it was refused. */
+  private void changeUnheard(Expected next) {
+    pinned |= !next.verb.isShared() && next.verb != Verb.OWN;
+    if (next.verb == Verb.SELECT) {
+      int wanted = next.words.number();
+      if (wanted >= SURE_DATABASES) {
+        tape.gap(NO_DATABASE);
+      } else if (wanted >= 0) {
+        database = wanted;
+        session.database = wanted;
       }
     }
-    return true;
   }
 
   /** All replies that were taken have been sent. */
@@ -696,7 +860,7 @@ final class OwnUpstream {
       quiet =
           outstanding == 0
               && !(queueing || watching || monitoring || tracking)
-              && !(silent || silentOnce || pinned || ended || streaming)
+              && !(silent || silentOnce || pinned || ended)
               && !subscribed();
       if (outstanding == 0 || pinned) {
         replied.signalAll();

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps credentials out of the record. */
@@ -46,15 +47,15 @@ final class Redaction {
   }
 
   private static boolean hidesReply(List<byte[]> words) {
-    if (word(words, 0).equals("acl")) {
-      return switch (word(words, 1)) {
-        case "getuser", "list", "genpass" -> true;
-        default -> false;
-      };
-    }
-    return word(words, 0).equals("config")
-        && word(words, 1).equals("get")
-        && words.stream().skip(2).map(Redaction::text).anyMatch(Redaction::mayFindSecret);
+    return switch (word(words, 0) + " " + word(words, 1)) {
+      // SETUSER's errors repeat what they do not like.
+      case "acl getuser", "acl list", "acl genpass", "acl setuser" -> true;
+      case "config get" ->
+          words.stream().skip(2).map(Redaction::text).anyMatch(Redaction::mayFindSecret);
+      // It repeats keys, for which it may take what is none.
+      case "command getkeys", "command getkeysandflags" -> true;
+      default -> false;
+    };
   }
 
   private static boolean mayFindSecret(String pattern) {
@@ -79,15 +80,25 @@ final class Redaction {
   private @Nullable List<byte[]> hidden(List<byte[]> words) {
     return switch (word(words, 0)) {
       case "auth" -> hide(words, words.size() > 2 ? 2 : 1, words.size());
-      case "hello" -> hideAfter(words, 2, "auth", 2);
-      case "migrate" -> {
-        var auth2 = hideAfter(words, 6, "auth2", 2);
-        yield auth2 != null ? auth2 : hideAfter(words, 6, "auth", 1);
-      }
+      case "hello", "migrate" -> hideBehindKeys(words);
       case "config" -> word(words, 1).equals("set") ? hideSettings(words) : null;
-      case "acl" -> word(words, 1).equals("setuser") ? hideRules(words) : null;
+      case "acl" ->
+          switch (word(words, 1)) {
+            case "setuser" -> hideRules(words);
+            case "dryrun" -> hideCommand(words, 3);
+            default -> null;
+          };
+      case "command" -> hideCommand(words, 2);
       default -> null;
     };
+  }
+
+  /** Of a command that speaks of another one, which begins there. */
+  private @Nullable List<byte[]> hideCommand(List<byte[]> words, int from) {
+    var hidden = words.size() > from ? hidden(words.subList(from, words.size())) : null;
+    return hidden == null
+        ? null
+        : Stream.concat(words.subList(0, from).stream(), hidden.stream()).toList();
   }
 
   private static String word(List<byte[]> words, int index) {
@@ -110,20 +121,30 @@ final class Redaction {
     return hidden;
   }
 
-  /** The word at a distance behind a key word. */
-  private @Nullable List<byte[]> hideAfter(List<byte[]> words, int from, String key, int distance) {
-    for (int i = from; i < words.size(); i++) {
-      if (word(words, i).equals(key)) {
-        return hide(words, i + distance, i + distance + 1);
+  /**
+   * What may be a password wherever a word says that one comes, also where Redis would see that the
+   * request is wrong.
+   */
+  private @Nullable List<byte[]> hideBehindKeys(List<byte[]> words) {
+    var hidden = new ArrayList<>(words);
+    boolean found = false;
+    for (int i = 1; i + 1 < words.size(); i++) {
+      boolean hello = word(words, 0).equals("hello");
+      boolean named = word(words, i).equals(hello ? "auth" : "auth2");
+      if (named || word(words, i).equals("auth")) {
+        // Behind a user's name, unless that was forgotten.
+        int at = named && i + 2 < words.size() ? i + 2 : i + 1;
+        hidden.set(at, mark(words.get(at)));
+        found = true;
       }
     }
-    return null;
+    return found ? hidden : null;
   }
 
   private @Nullable List<byte[]> hideSettings(List<byte[]> words) {
     var hidden = new ArrayList<>(words);
     boolean found = false;
-    for (int i = 2; i + 1 < words.size(); i += 2) {
+    for (int i = 2; i + 1 < words.size(); i++) {
       if (isSecret(word(words, i))) {
         hidden.set(i + 1, mark(words.get(i + 1)));
         found = true;
@@ -132,13 +153,16 @@ final class Redaction {
     return found ? hidden : null;
   }
 
-  /** Passwords and their hashes begin with one of four signs, which stay. */
+  /**
+   * Passwords and their hashes begin with one of four signs, which stay; a rule that began with a
+   * bracket may have one in it.
+   */
   private @Nullable List<byte[]> hideRules(List<byte[]> words) {
     var hidden = new ArrayList<>(words);
     boolean found = false;
-    for (int i = 3; i < words.size(); i++) {
+    for (int i = 2; i < words.size(); i++) {
       var rule = words.get(i);
-      if (rule.length > 0 && "><#!".indexOf(rule[0]) >= 0) {
+      if (rule.length > 0 && "><#!(".indexOf(rule[0]) >= 0) {
         var secret = new byte[rule.length - 1];
         System.arraycopy(rule, 1, secret, 0, secret.length);
         hidden.set(i, Inline.join(new byte[] {rule[0]}, mark(secret)));

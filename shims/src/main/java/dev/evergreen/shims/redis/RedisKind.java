@@ -15,11 +15,15 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** What a trace must know of Redis. */
 public final class RedisKind implements StoreKind {
   private static final Bytes QUEUED = Bytes.of("+QUEUED\r\n");
+
+  /** More than Redis has, if it was not told otherwise. */
+  private static final int DATABASES = 64;
 
   private final RedisSpecification specification = new RedisSpecification();
 
@@ -135,45 +139,53 @@ public final class RedisKind implements StoreKind {
     return isQueued(operation) || is(operation, "MULTI");
   }
 
-  /** Of an EXEC, what was queued since MULTI, each with its element of the reply. */
+  /**
+   * Of an EXEC, what was queued since MULTI, each with its element of the reply; without one if the
+   * outcome is unknown. Of one that was not carried out, because somebody had written what its
+   * client watched, the look at what is watched.
+   */
   @Override
   public List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
-    if (operation.reply() == null || !is(operation, "EXEC")) {
+    if (!is(operation, "EXEC")) {
       return List.of();
     }
-    var replies = Resp.elements(operation.reply());
+    var reply = operation.reply();
+    if (reply != null && Transactions.isNil(reply)) {
+      return Transactions.watched(operation, earlier);
+    }
+    boolean known = reply != null && reply.length() > 0;
+    var replies = known ? Resp.elements(reply) : List.<Bytes>of();
     var parts = new ArrayList<Operation>();
-    while (parts.size() < replies.size() && earlier.hasNext()) {
+    while ((!known || parts.size() < replies.size()) && earlier.hasNext()) {
       var part = earlier.next();
       if (isQueued(part)) {
-        parts.addFirst(replied(part, operation, replies.get(replies.size() - 1 - parts.size())));
+        var own = known ? replies.get(replies.size() - 1 - parts.size()) : null;
+        parts.addFirst(Transactions.replied(part, operation, own));
       } else if (is(part, "MULTI")) {
         break;
       }
     }
-    return parts.size() == replies.size() ? parts : List.of();
-  }
-
-  private static Operation replied(Operation part, Operation exec, Bytes reply) {
-    return new Operation(
-        part.row(),
-        part.epoch(),
-        exec.lane(),
-        part.connection(),
-        part.space(),
-        part.sent(),
-        exec.replied(),
-        part.request(),
-        reply);
+    return !known || parts.size() == replies.size() ? parts : List.of();
   }
 
   private static boolean isQueued(Operation operation) {
     return operation.reply() != null && operation.reply().equals(QUEUED);
   }
 
-  private static boolean is(Operation operation, String name) {
+  static boolean is(Operation operation, String name) {
     var words = operation.request();
     return !words.isEmpty() && words.getFirst().text().equalsIgnoreCase(name);
+  }
+
+  /** All, or a key of some database: nobody says which. */
+  @Override
+  public List<Cell> outside(Bytes evidence) {
+    return evidence.length() == 0
+        ? List.of(Call.DATABASES)
+        : IntStream.range(0, DATABASES)
+            .mapToObj(
+                number -> Call.database("" + number).child(evidence.slice(1, evidence.length())))
+            .toList();
   }
 
   /** Strings are cleaned one by one, and keep telling their lengths. */

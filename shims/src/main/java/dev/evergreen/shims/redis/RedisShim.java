@@ -36,7 +36,7 @@ public final class RedisShim implements AutoCloseable {
   final Batches batches = new Batches();
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
   private final RedisShimSettings settings;
-  private final ServerWatch watch;
+  final ServerWatch watch;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final ConnectionLimit limit;
   private @Nullable Listener listener;
@@ -140,10 +140,25 @@ public final class RedisShim implements AutoCloseable {
     return settings.sharing;
   }
 
+  /**
+   * Makes a connection to the store that is the one on record: not to one that has come in its
+   * place while that is not on record.
+   */
+  Connection connect() throws IOException {
+    var connection = upstream.connect();
+    try {
+      watch.awaitKnown();
+      return connection;
+    } catch (IOException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
   /** Makes an upstream for one client, which Redis knows as it knows the client. */
   OwnUpstream open(Session session, Identity identity, String name, int database)
       throws IOException {
-    var connection = upstream.connect();
+    var connection = connect();
     try {
       var introduction = identity.introduction();
       var requests = new ArrayList<>(introduction);

@@ -45,13 +45,13 @@ public final class RedisShimSettings {
   }
 
   /** How TLS is spoken with clients, if it is. */
-  public RedisShimSettings serverTls(ServerTls tls) {
+  public RedisShimSettings serverTls(@Nullable ServerTls tls) {
     serverTls = tls;
     return this;
   }
 
   /** How TLS is spoken with the store, if it is. */
-  public RedisShimSettings clientTls(ClientTls tls) {
+  public RedisShimSettings clientTls(@Nullable ClientTls tls) {
     clientTls = tls;
     return this;
   }

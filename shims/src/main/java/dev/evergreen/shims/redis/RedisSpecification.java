@@ -34,8 +34,14 @@ public final class RedisSpecification implements Specification, Model {
     Expiry.define(all);
     SortedSets.define(all);
     Bitmaps.define(all);
+    BitFields.define(all);
     Streams.define(all);
+    StreamGroups.define(all);
+    Geo.define(all);
+    Sorting.define(all);
+    Scans.define(all);
     HyperLogLogs.define(all);
+    Transactions.define(all);
     Sketches.define(all);
     commands = all.all();
   }

@@ -40,6 +40,8 @@ final class ReplyScanner {
   private boolean wordComes;
   private long lastInteger;
   private boolean attribute;
+  private boolean nil;
+  private boolean error;
 
   /** Up to where the bytes are understood. */
   int at;
@@ -62,6 +64,16 @@ final class ReplyScanner {
   /** Whether it is a reply that says that something went wrong. */
   boolean isError() {
     return kind == '-' || kind == '!';
+  }
+
+  /** Whether it says that there is nothing. */
+  boolean isNil() {
+    return nil;
+  }
+
+  /** Whether it, or a value in it, says that something went wrong. */
+  boolean holdsError() {
+    return error;
   }
 
   /**
@@ -103,12 +115,15 @@ final class ReplyScanner {
       wordLength = 0;
       lastInteger = 0;
       attribute = false;
+      error = false;
     }
     if (first || (attribute && missing == 1)) {
       kind = b;
       attribute = b == '|';
       wordComes = !attribute;
+      nil = b == '_';
     }
+    error |= b == '-' || b == '!';
     type = b;
     value = 0;
     digits = 0;
@@ -171,6 +186,7 @@ final class ReplyScanner {
   }
 
   private void lengthEnds() {
+    nil |= negative && missing == 1;
     switch (type) {
       case '$', '!', '=' -> {
         if (negative) {

@@ -47,6 +47,7 @@ final class RequestScanner {
   private long value;
   private int digits;
   private boolean returned;
+  private boolean negative;
   private long left;
   private long bodyLeft;
 
@@ -125,17 +126,7 @@ final class RequestScanner {
         number(Phase.LENGTH);
       }
       case BODY -> {
-        int n = (int) Math.min(bodyLeft, end - at);
-        at += n;
-        bodyLeft -= n;
-        if (bodyLeft == 0) {
-          left--;
-          phase = Phase.DOLLAR;
-          if (left == 0) {
-            phase = Phase.START;
-            return Found.WHOLE;
-          }
-        }
+        return body(bytes, end);
       }
       default -> {
         return digit(bytes.get(at++));
@@ -144,14 +135,38 @@ final class RequestScanner {
     return Found.PART;
   }
 
+  /** Of an argument, with the line's end that follows it. */
+  private Found body(ByteBuffer bytes, int end) {
+    int n = (int) Math.min(bodyLeft - 2, end - at);
+    at += n;
+    bodyLeft -= n;
+    while (bodyLeft <= 2 && at < end) {
+      if (bytes.get(at++) != (bodyLeft == 2 ? '\r' : '\n')) {
+        // Redis would not look; but one that did would take what comes for something else.
+        return Found.STRANGE;
+      }
+      if (--bodyLeft == 0) {
+        return argumentEnds();
+      }
+    }
+    return Found.PART;
+  }
+
+  private Found argumentEnds() {
+    left--;
+    phase = left == 0 ? Phase.START : Phase.DOLLAR;
+    return left == 0 ? Found.WHOLE : Found.PART;
+  }
+
   private void number(Phase which) {
     phase = which;
     value = 0;
     digits = 0;
+    negative = false;
     returned = false;
   }
 
-  /** Of a number and its line's end. Redis takes no sign, and no zero before other digits. */
+  /** Of a number and its line's end. Redis takes no zero before other digits. */
   private Found digit(byte b) {
     if (returned) {
       return b == '\n' && digits > 0 ? numberEnds() : Found.STRANGE;
@@ -160,7 +175,12 @@ final class RequestScanner {
       returned = true;
       return Found.PART;
     }
-    if (b < '0' || b > '9' || (digits > 0 && value == 0)) {
+    if (b == '-' && digits == 0 && !negative && phase == Phase.COUNT) {
+      // As many as none.
+      negative = true;
+      return Found.PART;
+    }
+    if (b < '0' || b > '9' || (digits > 0 && value == 0) || (negative && digits + b == '0')) {
       return Found.STRANGE;
     }
     value = value * 10 + (b - '0');
@@ -172,7 +192,7 @@ final class RequestScanner {
 
   private Found numberEnds() {
     if (phase == Phase.COUNT) {
-      if (value == 0) {
+      if (value == 0 || negative) {
         phase = Phase.START;
         return Found.EMPTY;
       }

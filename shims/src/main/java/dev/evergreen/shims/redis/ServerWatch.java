@@ -7,20 +7,29 @@ import dev.evergreen.shims.Upstream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger.Level;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A connection by which the shim itself learns what the store is, and when it is another one: its
  * end is the sign that the store may have been restarted, and what it says of itself then begins an
- * epoch.
+ * epoch. Another one begins when it has become a master or a replica, or follows another history;
+ * it is asked for that every second. While it is a replica, what it follows is written past the
+ * shim.
  */
 final class ServerWatch {
   private static final System.Logger LOG = System.getLogger(ServerWatch.class.getName());
   private static final Duration PAUSE = Duration.ofMillis(100);
+  private static final Duration BETWEEN_LOOKS = Duration.ofSeconds(1);
+  private static final byte[] ALL = {};
   private static final Duration LONGEST_PATIENCE = Duration.ofHours(1);
 
   private final RedisShim shim;
@@ -35,6 +44,17 @@ final class ServerWatch {
    * itself and the epoch that begins with it.
    */
   private boolean first = true;
+
+  private final ReentrantLock lock = new ReentrantLock();
+
+  // Guarded by the lock.
+  private final Condition changed = lock.newCondition();
+  private boolean known;
+  private boolean failed;
+  private List<String> facts = List.of();
+
+  /** How far it has followed another server; empty if it does not. */
+  private String followed = "";
 
   private volatile Duration threshold = Duration.ofSeconds(5);
 
@@ -104,12 +124,98 @@ final class ServerWatch {
               .formatted(upstream.address()));
     }
     readThreshold(replies.get(3).text());
-    var facts = facts(server.text(), replies.get(1).text());
-    if (first && isEmpty(replies.get(2), replies.get(1).text())) {
-      facts.add(StoreKind.EMPTY);
+    var replication = replies.get(1).text();
+    var found = facts(server.text(), replication);
+    if (first && isEmpty(replies.get(2), replication)) {
+      found.add(StoreKind.EMPTY);
     }
     first = false;
+    lock.lock();
+    try {
+      facts = found;
+      followed = followed(replication);
+      beginEpoch();
+      known = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void beginEpoch() {
     tape.epoch("redis", upstream.address().toString(), String.join("\n", facts));
+    if (!followed.isEmpty()) {
+      tape.outside(ALL);
+    }
+  }
+
+  /** Begins an epoch, as the store was just told to take what another one has. */
+  void renew() {
+    lock.lock();
+    try {
+      facts = facts.stream().filter(fact -> !fact.equals(StoreKind.EMPTY)).toList();
+      beginEpoch();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Returns when it is on record which store it is.
+   *
+   * @throws IOException if the store does not say so any more
+   */
+  void awaitKnown() throws IOException {
+    lock.lock();
+    try {
+      failed = false;
+      while (!known) {
+        if (failed || shim.isClosed()) {
+          throw new IOException("the store has not said what it is");
+        }
+        changed.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void isUnknown(boolean asked) {
+    lock.lock();
+    try {
+      known = false;
+      failed |= asked;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private static String followed(String replication) {
+    return "slave".equals(field(replication, "role"))
+        ? field(replication, "master_repl_offset") + field(replication, "slave_repl_offset")
+        : "";
+  }
+
+  private void look(Connection present) throws IOException {
+    var reply = Exchange.ask(present, List.of(Identity.request("INFO", "replication"))).getFirst();
+    var now = facts("", reply.text());
+    lock.lock();
+    try {
+      boolean same = reply.isError() || facts.containsAll(now.subList(SERVER_FACTS, now.size()));
+      boolean written = !followed(reply.text()).equals(followed);
+      followed = followed(reply.text());
+      if (!same) {
+        facts =
+            Stream.concat(facts.stream().limit(SERVER_FACTS), now.stream().skip(SERVER_FACTS))
+                .toList();
+        beginEpoch();
+      } else if (written) {
+        tape.outside(ALL);
+      }
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void readThreshold(String reply) {
@@ -127,6 +233,8 @@ final class ServerWatch {
         && !Pattern.compile("(?m)^db[0-9]").matcher(keyspace.text()).find()
         && "master".equals(field(replication, "role"));
   }
+
+  private static final int SERVER_FACTS = 3;
 
   private static List<String> facts(String server, String replication) {
     var facts = new ArrayList<String>();
@@ -155,6 +263,7 @@ final class ServerWatch {
           throw e;
         }
       } catch (IOException | UncheckedIOException e) {
+        isUnknown(true);
         LOG.log(Level.DEBUG, "the store is not there", e);
         if (!pause()) {
           return;
@@ -168,12 +277,26 @@ final class ServerWatch {
     connection = null;
     if (present != null) {
       try (present) {
-        while (present.read(java.nio.ByteBuffer.allocate(64)) >= 0) {
+        present.readTimeout(BETWEEN_LOOKS);
+        while (isThere(present)) {
           // Whatever Redis says unasked, it is there.
         }
-      } catch (IOException e) {
+      } catch (IOException | UncheckedIOException e) {
         LOG.log(Level.DEBUG, "the store has gone", e);
+      } finally {
+        isUnknown(false);
       }
+    }
+  }
+
+  private boolean isThere(Connection present) throws IOException {
+    try {
+      return present.read(ByteBuffer.allocate(64)) >= 0;
+    } catch (SocketTimeoutException e) {
+      present.readTimeout(LONGEST_PATIENCE);
+      look(present);
+      present.readTimeout(BETWEEN_LOOKS);
+      return true;
     }
   }
 

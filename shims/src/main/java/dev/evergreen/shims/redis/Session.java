@@ -30,8 +30,8 @@ final class Session {
   private static final byte[] NOTHING = {};
 
   /** What the record is told of a long request that may hold credentials. */
-  private static final ByteBuffer LONG_SECRET =
-      ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer();
+  private static final Told LONG_SECRET =
+      new Told(ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer(), true, true);
 
   private static final ByteBuffer GOODBYE = direct("+OK\r\n");
 
@@ -234,6 +234,7 @@ final class Session {
         }
         case EMPTY -> {
           submit(batch);
+          handleNothing(bytes, requests.began(), requests.at);
           batch.begin(bytes, requests.at);
         }
         case WHOLE -> {
@@ -263,7 +264,7 @@ final class Session {
     passing = true;
     awaitReplied();
     var upstream = own();
-    upstream.pin();
+    upstream.judge();
     upstream.pass(bytes, from, end);
   }
 
@@ -272,17 +273,37 @@ final class Session {
     int next = requests.at;
     submit(batch);
     var words = Inline.split(bytes, from, next);
-    if (words.isEmpty()) {
+    if (words.isEmpty() || holdsZero(bytes, from, next)) {
       passOn(bytes, from, end);
       return true;
     }
     boolean goesOn = true;
-    if (!words.get().isEmpty()) {
+    if (words.get().isEmpty()) {
+      handleNothing(bytes, from, next);
+    } else {
       goesOn = handleWords(words.get(), bytes, from, next);
     }
     requests.restart(next);
     batch.begin(bytes, next);
     return goesOn;
+  }
+
+  /** It may matter to an upstream that is about to leave a reply out. */
+  private void handleNothing(ByteBuffer bytes, int from, int to) throws IOException {
+    var present = own;
+    if (present != null && !present.isQuiet()) {
+      present.submitNothing(bytes, from, to);
+    }
+  }
+
+  /** To Redis a line with a zero in it does not end. */
+  private static boolean holdsZero(ByteBuffer bytes, int from, int to) {
+    for (int i = from; i < to; i++) {
+      if (bytes.get(i) == 0) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private boolean handleWords(List<byte[]> words, ByteBuffer bytes, int from, int to)
@@ -295,13 +316,18 @@ final class Session {
     var line = new Batch();
     line.begin(bytes, from);
     line.add(to);
-    return single(verb, Words.of(verb, scanner, array), line, told.orElse(array));
+    // To those who share nothing goes that one server might read in another way than the next.
+    var plain = new Batch();
+    plain.begin(array, 0);
+    plain.add(array.capacity());
+    return single(
+        verb, Words.of(verb, scanner, array), words.size(), plain, line, told.orElse(array));
   }
 
   /** Deals with a request that is whole; false if the client is to go. */
   private boolean handle(ByteBuffer bytes, int end, Batch batch) throws IOException {
     var verb = Verb.of(requests, bytes);
-    if (verb == Verb.SHARED && maySharePresently(requests.at - requests.began())) {
+    if (verb == Verb.SHARED && maySharePresently(requests.count, requests.at - requests.began())) {
       batch.add(requests.at);
       if (batch.count == MOST_AT_ONCE) {
         submit(batch);
@@ -310,14 +336,20 @@ final class Session {
     }
     int from = requests.began();
     int next = requests.at;
-    if (verb == Verb.MULTI && maySharePresently(0) && addBlock(bytes, end, batch)) {
+    if (verb == Verb.MULTI && mayShareBlock() && addBlock(bytes, end, batch)) {
       return true;
     }
     submit(batch);
     batch.begin(bytes, from);
     batch.add(next);
     boolean goesOn =
-        single(verb, Words.of(verb, requests, bytes), batch, told(verb, bytes, from, next));
+        single(
+            verb,
+            Words.of(verb, requests, bytes),
+            requests.count,
+            batch,
+            batch,
+            told(verb, bytes, from, next));
     batch.begin(bytes, next);
     return goesOn;
   }
@@ -330,7 +362,7 @@ final class Session {
     return verb == Verb.AUTH || verb == Verb.HELLO || verb == Verb.SECRET;
   }
 
-  private boolean maySharePresently(int length) throws IOException {
+  private boolean maySharePresently(int words, int length) {
     var present = own;
     if (keepsToOwn || changing || (present != null && !present.isQuiet())) {
       return false;
@@ -340,9 +372,15 @@ final class Session {
       return false;
     }
     var shared = lane;
-    return shared == null
-        || !shared.isOfNobody()
-        || (requests.count <= MOST_WORDS_OF_NOBODY && length <= LONGEST_OF_NOBODY);
+    return length <= Buffers.SIZE
+        && (shared == null
+            || !shared.isOfNobody()
+            || (words <= MOST_WORDS_OF_NOBODY && length <= LONGEST_OF_NOBODY));
+  }
+
+  private boolean mayShareBlock() {
+    var shared = lane;
+    return maySharePresently(1, 0) && (shared == null || !shared.isOfNobody());
   }
 
   /**
@@ -437,13 +475,18 @@ final class Session {
     return lane;
   }
 
-  /** Deals with a request that does not simply follow others; false if the client is to go. */
-  private boolean single(Verb verb, Words words, Batch batch, Told told) throws IOException {
+  /**
+   * Deals with a request that does not simply follow others; false if the client is to go.
+   *
+   * @param asItCame what goes to an upstream that is not shared
+   */
+  private boolean single(Verb verb, Words words, int count, Batch batch, Batch asItCame, Told told)
+      throws IOException {
     if (changing) {
       awaitKnown();
       changing = false;
     }
-    boolean mayShare = maySharePresently(batch.length());
+    boolean mayShare = maySharePresently(count, batch.length());
     if (mayShare && verb == Verb.QUIT) {
       awaitReplied();
       output.offer(GOODBYE.duplicate(), 0, GOODBYE.limit());
@@ -451,7 +494,7 @@ final class Session {
       return false;
     }
     if (!mayShare || !shareSingle(verb, words, batch, told)) {
-      send(verb, words, batch, told);
+      send(verb, words, asItCame, told);
       changing |= verb.changes();
     }
     return true;
@@ -580,7 +623,12 @@ final class Session {
       upstream.select(database);
     }
     upstream.begin(
-        verb, Words.of(verb, requests, bytes), bytes, 0, end, redacts(verb) ? LONG_SECRET : null);
+        verb,
+        Words.of(verb, requests, bytes),
+        bytes,
+        0,
+        end,
+        redacts(verb) ? LONG_SECRET : Told.ALL);
     amidLong = true;
     rest = NOTHING;
   }
@@ -702,6 +750,11 @@ final class Session {
   /** Who may do what has changed, maybe. */
   void rulesChanged() {
     shim.lanes.renewThoseOfNobody();
+  }
+
+  /** The store may be another one from here on. */
+  void storeIsReplaced() {
+    shim.watch.renew();
   }
 
   private void tellChange() {

@@ -1,10 +1,5 @@
 package dev.evergreen.shims.redis;
 
-import static dev.evergreen.shims.redis.Kind.HASH;
-import static dev.evergreen.shims.redis.Kind.LIST;
-import static dev.evergreen.shims.redis.Kind.SET;
-import static dev.evergreen.shims.redis.Kind.SORTED;
-
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
@@ -28,10 +23,7 @@ final class Sketches {
 
   static void define(Commands commands) {
     connection(commands.family("connection"));
-    scans(commands.family("scans"));
-    geo(commands.family("geo"));
     values(commands.family("whole values"));
-    pops(commands.family("pops of several keys"));
     scripts(commands.family("scripts"));
     channels(commands.family("pub/sub"));
     server(commands.family("server"));
@@ -47,49 +39,6 @@ final class Sketches {
     on(c, "COMMAND LOLWUT", call -> {});
   }
 
-  private static void scans(Commands c) {
-    on(c, "SCAN", call -> call.reads(call.database()));
-    on(c, "HSCAN", call -> call.reads(HASH, call.key(1)));
-    on(c, "SSCAN", call -> call.reads(SET, call.key(1)));
-    on(c, "ZSCAN", call -> call.reads(SORTED, call.key(1)));
-  }
-
-  private static void geo(Commands c) {
-    on(c, "GEOADD", Sketches::touchGeoAdd);
-    on(
-        c,
-        "GEOPOS GEOHASH GEODIST",
-        call -> call.from(2).forEach(member -> call.reads(SORTED, call.key(1), member)));
-    on(c, "GEOSEARCH GEORADIUS_RO GEORADIUSBYMEMBER_RO", call -> call.reads(SORTED, call.key(1)));
-    on(c, "GEOSEARCHSTORE", call -> store(call, call.key(1), call.key(2)));
-    on(c, "GEORADIUS GEORADIUSBYMEMBER", call -> storeAfterOption(call, "STORE", "STOREDIST"));
-  }
-
-  private static void touchGeoAdd(Call call) {
-    int at = 2;
-    while (List.of("NX", "XX", "CH").contains(call.option(at))) {
-      at++;
-    }
-    for (int i = at + 2; i < call.words(); i += 3) {
-      call.changes(SORTED, call.key(1), call.word(i), true);
-    }
-  }
-
-  private static void store(Call call, Cell target, Cell source) {
-    call.reads(source);
-    call.touch(Touch.replaces(target).from(source));
-  }
-
-  private static void storeAfterOption(Call call, String... options) {
-    call.reads(call.key(1));
-    for (var option : options) {
-      int at = call.place(option, 2);
-      if (at > 0) {
-        store(call, call.key(at + 1), call.key(1));
-      }
-    }
-  }
-
   private static void values(Commands c) {
     on(c, "DUMP", call -> call.reads(call.key(1)));
     on(
@@ -98,38 +47,6 @@ final class Sketches {
         call ->
             call.touch(
                 call.has("REPLACE", 4) ? Touch.replaces(call.key(1)) : Touch.changes(call.key(1))));
-    on(c, "SORT SORT_RO", Sketches::touchSort);
-  }
-
-  /** BY and GET may lead to any key of the database. */
-  private static void touchSort(Call call) {
-    boolean farther = call.has("BY", 2) || call.has("GET", 2);
-    var from = farther ? call.database() : call.key(1);
-    call.reads(from);
-    int at = call.place("STORE", 2);
-    if (at > 0) {
-      call.touch(Touch.replaces(call.key(at + 1)).from(from));
-    }
-  }
-
-  private static void pops(Commands c) {
-    on(c, "LMPOP", call -> touchPop(call, LIST, call.keys(2, 2 + call.index(1), 1)));
-    on(c, "BLMPOP", call -> touchPop(call, LIST, call.keys(3, 3 + call.index(2), 1)));
-    on(c, "ZMPOP", call -> touchPop(call, SORTED, call.keys(2, 2 + call.index(1), 1)));
-    on(c, "BZMPOP", call -> touchPop(call, SORTED, call.keys(3, 3 + call.index(2), 1)));
-    on(c, "BZPOPMIN BZPOPMAX", call -> touchPop(call, SORTED, call.keys(1, call.words() - 1, 1)));
-  }
-
-  /**
-   * The first key that holds something, which the reply names, gives; those before it held nothing.
-   */
-  private static void touchPop(Call call, Kind kind, List<Cell> keys) {
-    for (var key : keys) {
-      boolean taken = !call.elements().isEmpty() && key.name().equals(call.elements().getFirst());
-      keys.forEach(other -> call.reads(kind, other));
-      call.touch(Touch.changes(kind.of(key)).from(keys).effect(taken));
-      call.empties(kind, key, taken);
-    }
   }
 
   /** What a script does is hidden in it; it may do it to the keys that it declares. */

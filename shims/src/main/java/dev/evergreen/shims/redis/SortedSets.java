@@ -52,6 +52,12 @@ final class SortedSets {
         SortedSets::touchTake,
         SortedSets::removeRange);
     c.on("ZPOPMIN ZPOPMAX", SortedSets::touchTake, SortedSets::pop, SortedSets::flat);
+    c.on("ZMPOP", call -> call.takesFromFirst(SORTED, call.counted(1)), call -> popMany(call, 1));
+    c.on("BZMPOP", call -> call.takesFromFirst(SORTED, call.counted(2)), call -> popMany(call, 2));
+    c.on(
+        "BZPOPMIN BZPOPMAX",
+        call -> call.takesFromFirst(SORTED, call.keys(1, call.words() - 1, 1)),
+        SortedSets::popFirst);
     c.on(
         "ZUNION ZINTER ZDIFF",
         call -> sources(call, 1).forEach(call::reads),
@@ -133,7 +139,7 @@ final class SortedSets {
     return increment ? result : (Object) (flags.contains("CH") ? changed : added);
   }
 
-  private static boolean allowed(List<String> flags, @Nullable Double old, double score) {
+  static boolean allowed(List<String> flags, @Nullable Double old, double score) {
     if (old == null) {
       return !flags.contains("XX");
     }
@@ -161,9 +167,13 @@ final class SortedSets {
   }
 
   private static long take(Call call, List<Bytes> members) {
-    var scores = call.scores(call.key(1));
+    return take(call, call.key(1), members);
+  }
+
+  private static long take(Call call, Cell key, List<Bytes> members) {
+    var scores = call.scores(key);
     members.forEach(scores::remove);
-    call.change(call.key(1), SORTED, scores);
+    call.change(key, SORTED, scores);
     return members.size();
   }
 
@@ -285,10 +295,45 @@ final class SortedSets {
   }
 
   private static Object pop(Call call) {
-    var all = ordered(call.scores(call.key(1)), call.option(0).equals("ZPOPMAX"));
-    var taken = all.stream().limit(call.words() > 2 ? call.number(2) : 1).toList();
-    take(call, taken.stream().map(Scored::member).toList());
-    return written(taken, true);
+    long count = call.words() > 2 ? call.number(2) : 1;
+    return written(taken(call, call.key(1), call.option(0).equals("ZPOPMAX"), count), true);
+  }
+
+  private static List<Scored> taken(Call call, Cell key, boolean greatest, long count) {
+    var taken = ordered(call.scores(key), greatest).stream().limit(count).toList();
+    take(call, key, taken.stream().map(Scored::member).toList());
+    return taken;
+  }
+
+  private static Object popMany(Call call, int at) {
+    var keys = call.counted(at);
+    int side = at + 1 + keys.size();
+    long count = call.words() > side + 2 ? call.number(side + 2) : 1;
+    for (var key : keys) {
+      var taken = taken(call, key, call.option(side).equals("MAX"), count);
+      if (!taken.isEmpty()) {
+        return List.of(
+            key.name(),
+            taken.stream().<Object>map(one -> List.of(one.member, text(one.score))).toList());
+      }
+    }
+    return Resp.NIL;
+  }
+
+  private static Object popFirst(Call call) {
+    for (var key : call.keys(1, call.words() - 1, 1)) {
+      var taken = taken(call, key, call.option(0).endsWith("MAX"), 1);
+      if (!taken.isEmpty()) {
+        return List.of(key.name(), taken.getFirst().member, text(taken.getFirst().score));
+      }
+    }
+    return Resp.NIL;
+  }
+
+  /** The members in the order of their scores. */
+  static List<Bytes> members(Call call, Cell key, boolean reversed) {
+    return new ArrayList<>(
+        ordered(call.scores(key), reversed).stream().map(Scored::member).toList());
   }
 
   private static List<Cell> sources(Call call, int at) {
@@ -387,7 +432,7 @@ final class SortedSets {
     return flat;
   }
 
-  private static double number(Bytes text) {
+  static double number(Bytes text) {
     try {
       return switch (text.text().toLowerCase(java.util.Locale.ROOT)) {
         case "inf", "+inf", "infinity" -> Double.POSITIVE_INFINITY;
@@ -400,7 +445,7 @@ final class SortedSets {
   }
 
   /** A score as Redis writes it, with 17 digits at most. */
-  private static Object text(@Nullable Double score) {
+  static Object text(@Nullable Double score) {
     if (score == null) {
       return orNil(null);
     }

@@ -6,14 +6,16 @@ import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** Streams, each of which is one cell; what groups have read of it belongs to it. */
+/** Streams, each of which is one cell; what {@link StreamGroups} have read of it belongs to it. */
 final class Streams {
   private Streams() {}
 
   /** The name of an entry: a time and a number. */
-  private record Id(long time, long number) implements Comparable<Id> {
+  record Id(long time, long number) implements Comparable<Id> {
     static final Id LEAST = new Id(0, 0);
     static final Id MOST = new Id(-1, -1);
 
@@ -39,10 +41,28 @@ final class Streams {
     }
   }
 
-  private record Item(Id id, List<Bytes> fields) {}
+  record Item(Id id, List<Bytes> fields) {}
 
-  /** The entries, and the greatest name that was ever given. */
-  private record Stream(List<Item> items, Id last) {}
+  /** The entries, the greatest name that was ever given, and the groups by their names. */
+  record Stream(List<Item> items, Id last, SortedMap<Bytes, StreamGroups.Group> groups) {
+    static final Stream NONE = new Stream(List.of(), Id.LEAST, new TreeMap<>());
+
+    Stream with(List<Item> others) {
+      return new Stream(others, last, groups);
+    }
+
+    Stream with(Bytes name, StreamGroups.Group group) {
+      var changed = new TreeMap<>(groups);
+      changed.put(name, group);
+      return new Stream(items, last, changed);
+    }
+
+    Stream without(Bytes name) {
+      var changed = new TreeMap<>(groups);
+      changed.remove(name);
+      return new Stream(items, last, changed);
+    }
+  }
 
   static void define(Commands commands) {
     var c = commands.family("streams");
@@ -55,69 +75,59 @@ final class Streams {
     c.on(
         "XREAD",
         call -> streams(call).forEach(key -> call.reads(STREAM, key)),
-        Commands.NOT_MODELLED);
-    c.on(
-        "XPENDING XINFO",
-        call -> call.reads(STREAM, call.key(call.option(0).equals("XINFO") ? 2 : 1)),
-        Commands.NOT_MODELLED);
-    c.on("XACK XCLAIM XAUTOCLAIM XSETID", Streams::touchChange, Commands.NOT_MODELLED);
-    c.on(
-        "XGROUP",
-        call -> call.changes(STREAM, call.key(2), !call.replied(0)),
-        Commands.NOT_MODELLED);
-    c.on(
-        "XREADGROUP",
-        call -> streams(call).forEach(key -> call.changes(STREAM, key, !call.repliedNil())),
-        Commands.NOT_MODELLED);
+        Streams::read,
+        Streams::byStream);
+    c.on("XSETID", Streams::touchChange, Streams::setLast);
   }
 
   private static void touchRead(Call call) {
     call.reads(STREAM, call.key(1));
   }
 
-  private static void touchChange(Call call) {
+  static void touchChange(Call call) {
     call.changes(STREAM, call.key(1), !call.replied(0));
   }
 
-  private static List<Cell> streams(Call call) {
+  static List<Cell> streams(Call call) {
     int from = call.place("STREAMS", 1) + 1;
     return call.keys(from, from + (call.words() - from) / 2, 1);
   }
 
+  static @Nullable Stream there(Call call, Cell key) {
+    return (Stream) call.content(key, STREAM);
+  }
+
   private static @Nullable Stream there(Call call) {
-    return (Stream) call.content(call.key(1), STREAM);
+    return there(call, call.key(1));
   }
 
   private static Stream stream(Call call) {
     var there = there(call);
-    return there == null ? new Stream(List.of(), Id.LEAST) : there;
+    return there == null ? Stream.NONE : there;
   }
 
   private static Object add(Call call) {
     boolean make = !call.has("NOMKSTREAM", 2);
     int at = 2;
-    long most = -1;
+    var trim = Trim.NONE;
     for (; List.of("NOMKSTREAM", "MAXLEN", "MINID").contains(call.option(at)); at++) {
-      if (call.option(at).equals("MINID") || call.has("~", at)) {
-        throw new UnsupportedOperationException("XADD that trims in another way than to a length");
-      }
-      if (call.option(at).equals("MAXLEN")) {
-        at += call.option(at + 1).equals("=") ? 2 : 1;
-        most = call.number(at);
+      if (!call.option(at).equals("NOMKSTREAM")) {
+        trim = Trim.of(call, at);
+        at = trim.at;
       }
     }
     var stream = there(call);
     if (stream == null && !make) {
       return Resp.NIL;
     }
-    var old = stream == null ? new Stream(List.of(), Id.LEAST) : stream;
+    var old = stream == null ? Stream.NONE : stream;
     var id = name(call, at, old.last);
     if (id.compareTo(old.last) <= 0 || call.words() < at + 3 || (call.words() - at) % 2 == 0) {
       throw new Refusal("ERR");
     }
     var items = new ArrayList<>(old.items);
     items.add(new Item(id, List.copyOf(call.from(at + 1))));
-    put(call, new Stream(newest(items, most), id));
+    put(call, new Stream(trim.kept(items), id, old.groups));
     return id.text();
   }
 
@@ -136,9 +146,33 @@ final class Streams {
     return now.compareTo(last) > 0 ? now : new Id(last.time, last.number + 1);
   }
 
-  private static List<Item> newest(List<Item> items, long most) {
-    return List.copyOf(
-        items.subList(most < 0 ? 0 : (int) Math.max(0, items.size() - most), items.size()));
+  /**
+   * What is kept of a stream.
+   *
+   * @param at where the bound stands
+   */
+  private record Trim(long most, Id least, int at) {
+    static final Trim NONE = new Trim(Long.MAX_VALUE, Id.LEAST, 0);
+
+    static Trim of(Call call, int from) {
+      int at = from + 1;
+      if (call.option(at).equals("~")) {
+        throw new UnsupportedOperationException("how near is the store's business");
+      }
+      at += call.option(at).equals("=") ? 1 : 0;
+      return switch (call.option(from)) {
+        case "MAXLEN" -> new Trim(call.number(at), Id.LEAST, at);
+        case "MINID" -> new Trim(Long.MAX_VALUE, Id.of(call.word(at), 0), at);
+        default -> throw new Refusal("ERR");
+      };
+    }
+
+    List<Item> kept(List<Item> items) {
+      return items.stream()
+          .skip(Math.max(0, items.size() - most))
+          .dropWhile(item -> item.id.compareTo(least) < 0)
+          .toList();
+    }
   }
 
   private static void put(Call call, Stream stream) {
@@ -148,25 +182,30 @@ final class Streams {
   private static Object range(Call call, Bytes from, Bytes to, boolean reversed) {
     var low = bound(from, 0);
     var high = bound(to, -1);
+    boolean above = from.text().startsWith("(");
+    boolean below = to.text().startsWith("(");
     var found = new ArrayList<Object>();
     for (var item : reversed ? stream(call).items.reversed() : stream(call).items) {
-      if (low.compareTo(item.id) <= 0 && item.id.compareTo(high) <= 0) {
-        found.add(List.of(item.id.text(), item.fields));
+      if (low.compareTo(item.id) <= (above ? -1 : 0)
+          && item.id.compareTo(high) <= (below ? -1 : 0)) {
+        found.add(shown(item));
       }
     }
     long count = call.words() > 5 ? call.number(5) : found.size();
     return List.copyOf(found.subList(0, (int) Math.min(count, found.size())));
   }
 
-  private static Id bound(Bytes text, long missing) {
+  static List<Object> shown(Item item) {
+    return List.of(item.id.text(), item.fields);
+  }
+
+  /** A bound of a range; a bracket in front excludes it. */
+  static Id bound(Bytes text, long missing) {
     return switch (text.text()) {
       case "-" -> Id.LEAST;
       case "+" -> Id.MOST;
       default -> {
-        if (text.text().startsWith("(")) {
-          throw new UnsupportedOperationException("an exclusive bound");
-        }
-        yield Id.of(text, missing);
+        yield Id.of(text.text().startsWith("(") ? text.slice(1, text.length()) : text, missing);
       }
     };
   }
@@ -176,20 +215,72 @@ final class Streams {
     var stream = stream(call);
     var kept = stream.items.stream().filter(item -> !ids.contains(item.id)).toList();
     if (there(call) != null) {
-      put(call, new Stream(kept, stream.last));
+      put(call, stream.with(kept));
     }
     return (long) (stream.items.size() - kept.size());
   }
 
   private static Object trim(Call call) {
-    if (!call.option(2).equals("MAXLEN") || call.has("~", 3)) {
-      throw new UnsupportedOperationException("XTRIM in another way than to a length");
-    }
     var stream = stream(call);
-    var kept = newest(stream.items, call.number(call.option(3).equals("=") ? 4 : 3));
+    var kept = Trim.of(call, 2).kept(stream.items);
     if (there(call) != null) {
-      put(call, new Stream(kept, stream.last));
+      put(call, stream.with(kept));
     }
     return (long) (stream.items.size() - kept.size());
+  }
+
+  private static Object setLast(Call call) {
+    var stream = there(call);
+    var last = Id.of(call.word(2), 0);
+    if (call.words() > 3) {
+      throw new UnsupportedOperationException("what was deleted before");
+    }
+    if (stream == null
+        || (!stream.items.isEmpty() && last.compareTo(stream.items.getLast().id) < 0)) {
+      throw new Refusal("ERR");
+    }
+    put(call, new Stream(stream.items, last, stream.groups));
+    return Call.OK;
+  }
+
+  /** The number behind an option before the streams' names, or this one if it is not there. */
+  static long option(Call call, String name, long otherwise) {
+    int at = call.place(name, 1);
+    return at < 0 || at > call.place("STREAMS", 1) ? otherwise : call.number(at + 1);
+  }
+
+  private static Object read(Call call) {
+    var keys = streams(call);
+    int ids = call.words() - keys.size();
+    long count = option(call, "COUNT", 0);
+    var found = new ArrayList<Object>();
+    for (int i = 0; i < keys.size(); i++) {
+      var stream = there(call, keys.get(i));
+      if (stream != null && !call.option(ids + i).equals("$")) {
+        var after = Id.of(call.word(ids + i), 0);
+        var items =
+            stream.items.stream()
+                .filter(item -> item.id.compareTo(after) > 0)
+                .limit(count > 0 ? count : Long.MAX_VALUE)
+                .map(Streams::shown)
+                .toList();
+        if (!items.isEmpty()) {
+          found.add(List.of(keys.get(i).name(), items));
+        }
+      }
+    }
+    return found.isEmpty() ? Resp.NIL : found;
+  }
+
+  /** Version 3 of the protocol has a map there. */
+  static Object byStream(Object reply) {
+    if (!(reply instanceof List<?> list) || list.isEmpty() || !(list.getFirst() instanceof Bytes)) {
+      return reply;
+    }
+    var pairs = new ArrayList<Object>();
+    for (int i = 0; i + 1 < list.size(); i += 2) {
+      pairs.add(List.of(list.get(i), list.get(i + 1)));
+    }
+    return pairs;
   }
 }

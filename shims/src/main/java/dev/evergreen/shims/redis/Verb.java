@@ -19,6 +19,8 @@ enum Verb {
    * It speaks of or to connections, or ends what others wait for; the database is nothing to it.
    */
   CONNECTION,
+  /** Another server's content may come in the place of this one's. */
+  REPLACES,
   /** The connection is another one for ever afterwards, in a way that cannot be moved. */
   PINS,
   SELECT,
@@ -39,6 +41,8 @@ enum Verb {
   MONITOR,
   QUIT,
   RESET,
+  /** No command, which ends CLIENT REPLY SKIP nevertheless. */
+  NOTHING,
   /** From here on there are no requests and replies, but a stream between servers. */
   STREAM;
 
@@ -60,18 +64,19 @@ enum Verb {
       object dump restore keys randomkey scan sort sort_ro expire pexpire expireat pexpireat \
       expiretime pexpiretime ttl pttl persist eval eval_ro evalsha evalsha_ro fcall fcall_ro \
       publish spublish pubsub flushall flushdb swapdb dbsize ping echo time info \
-      command memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module""";
+      memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module""";
 
   private static final Table TABLE = new Table();
 
   static {
     putAll(SHARED, SHARED_NAMES);
-    putAll(SECRET, "config acl migrate");
+    putAll(SECRET, "config acl migrate command");
     putAll(PINS, "wait waitaof readonly readwrite asking restore-asking");
     putAll(STREAM, "sync psync replconf post host:");
     putAll(SUBSCRIBE, "subscribe psubscribe ssubscribe");
     putAll(UNSUBSCRIBE, "unsubscribe punsubscribe sunsubscribe");
-    putAll(CONNECTION, "shutdown failover replicaof slaveof");
+    putAll(CONNECTION, "shutdown");
+    putAll(REPLACES, "failover replicaof slaveof");
     for (var verb :
         new Verb[] {
           SELECT, AUTH, HELLO, MULTI, EXEC, DISCARD, WATCH, UNWATCH, MONITOR, QUIT, RESET
@@ -112,6 +117,14 @@ enum Verb {
   /** Whether it is replied to once, by any connection alike. */
   boolean isShared() {
     return this == SHARED || this == SECRET;
+  }
+
+  /** Whether it is replied to otherwise than once. */
+  boolean isUneven() {
+    return switch (this) {
+      case REPLY_ON, REPLY_OFF, REPLY_SKIP, SUBSCRIBE, UNSUBSCRIBE -> true;
+      default -> false;
+    };
   }
 
   /** Whether it acts in a database. */

@@ -55,7 +55,7 @@ final class Histories {
               RPUSH {k} {v};RPUSH {k} {v};LPUSH {k} {v};RPUSH {k} {v} {v};LPOP {k};RPOP {k};LPOP {k} 2;LPUSHX {k} {v};RPUSHX {k} {v};LSET {k} {i} {v};LREM {k} {n} {v};LTRIM {k} {i} {i}
               LINSERT {k} BEFORE {v} {v};LINSERT {k} AFTER {v} {v};RPOPLPUSH {k} {k};LMOVE {k} {k} {d} {d};DEL {k};SET {k} {v}
               """,
-              "LRANGE {k} 0 -1;LRANGE {k} 0 -1;LINDEX {k} {i};LLEN {k};LPOP {k};RPUSH {k} z;LPOS {k} {v};EXISTS {k};RPOPLPUSH {k} {k}"),
+              "LRANGE {k} 0 -1;LRANGE {k} 0 -1;LINDEX {k} {i};LLEN {k};LPOP {k};RPUSH {k} z;LPOS {k} {v};EXISTS {k};RPOPLPUSH {k} {k};LPOS {k} {v} RANK -1 COUNT 0;LPOS {k} {v} RANK 2 MAXLEN 3"),
           family(
               "sets",
               """
@@ -88,6 +88,50 @@ final class Histories {
               """,
               "XLEN {k};XLEN {k};XRANGE {k} - +;XREVRANGE {k} + -;XRANGE {k} 1 2 COUNT 1;XADD {k} 9-9 f 1;XDEL {k} 1-{o};EXISTS {k}"),
           family(
+              "pops of several keys",
+              """
+              RPUSH {k} {v};RPUSH {k} {v} {v};ZADD {k} {s} {m};ZADD {k} {s} p {s} q;LMPOP 2 a b LEFT;LMPOP 1 {k} RIGHT COUNT 2;ZMPOP 2 a b MIN;ZMPOP 1 {k} MAX COUNT 2;DEL {k};LPOP {k}
+              SET {k} {v};DEL {k}
+              """,
+              "LRANGE {k} 0 -1;ZRANGE {k} 0 -1;LMPOP 2 a b RIGHT;ZMPOP 2 a b MIN;EXISTS {k}"),
+          family(
+              "bit fields",
+              """
+              BITFIELD {k} SET u8 0 {o};BITFIELD {k} INCRBY u4 {o} {n};BITFIELD {k} OVERFLOW SAT INCRBY i3 #1 2;BITFIELD {k} OVERFLOW FAIL INCRBY u2 6 2 GET u8 0;SET {k} {v};DEL {k}
+              BITFIELD {k} SET i5 3 -1 SET u3 0 9;SETBIT {k} {o} {bit};APPEND {k} {v};SADD {k} {m}
+              """,
+              "GET {k};BITFIELD_RO {k} GET u8 0 GET i4 {o};BITFIELD {k} GET u63 1;BITFIELD {k} INCRBY i8 0 {n};BITCOUNT {k};STRLEN {k};EXISTS {k}"),
+          family(
+              "groups of streams",
+              """
+              XGROUP CREATE {k} g 0 MKSTREAM;XGROUP CREATE {k} g $;XADD {k} 1-{o} f {v};XADD {k} 2-{o} f {v};XREADGROUP GROUP g c COUNT 1 STREAMS {k} >;XREADGROUP GROUP g d STREAMS {k} >
+              XREADGROUP GROUP g c NOACK STREAMS a b > >;XREADGROUP GROUP g c STREAMS {k} 0;XACK {k} g 1-{o};XDEL {k} 1-{o};XGROUP SETID {k} g 0;XGROUP DESTROY {k} g;DEL {k}
+              XGROUP CREATECONSUMER {k} g c;XGROUP DELCONSUMER {k} g c;XCLAIM {k} g d 0 1-1 1-3;XAUTOCLAIM {k} g c 0 - COUNT 1;XSETID {k} 5-1;XTRIM {k} MINID 1-3
+              """,
+              "XREADGROUP GROUP g c STREAMS {k} >;XREADGROUP GROUP g c COUNT 2 STREAMS {k} 0;XPENDING {k} g;XPENDING {k} g - + 9;XPENDING {k} g (1-0 + 9 c;XACK {k} g 1-1;XLEN {k}"
+                  + ";XRANGE {k} (1-1 +;XREAD COUNT 1 STREAMS a b 0 1-1;XGROUP CREATE {k} g 0;XGROUP CREATECONSUMER {k} g d;XAUTOCLAIM {k} g d 0 0 JUSTID;XADD {k} 9-9 f 1;EXISTS {k}"),
+          family(
+              "geo",
+              """
+              GEOADD {k} 13.361389 38.115556 {m};GEOADD {k} 15.087269 37.502669 {m};GEOADD {k} NX 13 38 {m};GEOADD {k} XX CH -120.5 -33.25 {m};ZREM {k} {m};DEL {k};SET {k} {v};ZADD {k} 1 {m}
+              GEOSEARCHSTORE {k} a FROMLONLAT 13 38 BYRADIUS 90 km;GEORADIUS a 13 38 200 mi STORE b;GEOADD {k} 13 38 p 14.5 38.5 q;GEOSEARCHSTORE b {k} FROMMEMBER p BYBOX 300 300 km
+              """,
+              "GEOPOS {k} p q;GEODIST {k} p q km;GEOHASH {k} {m};GEOSEARCH {k} FROMLONLAT 14 38 BYRADIUS 99 km ASC WITHDIST;GEOSEARCH {k} FROMMEMBER {m} BYBOX 250 120 km WITHCOORD"
+                  + ";GEORADIUS_RO {k} 13 38 100 mi WITHHASH COUNT 1;GEORADIUSBYMEMBER {k} p 300 km;EXISTS {k};ZCARD {k};GEOADD {k} 13 38 p;ZSCORE {k} p"),
+          family(
+              "sorting",
+              """
+              RPUSH {k} {n};RPUSH {k} {n} {n};SORT {k} STORE {k};SORT a BY w* STORE b;SORT a BY none GET h*->f GET # STORE b;SET w1 {n};SET w2 {n};DEL {k};SADD {k} {n};ZADD {k} {s} {n}
+              HSET h1 f {v};DEL w1;SET {k} {v};LPOP {k}
+              """,
+              "SORT {k};SORT {k} DESC LIMIT 1 2;LRANGE {k} 0 -1;SORT {k} BY w*;SORT_RO {k} GET w* GET #;SORT {k} ALPHA;SORT {k} BY w* GET h*->f;SORT a BY w* STORE b;EXISTS {k}"),
+          family(
+              "scans",
+              """
+              SET {k} {v};HSET {k} {f} {v};SADD {k} {m};ZADD {k} {s} {m};DEL {k};HDEL {k} {f};SREM {k} {m};ZREM {k} {m};RENAME {k} {k};FLUSHDB
+              """,
+              "SCAN 0;SCAN 0 MATCH a* COUNT 100;SCAN 0 TYPE hash;HSCAN {k} 0;SSCAN {k} 0;SSCAN {k} 0 MATCH p;ZSCAN {k} 0"),
+          family(
               "hyperloglog",
               "PFADD {k} {m};PFADD {k} {m};PFADD {k} p q;PFADD {k};PFMERGE {k} a b;DEL {k};SADD {k} {m};RENAME a b",
               "PFCOUNT {k};PFCOUNT a b;PFADD {k} {m};EXISTS {k}"));
@@ -103,31 +147,14 @@ final class Histories {
   static final List<Family> SKETCHED =
       List.of(
           family(
-              "geo",
-              "GEOADD {k} 13 38 {m};GEOADD {k} 14 38 {m};GEOADD {k} NX 13 38 {m};ZREM {k} {m};DEL {k};GEOSEARCHSTORE {k} a FROMLONLAT 13 38 BYRADIUS 9 km;SET {k} {v}"
-                  + ";GEORADIUS a 13 38 9 km STORE b",
-              "GEOPOS {k} {m};GEODIST {k} p q;GEOSEARCH {k} FROMLONLAT 13 38 BYRADIUS 9 km ASC;EXISTS {k};ZCARD {k};GEOADD {k} 13 38 p"),
-          family(
-              "pops of several keys",
-              "RPUSH {k} {v};RPUSH {k} {v};LMPOP 2 a b LEFT;LMPOP 1 {k} RIGHT COUNT 2;DEL {k};SET {k} {v};LPOP {k}",
-              "LRANGE {k} 0 -1;LMPOP 2 a b RIGHT;EXISTS {k};LLEN {k}"),
-          family(
-              "pops of several sorted sets",
-              "ZADD {k} {s} {m};ZADD {k} {s} {m};ZMPOP 2 a b MIN;ZMPOP 1 {k} MAX COUNT 2;DEL {k};SET {k} {v}",
-              "ZRANGE {k} 0 -1;ZMPOP 2 a b MIN;EXISTS {k}"),
-          family(
               "whole values",
-              "RPUSH {k} {v};RPUSH {k} {n};SORT {k} STORE {k};SORT a BY w* STORE b;SET w1 {v};SET w2 {v};DEL {k};SADD {k} {n}",
-              "DUMP {k};SORT {k};LRANGE {k} 0 -1;SORT {k} BY w*;SORT_RO {k} GET w*;GET w1;SCAN 0;SSCAN {k} 0"),
+              "RPUSH {k} {v};SET {k} {v};SET {k} {n};DEL {k};SADD {k} {n};COPY a b;RENAME a b",
+              "DUMP {k};EXISTS {k}"),
           family(
               "scripts",
               "EVAL return(redis.call('incr',KEYS[1])) 1 {k};EVAL return(redis.call('del',KEYS[1],KEYS[2])) 2 a b;SET {k} {v};INCR {k};DEL {k}"
                   + ";EVAL return(redis.call('rename',KEYS[1],KEYS[2])) 2 a b",
-              "GET {k};EVAL return(redis.call('get',KEYS[1])) 1 {k};EXISTS {k};EVAL_RO return(redis.call('get',KEYS[1])) 1 {k}"),
-          family(
-              "bit fields and groups",
-              "BITFIELD {k} SET u8 0 {o};BITFIELD {k} INCRBY u8 0 {o};SET {k} {v};DEL {k};XGROUP CREATE {k} g 0 MKSTREAM;XADD {k} 1-{o} f {v};XREADGROUP GROUP g c COUNT 1 STREAMS {k} >",
-              "GET {k};BITFIELD_RO {k} GET u8 0;XREADGROUP GROUP g c STREAMS {k} >;XPENDING {k} g;EXISTS {k}"));
+              "GET {k};EVAL return(redis.call('get',KEYS[1])) 1 {k};EXISTS {k};EVAL_RO return(redis.call('get',KEYS[1])) 1 {k}"));
 
   private static final Family DEADLINES =
       family(

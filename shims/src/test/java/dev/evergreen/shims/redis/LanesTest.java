@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -189,6 +190,50 @@ class LanesTest {
       shimmed.redis.startAgain();
       try (var again = shimmed.client()) {
         assertEquals("+PONG\r\n", again.ask("PING"));
+      }
+    }
+  }
+
+  /** Of what comes by a line nothing gets to the others but what every Redis reads alike. */
+  @Test
+  void aLineThatRedisDoesNotSeeTheEndOfHoldsNobodyUp() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var other = shimmed.client()) {
+      for (var line : List.of("PING \0 x\r\n", "SET k \0\r\n", "\0\r\n", "GET \"a\0\"\r\n")) {
+        try (var client = shimmed.client()) {
+          client.send(Inline.ascii(line));
+          assertEquals("+PONG\r\n", other.ask("PING"), line);
+        }
+      }
+      try (var client = shimmed.client()) {
+        client.send(Inline.ascii("MGET" + " k".repeat(20_000) + "\r\n"));
+        assertEquals("*20000\r\n" + "$-1\r\n".repeat(20_000), client.reply());
+        assertEquals("+PONG\r\n", other.ask("PING"));
+      }
+    }
+  }
+
+  /** Redis ends connections of nobody that say too much, and others are on the same. */
+  @Test
+  void nobodyCannotHaveOthersLetGo() throws IOException {
+    try (var shimmed =
+            Shimmed.start(
+                settings -> settings.account("default", "secret"), "--requirepass", "secret");
+        var other = shimmed.client()) {
+      var words = "MSET" + " k v".repeat(10);
+      for (var saying :
+          List.of(
+              Identity.request(words.split(" ")),
+              Inline.ascii(words + "\r\n"),
+              Inline.join(
+                  Identity.request("MULTI"),
+                  Inline.join(Identity.request(words.split(" ")), Identity.request("EXEC"))),
+              Identity.request("SET", "k", "x".repeat(20_000)))) {
+        try (var client = shimmed.client()) {
+          client.send(saying);
+          assertTrue(client.reply().startsWith("-"));
+          assertEquals("-NOAUTH Authentication required.\r\n", other.ask("PING"));
+        }
       }
     }
   }

@@ -15,9 +15,17 @@ final class RandomRequests {
   }
 
   byte[] some(int count) {
+    return some(count, 0);
+  }
+
+  /** Some, with so many echoes after each, of which no two are alike. */
+  byte[] some(int count, int echoes) {
     out.reset();
     for (int i = 0; i < count; i++) {
       one();
+      for (int j = 0; j < echoes; j++) {
+        add("ECHO", prefix + i + "-" + j);
+      }
       if (random.nextInt(12) == 0) {
         add("RESET");
       }
@@ -51,7 +59,7 @@ final class RandomRequests {
   }
 
   private void one() {
-    switch (random.nextInt(60)) {
+    switch (random.nextInt(64)) {
       case 0, 1, 2, 3 -> add("SET", key(), value());
       case 4, 5, 6 -> add("get", key());
       case 7 -> add("INCR", key());
@@ -105,8 +113,31 @@ final class RandomRequests {
       case 56 -> add("EXPIRE", key(), "1000");
       case 57 -> add("OBJECT", "ENCODING", key());
       case 58 -> add("COPY", key(), key());
+      case 59 -> oddBlock();
+      case 60 -> line("*-" + (1 + random.nextInt(30)) + "\r\n");
+      case 61 -> line("PING \t" + random.nextInt(9) + "\n");
+      case 62 -> add("MONITORS");
       default -> add("CLIENT", "TRACKING", random.nextBoolean() ? "ON" : "OFF");
     }
+  }
+
+  /** A transaction that does more to the connection than its replies tell. */
+  private void oddBlock() {
+    add("MULTI");
+    for (int i = random.nextInt(4); i >= 0; i--) {
+      switch (random.nextInt(9)) {
+        case 0 -> add("CLIENT", "REPLY", random.nextBoolean() ? "OFF" : "SKIP");
+        case 1 -> add("CLIENT", "REPLY", "ON");
+        case 2 -> add("SUBSCRIBE", prefix + "a", prefix + "b");
+        case 3 -> add("UNSUBSCRIBE");
+        case 4 -> add("SELECT", "" + random.nextInt(4));
+        case 5 -> add("SELECT", "no");
+        case 6 -> add("HELLO", "" + (2 + random.nextInt(2)));
+        case 7 -> add("CLIENT", "SETNAME", "q" + random.nextInt(3));
+        default -> add("SET", key(), value());
+      }
+    }
+    add(random.nextInt(5) == 0 ? "DISCARD" : "EXEC");
   }
 
   private void block() {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Durability;
 import dev.evergreen.provenance.Operation;
@@ -14,11 +15,15 @@ import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.Why;
+import dev.evergreen.provenance.Witness;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -156,6 +161,211 @@ class RecordedTest {
     var all = String.join("\n", told(operations));
     assertFalse(all.contains("hush"), all);
     assertTrue(all.contains("+<hidden>"), all);
+  }
+
+  /** In whatever form: right, wrong, queued, as a line, and where Redis repeats what it hears. */
+  @Test
+  void credentialsAreNotRecordedWhereverTheyAreSaid() throws IOException, InterruptedException {
+    var sayings =
+        List.of(
+            "HELLO AUTH default hush",
+            "HELLO 3 AUTH hush",
+            "HELLO 3 AUTH a b AUTH default hush",
+            "HELLO 3 SETNAME auth AUTH default hush",
+            "AUTH default more hush",
+            "CONFIG SET requirepass hush odd",
+            "CONFIG SET maxmemory requirepass hush",
+            "CONFIG SET masterauth hush",
+            "ACL SETUSER u on <hush",
+            "ACL SETUSER u #hush",
+            "ACL SETUSER >hush",
+            "ACL SETUSER u (>hush ~*)",
+            "ACL DRYRUN default AUTH default hush",
+            "COMMAND GETKEYS MIGRATE h 1 k 0 9 AUTH hush",
+            "MIGRATE 127.0.0.1 1 k 0 9 AUTH hush AUTH2 u hush KEYS a",
+            "MIGRATE 127.0.0.1 1 k 0 AUTH hush",
+            "CONFIG GET requirepass");
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              shimmed.redis.ask("SET", "k", "v");
+              for (var saying : sayings) {
+                try (var client = shimmed.client()) {
+                  client.ask(saying.split(" "));
+                  client.ask("MULTI");
+                  client.ask(saying.split(" "));
+                  client.ask("EXEC");
+                  client.send(Inline.ascii(saying + "\r\n"));
+                  client.reply();
+                  client.send(
+                      Inline.join(
+                          Identity.request("CONFIG", "GET", "x".repeat(70_000), "require*"),
+                          Identity.request("PING")));
+                  client.reply();
+                  client.reply();
+                }
+              }
+            });
+    assertTrue(operations.size() >= 6 * sayings.size(), () -> "only " + operations.size());
+    for (var told : told(operations)) {
+      assertFalse(told.contains("hush"), told);
+    }
+  }
+
+  /** Whatever silences or splits replies: none is ever taken for that to another request. */
+  @RepeatedTest(3)
+  void repliesAreNeverTakenForThoseToOtherRequests() throws IOException, InterruptedException {
+    long seed = Long.getLong("evergreen.seed", System.nanoTime());
+    var operations =
+        recorded(
+            Durability.NONE,
+            shimmed -> {
+              for (int i = 0; i < 12; i++) {
+                try (var client = shimmed.client()) {
+                  client.send(new RandomRequests(seed + i, "e" + i + ":").some(40, 1));
+                  client.socket.shutdownOutput();
+                  client.readAll();
+                }
+              }
+            });
+    int answered = 0;
+    for (var operation : operations) {
+      var reply = operation.reply();
+      if (operation.request().getFirst().equals(Bytes.of("ECHO")) && reply != null) {
+        var word = operation.request().get(1).text();
+        var told = reply.text();
+        boolean own = told.equals("$" + word.length() + "\r\n" + word + "\r\n");
+        answered += own ? 1 : 0;
+        assertTrue(
+            own || told.isEmpty() || told.equals("+QUEUED\r\n") || told.startsWith("-"),
+            () -> "seed " + seed + ", row " + operation.row() + ": " + told(operation));
+      }
+    }
+    int own = answered;
+    assertTrue(own > 12 * 40 / 4, () -> "seed " + seed + ": only " + own + " have their reply");
+  }
+
+  @Test
+  void aDatabaseThatIsSelectedInATransactionIsKnown() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("MULTI");
+                client.ask("SELECT", "3");
+                client.ask("EXEC");
+                client.ask("SET", "a", "1");
+                client.send("CLIENT", "REPLY", "OFF");
+                client.send("MULTI");
+                client.send("SELECT", "4");
+                client.send("EXEC");
+                client.send("CLIENT", "REPLY", "ON");
+                client.reply();
+                client.ask("SET", "b", "1");
+              }
+              assertEquals("*2\r\n$1\r\n1\r\n$-1\r\n", ask(shimmed, 3));
+              assertEquals("*2\r\n$-1\r\n$1\r\n1\r\n", ask(shimmed, 4));
+            });
+    var all = told(operations);
+    assertTrue(all.contains("3|SET a 1|+OK~"), all.toString());
+    assertTrue(all.contains("4|SET b 1|+OK~"), all.toString());
+  }
+
+  private static String ask(Shimmed shimmed, int database) throws IOException {
+    try (var talk = Talk.to(shimmed.redis.port)) {
+      talk.ask("SELECT", "" + database);
+      return talk.ask("MGET", "a", "b");
+    }
+  }
+
+  @Test
+  void whatIsPassedOnWithoutALookLeavesAGap() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "1");
+            // Redis does not look at what ends a line.
+            client.send(Inline.ascii("*3\rX$3\rXSETXX$1\rXaXX$1\rX2XX"));
+            assertEquals("+OK\r\n", client.reply());
+          }
+        });
+    assertEquals(Answer.Certainty.GAP, ask("GET a").certainty());
+  }
+
+  private Answer ask(String question) throws IOException {
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      var words = Oracle.words(question);
+      var last = trace.from(1, 10_000).getLast();
+      var asked =
+          new Operation(
+              Long.MAX_VALUE,
+              last.epoch(),
+              last.lane() + 1,
+              0,
+              "0",
+              Instant.now(),
+              Instant.now(),
+              words,
+              null);
+      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
+    }
+  }
+
+  private static List<String> causes(Answer answer) {
+    return answer.witnesses().getFirst().elements().stream()
+        .map(element -> ((Witness.Done) element).operation().text())
+        .toList();
+  }
+
+  @Test
+  void aTransactionThatWasNotCarriedOutIsExplainedByWhoWroteWhatWasWatched()
+      throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client();
+                  var other = shimmed.client()) {
+                other.ask("SET", "a", "1");
+                client.ask("WATCH", "b");
+                client.ask("UNWATCH");
+                client.ask("WATCH", "a");
+                client.ask("WATCH", "c");
+                other.ask("SET", "a", "2");
+                other.ask("SET", "b", "2");
+                client.ask("MULTI");
+                client.ask("SET", "d", "3");
+                assertEquals("*-1\r\n", client.ask("EXEC"));
+              }
+            });
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      var answer = new Why(new RedisSpecification(), trace).ask(operations.getLast(), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+      assertEquals(List.of("WATCH a", "WATCH c", "SET a 2"), causes(answer));
+    }
+    assertEquals(List.of(), causes(ask("GET d")), "what was not carried out has no effect");
+  }
+
+  @Test
+  void aTransactionWithoutAReplyMayHaveBeenCarriedOut() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "1");
+            client.ask("MULTI");
+            client.ask("SET", "a", "2");
+            shimmed.redis.signal("STOP");
+            client.send("EXEC");
+            shimmed.awaitSent();
+            shimmed.redis.kill();
+            assertEquals("", client.rest());
+          }
+        });
+    assertEquals(Answer.Certainty.ONE_OF, ask("GET a").certainty());
   }
 
   @Test

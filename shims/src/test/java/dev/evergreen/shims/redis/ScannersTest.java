@@ -104,7 +104,11 @@ class ScannersTest {
   @ValueSource(
       strings = {
         "*1\r\n+PING\r\n",
-        "*-2\r\n",
+        "*-0\r\n",
+        "*--1\r\n",
+        "*-\r\n",
+        "*1\r\n$1\r\naXX",
+        "*1\r\n$1\r\na\rX",
         "*01\r\n$4\r\nPING\r\n",
         "*1\r\n$-1\r\n",
         "*1\rx",
@@ -118,6 +122,7 @@ class ScannersTest {
   @Test
   void aRequestOfNothingIsNotRepliedTo() {
     assertEquals(Found.EMPTY, scan("*0\r\n"));
+    assertEquals(Found.EMPTY, scan("*-20\r\n"));
     assertEquals(Found.LINE, scan("\r\n"));
   }
 

@@ -3,6 +3,8 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.shims.Address;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.function.UnaryOperator;
 
 /** A Redis with a shim before it. */
@@ -46,6 +48,27 @@ final class Shimmed implements AutoCloseable {
   int upstreams() {
     return (int) redis.ask("CLIENT", "LIST").lines().filter(line -> line.contains("id=")).count()
         - 2;
+  }
+
+  /** Returns when something has been sent to a Redis that does nothing at present. */
+  void awaitSent() throws IOException {
+    while (!isUnread()) {
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Whether bytes wait at the server's end of a connection, as the system's table tells. */
+  private boolean isUnread() throws IOException {
+    var port = "%04X".formatted(redis.port);
+    for (var line : Files.readAllLines(Path.of("/proc/net/tcp"))) {
+      var fields = line.strip().split("\\s+");
+      if (fields[1].endsWith(":" + port)
+          && fields[3].equals("01")
+          && !fields[4].endsWith(":00000000")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   @Override

@@ -23,9 +23,15 @@ class SpecificationTableTest {
           new Family("Sets", Sets::define),
           new Family("SortedSets", SortedSets::define),
           new Family("Bitmaps", Bitmaps::define),
+          new Family("BitFields", BitFields::define),
           new Family("Streams", Streams::define),
+          new Family("StreamGroups", StreamGroups::define),
+          new Family("Geo", Geo::define),
+          new Family("Sorting", Sorting::define),
+          new Family("Scans", Scans::define),
           new Family("HyperLogLogs", HyperLogLogs::define),
           new Family("Expiry", Expiry::define),
+          new Family("Transactions", Transactions::define),
           new Family("Sketches", Sketches::define));
 
   @Test

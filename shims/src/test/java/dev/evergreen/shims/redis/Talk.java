@@ -2,13 +2,20 @@ package dev.evergreen.shims.redis;
 
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.Closeable;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
+import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 
 /** A client that sends bytes, and reads them; nothing may take longer than 20 s. */
 final class Talk implements AutoCloseable {
@@ -16,12 +23,47 @@ final class Talk implements AutoCloseable {
 
   final Socket socket;
   private final InputStream in;
+  private final OutputStream out;
+  private final Closeable connection;
 
   Talk(Socket socket) throws IOException {
     this.socket = socket;
     socket.setTcpNoDelay(true);
     socket.setSoTimeout(PATIENCE_MILLIS);
     in = new BufferedInputStream(socket.getInputStream(), 1 << 16);
+    out = socket.getOutputStream();
+    connection = socket;
+  }
+
+  /** By a UNIX socket, which has no time limit. */
+  Talk(Path path) throws IOException {
+    socket = new Socket();
+    var channel = SocketChannel.open(UnixDomainSocketAddress.of(path));
+    in = new BufferedInputStream(Channels.newInputStream(channel), 1 << 16);
+    // Not a channel's own stream: reading by that would keep others from writing.
+    out = new ChannelOutput(channel);
+    connection = channel;
+  }
+
+  private static final class ChannelOutput extends OutputStream {
+    private final SocketChannel channel;
+
+    ChannelOutput(SocketChannel channel) {
+      this.channel = channel;
+    }
+
+    @Override
+    public void write(int b) throws IOException {
+      write(new byte[] {(byte) b}, 0, 1);
+    }
+
+    @Override
+    public void write(byte[] bytes, int from, int length) throws IOException {
+      var buffer = ByteBuffer.wrap(bytes, from, length);
+      while (buffer.hasRemaining()) {
+        channel.write(buffer);
+      }
+    }
   }
 
   static Talk to(int port) throws IOException {
@@ -29,8 +71,8 @@ final class Talk implements AutoCloseable {
   }
 
   void send(byte[] bytes) throws IOException {
-    socket.getOutputStream().write(bytes);
-    socket.getOutputStream().flush();
+    out.write(bytes);
+    out.flush();
   }
 
   void send(String... words) throws IOException {
@@ -92,6 +134,21 @@ final class Talk implements AutoCloseable {
     return text(bytes);
   }
 
+  /** What comes until the connection ends, in order or not. */
+  String rest() {
+    var bytes = new ByteArrayOutputStream();
+    try {
+      for (int b = in.read(); b >= 0; b = in.read()) {
+        bytes.write(b);
+      }
+    } catch (SocketTimeoutException e) {
+      throw new UncheckedIOException("it has not ended in time", e);
+    } catch (IOException e) {
+      return text(bytes);
+    }
+    return text(bytes);
+  }
+
   int read(byte[] into) throws IOException {
     return in.read(into);
   }
@@ -102,6 +159,6 @@ final class Talk implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    socket.close();
+    connection.close();
   }
 }

@@ -3,8 +3,15 @@ package dev.evergreen.shims.redis;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.shims.Address;
+import dev.evergreen.tls.ClientTls;
+import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
@@ -15,6 +22,9 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What a client reads is the same with the shim as without, to the byte. */
 @Timeout(120)
@@ -37,9 +47,15 @@ class TransparencyTest {
     }
   }
 
+  /** Makes a connection. */
+  @FunctionalInterface
+  private interface Dial {
+    Talk talk() throws IOException;
+  }
+
   /** Says something, in pieces, and reads all that comes until the end. */
-  private static String said(int port, byte[] requests, Random cuts) throws IOException {
-    try (var talk = Talk.to(port)) {
+  private static String said(Dial dial, byte[] requests, Random cuts) throws IOException {
+    try (var talk = dial.talk()) {
       var reading = new StringBuilder();
       var reader =
           Thread.ofVirtual()
@@ -54,7 +70,7 @@ class TransparencyTest {
       for (int from = 0; from < requests.length; ) {
         int most = cuts.nextInt(4) == 0 ? 1 + cuts.nextInt(20) : 1 + cuts.nextInt(100_000);
         int n = Math.min(most, requests.length - from);
-        talk.send(java.util.Arrays.copyOfRange(requests, from, from + n));
+        talk.send(Arrays.copyOfRange(requests, from, from + n));
         from += n;
       }
       talk.send(Inline.ascii("RESET\r\n"));
@@ -84,11 +100,15 @@ class TransparencyTest {
 
   private record Stream(long seed, byte[] requests) {
     String expected() throws IOException {
-      return said(shimmed.redis.port, requests, new Random(seed));
+      return said(() -> Talk.to(shimmed.redis.port), requests, new Random(seed));
     }
 
     void check(String expected) throws IOException {
-      var actual = said(shimmed.port(), requests, new Random(seed));
+      check(expected, () -> Talk.to(shimmed.port()));
+    }
+
+    void check(String expected, Dial dial) throws IOException {
+      var actual = said(dial, requests, new Random(seed));
       assertEquals(tail(expected, actual), tail(actual, expected), () -> "seed " + seed);
     }
   }
@@ -141,6 +161,80 @@ class TransparencyTest {
       }
       for (var one : all) {
         one.get();
+      }
+    }
+  }
+
+  /** Cut at every byte: each request is said once for each of its bytes, in two pieces. */
+  @Test
+  void requestsAreRepliedToInTheSameWayWhereverTheyAreCut() throws IOException {
+    var requests =
+        Inline.join(
+            Inline.join(
+                Identity.request("SET", "cut", "a\r\nb"),
+                Inline.ascii("get cut\r\n*0\r\n*-1\r\nECHO \"x y\"\r\n\r\n")),
+            Inline.join(
+                Inline.join(Identity.request("MULTI"), Identity.request("GET", "cut")),
+                Inline.join(Identity.request("EXEC"), Identity.request("CLIENT", "GETNAME"))));
+    var expected =
+        "+OK\r\n$4\r\na\r\nb\r\n$3\r\nx y\r\n+OK\r\n+QUEUED\r\n*1\r\n$4\r\na\r\nb\r\n$-1\r\n";
+    try (var talk = Talk.to(shimmed.port())) {
+      for (int cut = 1; cut < requests.length; cut++) {
+        talk.send(Arrays.copyOf(requests, cut));
+        Thread.yield();
+        talk.send(Arrays.copyOfRange(requests, cut, requests.length));
+        assertEquals(expected, talk.readUntil("$-1\r\n"), "cut at " + cut);
+      }
+    }
+  }
+
+  /** By whatever clients come, and however Redis is reached. */
+  @ParameterizedTest
+  @CsvSource({"unix, unix", "tls, tcp", "tcp, tls", "tls, unix"})
+  void transportsMakeNoDifference(String listen, String upstream, @TempDir Path directory)
+      throws IOException, GeneralSecurityException, InterruptedException {
+    var files = Certificates.make(directory);
+    int tlsPort = RedisServer.freePort();
+    try (var redis =
+        RedisServer.start(
+            "--tls-port", "" + tlsPort,
+            "--tls-cert-file", files.certificates().toString(),
+            "--tls-key-file", files.key().toString(),
+            "--tls-auth-clients", "no",
+            "--tls-ca-cert-file", String.valueOf(files.authority()))) {
+      var settings =
+          new RedisShimSettings(
+                  Address.of(
+                      switch (listen) {
+                        case "unix" -> "unix:" + directory.resolve("shim.sock");
+                        case "tls" -> "tls:127.0.0.1:0";
+                        default -> "127.0.0.1:0";
+                      }),
+                  Address.of(
+                      switch (upstream) {
+                        case "unix" -> "unix:" + redis.socket;
+                        case "tls" -> "tls:127.0.0.1:" + tlsPort;
+                        default -> "127.0.0.1:" + redis.port;
+                      }))
+              .processors(2)
+              .serverTls(listen.equals("tls") ? new ServerTls(ServerTls.Settings.of(files)) : null)
+              .clientTls(upstream.equals("tls") ? ClientTls.trusting(files.authority()) : null);
+      try (var shim = RedisShim.start(settings)) {
+        Dial dial =
+            () ->
+                switch (shim.address()) {
+                  case InetSocketAddress inet when listen.equals("tls") ->
+                      new Talk(Certificates.dial(files, inet.getPort()));
+                  case InetSocketAddress inet -> Talk.to(inet.getPort());
+                  default -> new Talk(directory.resolve("shim.sock"));
+                };
+        for (var stream : streams().subList(0, 5)) {
+          redis.ask("FLUSHALL");
+          var expected =
+              said(() -> Talk.to(redis.port), stream.requests(), new Random(stream.seed()));
+          redis.ask("FLUSHALL");
+          stream.check(expected, dial);
+        }
       }
     }
   }

@@ -1,0 +1,101 @@
+package dev.evergreen.shims.redis;
+
+import static dev.evergreen.shims.redis.Kind.HASH;
+import static dev.evergreen.shims.redis.Kind.SET;
+import static dev.evergreen.shims.redis.Kind.SORTED;
+
+import dev.evergreen.provenance.Bytes;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Iterations. The model knows what one step replies if it is the only one: with more of them it is
+ * the store's business which step has what.
+ */
+final class Scans {
+  private static final Bytes ZERO = Bytes.of("0");
+
+  private Scans() {}
+
+  static void define(Commands commands) {
+    var c = commands.family("scans");
+    c.on("SCAN", call -> call.reads(call.database()), Scans::keys, Scans::asSet);
+    c.on("HSCAN", call -> call.reads(HASH, call.key(1)), Scans::fields, Scans::asMap);
+    c.on("SSCAN", call -> call.reads(SET, call.key(1)), Scans::members, Scans::asSet);
+    c.on("ZSCAN", call -> call.reads(SORTED, call.key(1)), Scans::scores, Scans::asMap);
+  }
+
+  private static Object whole(Call call, int at, Object all) {
+    var elements = call.elements();
+    if (!call.word(at).equals(ZERO) || elements.isEmpty() || !elements.getFirst().equals(ZERO)) {
+      throw new UnsupportedOperationException("a step of several");
+    }
+    return List.of(ZERO, all);
+  }
+
+  private static boolean matches(Call call, int from, Bytes name) {
+    int at = call.place("MATCH", from);
+    return at < 0 || Glob.matches(call.word(at + 1), name);
+  }
+
+  private static Object keys(Call call) {
+    int type = call.place("TYPE", 2);
+    var found = new HashSet<>();
+    Keys.live(call, call.database())
+        .forEach(
+            (key, entry) -> {
+              boolean fits =
+                  type < 0
+                      || ((Entry) entry).kind().type().equalsIgnoreCase(call.word(type + 1).text());
+              if (fits && matches(call, 2, key.name())) {
+                found.add(key.name());
+              }
+            });
+    return whole(call, 1, found);
+  }
+
+  private static Object fields(Call call) {
+    return whole(call, 2, matching(call, call.hash(call.key(1))));
+  }
+
+  private static Object members(Call call) {
+    var found = new HashSet<>(call.set(call.key(1)));
+    found.removeIf(member -> !matches(call, 3, member));
+    return whole(call, 2, found);
+  }
+
+  private static Object scores(Call call) {
+    var texts = new HashMap<Bytes, Object>();
+    call.scores(call.key(1)).forEach((member, score) -> texts.put(member, SortedSets.text(score)));
+    return whole(call, 2, matching(call, texts));
+  }
+
+  private static Map<Bytes, Object> matching(Call call, Map<Bytes, ?> all) {
+    var found = new HashMap<Bytes, Object>(all);
+    found.keySet().removeIf(name -> !matches(call, 3, name));
+    return found;
+  }
+
+  private static Object asSet(Object reply) {
+    return reply instanceof List<?> list && list.size() == 2 && list.get(1) instanceof List<?> all
+        ? List.of(list.getFirst(), new HashSet<>(all))
+        : reply;
+  }
+
+  private static Object asMap(Object reply) {
+    if (!(reply instanceof List<?> list)
+        || list.size() != 2
+        || !(list.get(1) instanceof List<?> all)) {
+      return reply;
+    }
+    var map = new HashMap<Object, Object>();
+    var values = new ArrayList<Object>(all);
+    for (int i = 0; i + 1 < values.size(); i += 2) {
+      map.put(values.get(i), values.get(i + 1));
+    }
+    return List.of(list.getFirst(), map);
+  }
+}

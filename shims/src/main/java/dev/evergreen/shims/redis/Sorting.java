@@ -1,0 +1,151 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Touch;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** SORT, which may look at any key. */
+final class Sorting {
+  private Sorting() {}
+
+  static void define(Commands commands) {
+    commands.family("sorting").on("SORT SORT_RO", Sorting::touch, Sorting::sort);
+  }
+
+  /** BY and GET may lead to any key of the database. */
+  private static void touch(Call call) {
+    boolean farther = call.has("BY", 2) || call.has("GET", 2);
+    var from = farther ? call.database() : call.key(1);
+    call.reads(from);
+    int at = call.place("STORE", 2);
+    if (at > 0) {
+      call.touch(Touch.replaces(call.key(at + 1)).from(from));
+    }
+  }
+
+  private static Object sort(Call call) {
+    int store = call.place("STORE", 2);
+    var sorted = limited(call, sorted(call, store > 0));
+    var result = new ArrayList<Object>();
+    for (var element : sorted) {
+      boolean got = false;
+      for (int i = 2; i < call.words(); i++) {
+        if (call.option(i).equals("GET")) {
+          result.add(found(call, call.word(++i), element));
+          got = true;
+        } else {
+          i += call.option(i).equals("LIMIT") ? 2 : arguments(call.option(i));
+        }
+      }
+      if (!got) {
+        result.add(element);
+      }
+    }
+    if (store < 0) {
+      return result;
+    }
+    var texts = result.stream().map(one -> one == Resp.NIL ? Bytes.EMPTY : one).toList();
+    call.set(call.key(store + 1), Kind.LIST, texts);
+    return (long) texts.size();
+  }
+
+  private static int arguments(String option) {
+    return option.equals("BY") || option.equals("STORE") ? 1 : 0;
+  }
+
+  private static List<Bytes> sorted(Call call, boolean stored) {
+    var key = call.key(1);
+    var entry = call.entry(key);
+    int by = call.place("BY", 2);
+    boolean unsorted = by > 0 && !call.word(by + 1).text().contains("*");
+    boolean alpha = call.has("ALPHA", 2);
+    var pattern = by > 0 && !unsorted ? call.word(by + 1) : null;
+    List<Bytes> elements =
+        switch (entry == null ? Kind.LIST : entry.kind()) {
+          case LIST -> call.list(key);
+          case SET -> new ArrayList<>(call.set(key));
+          case SORTED -> SortedSets.members(call, key, unsorted && call.has("DESC", 2));
+          default -> throw new Refusal("WRONGTYPE");
+        };
+    if (unsorted) {
+      if (entry == null || entry.kind() != Kind.SET) {
+        return elements;
+      }
+      if (!stored) {
+        throw new UnsupportedOperationException("the order of a set is not known");
+      }
+      alpha = true;
+    }
+    var order = alpha ? byText(call, pattern) : byNumber(call, pattern);
+    elements.sort(call.has("DESC", 2) ? order.reversed() : order);
+    return elements;
+  }
+
+  private static Comparator<Bytes> byText(Call call, @Nullable Bytes pattern) {
+    if (pattern == null) {
+      return Comparator.naturalOrder();
+    }
+    return Comparator.comparing(
+        element -> found(call, pattern, element) instanceof Bytes text ? text : null,
+        Comparator.nullsFirst(Comparator.<Bytes>naturalOrder()));
+  }
+
+  private static Comparator<Bytes> byNumber(Call call, @Nullable Bytes pattern) {
+    return Comparator.<Bytes>comparingDouble(
+            element -> {
+              var value = pattern == null ? element : found(call, pattern, element);
+              return value instanceof Bytes text ? SortedSets.number(text) : 0;
+            })
+        .thenComparing(Comparator.naturalOrder());
+  }
+
+  /** What a pattern leads to for an element: a string, or a field of a hash; or nothing. */
+  private static Object found(Call call, Bytes pattern, Bytes element) {
+    if (pattern.text().equals("#")) {
+      return element;
+    }
+    var text = pattern.latin1();
+    int star = text.indexOf('*');
+    if (star < 0) {
+      return Resp.NIL;
+    }
+    int arrow = text.indexOf("->", star);
+    boolean field = arrow > 0 && arrow + 2 < text.length();
+    var name =
+        text.substring(0, star)
+            + element.latin1()
+            + text.substring(star + 1, field ? arrow : text.length());
+    var key = call.database().child(latin1(name));
+    return field ? ofHash(call, key, latin1(text.substring(arrow + 2))) : ofString(call, key);
+  }
+
+  private static Bytes latin1(String text) {
+    return Bytes.of(text.getBytes(java.nio.charset.StandardCharsets.ISO_8859_1));
+  }
+
+  private static Object ofHash(Call call, Cell key, Bytes field) {
+    var entry = call.entry(key);
+    return entry == null || entry.kind() != Kind.HASH
+        ? Resp.NIL
+        : Call.orNil(call.hash(key).get(field));
+  }
+
+  private static Object ofString(Call call, Cell key) {
+    var entry = call.entry(key);
+    return entry == null || entry.kind() != Kind.STRING ? Resp.NIL : entry.content();
+  }
+
+  private static List<Bytes> limited(Call call, List<Bytes> all) {
+    int at = call.place("LIMIT", 2);
+    if (at < 0) {
+      return all;
+    }
+    long count = call.number(at + 2);
+    var rest = all.stream().skip(Math.max(0, call.number(at + 1)));
+    return (count < 0 ? rest : rest.limit(count)).toList();
+  }
+}

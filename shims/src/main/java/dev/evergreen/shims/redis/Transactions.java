@@ -1,0 +1,101 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Touch;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a connection watches: a cell for each key, which its WATCH writes. An EXEC that was not
+ * carried out looks at these cells and at the keys: so whoever wrote a key last belongs to its
+ * witness, and so does the WATCH.
+ */
+final class Transactions {
+  private static final Bytes NIL = Bytes.of("*-1\r\n");
+  private static final Bytes NIL_OF_THREE = Bytes.of("_\r\n");
+  private static final Bytes OK = Bytes.of("+OK\r\n");
+
+  private Transactions() {}
+
+  static void define(Commands commands) {
+    commands.family("transactions").on("WATCH", Transactions::touchWatch, Commands.NOT_MODELLED);
+  }
+
+  private static void touchWatch(Call call) {
+    for (int i = 1; i < call.words(); i++) {
+      var watch =
+          Cell.of("w", call.connection(), call.database().name().text()).child(call.word(i));
+      if (call.repliedNil()) {
+        call.reads(List.of(watch, call.key(i)));
+      } else {
+        call.touch(Touch.replaces(watch));
+      }
+    }
+  }
+
+  static boolean isNil(Bytes reply) {
+    return reply.equals(NIL) || reply.equals(NIL_OF_THREE);
+  }
+
+  /**
+   * What the connection of an EXEC watches, as one WATCH in its place with its reply. Empty if that
+   * is in several databases.
+   */
+  static List<Operation> watched(Operation exec, Iterator<Operation> earlier) {
+    var keys = new ArrayList<Bytes>();
+    @Nullable Operation last = null;
+    while (earlier.hasNext()) {
+      var operation = earlier.next();
+      if (endsWatching(operation)) {
+        break;
+      }
+      if (RedisKind.is(operation, "WATCH") && OK.equals(operation.reply())) {
+        if (last != null && !last.space().equals(operation.space())) {
+          return List.of();
+        }
+        last = operation;
+        keys.addAll(operation.request().subList(1, operation.request().size()));
+      }
+    }
+    if (last == null) {
+      return List.of();
+    }
+    keys.addFirst(last.request().getFirst());
+    return List.of(replied(last, keys, exec, exec.reply()));
+  }
+
+  private static boolean endsWatching(Operation operation) {
+    if (operation.request().isEmpty() || operation.reply() == null) {
+      return false;
+    }
+    return switch (operation.request().getFirst().text().toUpperCase(Locale.ROOT)) {
+      case "EXEC", "RESET" -> true;
+      case "UNWATCH", "DISCARD" -> OK.equals(operation.reply());
+      default -> false;
+    };
+  }
+
+  /** What was queued, in the place of the EXEC that carried it out. */
+  static Operation replied(Operation part, Operation exec, @Nullable Bytes reply) {
+    return replied(part, part.request(), exec, reply);
+  }
+
+  private static Operation replied(
+      Operation part, List<Bytes> words, Operation exec, @Nullable Bytes reply) {
+    return new Operation(
+        part.row(),
+        part.epoch(),
+        exec.lane(),
+        part.connection(),
+        part.space(),
+        part.sent(),
+        exec.replied(),
+        words,
+        reply);
+  }
+}

@@ -1,0 +1,310 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.evergreen.provenance.Answer;
+import dev.evergreen.provenance.Answer.Certainty;
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Durability;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.SpoolSettings;
+import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.Why;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Processes that are killed, and what the record says then. */
+@Timeout(120)
+class FaultsTest {
+  private static final int CLIENTS = 6;
+  private static final int ENOUGH = 30;
+  private static final long LONG_REPLY = Long.getLong("evergreen.shim.reply.mib", 96) * 1024 * 1024;
+
+  private static final RedisSpecification SPECIFICATION = new RedisSpecification();
+
+  @TempDir private Path directory;
+
+  @BeforeEach
+  void redis() {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+  }
+
+  /**
+   * One that writes to a key of its own until its connection ends; half of them in transactions.
+   */
+  private static final class Writer {
+    final String key;
+    private final Thread thread;
+    volatile int acknowledged;
+
+    Writer(int port, int number) {
+      key = "w" + number;
+      thread = Thread.ofPlatform().start(() -> write(port, number % 2 == 0));
+    }
+
+    private void write(int port, boolean plain) {
+      try (var talk = Talk.to(port)) {
+        while (true) {
+          if (!plain) {
+            talk.ask("MULTI");
+            talk.ask("SET", key, "" + (acknowledged + 1));
+          }
+          var reply = plain ? talk.ask("SET", key, "" + (acknowledged + 1)) : talk.ask("EXEC");
+          if (!reply.endsWith("+OK\r\n")) {
+            return;
+          }
+          acknowledged++;
+        }
+      } catch (IOException e) {
+        // It was killed.
+        return;
+      }
+    }
+
+    void join() throws InterruptedException {
+      thread.join();
+    }
+  }
+
+  private static List<Writer> writers(int port) {
+    var writers = new ArrayList<Writer>();
+    for (int i = 0; i < CLIENTS; i++) {
+      writers.add(new Writer(port, i));
+    }
+    while (writers.stream().anyMatch(writer -> writer.acknowledged < ENOUGH)) {
+      Thread.onSpinWait();
+    }
+    return writers;
+  }
+
+  private Recording load() throws IOException {
+    var recording =
+        Recording.open(
+            directory,
+            "",
+            SpoolSettings.DEFAULT.withSegmentBytes(4 << 20),
+            Redactor.open(directory, List.of()),
+            Retention.ALL);
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(60)), "not loaded");
+    return recording;
+  }
+
+  private static Answer ask(StoredTrace trace, String... words) {
+    var last = trace.from(1, 100_000).getLast();
+    var now = Instant.now();
+    var asked =
+        new Operation(
+            Long.MAX_VALUE,
+            last.epoch(),
+            -1,
+            -1,
+            "0",
+            now,
+            now,
+            List.of(words).stream().map(Bytes::of).toList(),
+            null);
+    return new Why(SPECIFICATION, trace).ask(asked, Why.Wish.ONE);
+  }
+
+  /** What is answered as certain is so, if it is asked for without a shim. */
+  private static void checkCertain(StoredTrace trace, RedisServer redis, List<Writer> writers) {
+    for (var writer : writers) {
+      var answer = ask(trace, "GET", writer.key);
+      var there = Resp.read(Bytes.of(redis.ask("GET", writer.key)));
+      if (answer.certainty() == Certainty.CERTAIN) {
+        assertEquals(there, answer.reply(), writer.key);
+      } else {
+        assertTrue(
+            List.of(Certainty.ONE_OF, Certainty.BEFORE_RECORDING).contains(answer.certainty()),
+            () -> writer.key + " is answered as " + answer);
+      }
+    }
+  }
+
+  private static void checkAcknowledged(StoredTrace trace, List<Writer> writers) {
+    var last = new HashMap<String, Integer>();
+    for (var operation : trace.from(1, 100_000)) {
+      var parts = operation.parts().isEmpty() ? List.of(operation) : operation.parts();
+      for (var part : parts) {
+        if (part.request().getFirst().equals(Bytes.of("SET"))
+            && Bytes.of("+OK\r\n").equals(part.reply())) {
+          last.merge(
+              part.request().get(1).text(),
+              Integer.parseInt(part.request().get(2).text()),
+              Math::max);
+        }
+      }
+    }
+    for (var writer : writers) {
+      int known = last.getOrDefault(writer.key, 0);
+      assertTrue(
+          known >= writer.acknowledged,
+          () -> writer.key + ": " + writer.acknowledged + " acknowledged, on record " + known);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aKilledShimHasRecordedAllThatWasAcknowledged(Durability durability)
+      throws IOException, InterruptedException {
+    try (var redis = RedisServer.start()) {
+      List<Writer> writers;
+      try (var shim = ShimProcess.start(redis, directory, durability)) {
+        writers = writers(shim.port);
+        shim.kill();
+        for (var writer : writers) {
+          writer.join();
+        }
+      }
+      try (var recording = load();
+          var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+        checkAcknowledged(trace, writers);
+        checkCertain(trace, redis, writers);
+      }
+    }
+  }
+
+  /** Neither alone nor together with the shim: then all that was known of the store is past. */
+  @ParameterizedTest
+  @EnumSource(names = {"NONE", "REPLY"})
+  void aKilledRedisHasForgottenAllAndNothingIsCertain(Durability durability)
+      throws IOException, InterruptedException {
+    try (var redis = RedisServer.start()) {
+      List<Writer> writers;
+      try (var shim = ShimProcess.start(redis, directory, durability)) {
+        writers = writers(shim.port);
+        redis.kill();
+        redis.startAgain();
+        for (var writer : writers) {
+          writer.join();
+        }
+        try (var client = Talk.to(shim.port)) {
+          assertEquals("$-1\r\n", client.ask("GET", "w0"));
+        }
+        var more = writers(shim.port);
+        redis.kill();
+        shim.kill();
+        for (var writer : more) {
+          writer.join();
+        }
+        redis.startAgain();
+      }
+      try (var shim = ShimProcess.start(redis, directory, durability);
+          var client = Talk.to(shim.port)) {
+        assertEquals("$-1\r\n", client.ask("GET", "w1"));
+      }
+      try (var recording = load();
+          var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+        checkCertain(trace, redis, writers);
+        for (var operation : trace.from(1, 100_000)) {
+          if (operation.request().getFirst().equals(Bytes.of("GET"))) {
+            var answer = new Why(SPECIFICATION, trace).ask(operation, Why.Wish.ONE);
+            assertEquals(Certainty.BEFORE_RECORDING, answer.certainty(), answer.toString());
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void anEpochBeginsWhereTheStoreFollowsAnother() throws IOException, InterruptedException {
+    try (var master = RedisServer.start();
+        var redis = RedisServer.start()) {
+      master.ask("SET", "a", "the master's");
+      try (var shim = ShimProcess.start(redis, directory, Durability.NONE);
+          var client = Talk.to(shim.port);
+          var other = Talk.to(shim.port)) {
+        assertEquals("+OK\r\n", other.ask("SET", "a", "1"));
+        assertEquals("+OK\r\n", client.ask("REPLICAOF", "127.0.0.1", "" + master.port));
+        while (!redis.ask("GET", "a").contains("the master's")) {
+          Thread.onSpinWait();
+        }
+        assertTrue(other.ask("GET", "a").contains("the master's"));
+        assertEquals("+OK\r\n", client.ask("REPLICAOF", "NO", "ONE"));
+        assertEquals("+OK\r\n", other.ask("SET", "a", "2"));
+        assertEquals("$1\r\n2\r\n", other.ask("GET", "a"));
+      }
+    }
+    try (var recording = load();
+        var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      Map<String, Certainty> all = new HashMap<>();
+      for (var operation : trace.from(1, 100_000)) {
+        if (operation.request().getFirst().equals(Bytes.of("GET"))) {
+          var reply = Resp.read(operation.reply()).toString();
+          all.put(reply, new Why(SPECIFICATION, trace).ask(operation, Why.Wish.ONE).certainty());
+        }
+      }
+      assertEquals(Certainty.CERTAIN, all.get("2"));
+      assertNotEquals(Certainty.CERTAIN, all.get("the master's"));
+    }
+  }
+
+  @Test
+  void aLongReplyPassesThroughASmallHeap() throws IOException {
+    try (var redis = RedisServer.start();
+        var shim =
+            ShimProcess.start(
+                redis, directory, Durability.BATCH, "-Xmx48m", "-XX:MaxDirectMemorySize=48m");
+        var client = Talk.to(shim.port)) {
+      redis.ask("SETRANGE", "big", "" + (LONG_REPLY - 3), "end");
+      client.send("GET", "big");
+      var begin = "$" + LONG_REPLY + "\r\n";
+      long left = begin.length() + LONG_REPLY + 2;
+      var piece = new byte[1 << 16];
+      var tail = "";
+      while (left > 0) {
+        int n = client.read(piece);
+        assertTrue(n > 0, "it ended too early");
+        left -= n;
+        var text = new String(piece, 0, n, java.nio.charset.StandardCharsets.ISO_8859_1);
+        tail =
+            (tail + text.substring(Math.max(0, n - 5)))
+                .substring(Math.max(0, tail.length() + Math.min(5, n) - 5));
+      }
+      assertEquals("end\r\n", tail);
+      assertEquals("+PONG\r\n", client.ask("PING"));
+    }
+  }
+
+  /** Thousands who do nothing hold up nobody who does something. */
+  @Test
+  void manyIdleClientsAndSomeBusyOnesAreServed() throws IOException, InterruptedException {
+    int idle = Integer.getInteger("evergreen.shim.idle", 2000);
+    var random = new Random(1);
+    try (var redis = RedisServer.start();
+        var shim = ShimProcess.start(redis, directory, Durability.BATCH)) {
+      var clients = new ArrayList<Talk>();
+      for (int i = 0; i < idle; i++) {
+        clients.add(Talk.to(shim.port));
+      }
+      for (int i = 0; i < 500; i++) {
+        var client = clients.get(random.nextInt(idle));
+        assertEquals("+OK\r\n", client.ask("SET", "k", "" + i));
+        assertEquals("+PONG\r\n", clients.get(random.nextInt(idle)).ask("PING"));
+      }
+      assertTrue(redis.ask("INFO", "clients").contains("connected_clients:3\r\n"));
+      for (var client : clients) {
+        client.close();
+      }
+    }
+  }
+}

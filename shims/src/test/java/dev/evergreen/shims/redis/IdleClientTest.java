@@ -1,0 +1,71 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.evergreen.provenance.Durability;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** How much of the heap clients take that do nothing. */
+@Timeout(120)
+class IdleClientTest {
+  private static final int COUNT = Integer.getInteger("evergreen.shim.idle", 500);
+
+  @TempDir private Path directory;
+
+  @BeforeEach
+  void redis() {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+  }
+
+  private static List<Talk> clients(int port, int count, String... words) throws IOException {
+    var clients = new ArrayList<Talk>();
+    for (int i = 0; i < count; i++) {
+      var client = Talk.to(port);
+      client.ask(words);
+      clients.add(client);
+    }
+    return clients;
+  }
+
+  private long bytesEach(String... words) throws IOException {
+    try (var redis = RedisServer.start();
+        // What waits is the stack of a fiber, whose frames are small only when they are compiled.
+        var shim =
+            ShimProcess.start(
+                redis, directory, Durability.NONE, "-XX:CompileThresholdScaling=0.01")) {
+      for (int i = 0; i < 6; i++) {
+        for (var client : clients(shim.port, 50, words)) {
+          client.close();
+        }
+      }
+      long before = shim.heap();
+      var clients = clients(shim.port, COUNT, words);
+      long after = shim.heap();
+      for (var client : clients) {
+        client.close();
+      }
+      System.out.println(String.join(" ", words) + ": " + (after - before) / COUNT + " bytes");
+      return (after - before) / COUNT;
+    }
+  }
+
+  @Test
+  void oneThatSharesAnUpstreamTakesAtMostFourKibibytes() throws IOException {
+    long bytes = bytesEach("PING");
+    assertTrue(bytes <= 4096, () -> bytes + " bytes");
+  }
+
+  @Test
+  void oneWithAnUpstreamOfItsOwnTakesAtMostEight() throws IOException {
+    long bytes = bytesEach("CLIENT", "ID");
+    assertTrue(bytes <= 8192, () -> bytes + " bytes");
+  }
+}
