@@ -79,27 +79,18 @@ public final class Parallel {
     }
   }
 
-  private static List<@Nullable Object> allOutside(List<? extends Callable<?>> branches)
+  private static <R extends @Nullable Object> List<R> allOutside(List<Callable<R>> branches)
       throws Throwable {
     try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
-      var futures = new ArrayList<Future<?>>();
-      branches.forEach(branch -> futures.add(executor.submit(branch)));
-      var results = new ArrayList<@Nullable Object>();
-      Throwable failure = null;
-      for (var future : futures) {
-        try {
-          results.add(future.get());
-        } catch (ExecutionException e) {
-          failure = failure == null ? e.getCause() : failure;
-        } catch (InterruptedException e) {
-          executor.shutdownNow();
-          throw interrupted();
-        }
-      }
-      if (failure != null) {
-        throw failure;
+      var results = new ArrayList<R>();
+      for (var future : executor.invokeAll(branches)) {
+        results.add(future.get());
       }
       return results;
+    } catch (ExecutionException e) {
+      throw e.getCause();
+    } catch (InterruptedException e) {
+      throw interrupted();
     }
   }
 

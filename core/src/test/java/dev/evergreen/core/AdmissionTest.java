@@ -7,14 +7,17 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.TestGrains.Gate;
 import dev.evergreen.core.TestGrains.GateGrain;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -188,6 +191,19 @@ class AdmissionTest {
     assertEquals("b", get(write));
     assertEquals("b", get(copy));
     assertEquals(List.of("b.nameOf", "a.copied", "b.name", "a.name", "b.touched"), ENTERED);
+  }
+
+  @Test
+  void thatAnOlderChainWaitsIsToldAgainIfTheMessageIsLost() throws Exception {
+    var lost = new AtomicBoolean();
+    wired.wire =
+        (from, to, message) -> {
+          if (!(message instanceof Message.Hasten) || !lost.compareAndSet(false, true)) {
+            wired.deliver(from, to, message);
+          }
+        };
+    aWriteThatWaitsIsNoPartOfADeadlock(Place.APART);
+    assertTrue(lost.get());
   }
 
   /** As above, with another grain between each two. */

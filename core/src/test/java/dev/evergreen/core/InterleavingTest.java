@@ -368,6 +368,20 @@ class InterleavingTest {
     assertEquals(0, a.counts().summaries());
   }
 
+  @Test
+  void anAcknowledgementLetsTheNextResultGoAtOnce() {
+    wired.hosts = grain -> B;
+    var patient = WiredNodes.quick().withPushRetryAfter(Duration.ofHours(1));
+    wired.start(B, patient);
+    var a = wired.start(A, patient);
+    var results = a.reactive(cell(a, "c")::text).tracker();
+    assertEquals("", results.next(SOON));
+    for (var text : List.of("one", "two", "three")) {
+      cell(a, "c").set(text);
+      assertEquals(text, results.next(SOON));
+    }
+  }
+
   /** The walk along all caches has passed by the place of the new one, and finds no other. */
   @Test
   void aCacheThatSubscribesWhileOthersAreRenewedIsRenewedToo() {

@@ -101,8 +101,8 @@ final class MutantTest {
             new Mutant.Says(
                 "Cache",
                 "edge.wentOn = true;",
-                "edge.wentOn = true; if (instead != null) {"
-                    + " standing = new Standing(new Content.Failed(instead), standing.line); }"),
+                "edge.wentOn = true; if (instead != null) { standing = new Standing(new"
+                    + " Content.Failed(instead, failure(0)), standing.line); }"),
             "one reader is impatient, the other is not"),
         // What a reader went on with after a time-out counted as current.
         new Fault(
