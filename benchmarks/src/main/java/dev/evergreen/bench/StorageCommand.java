@@ -5,6 +5,8 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.storage.PostgresStorage;
 import dev.evergreen.storage.SqliteStorage;
+import java.io.File;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,9 +15,11 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -39,10 +43,16 @@ final class StorageCommand implements Callable<Integer> {
 
   @Parameters(
       paramLabel = "PLACE",
+      arity = "0..1",
       description =
-          "The URL of a PostgreSQL database, or the path of an SQLite file; both are kept")
-  @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
-  private String place;
+          "The URL of a PostgreSQL database, or the path of an SQLite file; both are kept. If not given, an SQLite file in a temporary folder, which is not")
+  private @Nullable String place;
+
+  @Option(
+      names = "--postgres",
+      description =
+          "Measures a PostgreSQL server of its own, as it is shipped, in a temporary folder")
+  private boolean postgres;
 
   @Option(
       names = "--rounds",
@@ -54,11 +64,35 @@ final class StorageCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
+    if (postgres && place != null) {
+      throw new ParameterException(
+          spec.commandLine(), "--postgres is a place of its own, but there is also " + place);
+    }
+    if (postgres) {
+      try (var server = OwnPostgres.start()) {
+        return measure(server.url());
+      }
+    }
+    if (place != null) {
+      return measure(place);
+    }
+    var folder = Files.createTempDirectory("bench-storage");
+    try {
+      return measure(folder.resolve("states.db").toString());
+    } finally {
+      try (var files = Files.list(folder)) {
+        files.map(Path::toFile).forEach(File::delete);
+      }
+      Files.delete(folder);
+    }
+  }
+
+  private int measure(String where) throws Exception {
     var lines = new ArrayList<Line>();
     try (var storage =
-        place.startsWith("jdbc:")
-            ? PostgresStorage.open(place)
-            : SqliteStorage.open(Path.of(place))) {
+        where.startsWith("jdbc:")
+            ? PostgresStorage.open(where)
+            : SqliteStorage.open(Path.of(where))) {
       var node = new NodeId("bench:1", System.nanoTime());
       var fence = storage.fence("bench").orElseThrow();
       fence.join(node);

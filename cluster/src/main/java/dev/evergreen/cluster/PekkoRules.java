@@ -14,7 +14,7 @@ final class PekkoRules {
 
   static final String MARGIN = "pekko.cluster.down-removal-margin";
 
-  private static final String STABLE = "pekko.cluster.split-brain-resolver.stable-after";
+  static final String STABLE = "pekko.cluster.split-brain-resolver.stable-after";
   private static final String ALONE = "pekko.cluster.seed-node-timeout";
   private static final String MIN_NODES = "min-nr-of-members";
   private static final String WAITS =
@@ -32,7 +32,7 @@ final class PekkoRules {
           new Rule("pekko.actor.provider", "cluster", "the node would be alone"),
           new Rule(
               "pekko.cluster.downing-provider-class",
-              "org.apache.pekko.cluster.sbr.SplitBrainResolverProvider",
+              Downing.class.getName(),
               "nobody would decide who goes on when nodes die or the network is cut"),
           new Rule(
               "pekko.cluster.split-brain-resolver.active-strategy",

@@ -45,9 +45,9 @@ final class CutTest {
             arguments(Cut.DROPPED, ""),
             arguments(Cut.REFUSED, ""),
             arguments(Cut.REFUSED, "evidence"),
+            arguments(Cut.STUCK_TO_IT, ""),
             arguments(Cut.STUCK, ""),
             arguments(Cut.STUCK_FROM_IT, ""),
-            arguments(Cut.STUCK_TO_IT, ""),
             arguments(Cut.LOST_FROM_IT, ""),
             arguments(Cut.LOST_TO_IT, ""),
             arguments(Cut.REFUSED_FROM_IT, "evidence"),
@@ -80,6 +80,24 @@ final class CutTest {
       cluster.still();
       cluster.assertAllTrue();
       cluster.start("n1");
+      cluster.assertAllTrue();
+    }
+  }
+
+  /** The third one hears both. */
+  @Test
+  void ofTwoThatDoNotHearEachOtherOneEndsAndTheOthersGoOn() throws Exception {
+    try (var network = namespaces();
+        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+      cluster.start(NAMES);
+      cluster.write();
+      cluster.probe(1);
+      var ended = cluster.drop("n3"); // that with the higher address
+      network.part("n1", "n3");
+      assertEquals(75, ended.exitValue());
+      cluster.probe(2);
+      network.heal("n1");
+      cluster.still();
       cluster.assertAllTrue();
     }
   }

@@ -140,6 +140,12 @@ final class Namespaces implements AutoCloseable {
     }
   }
 
+  /** Nothing passes between two any more; what each exchanges with others does. */
+  void part(String name, String other) throws IOException {
+    lose(name, other);
+    lose(other, name);
+  }
+
   /** One sends what is for another to a card that there is not. */
   private void lose(String name, String other) throws IOException {
     neighbour(name, other, "02:00:00:00:00:ff", "eth0");

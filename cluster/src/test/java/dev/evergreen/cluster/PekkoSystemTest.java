@@ -59,8 +59,8 @@ final class PekkoSystemTest {
   /** What the system property is set to, and what the error must name. */
   @ParameterizedTest
   @CsvSource({
-    "pekko.cluster.downing-provider-class, '', SplitBrainResolverProvider",
-    "pekko.cluster.downing-provider-class, com.example.Mine, SplitBrainResolverProvider",
+    "pekko.cluster.downing-provider-class, '', dev.evergreen.cluster.Downing",
+    "pekko.cluster.downing-provider-class, com.example.Mine, dev.evergreen.cluster.Downing",
     "pekko.cluster.split-brain-resolver.active-strategy, keep-oldest, keep-majority",
     "pekko.cluster.split-brain-resolver.active-strategy, down-all, keep-majority",
     "pekko.cluster.split-brain-resolver.keep-majority.role, '', grains",

@@ -1,0 +1,159 @@
+package dev.evergreen.cluster;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import org.apache.pekko.actor.Address;
+import org.apache.pekko.cluster.Member;
+import org.apache.pekko.cluster.Reachability;
+import org.apache.pekko.cluster.UniqueAddress;
+import org.apache.pekko.cluster.sbr.DowningStrategy;
+import org.apache.pekko.cluster.sbr.KeepMajority;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * Decides by majority who is given up, as Pekko's strategy does, but for one case: where nodes that
+ * miss each other are both heard by others.
+ *
+ * <p>Pekko gives all of these up. Of three nodes that leaves one, which is no majority, so that one
+ * bad wire ends them all. And a node that hears nobody, but is heard, tells the others whom it
+ * misses before they miss it. Here so few are given up that no two of the others miss each other,
+ * if these are a majority. That can be known only while each node watches all others, which they do
+ * in clusters of up to {@value #ALL_WATCHED}; in larger ones Pekko's rule takes a smaller part.
+ *
+ * <p>Nothing rests on the nodes' deciding alike: what is decided must be agreed to by a majority
+ * ({@link Tenure}). Used by one actor.
+ */
+final class FewestDown extends DowningStrategy {
+
+  /** Pekko has each node watched by nine others. */
+  private static final int ALL_WATCHED = 10;
+
+  /** Who is dispensable first: guests, then hosts, those with the highest addresses before. */
+  private static final Comparator<Member> DISPENSABLE =
+      Comparator.comparing((Member member) -> !votes(member))
+          .thenComparing(
+              member -> dev.evergreen.cluster.Member.idOf(member),
+              dev.evergreen.cluster.Member.NODES_BY_ADDRESS);
+
+  private final KeepMajority majority;
+
+  FewestDown(String dataCenter, UniqueAddress self) {
+    super(dataCenter, self);
+    majority = new KeepMajority(dataCenter, Option.apply(dev.evergreen.cluster.Member.HOSTS), self);
+  }
+
+  @Override
+  public Option<String> role() {
+    return majority.role();
+  }
+
+  @Override
+  public Decision decide() {
+    return majority.decide();
+  }
+
+  @Override
+  public scala.collection.immutable.Set<UniqueAddress> nodesToDown(Decision decision) {
+    var theirs = majority.nodesToDown(decision);
+    if (decision != DowningStrategy.DownIndirectlyConnected$.MODULE$
+        || allMembersInDC().size() > ALL_WATCHED) {
+      return theirs;
+    }
+    var ours = fewest();
+    return isMajorityWithout(ours)
+        ? CollectionConverters.asScala(ours).<UniqueAddress>toSet()
+        : theirs;
+  }
+
+  private boolean isMajorityWithout(Set<UniqueAddress> gone) {
+    var voters = CollectionConverters.asJava(membersWithRole());
+    long rest = voters.stream().filter(member -> !gone.contains(member.uniqueAddress())).count();
+    return 2 * rest > voters.size()
+        || (2 * rest == voters.size()
+            && !voters.isEmpty()
+            && !gone.contains(membersWithRole().head().uniqueAddress()));
+  }
+
+  private Set<UniqueAddress> fewest() {
+    var members = new HashMap<UniqueAddress, Member>();
+    CollectionConverters.asJava(members(true, false))
+        .forEach(member -> members.put(member.uniqueAddress(), member));
+    var missing = new HashSet<Set<UniqueAddress>>();
+    for (var record : CollectionConverters.asJava(reachability().records())) {
+      if (members.containsKey(record.observer()) && members.containsKey(record.subject())) {
+        missing.add(Set.of(record.observer(), record.subject()));
+      }
+    }
+    return fewest(missing, Comparator.comparing(members::get, DISPENSABLE));
+  }
+
+  private static boolean votes(Member member) {
+    return member.hasRole(dev.evergreen.cluster.Member.HOSTS);
+  }
+
+  /**
+   * Those without whom no two of the others miss each other: who misses, or is missed by, the most
+   * first.
+   *
+   * @param pairs who miss each other
+   * @param dispensable of those with equally many the greatest goes
+   */
+  static <N> Set<N> fewest(Collection<Set<N>> pairs, Comparator<N> dispensable) {
+    var left = new HashSet<>(pairs);
+    var chosen = new LinkedHashSet<N>();
+    while (!left.isEmpty()) {
+      var counts = new HashMap<N, Integer>();
+      left.forEach(pair -> pair.forEach(node -> counts.merge(node, 1, Integer::sum)));
+      var worst =
+          counts.keySet().stream()
+              .max(Comparator.<N, Integer>comparing(counts::get).thenComparing(dispensable))
+              .orElseThrow();
+      chosen.add(worst);
+      left.removeIf(pair -> pair.contains(worst));
+    }
+    return chosen;
+  }
+
+  // What Pekko's strategy must know, too
+
+  @Override
+  public void add(Member member) {
+    super.add(member);
+    majority.add(member);
+  }
+
+  @Override
+  public void remove(Member member) {
+    super.remove(member);
+    majority.remove(member);
+  }
+
+  @Override
+  public void addReachable(Member member) {
+    super.addReachable(member);
+    majority.addReachable(member);
+  }
+
+  @Override
+  public void addUnreachable(Member member) {
+    super.addUnreachable(member);
+    majority.addUnreachable(member);
+  }
+
+  @Override
+  public void setReachability(Reachability reachability) {
+    super.setReachability(reachability);
+    majority.setReachability(reachability);
+  }
+
+  @Override
+  public void setSeenBy(scala.collection.immutable.Set<Address> seenBy) {
+    super.setSeenBy(seenBy);
+    majority.setSeenBy(seenBy);
+  }
+}
