@@ -95,7 +95,7 @@ class ReadyTest {
   @MethodSource("seeds")
   void nobodyWaitsBeyondTheBounds(int seed) {
     var random = new Random(seed);
-    long turn = 1_000 + random.nextInt(500_000);
+    long turn = 1_000 + random.nextLong(500_000);
     int hogs = 1 + random.nextInt(100);
     double load = random.nextDouble() * 1.5;
     var over = new ArrayDeque<Waiting>();
