@@ -50,8 +50,11 @@ final class AttacksCommand implements Callable<Integer> {
       description = "Makes only these: ${COMPLETION-CANDIDATES}")
   private Set<Attack> only = EnumSet.allOf(Attack.class);
 
-  @Option(names = "--rounds", paramLabel = "N", defaultValue = "7", description = "7 by default")
-  private int rounds;
+  @Option(names = "--quick", description = "Takes about four minutes, with wider spreads")
+  private boolean quick;
+
+  @Option(names = "--rounds", paramLabel = "N", description = "7 by default, 4 if quick")
+  private @Nullable Integer roundsGiven;
 
   @Option(
       names = "--rate",
@@ -63,9 +66,8 @@ final class AttacksCommand implements Callable<Integer> {
   @Option(
       names = "--seconds",
       paramLabel = "SECONDS",
-      defaultValue = "1",
-      description = "How long each turn is measured; 1 by default")
-  private double seconds;
+      description = "How long each turn is measured; 1 by default, 0.7 if quick")
+  private @Nullable Double secondsGiven;
 
   @Option(
       names = "--server",
@@ -80,6 +82,8 @@ final class AttacksCommand implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     var section = report.section("attacks");
+    int rounds = roundsGiven != null ? roundsGiven : quick ? 4 : 7;
+    double seconds = secondsGiven != null ? secondsGiven : quick ? 0.7 : 1;
     var lines = new ArrayList<Line>();
     try (var server = ServerProcess.start(command(), Path.of("."), SERVER_CORE);
         var generators = Generators.start(1, CLIENT_CORE)) {
@@ -92,7 +96,7 @@ final class AttacksCommand implements Callable<Integer> {
               .withTimes(Duration.ofMillis(300), Duration.ofMillis((long) (1000 * seconds)));
       generators.fill(plan);
       for (var attack : only) {
-        lines.addAll(measure(attack, plan, generators, server));
+        lines.addAll(measure(attack, plan, rounds, generators, server));
       }
     }
     var table = new Report(lines, rounds);
@@ -123,24 +127,21 @@ final class AttacksCommand implements Callable<Integer> {
   }
 
   private List<Line> measure(
-      Attack attack, LoadPlan plan, Generators generators, ServerUnderTest server)
+      Attack attack, LoadPlan plan, int rounds, Generators generators, ServerUnderTest server)
       throws IOException, InterruptedException {
     var without = new ArrayList<LoadResult>();
     var with = new ArrayList<LoadResult>();
     // The first round warms the server up.
     for (int round = 0; round <= rounds; round++) {
       var turn = plan.withSeed(round + 1);
-      var before = generators.run(turn, null).load();
-      LoadResult during;
-      var attackers = start(attack, server);
-      try {
-        during = generators.run(turn, null).load();
-      } finally {
-        attackers.destroyForcibly().waitFor();
-      }
+      // By turns the one and the other first, as what is first may leave something behind.
+      boolean attackFirst = round % 2 == 1;
+      var first = attackFirst ? attacked(attack, turn, generators, server) : calm(turn, generators);
+      var second =
+          attackFirst ? calm(turn, generators) : attacked(attack, turn, generators, server);
       if (round > 0) {
-        without.add(before);
-        with.add(during);
+        without.add(attackFirst ? second : first);
+        with.add(attackFirst ? first : second);
       }
     }
     var name = attack.name().toLowerCase(Locale.ROOT).replace('_', ' ');
@@ -154,6 +155,22 @@ final class AttacksCommand implements Callable<Integer> {
     }
     terminal.flush();
     return lines;
+  }
+
+  private static LoadResult calm(LoadPlan turn, Generators generators)
+      throws IOException, InterruptedException {
+    return generators.run(turn, null).load();
+  }
+
+  private static LoadResult attacked(
+      Attack attack, LoadPlan turn, Generators generators, ServerUnderTest server)
+      throws IOException, InterruptedException {
+    var attackers = start(attack, server);
+    try {
+      return calm(turn, generators);
+    } finally {
+      attackers.destroyForcibly().waitFor();
+    }
   }
 
   private static Line compare(

@@ -157,4 +157,34 @@ public final class ReadyQueueStress {
       r.r2 = number(queue.take());
     }
   }
+
+  @JCStressTest
+  @Description("Of the woken and those whose turn was over, each is taken once, whoever takes.")
+  @Outcome(
+      id = {"0, 3", "1, 2", "2, 1"},
+      expect = ACCEPTABLE,
+      desc = "one is taken, or none, and the rest is there")
+  @Outcome(expect = FORBIDDEN, desc = "one is lost, or there twice")
+  @State
+  public static class BothKinds {
+    private final Ready ready = new Ready();
+
+    @Actor
+    public void put() {
+      ready.putWoken(new Numbered(1), 1);
+      ready.putTurnOver(new Numbered(2), 2);
+    }
+
+    @Actor
+    public void take(II_Result r) {
+      r.r1 = number(ready.take(3));
+    }
+
+    @Arbiter
+    public void rest(II_Result r) {
+      while (!ready.isEmpty()) {
+        r.r2 += number(ready.take(4));
+      }
+    }
+  }
 }

@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>What is written is collected and leaves when it is {@linkplain #flush flushed}: at the latest
  * when the fiber that wrote it is about to wait for input of this connection or another one, or for
- * a new connection, so that the replies to all that one read brought leave together, or when 64 KiB
- * have come together. If it cannot be sent while its fiber waits elsewhere, the next method that
- * writes here or flushes tells why.
+ * a new connection, or ends, so that the replies to all that one read brought leave together, or
+ * when 64 KiB have come together. If it cannot be sent while its fiber waits elsewhere, the next
+ * method that writes here or flushes tells why.
  *
  * <p>One fiber at a time may read, and one may write; they may be the same. Any may {@link #close}
  * it: whoever reads or writes at that time gets an {@link

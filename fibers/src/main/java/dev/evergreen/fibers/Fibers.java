@@ -12,11 +12,12 @@ import org.jspecify.annotations.Nullable;
  * cost.
  *
  * <p>In mode {@link Mode#PROCESSORS} fibers run on a few processors, platform threads of the
- * runtime's own. A fiber that is ready runs in the order of arrival; none is interrupted, so a
- * fiber that computes for long should yield at times, and one that blocks its thread (in native
- * code or a file) holds up its processor; other processors help. In mode {@link Mode#JDK} they are
- * the JDK's virtual threads, with the same interface and the same behaviour of sockets, but without
- * a promise of fairness.
+ * runtime's own. Fibers that are ready run in the order of arrival, but those that had their turn
+ * and {@linkplain #letOthersRun let others run} after those that were woken; none is interrupted,
+ * so a fiber that computes for long should yield at times, and one that blocks its thread (in
+ * native code or a file) holds up its processor; other processors help. In mode {@link Mode#JDK}
+ * they are the JDK's virtual threads, with the same interface and the same behaviour of sockets,
+ * but without a promise of fairness.
  *
  * <p>Virtual threads that a fiber makes by other means ({@link Thread#ofVirtual}) run on the same
  * processors.
@@ -86,12 +87,18 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
   void sleep(Duration time) throws InterruptedException;
 
   /**
-   * Has the calling fiber go to the end of the queue of those that are ready, so that all others
-   * run first. A fiber that computes for long should do so at times.
+   * Has the calling fiber let others run that are ready: those whose turn was over before its own,
+   * and those that something has woken, also meanwhile. Of the former at least one runs in each
+   * millisecond, and when its turn is over, so that all get on. A fiber that computes for long
+   * should do so at times.
    */
   @SuppressWarnings(
       "ThreadPriorityCheck") // That a fiber which yields lets others run is our promise.
   static void letOthersRun() {
+    var processor = Processor.current();
+    if (processor != null) {
+      processor.endTurn();
+    }
     Thread.yield();
   }
 

@@ -34,6 +34,8 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
               try {
                 task.run();
               } finally {
+                // Nobody else would flush it, nor give its buffers back.
+                outputs().flushAll();
                 fibers.remove(Thread.currentThread());
               }
             });

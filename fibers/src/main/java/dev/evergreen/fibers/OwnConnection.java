@@ -161,7 +161,11 @@ final class OwnConnection extends Connection {
     descriptor.enter();
     try {
       // Whoever tries may hold a buffer, which must be given back before others run.
-      return turnIsOver() || !into.hasRemaining() ? 0 : receive(into);
+      int n = turnIsOver() || !into.hasRemaining() ? 0 : receive(into);
+      if (n < 0) {
+        flushOwn();
+      }
+      return n;
     } finally {
       descriptor.leave();
     }

@@ -56,7 +56,7 @@ final class Processor implements Runnable {
 
   private final Scheduler scheduler;
   private final int index;
-  private final ReadyQueue ready = new ReadyQueue();
+  private final Ready ready = new Ready();
   private final Alarms alarms = new Alarms();
   private final Counters counters = new Counters();
   private final Buffers buffers = new Buffers();
@@ -74,6 +74,9 @@ final class Processor implements Runnable {
 
   /** Of the carrier: that it hands out events, whose tasks it is about to run itself. */
   private boolean delivering;
+
+  /** Of the carrier: that the present task is about to let others run. */
+  private boolean turnOver;
 
   Processor(Scheduler scheduler, int index, Descriptors descriptors, Io io) throws IOException {
     this.scheduler = scheduler;
@@ -114,7 +117,7 @@ final class Processor implements Runnable {
     return outbox;
   }
 
-  ReadyQueue ready() {
+  Ready ready() {
     return ready;
   }
 
@@ -143,6 +146,7 @@ final class Processor implements Runnable {
       var task = next();
       if (task != null) {
         counters.runs.add();
+        turnOver = false;
         task.run();
       } else if (!scheduler.stopping()) {
         sleep();
@@ -159,7 +163,7 @@ final class Processor implements Runnable {
       }
     }
     long waited = ready.oldestWait(now);
-    var task = ready.take();
+    var task = ready.take(now);
     if (waited > SPREAD_NANOS && !ready.isEmpty()) {
       scheduler.wakeIdle();
     }
@@ -228,13 +232,18 @@ final class Processor implements Runnable {
   /** Makes a task ready here. Any thread may call it, on any carrier. */
   void put(Runnable task) {
     if (current() != this) {
-      ready.put(task, System.nanoTime());
+      ready.putWoken(task, System.nanoTime());
       wake();
     } else if (delivering) {
-      ready.put(task, now);
+      ready.putWoken(task, now);
     } else {
       boolean alone = scheduler.single() || ready.isEmpty();
-      ready.put(task, System.nanoTime());
+      if (turnOver) {
+        turnOver = false;
+        ready.putTurnOver(task, System.nanoTime());
+      } else {
+        ready.putWoken(task, System.nanoTime());
+      }
       if (!alone) {
         scheduler.wakeIdle();
       }
@@ -262,6 +271,11 @@ final class Processor implements Runnable {
   /** Says whether the task had not begun yet, and never will. */
   boolean cancel(Alarm alarm) {
     return alarms.cancel(alarm);
+  }
+
+  /** The fiber that runs here yields at once: what is put next is itself. */
+  void endTurn() {
+    turnOver = true;
   }
 
   /** Says whether a fiber that runs here should let others run. */

@@ -149,9 +149,9 @@ final class Scheduler {
       pollUnpolled(thief, now);
     }
     var victim = oldest(thief, now, thief.index() + 1, processors.length - 1, 0);
-    var task = victim == null ? null : victim.ready().take();
+    var task = victim == null ? null : victim.ready().take(now);
     if (task == null) {
-      return thief.ready().take();
+      return thief.ready().take(now);
     }
     thief.counters().steals.add();
     var event = new Events.Stole();
@@ -179,7 +179,7 @@ final class Scheduler {
       return null;
     }
     long waited = other.ready().oldestWait(now);
-    var task = other.ready().take();
+    var task = other.ready().take(now);
     if (task != null) {
       helped(helper, other, waited);
     }
@@ -269,7 +269,8 @@ final class Scheduler {
 
   private void drain() {
     for (var processor : processors) {
-      for (var task = processor.ready().take(); task != null; task = processor.ready().take()) {
+      var ready = processor.ready();
+      for (var task = ready.take(0); task != null; task = ready.take(0)) {
         ForkJoinPool.commonPool().execute(task);
       }
     }

@@ -249,6 +249,46 @@ class ConnectionTest {
 
   @ParameterizedTest
   @EnumSource
+  void outputLeavesBeforeWhoTriesToReadIsToldOfTheEnd(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
+      pair.peer().shutdownOutput();
+      Fiber.run(
+          fibers,
+          () -> {
+            pair.ours().write(Pair.bytes("bye"));
+            var into = ByteBuffer.allocate(9);
+            while (pair.ours().tryRead(into) >= 0) {
+              // Waiting would flush, too.
+              Thread.sleep(1);
+              if (wire.readsByWaitingOnly()) {
+                pair.ours().awaitInput();
+              }
+            }
+            pair.ours().close();
+            return 0;
+          });
+      assertEquals("bye", pair.peerReads(3));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatAFiberHasWrittenLeavesWhenItEnds(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers)) {
+      Fiber.run(
+          fibers,
+          () -> {
+            pair.ours().write(Pair.bytes("left behind"));
+            return 0;
+          });
+      assertEquals("left behind", pair.peerReads(11));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
   void aHalfClosedConnectionStillCarriesTheOtherDirection(Wire wire) throws Exception {
     try (var fibers = wire.start();
         var pair = wire.pair(fibers)) {

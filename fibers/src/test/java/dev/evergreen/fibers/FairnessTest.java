@@ -45,6 +45,7 @@ class FairnessTest {
   @Test
   void fibersOfOneProcessorThatOnlyYieldTakeTurns() throws Exception {
     var turns = new long[7];
+    var begun = new AtomicInteger();
     try (var fibers = start(1)) {
       // Started by a fiber, so that none of them runs before all are ready.
       var games =
@@ -52,12 +53,90 @@ class FairnessTest {
               fibers,
               () ->
                   IntStream.range(0, turns.length)
-                      .mapToObj(me -> Fiber.start(fibers, () -> takeTurns(turns, me)))
+                      .mapToObj(me -> Fiber.start(fibers, () -> takeTurns(turns, begun, me)))
                       .toList());
       for (var game : games) {
         Fiber.get(game);
       }
     }
+  }
+
+  /**
+   * Two that wake each other in turns among many that only yield: by the order of arrival each
+   * would wait for all of them, each time.
+   */
+  @Test
+  void whoIsWokenDoesNotWaitForAllThatYield() throws Exception {
+    int hogs = 100;
+    int hops = 1_000;
+    var stop = new AtomicBoolean();
+    try (var fibers = start(1);
+        Closeable _ = () -> stop.set(true)) {
+      var turns = new AtomicInteger();
+      var during =
+          Fiber.run(
+              fibers,
+              () -> {
+                for (int i = 0; i < hogs; i++) {
+                  fibers.spawn(() -> yieldUntil(stop, turns));
+                }
+                Fibers.letOthersRun();
+                int before = turns.get();
+                pingPong(fibers, hops);
+                return turns.get() - before;
+              });
+      // One in each millisecond, however busy the machine is.
+      assertTrue(during < hops * hogs / 4, () -> "the others had " + during + " turns");
+    }
+  }
+
+  /** Two that wake each other all the time leave their share to one that yields. */
+  @Test
+  void whoYieldsRunsThoughOthersAreAlwaysWoken() throws Exception {
+    var stop = new AtomicBoolean();
+    try (var fibers = start(1)) {
+      var turns = new AtomicInteger();
+      var game =
+          Fiber.start(
+              fibers,
+              () -> {
+                while (!stop.get()) {
+                  pingPong(fibers, 100);
+                }
+                return 0;
+              });
+      fibers.spawn(() -> yieldUntil(stop, turns));
+      while (turns.get() < 20) {
+        Thread.onSpinWait();
+      }
+      stop.set(true);
+      Fiber.get(game);
+    }
+  }
+
+  private static void yieldUntil(AtomicBoolean stop, AtomicInteger turns) {
+    while (!stop.get()) {
+      turns.incrementAndGet();
+      Fibers.letOthersRun();
+    }
+  }
+
+  private static void pingPong(Fibers fibers, int hops) throws InterruptedException {
+    var here = new Semaphore(0);
+    var there = new Semaphore(0);
+    var other =
+        fibers.spawn(
+            () -> {
+              for (int i = 0; i < hops; i++) {
+                there.acquireUninterruptibly();
+                here.release();
+              }
+            });
+    for (int i = 0; i < hops; i++) {
+      there.release();
+      here.acquire();
+    }
+    other.join();
   }
 
   @Test
@@ -107,7 +186,12 @@ class FairnessTest {
     return most;
   }
 
-  private static int takeTurns(long[] turns, int me) {
+  private static int takeTurns(long[] turns, AtomicInteger begun, int me) {
+    // New ones come before those that have had a turn.
+    begun.incrementAndGet();
+    while (begun.get() < turns.length) {
+      Fibers.letOthersRun();
+    }
     while (turns[me] < 5_000) {
       turns[me]++;
       for (long other : turns) {

@@ -32,6 +32,11 @@ enum Wire {
     };
   }
 
+  /** Whether a read that does not wait sees only what one that waited has brought. */
+  boolean readsByWaitingOnly() {
+    return this == JDK || this == TLS_JDK;
+  }
+
   Fibers start() {
     return kind.start();
   }
