@@ -22,6 +22,9 @@ final class Loader implements AutoCloseable {
    */
   private static final int BATCH = 100_000;
 
+  /** A transaction of who has little time. */
+  private static final int SMALL_BATCH = 10_000;
+
   private static final Duration IDLE = Duration.ofMillis(10);
   private static final Duration PATIENCE = Duration.ofMillis(500);
   private static final Duration BETWEEN_FOLDS = Duration.ofSeconds(5);
@@ -94,7 +97,7 @@ final class Loader implements AutoCloseable {
     while (true) {
       // Asked before, so that all that was recorded until then is loaded.
       boolean last = isClosed();
-      int frames = batch(session, reader);
+      int frames = batch(session, reader, BATCH);
       if (frames > 0) {
         session.commit(reader.position());
         told(reader.nextNumber() - 1);
@@ -110,9 +113,20 @@ final class Loader implements AutoCloseable {
     }
   }
 
-  private static int batch(LoadSession session, SpoolReader reader)
+  /** Loads all that there is, unless a deadline passes. */
+  static void loadAll(LoadSession session, SpoolReader reader, long deadline)
       throws SQLException, IOException {
-    for (int frames = 0; frames < BATCH; frames++) {
+    while (System.nanoTime() - deadline < 0) {
+      if (batch(session, reader, SMALL_BATCH) == 0) {
+        return;
+      }
+      session.commit(reader.position());
+    }
+  }
+
+  private static int batch(LoadSession session, SpoolReader reader, int most)
+      throws SQLException, IOException {
+    for (int frames = 0; frames < most; frames++) {
       switch (reader.next()) {
         case FRAME -> session.load(reader);
         case GAP -> session.lost(reader.lost());
@@ -121,7 +135,7 @@ final class Loader implements AutoCloseable {
         }
       }
     }
-    return BATCH;
+    return most;
   }
 
   private void fold(LoadSession session) throws SQLException {

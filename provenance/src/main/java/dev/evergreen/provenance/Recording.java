@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.util.UUID;
 
@@ -40,6 +41,40 @@ public final class Recording implements AutoCloseable {
     var spool = Spool.open(place, settings);
     return new Recording(
         spool, new Loader(spool, id(place), database, redactor, retention), redactor);
+  }
+
+  /**
+   * Loads what a recorder has left in its spool that has ended, or was killed; nothing if one
+   * records there.
+   *
+   * @param directory of the trace
+   * @param url as for {@link #open}
+   * @param limit how long at most; the rest is left to the next
+   * @return whether there was no recorder, so that it was tried
+   * @throws IOException if the spool cannot be read or the directory cannot be written
+   * @throws TraceException if the database cannot be written
+   */
+  public static boolean loadWhatIsLeft(Path directory, String url, Duration limit)
+      throws IOException {
+    var place = directory.resolve("spool");
+    if (!Files.isDirectory(place)) {
+      return false;
+    }
+    var lock = Spool.tryLock(place);
+    if (lock.isEmpty()) {
+      return false;
+    }
+    var database = TraceDatabase.of(directory, url);
+    try (var held = lock.get();
+        var session =
+            new LoadSession(database, database.writer(), Redactor.reopen(directory), id(place));
+        var reader = new SpoolReader(place, session.position())) {
+      Loader.loadAll(session, reader, System.nanoTime() + limit.toNanos());
+      return held.isOpen();
+    } catch (SQLException e) {
+      throw new TraceException(
+          "What is left in %s cannot be loaded into %s".formatted(place, database), e);
+    }
   }
 
   /** Which spool it is: a database belongs to one. */

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -21,6 +22,7 @@ public final class Redactor {
   private static final String ALGORITHM = "HmacSHA256";
   private static final int KEY_BYTES = 32;
   private static final int MARK_BYTES = 8;
+  private static final String RULES = "rules";
 
   private final SecretKeySpec key;
   private final List<Pattern> rules;
@@ -49,7 +51,29 @@ public final class Redactor {
     if (key.length != KEY_BYTES) {
       throw new IOException("The key in %s has %d bytes, not 32".formatted(file, key.length));
     }
+    keep(directory, rules);
     return new Redactor(key, rules);
+  }
+
+  /** With the rules, too, of the last recorder in that directory: for who loads what it left. */
+  static Redactor reopen(Path directory) throws IOException {
+    var file = directory.resolve(RULES);
+    var rules = new ArrayList<Pattern>();
+    for (var rule : Files.exists(file) ? Files.readString(file).split("\0", 0) : new String[0]) {
+      if (!rule.isEmpty()) {
+        rules.add(Pattern.compile(rule));
+      }
+    }
+    return open(directory, rules);
+  }
+
+  private static void keep(Path directory, List<Pattern> rules) throws IOException {
+    var file = directory.resolve(RULES);
+    var text = String.join("\0", rules.stream().map(Pattern::pattern).toList());
+    if (Files.exists(file) ? !Files.readString(file).equals(text) : !text.isEmpty()) {
+      SpoolFiles.makeFile(file);
+      Files.writeString(file, text);
+    }
   }
 
   /** What is stored instead of a secret. */

@@ -10,9 +10,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.time.Instant;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -45,6 +48,8 @@ public final class Spool implements AutoCloseable {
   /** The longest body of one frame; longer ones are cut. */
   static final int PIECE = 64 << 10;
 
+  private static final Duration LOCK_PATIENCE = Duration.ofSeconds(5);
+  private static final Duration LOCK_POLL = Duration.ofMillis(20);
   private static final System.Logger LOG = System.getLogger(Spool.class.getName());
   private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
   private static final byte[] REASONS = {0, 1, 2};
@@ -102,7 +107,24 @@ public final class Spool implements AutoCloseable {
     }
   }
 
+  /** Waits a little: who only loads what a recorder has left holds the lock for short. */
   private static FileChannel lock(Path directory) throws IOException {
+    long deadline = System.nanoTime() + LOCK_PATIENCE.toNanos();
+    while (true) {
+      var lock = tryLock(directory);
+      if (lock.isPresent()) {
+        return lock.get();
+      }
+      if (System.nanoTime() - deadline >= 0) {
+        throw new IOException(
+            "Another process records in %s; name another directory".formatted(directory));
+      }
+      LockSupport.parkNanos(LOCK_POLL.toNanos());
+    }
+  }
+
+  /** The lock, until it is closed, of who records in a directory or loads from it; or empty. */
+  static Optional<FileChannel> tryLock(Path directory) throws IOException {
     var path = directory.resolve("lock");
     SpoolFiles.makeFile(path);
     var file = FileChannel.open(path, StandardOpenOption.WRITE);
@@ -114,10 +136,9 @@ public final class Spool implements AutoCloseable {
     }
     if (lock == null) {
       file.close();
-      throw new IOException(
-          "Another process records in %s; name another directory".formatted(directory));
+      return Optional.empty();
     }
-    return file;
+    return Optional.of(file);
   }
 
   /**

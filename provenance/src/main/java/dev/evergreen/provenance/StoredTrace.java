@@ -1,5 +1,6 @@
 package dev.evergreen.provenance;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -70,21 +71,47 @@ public final class StoredTrace implements Trace, AutoCloseable {
    */
   public static StoredTrace open(String place, Duration patience) {
     boolean url = place.startsWith("jdbc:");
-    var directory = Path.of(url ? "" : place);
-    var spool = url ? null : directory.resolve("spool");
+    return open(url ? null : Path.of(place), url ? place : "", patience);
+  }
+
+  /**
+   * Opens a trace to read it, of which the recorder's directory is known, too. What is recorded and
+   * not loaded is waited for; what a recorder has left that has ended is loaded first.
+   *
+   * @param directory the recorder's, or null if it is not known
+   * @param url of the database; empty for the file in the directory
+   * @param patience how long to wait or load at most
+   */
+  public static StoredTrace open(@Nullable Path directory, String url, Duration patience) {
+    var spool = directory == null ? null : directory.resolve("spool");
     boolean begun = spool != null && Files.exists(spool);
     long deadline = System.nanoTime() + patience.toNanos();
+    if (begun && directory != null && !patience.isZero()) {
+      loadWhatIsLeft(directory, url, patience);
+    }
     while (true) {
       try {
-        return new StoredTrace(TraceDatabase.of(directory, url ? place : ""), spool);
+        var place = directory == null ? Path.of("") : directory;
+        return new StoredTrace(TraceDatabase.of(place, url), spool);
       } catch (SQLException | TraceException e) {
         if (!begun || System.nanoTime() - deadline >= 0) {
           throw e instanceof TraceException said
               ? said
-              : new TraceException("The trace in %s cannot be opened".formatted(place), e);
+              : new TraceException(
+                  "The trace in %s cannot be opened".formatted(url.isEmpty() ? directory : url), e);
         }
         LockSupport.parkNanos(POLL.toNanos());
       }
+    }
+  }
+
+  /** Who may only read answers as of what is loaded. */
+  private static void loadWhatIsLeft(Path directory, String url, Duration patience) {
+    try {
+      Recording.loadWhatIsLeft(directory, url, patience);
+    } catch (IOException | TraceException e) {
+      System.getLogger(StoredTrace.class.getName())
+          .log(System.Logger.Level.DEBUG, "What a recorder has left is not loaded", e);
     }
   }
 

@@ -358,6 +358,37 @@ abstract class TraceStoreConformance {
     return new Operation(row, epoch, 0, 0, "0", java.time.Instant.now(), null, request, null);
   }
 
+  @Test
+  void loadsWhatARecorderHasLeftThatWasKilled() throws Exception {
+    long last;
+    // A recorder's spool without its loader is what a kill leaves.
+    try (var spool = Spool.open(directory.resolve("spool"), settings())) {
+      Redactor.open(directory, List.of(Pattern.compile("secret-\\d+")));
+      var epoch = spool.epoch("tiny", "here", "content: empty");
+      var line = new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
+      line.exchange("set a secret-1", "ok");
+      last = line.exchange("set a secret-2", "ok");
+      // While there is one, nobody else loads.
+      assertFalse(Recording.loadWhatIsLeft(directory, url, LONG));
+    }
+    for (int i = 0; i < 2; i++) {
+      try (var trace = StoredTrace.open(directory, url, LONG)) {
+        assertTrue(trace.awaitLoaded(Duration.ZERO).whole());
+        assertEquals(2, rows(trace.writers(key("a"), Long.MAX_VALUE)).size());
+        var value = trace.operation(last).orElseThrow().request().get(2);
+        assertTrue(value.text().startsWith("<hidden:"), value.text());
+      }
+    }
+    // And who records next goes on behind it.
+    try (var recording = record()) {
+      assertTrue(Line.open(recording).exchange("set a 3", "ok") > last);
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(3, rows(trace.writers(key("a"), Long.MAX_VALUE)).size());
+      }
+    }
+  }
+
   /** What is looked for among very many cells is the same, however it is found. */
   @Test
   void findsTheWritersOfVeryManyCellsInsideAKeyAndAboveAll() throws Exception {

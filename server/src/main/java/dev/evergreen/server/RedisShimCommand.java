@@ -65,9 +65,34 @@ final class RedisShimCommand implements Callable<Integer> {
       paramLabel = "DIR|URL",
       defaultValue = "trace",
       description =
-          "Where it is recorded: a directory, or the URL of a PostgreSQL (jdbc:postgresql:...)"
-              + " with the directory 'trace' for what waits. Default: ${DEFAULT-VALUE}.")
+          "Where it is recorded: a directory, or the URL of a PostgreSQL (jdbc:postgresql:...)."
+              + " Default: ${DEFAULT-VALUE}.")
   private String trace = "";
+
+  @Option(
+      names = "--spool",
+      paramLabel = "DIR",
+      defaultValue = "trace",
+      description =
+          "With a URL: the directory where what waits for the database is kept."
+              + " Default: ${DEFAULT-VALUE}.")
+  private Path spool = Path.of("trace");
+
+  @Option(
+      names = "--keep-days",
+      paramLabel = "DAYS",
+      description =
+          "Operations that are older are folded: what answers of now need stays."
+              + " Default: all is kept.")
+  private @Nullable Integer keepDays;
+
+  @Option(
+      names = "--keep-mib",
+      paramLabel = "MIB",
+      description =
+          "When the database takes more, the oldest operations are folded, and removed if that is"
+              + " not enough. Default: all is kept.")
+  private @Nullable Long keepMib;
 
   @Option(names = "--no-record", description = "Records nothing; to see what recording costs.")
   private boolean noRecord;
@@ -163,6 +188,8 @@ final class RedisShimCommand implements Callable<Integer> {
     var to = address("--upstream", upstream);
     check(clients > 0, "--max-clients must be positive");
     check(spill > 0, "--spill must be positive");
+    check(keepDays == null || keepDays >= 0, "--keep-days must not be negative");
+    check(keepMib == null || keepMib > 0, "--keep-mib must be positive");
     check(threads == null || threads > 0, "--threads must be positive");
     var redactions = redactions();
     try (var recording = noRecord ? null : record(redactions);
@@ -202,13 +229,15 @@ final class RedisShimCommand implements Callable<Integer> {
 
   private Recording record(List<Pattern> redactions) throws IOException {
     boolean isUrl = trace.startsWith(POSTGRESQL);
-    var directory = Path.of(isUrl ? "trace" : trace);
+    var directory = isUrl ? spool : Path.of(trace);
     return Recording.open(
         directory,
         isUrl ? trace : "",
         SpoolSettings.DEFAULT.withDurability(durability).withOverflow(overflow),
         Redactor.open(directory, redactions),
-        Retention.ALL);
+        new Retention(
+            keepDays == null ? Retention.ALL.age() : Duration.ofDays(keepDays),
+            keepMib == null ? Retention.ALL.bytes() : keepMib << 20));
   }
 
   private RedisShimSettings settings(Address from, Address to, @Nullable Recording recording)

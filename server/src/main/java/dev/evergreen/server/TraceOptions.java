@@ -2,8 +2,10 @@ package dev.evergreen.server;
 
 import dev.evergreen.provenance.StoredTrace;
 import dev.evergreen.provenance.TraceException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -20,6 +22,15 @@ abstract class TraceOptions implements Callable<Integer> {
       description = "The trace's directory, or its database's URL (default: ${DEFAULT-VALUE}).")
   private String place = "";
 
+  @Option(
+      names = "--spool",
+      paramLabel = "DIR",
+      description = {
+        "With a URL: the recorder's directory, if it is on this machine. What is recorded there and",
+        "not loaded is waited for, and what a recorder has left that has ended is loaded."
+      })
+  private @Nullable Path spool;
+
   @Option(names = "--json", description = "For programs: one line of JSON for each answer.")
   boolean json;
 
@@ -30,7 +41,9 @@ abstract class TraceOptions implements Callable<Integer> {
 
   @Override
   public Integer call() throws InterruptedException {
-    try (var trace = StoredTrace.open(place, PATIENCE)) {
+    boolean url = place.startsWith("jdbc:");
+    var directory = url ? spool : Path.of(place);
+    try (var trace = StoredTrace.open(directory, url ? place : "", PATIENCE)) {
       return run(trace);
     } catch (TraceException e) {
       return failed(e.getMessage() + cause(e));

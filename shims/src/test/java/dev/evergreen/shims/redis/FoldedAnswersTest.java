@@ -1,0 +1,103 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.SpoolSettings;
+import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.TraceView;
+import dev.evergreen.provenance.Why;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is old may be folded: the answers of now stay as they were. */
+@Timeout(120)
+final class FoldedAnswersTest {
+  private static final Duration LONG = Duration.ofSeconds(60);
+  private static final int OPERATIONS = 1_500;
+  private static final int QUESTIONS = 200;
+
+  @TempDir private Path directory;
+
+  private Recording record(Retention retention) throws IOException {
+    return Recording.open(
+        directory,
+        "",
+        SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withBytes(16 << 20),
+        Redactor.open(directory, List.of()),
+        retention);
+  }
+
+  @Test
+  void namesTheSameCausesWhenTheOldIsFolded() throws Exception {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+    long seed = Long.getLong("evergreen.seed", System.nanoTime());
+    var random = new Random(seed);
+    try (var recording = record(Retention.ALL);
+        var shimmed =
+            Shimmed.start(
+                settings -> settings.spool(recording.spool()).redactor(recording.redactor()));
+        var client = shimmed.client()) {
+      for (var step : Histories.steps(random, Histories.MIXED, OPERATIONS, false)) {
+        client.ask(step.getFirst().split(" ", -1));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+    }
+    var questions = new ArrayList<String>();
+    for (int i = 0; i < QUESTIONS; i++) {
+      questions.add(Histories.question(random, Histories.MIXED));
+    }
+    var now = Instant.now();
+    long before;
+    List<String> whole;
+    try (var trace = StoredTrace.open(directory.toString(), LONG)) {
+      before = trace.count(0, Long.MAX_VALUE);
+      whole = answers(trace, questions, now);
+    }
+    try (var recording = record(new Retention(Duration.ZERO, Long.MAX_VALUE));
+        var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      long deadline = System.nanoTime() + LONG.toNanos();
+      while (trace.folded() == 0 && System.nanoTime() < deadline) {
+        Thread.sleep(50);
+      }
+      assertTrue(trace.folded() > 0, "nothing was folded");
+      assertTrue(recording.awaitLoaded(LONG));
+      long left = trace.count(0, Long.MAX_VALUE);
+      assertTrue(left < before / 2, left + " of " + before + " are left");
+      var folded = answers(trace, questions, now);
+      for (int i = 0; i < QUESTIONS; i++) {
+        assertEquals(whole.get(i), folded.get(i), questions.get(i) + ", seed " + seed);
+      }
+    }
+  }
+
+  /** Each with its reply, how certain it is, and the operations of a witness. */
+  private static List<String> answers(StoredTrace trace, List<String> questions, Instant now) {
+    var view = new TraceView(trace);
+    long epoch = trace.epoch(Long.MAX_VALUE);
+    var specification = trace.kind(epoch).specification();
+    var answers = new ArrayList<String>();
+    for (var question : questions) {
+      var words = Stream.of(question.split(" ", -1)).map(Bytes::of).toList();
+      var asked = new Operation(Long.MAX_VALUE, epoch, 0, 0, "0", now, null, words, null);
+      answers.add(
+          TraceView.json(view.element(new Why(specification, trace).ask(asked, Why.Wish.ONE))));
+    }
+    return answers;
+  }
+}
