@@ -273,7 +273,7 @@ abstract class Http2Connection {
     try {
       var stream = streams.get(e.stream());
       if (stream != null) {
-        reset(stream, e.code(), new MalformedMessageException(e.getMessage()));
+        reset(stream, e.code(), new MalformedMessageException(String.valueOf(e.getMessage())));
       } else {
         out.frame(Http2Output.RST_STREAM, e.stream(), e.code().number);
       }
