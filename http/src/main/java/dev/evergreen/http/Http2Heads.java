@@ -9,8 +9,10 @@ import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.util.AsciiString;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,6 +65,8 @@ final class Http2Heads {
     private @Nullable String scheme;
     private @Nullable String authority;
     private @Nullable String path;
+    private @Nullable String protocol;
+    private @Nullable String status;
     private boolean tooLarge;
 
     Block(int stream) {
@@ -131,6 +135,8 @@ final class Http2Heads {
             case ":scheme" -> scheme;
             case ":authority" -> authority;
             case ":path" -> path;
+            case ":protocol" -> protocol;
+            case ":status" -> status;
             default -> throw malformed("an unknown pseudo-field");
           };
       if (before != null) {
@@ -140,24 +146,49 @@ final class Http2Heads {
         case ":method" -> method = value;
         case ":scheme" -> scheme = value;
         case ":authority" -> authority = value;
-        default -> path = value;
+        case ":path" -> path = value;
+        case ":protocol" -> protocol = value;
+        default -> status = value;
       }
     }
 
     /** Checks that these are trailers. */
     Fields trailers() throws Http2Exception {
-      if (method != null || scheme != null || authority != null || path != null) {
+      if (status != null || isOfRequest()) {
         throw malformed("pseudo-fields in trailers");
       }
       Hops.removeFromTrailers(fields);
       return fields;
     }
 
+    private boolean isOfRequest() {
+      return method != null
+          || scheme != null
+          || authority != null
+          || path != null
+          || protocol != null;
+    }
+
+    /** Makes a response of it. */
+    ResponseHead response() throws Http2Exception {
+      var code = status;
+      if (code == null || isOfRequest() || !code.matches("[1-5][0-9][0-9]")) {
+        throw malformed("no status");
+      }
+      if (code.equals("101")) {
+        throw malformed("HTTP/2 is not left");
+      }
+      return ResponseHead.of(Integer.parseInt(code), fields).version(Version.HTTP_2);
+    }
+
     /** Makes a request of it. */
     RequestHead request(boolean secure) throws Http2Exception {
       var named = method;
-      if (named == null || !Characters.isToken(named)) {
+      if (named == null || !Characters.isToken(named) || status != null) {
         throw malformed("no method");
+      }
+      if (protocol != null) {
+        named = extendedConnect(named, protocol);
       }
       var head = RequestHead.of(named, "/", fields).version(Version.HTTP_2).secure(secure);
       try {
@@ -167,11 +198,29 @@ final class Http2Heads {
           throw malformed("a path is no URI");
         }
         setHost(head);
+        head.extendedConnect(protocol != null);
         long _ = Framing.contentLength(fields);
       } catch (IllegalArgumentException | MalformedMessageException e) {
         throw malformed("no request can have this head");
       }
       return head;
+    }
+
+    /**
+     * RFC 8441: an extended CONNECT is taken for the request with Upgrade that it stands for, whose
+     * fields no request of HTTP/2 has.
+     */
+    private String extendedConnect(String named, String wanted) throws Http2Exception {
+      if (!named.equals("CONNECT") || !Characters.isToken(wanted)) {
+        throw malformed("a protocol of another method than CONNECT");
+      }
+      fields.add("connection", "upgrade").add("upgrade", wanted);
+      if (wanted.equals("websocket")) {
+        var key = new byte[16];
+        ThreadLocalRandom.current().nextBytes(key);
+        fields.set("sec-websocket-key", Base64.getEncoder().encodeToString(key));
+      }
+      return "GET";
     }
 
     private String target(String named) throws Http2Exception {
@@ -229,6 +278,23 @@ final class Http2Heads {
     var headers = new DefaultHttp2Headers(false, fields.count() + 3);
     headers.status(Integer.toString(status));
     addTo(headers, fields);
+    return headers;
+  }
+
+  /** The head of a request that is sent. */
+  static Http2Headers request(RequestHead head, boolean secure, long length) {
+    var fields = head.fields();
+    var headers = new DefaultHttp2Headers(false, fields.count() + 6);
+    headers.method(head.method()).scheme(secure ? "https" : "http");
+    headers.authority(head.authority()).path(head.path());
+    addTo(headers, fields);
+    headers.remove("host");
+    if (fields.hasMember("te", "trailers")) {
+      headers.add("te", "trailers");
+    }
+    if (length > 0 || (length == 0 && fields.has("content-length"))) {
+      headers.add("content-length", Long.toString(length));
+    }
     return headers;
   }
 

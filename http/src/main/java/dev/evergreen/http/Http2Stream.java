@@ -1,6 +1,5 @@
 package dev.evergreen.http;
 
-import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
@@ -11,22 +10,20 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A stream of HTTP/2: a request and its response. What its fibers share with the session is guarded
- * by the session's lock; a fiber that waits does so without it, at a signal of its own, and looks
- * again.
+ * A stream of HTTP/2: a request and its response, on either side. What its fibers share with the
+ * connection is guarded by the connection's lock; a fiber that waits does so without it, at a
+ * signal of its own, and looks again.
  */
-final class Http2Stream implements Exchange, BodyReader, BodyWriter {
+abstract class Http2Stream implements BodyReader, BodyWriter {
   /** How many bytes of a body that nobody reads the peer may send. */
   static final int WINDOW = 65_535;
 
   private static final int MOST_DATA = 16 << 10;
 
-  final int id;
-  private final Http2Session session;
-  private final RequestHead head;
-  private final long length;
+  final Http2Connection session;
 
   // Guarded by the session's lock.
+  private int id;
   private final ArrayDeque<ByteBuffer> received = new ArrayDeque<>(2);
   private long receivedInAll;
   private int receiveWindow = WINDOW;
@@ -35,28 +32,80 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
   private long sendWindow;
   private boolean ended;
   private @Nullable IOException failure;
+  private @Nullable IOException unwanted;
   private Fields trailers = Fields.NONE;
+
+  /** Of the body that comes; -1 if it is not known. */
+  private long length;
 
   private final Signal readable;
   private final Signal writable;
 
-  // Of the fiber that answers.
-  private boolean awaitsContinue;
-  private boolean responded;
+  // Of the fiber that sends.
   private boolean withoutBody;
   private long left;
 
-  Http2Stream(Http2Session session, int id, RequestHead head, long sendWindow, boolean peerEnded) {
+  Http2Stream(Http2Connection session) {
     this.session = session;
-    this.id = id;
-    this.head = head;
-    this.sendWindow = sendWindow;
-    this.peerEnded = peerEnded;
-    readable = new Signal(session.server.fibers);
-    writable = new Signal(session.server.fibers);
-    length = peerEnded ? 0 : session.contentLength(head);
-    awaitsContinue = !peerEnded && head.fields().hasMember("expect", "100-continue");
+    readable = new Signal(session.fibers);
+    writable = new Signal(session.fibers);
   }
+
+  /** Under the lock: it begins. */
+  final void open(int number, long window) {
+    id = number;
+    sendWindow = window;
+  }
+
+  final int id() {
+    return id;
+  }
+
+  /**
+   * Under the lock: a body of a length is to come.
+   *
+   * @param told -1 if it is not known
+   * @param end whether there is none
+   */
+  final void expect(long told, boolean end) {
+    length = end ? 0 : told;
+    peerEnded = end;
+  }
+
+  /** Under the lock: a body of a length is to be sent, or none. */
+  final void begin(long bytes, boolean without) {
+    left = bytes;
+    withoutBody = without;
+  }
+
+  /** Under the lock: all is sent. */
+  final void hasEnded() {
+    ended = true;
+    session.ended(this);
+  }
+
+  /** Under the lock: the peer takes no more, but what has come from it counts. */
+  final void stopSending(IOException why) {
+    unwanted = why;
+    ended = true;
+    wake();
+  }
+
+  /** Under the lock: why it is broken, or null. */
+  final @Nullable IOException failure() {
+    return failure;
+  }
+
+  final boolean isEnded() {
+    return ended;
+  }
+
+  final boolean isWithoutBody() {
+    return withoutBody;
+  }
+
+  /** Under the lock: the reader is about to wait, as nothing is there. */
+  void beforeWaiting() throws IOException {}
 
   // What the session does, under its lock.
 
@@ -131,17 +180,17 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
   }
 
   /** Nobody reads what has come. */
-  private void dropReceived() {
+  final void dropReceived() {
     for (var data : received) {
       session.consumed(data.remaining());
     }
     received.clear();
   }
 
-  // The request's body.
+  // The body that comes.
 
   @Override
-  public long length() {
+  public final long length() {
     return length;
   }
 
@@ -188,76 +237,38 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
   }
 
   @Override
-  public void await() throws IOException {
+  public final void await() throws IOException {
     boolean nothing;
     session.lock();
     try {
       nothing = received.isEmpty() && !peerEnded;
-      if (nothing && awaitsContinue && !responded) {
-        awaitsContinue = false;
-        session.out.headers(id, Http2Heads.response(100, Fields.NONE), false);
+      if (nothing) {
+        beforeWaiting();
       }
     } finally {
       session.unlock();
     }
     if (nothing) {
-      readable.await(session.server.settings.read());
+      awaitReadable();
     }
   }
 
+  final void awaitReadable() throws IOException {
+    readable.await(session.settings.read());
+  }
+
+  final void wakeReader() {
+    readable.raise();
+  }
+
   @Override
-  public Fields trailers() {
+  public final Fields trailers() {
     return trailers;
   }
 
-  // The exchange.
-
-  @Override
-  public RequestHead request() {
-    return head;
-  }
-
-  @Override
-  public BodyReader body() {
-    return this;
-  }
-
-  @Override
-  public boolean awaitsContinue() {
-    return awaitsContinue;
-  }
-
-  @Override
-  public boolean responded() {
-    return responded;
-  }
-
-  @Override
-  public void inform(ResponseHead informational) throws IOException {
-    if (!informational.isInformational() || informational.status() == 101) {
-      throw new IllegalArgumentException(informational.status() + " is not informational");
-    }
-    session.lock();
-    try {
-      checkNotResponded();
-      checkSending();
-      awaitsContinue &= informational.status() != 100;
-      session.out.headers(
-          id, Http2Heads.response(informational.status(), informational.fields()), false);
-    } finally {
-      session.unlock();
-    }
-  }
-
-  private void checkNotResponded() {
-    if (responded) {
-      throw new IllegalStateException("the response has begun");
-    }
-  }
-
-  private void checkSending() throws IOException {
-    if (failure != null) {
-      throw new IOException("the stream is broken", failure);
+  final void checkSending() throws IOException {
+    if (failure != null || unwanted != null) {
+      throw new IOException("the stream is broken", failure == null ? unwanted : failure);
     }
     if (ended) {
       throw new IllegalStateException("the message has ended");
@@ -265,88 +276,7 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
     session.out.check();
   }
 
-  @Override
-  public BodyWriter respond(ResponseHead response) throws IOException {
-    long told = Framing.contentLength(response.fields());
-    begin(response.status(), response.fields(), null, told, told);
-    return this;
-  }
-
-  @Override
-  public void respond(ResponseHead response, ByteBuffer... body) throws IOException {
-    long told = Framing.contentLength(response.fields());
-    long length = remaining(body);
-    boolean asTold = told >= 0 && isWithoutBody(response.status());
-    begin(
-        response.status(),
-        response.fields(),
-        null,
-        asTold ? told : response.status() == 304 ? -1 : length,
-        length);
-    writeAll(body);
-  }
-
-  @Override
-  public void respond(int status, ByteBuffer lines, Fields more, ByteBuffer... body)
-      throws IOException {
-    var fields = new Fields().parse(lines);
-    lines.position(lines.limit());
-    long length = remaining(body);
-    begin(status, fields, more, status == 304 ? -1 : length, length);
-    writeAll(body);
-  }
-
-  private static long remaining(ByteBuffer[] body) {
-    long sum = 0;
-    for (var part : body) {
-      sum += part.remaining();
-    }
-    return sum;
-  }
-
-  private void writeAll(ByteBuffer[] body) throws IOException {
-    for (var part : body) {
-      write(part);
-    }
-    end();
-  }
-
-  private boolean isWithoutBody(int status) {
-    return status == 204 || status == 304 || head.is("HEAD");
-  }
-
-  private void begin(int status, Fields fields, @Nullable Fields more, long told, long bodyLength)
-      throws IOException {
-    if (status < 200) {
-      throw new IllegalArgumentException(status + " cannot be the status of a response");
-    }
-    var headers = Http2Heads.response(status, fields);
-    if (more != null) {
-      Http2Heads.addTo(headers, more);
-    }
-    if (told >= 0 && status != 204) {
-      headers.add("content-length", Long.toString(told));
-    }
-    withoutBody = isWithoutBody(status);
-    left = bodyLength;
-    awaitRoom();
-    session.lock();
-    try {
-      checkNotResponded();
-      checkSending();
-      responded = true;
-      boolean whole = withoutBody || bodyLength == 0;
-      session.out.headers(id, headers, whole);
-      if (whole) {
-        ended = true;
-        session.ended(this);
-      }
-    } finally {
-      session.unlock();
-    }
-  }
-
-  private void awaitRoom() throws IOException {
+  final void awaitRoom() throws IOException {
     while (session.awaitsRoom(this)) {
       awaitWritable();
     }
@@ -354,33 +284,14 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
 
   private void awaitWritable() throws IOException {
     try {
-      writable.await(session.server.settings.write());
+      writable.await(session.settings.write());
     } catch (SocketTimeoutException e) {
       reset(Code.CANCEL);
       throw e;
     }
   }
 
-  @Override
-  public Tunnel tunnel(ResponseHead response) throws IOException {
-    if (!head.is("CONNECT") || response.status() / 100 != 2) {
-      throw new IllegalStateException("the request does not want to leave HTTP");
-    }
-    begin(response.status(), response.fields(), null, -1, -1);
-    return new Tunnel(this, this);
-  }
-
-  @Override
-  public void closeAfterwards() {
-    session.goAway();
-  }
-
-  @Override
-  public Connection connection() {
-    return session.connection;
-  }
-
-  // The response's body.
+  // The body that is sent.
 
   @Override
   public void write(ByteBuffer from) throws IOException {
@@ -411,8 +322,7 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
         session.sent(n);
         left -= left >= 0 ? n : 0;
         if (last) {
-          ended = true;
-          session.ended(this);
+          hasEnded();
         }
       }
       return n;
@@ -454,13 +364,12 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
       }
       checkSending();
       var headers = Http2Heads.trailers(added);
-      ended = true;
       if (Http2Heads.isEmpty(headers)) {
         session.out.data(id, ByteBuffer.allocate(0), 0, true);
       } else {
         session.out.headers(id, headers, true);
       }
-      session.ended(this);
+      hasEnded();
     } finally {
       session.unlock();
     }
@@ -471,66 +380,12 @@ final class Http2Stream implements Exchange, BodyReader, BodyWriter {
     reset(Code.INTERNAL_ERROR);
   }
 
-  private void reset(Code code) {
+  final void reset(Code code) {
     session.lock();
     try {
       if (!ended) {
         session.reset(this, code);
       }
-    } finally {
-      session.unlock();
-    }
-  }
-
-  /** Has the request answered, by the stream's own fiber. */
-  void answer() {
-    try {
-      session.server.handler.handle(this);
-      if (!responded) {
-        respondError(500);
-      }
-    } catch (IOException e) {
-      failed(e);
-    } catch (RuntimeException e) {
-      Http2Session.LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
-      failed(e);
-    } finally {
-      finish();
-    }
-  }
-
-  private void failed(Exception why) {
-    boolean late = why instanceof SocketTimeoutException && !ended();
-    if (!responded) {
-      respondError(late ? 408 : 500);
-    }
-  }
-
-  /** Answers a head that is beyond the limits, by the stream's own fiber. */
-  void refuseLargeHead() {
-    respondError(431);
-    finish();
-  }
-
-  private void respondError(int status) {
-    try {
-      respond(ResponseHead.of(status), ByteBuffer.allocate(0));
-    } catch (IOException | RuntimeException e) {
-      abort();
-    }
-  }
-
-  /** Whatever has not ended ends now. */
-  private void finish() {
-    session.lock();
-    try {
-      if (!ended) {
-        session.reset(this, Code.INTERNAL_ERROR);
-      } else if (!peerEnded) {
-        session.reset(this, Code.NO_ERROR);
-      }
-      dropReceived();
-      session.answered();
     } finally {
       session.unlock();
     }

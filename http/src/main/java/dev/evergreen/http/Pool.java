@@ -5,6 +5,7 @@ import dev.evergreen.fibers.Signal;
 import java.io.IOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,8 +25,16 @@ final class Pool {
   private final ArrayDeque<Http1Upstream> kept = new ArrayDeque<>();
 
   private final ArrayDeque<Waiter> waiters = new ArrayDeque<>();
+
+  /** Those by HTTP/2, each for many at a time. */
+  private final ArrayList<Http2Upstream> shared = new ArrayList<>();
+
+  /** Held by who makes a connection that others will share, so that they wait for it. */
+  final ReentrantLock making = new ReentrantLock();
+
   private int places;
   private boolean closed;
+  private volatile boolean sharing;
 
   Pool(Origin origin, UpstreamLimits limits, Fibers fibers) {
     this.origin = origin;
@@ -48,6 +57,46 @@ final class Pool {
       connection = given;
       signal.raise();
     }
+  }
+
+  /** Whether the origin speaks HTTP/2, as far as is known. */
+  boolean sharing() {
+    return sharing;
+  }
+
+  /** From now on the origin is known to speak HTTP/2. */
+  void willShare() {
+    sharing = true;
+  }
+
+  /** A connection by HTTP/2 that has room, which is taken; null if there is none. */
+  synchronized @Nullable Http2Upstream share() {
+    for (var each : shared) {
+      if (each.tryTake()) {
+        return each;
+      }
+    }
+    return null;
+  }
+
+  /** A connection that has a place speaks HTTP/2. */
+  void add(Http2Upstream connection) {
+    boolean late;
+    synchronized (this) {
+      late = closed;
+      shared.add(connection);
+    }
+    if (late) {
+      connection.retire();
+    }
+  }
+
+  /** A connection by HTTP/2 has ended. */
+  void ended(Http2Upstream connection) {
+    synchronized (this) {
+      shared.remove(connection);
+    }
+    free();
   }
 
   synchronized int open() {
@@ -153,6 +202,11 @@ final class Pool {
       kept.removeIf(connection -> !connection.isAlive(limits.idle()) && gone.add(connection));
     }
     gone.forEach(this::discard);
+    ArrayList<Http2Upstream> all;
+    synchronized (this) {
+      all = new ArrayList<>(shared);
+    }
+    all.stream().filter(each -> each.isIdle(limits.idle())).forEach(Http2Upstream::retire);
   }
 
   private void discard(Http1Upstream connection) {
@@ -168,11 +222,14 @@ final class Pool {
 
   void close() {
     ArrayList<Http1Upstream> all;
+    ArrayList<Http2Upstream> many;
     synchronized (this) {
       closed = true;
       all = new ArrayList<>(kept);
       kept.clear();
+      many = new ArrayList<>(shared);
     }
     all.forEach(this::discard);
+    many.forEach(Http2Upstream::retire);
   }
 }

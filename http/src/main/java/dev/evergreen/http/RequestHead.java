@@ -19,6 +19,7 @@ public final class RequestHead {
   private Version version;
   private final Fields fields;
   private boolean secure;
+  private boolean extendedConnect;
 
   private byte[] target;
   private int targetLength;
@@ -219,6 +220,16 @@ public final class RequestHead {
   public RequestHead secure(boolean byTls) {
     secure = byTls;
     return this;
+  }
+
+  /** Says whether it stands for an extended CONNECT of HTTP/2 (RFC 8441). */
+  RequestHead extendedConnect(boolean stands) {
+    extendedConnect = stands;
+    return this;
+  }
+
+  boolean isExtendedConnect() {
+    return extendedConnect;
   }
 
   /** Whether it came by TLS. */

@@ -7,6 +7,7 @@ import dev.evergreen.fibers.Fibers;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
@@ -28,26 +29,33 @@ public final class Upstreams implements AutoCloseable {
   private final @Nullable Engines engines;
   private final HttpSettings settings;
   private final UpstreamLimits limits;
+  private final UpstreamVersion version;
   private final Map<Origin, Pool> pools = new ConcurrentHashMap<>();
   private final Fibers.Timer[] sweep = new Fibers.Timer[1];
   private volatile boolean closed;
 
   /** Connections without TLS, with default settings and limits. */
   public Upstreams(Dialer dialer) {
-    this(dialer, null, HttpSettings.DEFAULT, UpstreamLimits.DEFAULT);
+    this(dialer, null, HttpSettings.DEFAULT, UpstreamLimits.DEFAULT, UpstreamVersion.BY_ALPN);
   }
 
   /**
    * Connections to origins.
    *
-   * @param engines for those by TLS, or null if there shall be none
+   * @param engines for those by TLS, or null if there shall be none; what they offer by ALPN must
+   *     suit the version
    */
   public Upstreams(
-      Dialer dialer, @Nullable Engines engines, HttpSettings settings, UpstreamLimits limits) {
+      Dialer dialer,
+      @Nullable Engines engines,
+      HttpSettings settings,
+      UpstreamLimits limits,
+      UpstreamVersion version) {
     this.dialer = dialer;
     this.engines = engines;
     this.settings = settings;
     this.limits = limits;
+    this.version = version;
     scheduleSweep();
   }
 
@@ -70,25 +78,83 @@ public final class Upstreams implements AutoCloseable {
   public ClientExchange open(Origin origin, boolean fresh) throws IOException {
     checkOpen();
     var pool = pool(origin);
+    var shared = fresh ? null : pool.share();
+    if (shared != null) {
+      return shared.exchange(true);
+    }
+    if (fresh || !pool.sharing()) {
+      return make(pool, origin, fresh);
+    }
+    pool.making.lock();
+    try {
+      var made = pool.share();
+      return made == null ? make(pool, origin, false) : made.exchange(true);
+    } finally {
+      pool.making.unlock();
+    }
+  }
+
+  /** Takes a connection of HTTP/1.1 that is free, or makes one. */
+  private ClientExchange make(Pool pool, Origin origin, boolean fresh) throws IOException {
     var kept = pool.take(fresh);
     if (kept != null) {
       return kept.begin(pool, true);
     }
+    Connection connection = null;
     boolean done = false;
     try {
-      var made = new Http1Upstream(connect(origin), origin, settings);
+      connection = connect(origin);
       checkOpen();
-      done = true;
-      return made.begin(pool, false);
+      if (!speaksHttp2(connection, origin)) {
+        var exchange = new Http1Upstream(connection, origin, settings).begin(pool, false);
+        done = true;
+        return exchange;
+      }
+      var made = Http2Upstream.start(dialer.fibers(), settings, connection, pool, origin.secure());
+      done = true; // The place is that connection's from now on.
+      return share(pool, made);
     } finally {
       if (!done) {
+        if (connection != null) {
+          connection.close();
+        }
         pool.free();
       }
     }
   }
 
+  private boolean speaksHttp2(Connection connection, Origin origin) throws IOException {
+    if (!origin.secure()) {
+      return version == UpstreamVersion.HTTP_2;
+    }
+    var tls = connection.tlsSession();
+    boolean chosen = tls.isPresent() && tls.get().applicationProtocol().equals(Optional.of("h2"));
+    if (!chosen && version == UpstreamVersion.HTTP_2) {
+      throw new IOException(origin + " does not speak HTTP/2");
+    }
+    return chosen;
+  }
+
+  private static ClientExchange share(Pool pool, Http2Upstream made) throws IOException {
+    boolean taken = made.tryTake();
+    pool.willShare();
+    pool.add(made);
+    if (!taken) {
+      throw new IOException("the origin has ended the connection");
+    }
+    return made.exchange(false);
+  }
+
   private Pool pool(Origin origin) {
-    return pools.computeIfAbsent(origin, it -> new Pool(it, limits, dialer.fibers()));
+    return pools.computeIfAbsent(
+        origin,
+        it -> {
+          var made = new Pool(it, limits, dialer.fibers());
+          if (version == UpstreamVersion.HTTP_2) {
+            made.willShare();
+          }
+          return made;
+        });
   }
 
   /**

@@ -128,7 +128,8 @@ class Http2ServerTest {
         row("method twice", get("/", ":method", "GET")),
         row("unknown pseudo-field", get("/", ":x", "y")),
         row("pseudo-field of responses", get("/", ":status", "200")),
-        row("extended CONNECT", request("CONNECT", "/", ":protocol", "websocket")),
+        row("a protocol of GET", request("GET", "/", ":protocol", "websocket")),
+        row("no protocol", request("CONNECT", "/", ":protocol", "")),
         row("CONNECT with path", request("CONNECT", "/")),
         row(
             "pseudo-field behind",
@@ -685,6 +686,30 @@ class Http2ServerTest {
       assertEquals("200 GET /1 a /1||", client.response(1));
       assertEquals(-1, client.next(GOAWAY).type());
       client.served.join();
+    }
+  }
+
+  @Test
+  void anExtendedConnectStandsForAnUpgrade() throws Exception {
+    Handler handler =
+        exchange -> {
+          var request = exchange.request();
+          var asked = request.method() + " " + request.fields().get("upgrade");
+          assertEquals(24, String.valueOf(request.fields().get("sec-websocket-key")).length());
+          assertTrue(exchange.body().ended(), "what follows is no body");
+          var fields = Fields.of("Upgrade", "websocket", "Sec-WebSocket-Accept", "x", "A", asked);
+          var tunnel = exchange.tunnel(ResponseHead.of(101, fields));
+          var piece = ByteBuffer.allocate(100);
+          while (tunnel.in().read(piece) >= 0) {
+            tunnel.out().write(piece.flip());
+            piece.clear();
+          }
+          tunnel.out().end();
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, false, request("CONNECT", "/", ":protocol", "websocket"));
+      client.send(DATA, END_STREAM, 1, Talk.bytes("hello"));
+      assertEquals("200 hello", client.response(1), "RFC 8441 §5");
     }
   }
 }

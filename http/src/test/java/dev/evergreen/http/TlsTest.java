@@ -131,7 +131,8 @@ class TlsTest {
         Dialer.of(Talk.FIBERS).withNames(names),
         tls::engine,
         HttpSettings.DEFAULT,
-        UpstreamLimits.DEFAULT);
+        UpstreamLimits.DEFAULT,
+        UpstreamVersion.BY_ALPN);
   }
 
   @Test

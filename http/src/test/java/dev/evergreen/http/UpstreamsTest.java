@@ -66,7 +66,8 @@ class UpstreamsTest {
         null,
         HttpSettings.DEFAULT,
         new UpstreamLimits(
-            connections, waiters, patience, Duration.ofSeconds(30), Duration.ofSeconds(5)));
+            connections, waiters, patience, Duration.ofSeconds(30), Duration.ofSeconds(5)),
+        UpstreamVersion.BY_ALPN);
   }
 
   private static Upstreams upstreams() {
@@ -371,7 +372,8 @@ class UpstreamsTest {
                 null,
                 HttpSettings.DEFAULT,
                 new UpstreamLimits(
-                    1, 1, Duration.ofSeconds(9), Duration.ofMillis(20), Duration.ofSeconds(9)))) {
+                    1, 1, Duration.ofSeconds(9), Duration.ofMillis(20), Duration.ofSeconds(9)),
+                UpstreamVersion.BY_ALPN)) {
       assertEquals("204 ", get(upstreams, origin.origin()));
       assertEquals("", ended.get());
       while (upstreams.connections(origin.origin()) > 0) {

@@ -6,9 +6,28 @@ import dev.evergreen.proxy.rules.CacheKey;
 import dev.evergreen.proxy.rules.Forwarding;
 import java.net.Inet6Address;
 import java.net.InetAddress;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
 
 /** What an origin is asked for a client. */
 final class OriginRequests {
+
+  /** By what some origins let themselves be told how the request was, which no key has. */
+  private static final List<String> SHAPING =
+      List.of(
+          "x-forwarded-port",
+          "x-forwarded-prefix",
+          "x-forwarded-scheme",
+          "x-forwarded-server",
+          "x-forwarded-ssl",
+          "x-original-host",
+          "x-original-url",
+          "x-rewrite-url",
+          "x-host");
+
+  /** Protocols in which requests would pass that nobody checks. */
+  private static final Set<String> OTHER_HTTP = Set.of("h2", "h2c", "http", "tls");
 
   private OriginRequests() {}
 
@@ -37,6 +56,9 @@ final class OriginRequests {
     Forwarding.maxForwards(request).ifPresent(hops -> fields.set("Max-Forwards", hops - 1));
     // Only the proxy says these, as they shape answers that others get, too.
     fields.remove("x-forwarded-host").remove("x-forwarded-proto");
+    if (!settings.trust.includes(client.peer())) {
+      SHAPING.forEach(fields::remove);
+    }
     if (settings.addForwarded && settings.forward == null) {
       addForwarded(fields, request, client, settings);
     }
@@ -44,10 +66,17 @@ final class OriginRequests {
     return head;
   }
 
-  /** To what the client wants to change the protocol; empty if to nothing. */
+  /** To what the client wants to change the protocol, and may; empty if to nothing. */
   static String upgrade(RequestHead request) {
     var wanted = request.fields().get("upgrade");
-    return wanted != null && request.fields().hasMember("connection", "upgrade") ? wanted : "";
+    if (wanted == null || !request.fields().hasMember("connection", "upgrade")) {
+      return "";
+    }
+    boolean good =
+        request.fields().members("upgrade").stream()
+            .map(each -> each.split("/", 2)[0].strip().toLowerCase(Locale.ROOT))
+            .noneMatch(OTHER_HTTP::contains);
+    return good ? wanted : "";
   }
 
   /** RFC 7239, and the fields that were there before it. */
@@ -62,7 +91,8 @@ final class OriginRequests {
     fields.set("X-Forwarded-For", before == null ? own : before + ", " + own);
     fields.set("X-Forwarded-Proto", client.scheme());
     var forwarded = "for=" + node(peer) + ";proto=" + client.scheme();
-    if (!request.authority().isEmpty()) {
+    // What is no part of the key must not shape the answer.
+    if (settings.keepHost && !request.authority().isEmpty()) {
       fields.set("X-Forwarded-Host", request.authority());
       forwarded += ";host=\"" + request.authority().replaceAll("[\"\\\\]", "") + "\"";
     }

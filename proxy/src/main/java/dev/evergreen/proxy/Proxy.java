@@ -99,7 +99,12 @@ public final class Proxy implements AutoCloseable {
               copy,
               fibers,
               Storage.open(copy.storage),
-              new Upstreams(Dialer.of(fibers), engines(copy), copy.http, UpstreamLimits.DEFAULT));
+              new Upstreams(
+                  Dialer.of(fibers),
+                  engines(copy),
+                  copy.http,
+                  UpstreamLimits.DEFAULT,
+                  copy.originVersion));
       try {
         proxy.listen();
         return proxy;
@@ -115,7 +120,14 @@ public final class Proxy implements AutoCloseable {
 
   private static Upstreams.@Nullable Engines engines(ProxySettings settings) {
     var tls = settings.originTls;
-    return tls == null ? null : tls::engine;
+    if (tls == null) {
+      return null;
+    }
+    return switch (settings.originVersion) {
+      case HTTP_1_1 -> tls.withProtocols("http/1.1")::engine;
+      case BY_ALPN -> tls.withProtocols("h2", "http/1.1")::engine;
+      case HTTP_2 -> tls.withProtocols("h2")::engine;
+    };
   }
 
   private void listen() throws IOException {

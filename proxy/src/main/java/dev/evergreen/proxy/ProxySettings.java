@@ -3,6 +3,7 @@ package dev.evergreen.proxy;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.Origin;
+import dev.evergreen.http.UpstreamVersion;
 import dev.evergreen.proxy.rules.CacheRules;
 import dev.evergreen.proxy.storage.StorageOptions;
 import dev.evergreen.tls.ClientTls;
@@ -23,6 +24,7 @@ public final class ProxySettings {
   List<InetSocketAddress> addresses =
       List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 8080));
   List<Origin> origins = List.of();
+  UpstreamVersion originVersion = UpstreamVersion.BY_ALPN;
   @Nullable ForwardRules forward;
   boolean sharesPort;
   @Nullable InetSocketAddress admin;
@@ -57,6 +59,7 @@ public final class ProxySettings {
     var copy = new ProxySettings();
     copy.addresses = addresses;
     copy.origins = origins;
+    copy.originVersion = originVersion;
     copy.forward = forward;
     copy.sharesPort = sharesPort;
     copy.admin = admin;
@@ -95,6 +98,12 @@ public final class ProxySettings {
   /** Who has what it serves: one or more that have the same. */
   public ProxySettings origins(List<Origin> all) {
     origins = List.copyOf(all);
+    return this;
+  }
+
+  /** Which version of HTTP it speaks with origins; by default what ALPN chooses. */
+  public ProxySettings originVersion(UpstreamVersion version) {
+    originVersion = version;
     return this;
   }
 

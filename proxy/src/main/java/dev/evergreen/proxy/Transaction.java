@@ -69,6 +69,9 @@ final class Transaction {
     this.exchange = exchange;
     setup = proxy.setup();
     request = exchange.request();
+    if (request.fields().has("connection")) {
+      Forwarding.stripListed(request.fields());
+    }
     client = Client.of(request, peer, setup.settings().trust);
     course = proxy.begin(request, client);
     demands = Demands.of(request.fields());

@@ -139,10 +139,10 @@ class FaultsTest {
   void chunksThatLieAreCutOffAndNotStored() throws Exception {
     origin
         .then(
-            (_, wire) ->
-                wire.send(
-                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nCache-Control: max-age=60\r\n"
-                        + "\r\n3\r\nabcd\r\n0\r\n\r\n"))
+            (_, wire) -> {
+              wire.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n");
+              wire.send("Cache-Control: max-age=60\r\n\r\n3\r\nabcd\r\n0\r\n\r\n");
+            })
         .then(200, "whole", "Cache-Control: max-age=60");
     assertThrows(IOException.class, () -> browser().get("/a"));
     await(() -> proxy.fetches().underWay() == 0);

@@ -100,6 +100,18 @@ final class RawHttp2 implements AutoCloseable {
     }
   }
 
+  /** So many bytes of a stream's data. */
+  String data(int stream, int length) throws IOException {
+    var data = new ByteArrayOutputStream();
+    while (data.size() < length) {
+      var frame = next();
+      if (frame.type == DATA && frame.stream == stream) {
+        data.writeBytes(frame.payload);
+      }
+    }
+    return data.toString(ISO_8859_1);
+  }
+
   private String decode(Frame frame) throws IOException {
     try {
       var fields = decoder.decodeHeaders(frame.stream, Unpooled.wrappedBuffer(frame.payload));

@@ -2,6 +2,7 @@ package dev.evergreen.server;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.Origin;
+import dev.evergreen.http.UpstreamVersion;
 import dev.evergreen.proxy.ForwardRules;
 import dev.evergreen.proxy.LogFormat;
 import dev.evergreen.proxy.ProxySettings;
@@ -46,6 +47,15 @@ final class ProxyOptions {
           "Where what is served comes from, http://HOST[:PORT] or https://HOST[:PORT]; several that"
               + " have the same.")
   private List<String> origins = List.of();
+
+  @Option(
+      names = "--origin-http",
+      paramLabel = "VERSION",
+      defaultValue = "auto",
+      description =
+          "The version of HTTP that is spoken with origins: 1.1, 2 (without TLS by prior"
+              + " knowledge), or auto: what ALPN chooses. Default: ${DEFAULT-VALUE}.")
+  private String originHttp = "auto";
 
   @Option(
       names = "--forward",
@@ -273,6 +283,7 @@ final class ProxyOptions {
             .acceptsProxyProtocol(proxyProtocol)
             .connections(connections)
             .sharesPort(sharePort)
+            .originVersion(originVersion())
             .grace(Duration.ofSeconds(grace));
     if (forward) {
       var clients = forwardFor.isEmpty() ? ForwardRules.DEFAULT.clients() : Trust.of(forwardFor);
@@ -315,6 +326,17 @@ final class ProxyOptions {
     return disk == null || diskDirectory == null
         ? options
         : options.onDisk(diskDirectory, size(disk));
+  }
+
+  private UpstreamVersion originVersion() {
+    return switch (originHttp) {
+      case "1.1" -> UpstreamVersion.HTTP_1_1;
+      case "2" -> UpstreamVersion.HTTP_2;
+      case "auto" -> UpstreamVersion.BY_ALPN;
+      default ->
+          throw new IllegalArgumentException(
+              "--origin-http must be 1.1, 2 or auto, but is " + originHttp);
+    };
   }
 
   private LogFormat format() {

@@ -4,7 +4,9 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.Version;
 import java.util.List;
+import java.util.Locale;
 import java.util.OptionalLong;
+import java.util.Set;
 
 /** What every intermediary does to the messages that pass it (RFC 9110 §7.6). */
 public final class Forwarding {
@@ -17,9 +19,28 @@ public final class Forwarding {
           "te",
           "transfer-encoding",
           "upgrade",
+          "http2-settings",
           "proxy-authenticate",
           "proxy-authorization",
           "proxy-authentication-info");
+
+  /**
+   * Who lists these wants a request to lose what tells who it is for, how long it is, or where it
+   * has been; the others are taken away by themselves.
+   */
+  private static final Set<String> NOT_TO_BE_LISTED =
+      Set.of(
+          "host",
+          "content-length",
+          "transfer-encoding",
+          "connection",
+          "upgrade",
+          "te",
+          "via",
+          "forwarded",
+          "x-forwarded-for",
+          "x-forwarded-host",
+          "x-forwarded-proto");
 
   private Forwarding() {}
 
@@ -28,17 +49,23 @@ public final class Forwarding {
    * Connection lists (§7.6.1). "TE: trailers" stays, as trailers are forwarded.
    */
   public static void strip(Fields fields) {
-    var listed = fields.members("connection");
     boolean trailers = fields.hasMember("te", "trailers");
-    for (var name : listed) {
-      // Who lists these wants a request to lose what tells who it is for, or how long it is.
-      if (!name.equalsIgnoreCase("host") && !name.equalsIgnoreCase("content-length")) {
-        fields.remove(name);
-      }
-    }
+    stripListed(fields);
     OF_ONE_CONNECTION.forEach(fields::remove);
     if (trailers) {
       fields.add("TE", "trailers");
+    }
+  }
+
+  /**
+   * Takes away the fields that Connection lists, but not itself: what a message means is what it
+   * means without them, and so are the variants that are chosen by it.
+   */
+  public static void stripListed(Fields fields) {
+    for (var name : fields.members("connection")) {
+      if (!NOT_TO_BE_LISTED.contains(name.toLowerCase(Locale.ROOT))) {
+        fields.remove(name);
+      }
     }
   }
 

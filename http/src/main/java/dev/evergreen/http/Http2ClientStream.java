@@ -1,0 +1,198 @@
+package dev.evergreen.http;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.http.Http2Exception.Code;
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.util.ArrayDeque;
+
+/** A stream of HTTP/2 on the client's side: an exchange with an origin. */
+final class Http2ClientStream extends Http2Stream implements ClientExchange {
+  /** More informational responses to one request are nonsense. */
+  private static final int MOST_INFORMATIONAL = 100;
+
+  private final Http2Upstream upstream;
+  private final boolean reused;
+
+  // Guarded by the lock.
+  private final ArrayDeque<ResponseHead> heads = new ArrayDeque<>(2);
+  private boolean toHead;
+  private boolean sent;
+  private boolean refused;
+  private boolean anyReceived;
+  private boolean answered;
+  private int informational;
+
+  // Of the fiber that asks.
+  private boolean closed;
+
+  Http2ClientStream(Http2Upstream upstream, boolean reused) {
+    super(upstream);
+    this.upstream = upstream;
+    this.reused = reused;
+  }
+
+  @Override
+  public BodyWriter send(RequestHead head, long length) throws IOException {
+    toHead = head.is("HEAD");
+    awaitRoom();
+    session.lock();
+    try {
+      upstream.begin(this);
+      begin(length, false);
+      var headers = Http2Heads.request(head, upstream.secure(), length);
+      session.out.headers(id(), headers, length == 0);
+      sent = true;
+      if (length == 0) {
+        hasEnded();
+      }
+    } finally {
+      session.unlock();
+    }
+    return this;
+  }
+
+  /** Under the lock: fields have come. */
+  void receive(Http2Heads.Block block, boolean ends) throws IOException {
+    anyReceived = true;
+    if (answered) {
+      session.receiveTrailers(this, block, ends);
+      return;
+    }
+    if (block.tooLarge()) {
+      throw malformed("a head beyond the limits");
+    }
+    var head = block.response();
+    if (!head.isInformational()) {
+      answered = true;
+      expect(lengthOf(head, ends), ends);
+    } else if (ends || ++informational > MOST_INFORMATIONAL) {
+      throw malformed("it only informs");
+    }
+    heads.add(head);
+    session.ended(this);
+    wakeReader();
+  }
+
+  private Http2Exception malformed(String what) {
+    return Http2Exception.ofStream(id(), Code.PROTOCOL_ERROR, what);
+  }
+
+  /** RFC 9113 §8.1.1: all data together must have the length that was told. */
+  private long lengthOf(ResponseHead head, boolean ends) throws Http2Exception {
+    long told;
+    try {
+      told = Framing.contentLength(head.fields());
+    } catch (MalformedMessageException e) {
+      throw malformed("a length that cannot be");
+    }
+    boolean without = toHead || head.status() == 204 || head.status() == 304;
+    if (ends && told > 0 && !without) {
+      throw malformed("the body does not come");
+    }
+    return without ? 0 : told;
+  }
+
+  /** Under the lock: the origin has not even looked at it. */
+  void refuse(IOException why) {
+    refused = true;
+    fail(why);
+  }
+
+  @Override
+  public ResponseHead receive() throws IOException {
+    while (true) {
+      session.lock();
+      try {
+        var head = heads.poll();
+        if (head != null) {
+          return head;
+        }
+        var why = failure();
+        if (why instanceof MalformedMessageException malformed) {
+          throw malformed;
+        }
+        if (why != null) {
+          throw new IncompleteMessageException("the origin has ended before it answered");
+        }
+      } finally {
+        session.unlock();
+      }
+      try {
+        awaitReadable();
+      } catch (SocketTimeoutException e) {
+        // Who does not answer may not be there any more.
+        upstream.retire();
+        throw e;
+      }
+    }
+  }
+
+  @Override
+  public BodyReader body() {
+    return this;
+  }
+
+  @Override
+  public Tunnel tunnel() {
+    throw new IllegalStateException("the origin has not left HTTP");
+  }
+
+  @Override
+  public boolean reused() {
+    return reused;
+  }
+
+  @Override
+  public boolean anySent() {
+    session.lock();
+    try {
+      return sent && !refused;
+    } finally {
+      session.unlock();
+    }
+  }
+
+  @Override
+  public boolean anyReceived() {
+    session.lock();
+    try {
+      return anyReceived;
+    } finally {
+      session.unlock();
+    }
+  }
+
+  @Override
+  public Connection connection() {
+    return session.connection;
+  }
+
+  @Override
+  public void abort() {
+    session.lock();
+    try {
+      if (sent && !isOver()) {
+        session.reset(this, Code.CANCEL);
+      }
+    } finally {
+      session.unlock();
+    }
+  }
+
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    abort();
+    session.lock();
+    try {
+      dropReceived();
+    } finally {
+      session.unlock();
+    }
+    upstream.answered();
+  }
+}

@@ -1,0 +1,564 @@
+package dev.evergreen.http;
+
+import static dev.evergreen.http.Http2Output.ACK;
+import static dev.evergreen.http.Http2Output.END_HEADERS;
+import static dev.evergreen.http.Http2Output.END_STREAM;
+import static dev.evergreen.http.Http2Output.FRAME_HEAD;
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Signal;
+import dev.evergreen.http.Http2Exception.Code;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * A connection by HTTP/2 (RFC 9113), on either side. A fiber reads frames, each stream has one that
+ * works with it, and one sends what all of them {@linkplain Http2Output append}. Priorities are
+ * ignored, nothing is pushed.
+ *
+ * <p>What breaks a rule ends its stream or the connection, as the RFC says. What is allowed but
+ * only serves to keep the other side busy is bounded: resets, and frames that make answers or
+ * nothing, in a time; the bytes of a head, and its frames; bytes of bodies that nobody has read.
+ */
+abstract class Http2Connection {
+  static final System.Logger LOG = System.getLogger(HttpServer.class.getName());
+
+  static final byte[] PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(US_ASCII);
+  private static final int MOST_FRAME = 16 << 10;
+  private static final int MOST_WINDOW = Integer.MAX_VALUE;
+  private static final int FIRST_WINDOW = 65_535;
+
+  /** How many bytes of all streams that nobody has read the peer may send. */
+  private static final int WINDOW = 1 << 20;
+
+  private static final int PADDED = 8;
+  private static final int PRIORITY = 0x20;
+
+  final Fibers fibers;
+  final HttpSettings settings;
+  final Connection connection;
+  final Http2Output out;
+  final Input in;
+  private final Http2Heads heads;
+
+  // Of the reader.
+  private final Allowance resets = new Allowance(200, 20);
+  private final Allowance controls = new Allowance(500, 50);
+
+  // Guarded by the lock.
+  final Map<Integer, Http2Stream> streams = new HashMap<>();
+  private final ArrayList<Http2Stream> waiting = new ArrayList<>();
+  private final Signal readerHasRoom;
+  private long sendWindow = FIRST_WINDOW;
+  private int peerWindow = FIRST_WINDOW;
+  private long receiveWindow = WINDOW;
+  private int consumed;
+
+  Http2Connection(Fibers fibers, HttpSettings settings, Connection connection, Input in) {
+    this.fibers = fibers;
+    this.settings = settings;
+    this.connection = connection;
+    this.in = in;
+    out = new Http2Output(connection, fibers, this::hasRoom);
+    heads = new Http2Heads(settings);
+    readerHasRoom = new Signal(fibers);
+  }
+
+  // What the two sides do differently.
+
+  /** Waits for input; false if there is nothing more to do. */
+  abstract boolean awaitInput() throws IOException;
+
+  /** Whether a stream was begun, be it open or over. */
+  abstract boolean wasBegun(int stream);
+
+  /** A head has come, or trailers. */
+  abstract void receive(int stream, Http2Heads.Block block, boolean ends) throws IOException;
+
+  /**
+   * Data have come for a stream that there is no more.
+   *
+   * @throws Http2Exception if that is the peer's fault
+   */
+  abstract void receiveBehindTheEnd(int stream) throws Http2Exception;
+
+  /** The peer will begin, or answer, no streams beyond one. */
+  abstract void peerGoesAway(int last);
+
+  /** The peer has reset a stream; under the lock. */
+  void wasReset(Http2Stream stream, int code) {
+    stream.fail(new IOException("the peer has reset the stream"));
+  }
+
+  /** A stream is not begun, as its first frame is wrong. */
+  void skip(int stream) {}
+
+  /** The peer limits how many streams it answers at a time; under the lock. */
+  void peerTakes(long streams) {}
+
+  /** Under the lock: sends the first frames. */
+  final void sendSettings(int... namesAndValues) {
+    var frame = out.frame(Http2Output.SETTINGS, 0, 0, 3 * namesAndValues.length);
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      frame.putShort((short) namesAndValues[i]).putInt(namesAndValues[i + 1]);
+    }
+    out.frame(Http2Output.WINDOW_UPDATE, 0, WINDOW - FIRST_WINDOW);
+  }
+
+  /** Under the lock: how much of a body the peer takes at first. */
+  final int peerWindow() {
+    return peerWindow;
+  }
+
+  final void lock() {
+    out.lock.lock();
+  }
+
+  final void unlock() {
+    out.lock.unlock();
+  }
+
+  // What streams do, under the lock.
+
+  static long contentLength(RequestHead head) {
+    try {
+      return Framing.contentLength(head.fields());
+    } catch (MalformedMessageException e) {
+      throw new IllegalStateException("it was checked before", e);
+    }
+  }
+
+  /** The output has room again. */
+  private void hasRoom() {
+    if (!waiting.isEmpty() && !out.full()) {
+      waiting.forEach(Http2Stream::wake);
+      waiting.clear();
+    }
+    readerHasRoom.raise();
+  }
+
+  /** Says whether the output is full; then the stream is woken when it is not. */
+  boolean awaitsRoom(Http2Stream stream) {
+    lock();
+    try {
+      boolean full = out.full();
+      if (full) {
+        waiting.add(stream);
+      }
+      return full;
+    } finally {
+      unlock();
+    }
+  }
+
+  /** How much of a body can be sent now; if nothing, the stream is woken when that may change. */
+  long room(Http2Stream stream, long window) {
+    if (out.full() || sendWindow <= 0) {
+      waiting.add(stream);
+      return 0;
+    }
+    return Math.max(0, Math.min(window, sendWindow));
+  }
+
+  void sent(int bytes) {
+    sendWindow -= bytes;
+  }
+
+  /** So much of what has come takes no memory any more. */
+  void consumed(int bytes) {
+    consumed += bytes;
+    if (consumed >= WINDOW / 4) {
+      out.frame(Http2Output.WINDOW_UPDATE, 0, consumed);
+      receiveWindow += consumed;
+      consumed = 0;
+    }
+  }
+
+  void reset(Http2Stream stream, Code code) {
+    reset(stream, code, new IOException("the stream was given up"));
+  }
+
+  void reset(Http2Stream stream, Code code, IOException why) {
+    if (streams.remove(stream.id()) != null) {
+      out.frame(Http2Output.RST_STREAM, stream.id(), code.number);
+    }
+    stream.fail(why);
+  }
+
+  /** One of a stream's directions has ended. */
+  void ended(Http2Stream stream) {
+    if (stream.isOver()) {
+      streams.remove(stream.id());
+    }
+  }
+
+  // What the connection's fiber does.
+
+  final void readFrames() throws IOException {
+    boolean first = true;
+    while (awaitFrame()) {
+      var buffer = in.buffer();
+      int at = in.at();
+      int length = (buffer.get(at) & 0xff) << 16 | (buffer.getShort(at + 1) & 0xffff);
+      int type = buffer.get(at + 3) & 0xff;
+      int flags = buffer.get(at + 4) & 0xff;
+      int stream = buffer.getInt(at + 5) & Integer.MAX_VALUE;
+      if (length > MOST_FRAME) {
+        throw Http2Exception.ofConnection(Code.FRAME_SIZE_ERROR, "a frame of " + length);
+      }
+      if (first && (type != Http2Output.SETTINGS || (flags & ACK) != 0)) {
+        throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "the first frame sets nothing");
+      }
+      first = false;
+      in.skip(FRAME_HEAD);
+      awaitPayload(length);
+      try {
+        take(type, flags, stream, length);
+      } catch (Http2Exception e) {
+        failed(e);
+      }
+    }
+  }
+
+  private void awaitPayload(int length) throws IOException {
+    if (length > 0 && !in.await(length)) {
+      throw new IncompleteMessageException("the peer has ended amid a frame");
+    }
+  }
+
+  /** Waits for the next frame's head; false if there is nothing more to do. */
+  private boolean awaitFrame() throws IOException {
+    while (in.available() < FRAME_HEAD) {
+      if (!in.fill()) {
+        if (in.ended()) {
+          return false;
+        }
+        if (!awaitInput()) {
+          return false;
+        }
+      }
+    }
+    awaitRoom();
+    return true;
+  }
+
+  /** Who does not take our answers gets no new ones. */
+  private void awaitRoom() throws IOException {
+    while (isFull()) {
+      readerHasRoom.await();
+    }
+  }
+
+  private boolean isFull() {
+    lock();
+    try {
+      return out.full();
+    } finally {
+      unlock();
+    }
+  }
+
+  private void failed(Http2Exception e) throws Http2Exception {
+    if (e.stream() == 0) {
+      throw e;
+    }
+    check(resets);
+    lock();
+    try {
+      var stream = streams.get(e.stream());
+      if (stream != null) {
+        reset(stream, e.code(), new MalformedMessageException(String.valueOf(e.getMessage())));
+      } else {
+        out.frame(Http2Output.RST_STREAM, e.stream(), e.code().number);
+      }
+    } finally {
+      unlock();
+    }
+  }
+
+  private static void check(Allowance allowance) throws Http2Exception {
+    if (!allowance.take()) {
+      throw Http2Exception.ofConnection(Code.ENHANCE_YOUR_CALM, "too much of that");
+    }
+  }
+
+  static void require(boolean good, Code code, String what) throws Http2Exception {
+    if (!good) {
+      throw Http2Exception.ofConnection(code, what);
+    }
+  }
+
+  /** A frame is there. */
+  private void take(int type, int flags, int id, int length) throws IOException {
+    if (type == Http2Output.HEADERS) {
+      headers(flags, id, length);
+      return;
+    }
+    int end = in.at() + length;
+    try {
+      takeWhole(type, flags, id, length);
+    } finally {
+      in.skip(end - in.at());
+    }
+  }
+
+  private void takeWhole(int type, int flags, int id, int length) throws IOException {
+    switch (type) {
+      case Http2Output.DATA -> data(flags, id, length);
+      case 2 -> priority(id, length);
+      case Http2Output.RST_STREAM -> rstStream(id, length);
+      case Http2Output.SETTINGS -> settings(flags, id, length);
+      case 5 -> throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "nothing may be pushed");
+      case Http2Output.PING -> ping(flags, id, length);
+      case Http2Output.GO_AWAY -> {
+        require(id == 0 && length >= 8, Code.PROTOCOL_ERROR, "no such GOAWAY");
+        peerGoesAway(int32() & Integer.MAX_VALUE);
+      }
+      case Http2Output.WINDOW_UPDATE -> windowUpdate(id, length);
+      case Http2Output.CONTINUATION ->
+          throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "it continues nothing");
+      default -> check(controls);
+    }
+  }
+
+  private int int32() {
+    return in.buffer().getInt(in.at());
+  }
+
+  /** How many bytes at the end of a payload are padding; the length of it is skipped. */
+  private int padding(int flags, int length) throws IOException {
+    if ((flags & PADDED) == 0) {
+      return 0;
+    }
+    require(length >= 1, Code.FRAME_SIZE_ERROR, "no length of the padding");
+    int padding = in.buffer().get(in.at()) & 0xff;
+    require(padding < length, Code.PROTOCOL_ERROR, "more padding than there is");
+    in.skip(1);
+    return padding;
+  }
+
+  private void data(int flags, int id, int length) throws IOException {
+    require(id != 0, Code.PROTOCOL_ERROR, "data of no stream");
+    checkNotIdle(id);
+    int end = in.at() + length;
+    boolean ends = (flags & END_STREAM) != 0;
+    int padding = padding(flags, length);
+    if (in.at() + padding == end && !ends) {
+      check(controls);
+    }
+    var bytes = new byte[end - in.at() - padding];
+    in.buffer().get(in.at(), bytes);
+    receive(id, ByteBuffer.wrap(bytes), length, ends);
+  }
+
+  private void receive(int id, ByteBuffer data, int flowed, boolean ends) throws Http2Exception {
+    lock();
+    try {
+      receiveWindow -= flowed;
+      require(receiveWindow >= 0, Code.FLOW_CONTROL_ERROR, "more than the window");
+      var stream = streams.get(id);
+      if (stream == null) {
+        receiveBehindTheEnd(id);
+        consumed(flowed);
+        return;
+      }
+      stream.receive(data, flowed, ends);
+      ended(stream);
+    } catch (Http2Exception e) {
+      consumed(flowed);
+      throw e;
+    } finally {
+      unlock();
+    }
+  }
+
+  private void checkNotIdle(int id) throws Http2Exception {
+    require(wasBegun(id), Code.PROTOCOL_ERROR, "a stream that was not begun");
+  }
+
+  private void headers(int flags, int id, int length) throws IOException {
+    require((id & 1) == 1, Code.PROTOCOL_ERROR, "clients begin streams, of odd numbers");
+    int end = in.at() + length;
+    int padding = padding(flags, length);
+    int dependency = 0;
+    if ((flags & PRIORITY) != 0) {
+      require(end - in.at() - padding >= 5, Code.FRAME_SIZE_ERROR, "no priority");
+      dependency = int32() & Integer.MAX_VALUE;
+      in.skip(5);
+    }
+    var block = new byte[end - in.at() - padding];
+    in.buffer().get(in.at(), block);
+    in.skip(end - in.at());
+    if ((flags & END_HEADERS) == 0) {
+      block = continued(block, id);
+    }
+    // In any case, as it changes the table of fields.
+    var read = heads.read(id, block, block.length);
+    if (dependency == id) {
+      skip(id);
+      throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "a stream that depends on itself");
+    }
+    receive(id, read, (flags & END_STREAM) != 0);
+  }
+
+  /** Reads on to the end of a block of fields. */
+  private byte[] continued(byte[] begun, int id) throws IOException {
+    var block = begun;
+    int frames = 0;
+    while (true) {
+      if (!in.await(FRAME_HEAD)) {
+        throw new IncompleteMessageException("the peer has ended amid a head");
+      }
+      int at = in.at();
+      int length = (in.buffer().get(at) & 0xff) << 16 | (in.buffer().getShort(at + 1) & 0xffff);
+      boolean ours =
+          in.buffer().get(at + 3) == Http2Output.CONTINUATION
+              && (in.buffer().getInt(at + 5) & Integer.MAX_VALUE) == id;
+      boolean last = (in.buffer().get(at + 4) & END_HEADERS) != 0;
+      require(ours, Code.PROTOCOL_ERROR, "a head is not continued");
+      require(length <= MOST_FRAME, Code.FRAME_SIZE_ERROR, "a frame of " + length);
+      require(
+          ++frames <= 16 && block.length + length <= 2 * settings.fieldBytes(),
+          Code.ENHANCE_YOUR_CALM,
+          "a head without an end");
+      in.skip(FRAME_HEAD);
+      awaitPayload(length);
+      int before = block.length;
+      block = Arrays.copyOf(block, before + length);
+      in.buffer().get(in.at(), block, before, length);
+      in.skip(length);
+      if (last) {
+        return block;
+      }
+    }
+  }
+
+  final void receiveTrailers(Http2Stream stream, Http2Heads.Block block, boolean ends)
+      throws Http2Exception {
+    if (stream.peerEnded()) {
+      throw Http2Exception.ofStream(stream.id(), Code.STREAM_CLOSED, "fields behind the end");
+    }
+    if (!ends || block.tooLarge()) {
+      throw Http2Exception.ofStream(stream.id(), Code.PROTOCOL_ERROR, "fields amid a body");
+    }
+    stream.receiveTrailers(block.trailers());
+    ended(stream);
+  }
+
+  private void priority(int id, int length) throws Http2Exception {
+    require(id != 0, Code.PROTOCOL_ERROR, "a priority of no stream");
+    check(controls);
+    if (length != 5) {
+      throw Http2Exception.ofStream(id, Code.FRAME_SIZE_ERROR, "no priority");
+    }
+    if ((int32() & Integer.MAX_VALUE) == id) {
+      throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "a stream that depends on itself");
+    }
+  }
+
+  private void rstStream(int id, int length) throws Http2Exception {
+    require(length == 4, Code.FRAME_SIZE_ERROR, "no code");
+    checkNotIdle(id);
+    check(resets);
+    int code = int32();
+    lock();
+    try {
+      var stream = streams.remove(id);
+      if (stream != null) {
+        wasReset(stream, code);
+      }
+    } finally {
+      unlock();
+    }
+  }
+
+  private void settings(int flags, int id, int length) throws IOException {
+    require(id == 0, Code.PROTOCOL_ERROR, "settings of a stream");
+    check(controls);
+    if ((flags & ACK) != 0) {
+      require(length == 0, Code.FRAME_SIZE_ERROR, "an answer to settings sets nothing");
+      return;
+    }
+    require(length % 6 == 0, Code.FRAME_SIZE_ERROR, "settings are six bytes each");
+    lock();
+    try {
+      for (int i = 0; i < length; i += 6) {
+        set(
+            in.buffer().getShort(in.at() + i) & 0xffff,
+            in.buffer().getInt(in.at() + i + 2) & 0xffff_ffffL);
+      }
+      var _ = out.frame(Http2Output.SETTINGS, ACK, 0, 0);
+    } finally {
+      unlock();
+    }
+  }
+
+  private void set(int name, long value) throws IOException {
+    switch (name) {
+      case 1 -> out.peerTable(value);
+      case 2 -> require(value <= 1, Code.PROTOCOL_ERROR, "push is on or off");
+      case 3 -> peerTakes(value);
+      case 4 -> {
+        require(value <= MOST_WINDOW, Code.FLOW_CONTROL_ERROR, "a window too large");
+        long more = value - peerWindow;
+        peerWindow = (int) value;
+        boolean good = true;
+        for (var stream : streams.values()) {
+          good &= stream.addWindow(more);
+        }
+        require(good, Code.FLOW_CONTROL_ERROR, "a window too large");
+      }
+      case 5 ->
+          require(
+              value >= MOST_FRAME && value < 1 << 24, Code.PROTOCOL_ERROR, "no such frame size");
+      default -> {}
+    }
+  }
+
+  private void ping(int flags, int id, int length) throws Http2Exception {
+    require(id == 0, Code.PROTOCOL_ERROR, "a ping of a stream");
+    require(length == 8, Code.FRAME_SIZE_ERROR, "a ping has eight bytes");
+    check(controls);
+    if ((flags & ACK) == 0) {
+      lock();
+      try {
+        out.frame(Http2Output.PING, ACK, 0, 8).putLong(in.buffer().getLong(in.at()));
+      } finally {
+        unlock();
+      }
+    }
+  }
+
+  private void windowUpdate(int id, int length) throws Http2Exception {
+    require(length == 4, Code.FRAME_SIZE_ERROR, "no increment");
+    if (id != 0) {
+      checkNotIdle(id);
+    }
+    long more = int32() & Integer.MAX_VALUE;
+    lock();
+    try {
+      if (id == 0) {
+        require(more > 0, Code.PROTOCOL_ERROR, "an increment of nothing");
+        sendWindow += more;
+        require(sendWindow <= MOST_WINDOW, Code.FLOW_CONTROL_ERROR, "a window too large");
+        hasRoom();
+        return;
+      }
+      var stream = streams.get(id);
+      if (more == 0) {
+        throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "an increment of nothing");
+      }
+      if (stream != null && !stream.addWindow(more)) {
+        throw Http2Exception.ofStream(id, Code.FLOW_CONTROL_ERROR, "a window too large");
+      }
+    } finally {
+      unlock();
+    }
+  }
+}

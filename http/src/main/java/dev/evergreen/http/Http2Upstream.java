@@ -1,0 +1,245 @@
+package dev.evergreen.http;
+
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.WaitCancelledException;
+import dev.evergreen.http.Http2Exception.Code;
+import java.io.IOException;
+import java.time.Duration;
+
+/**
+ * A connection to an origin by HTTP/2, for many exchanges at a time. It takes new ones until either
+ * side goes away; those that there are then come to their end.
+ */
+final class Http2Upstream extends Http2Connection {
+  /** Streams of larger numbers are left to another connection. */
+  private static final int LAST_STREAM = 1 << 30;
+
+  /** How many there may be until the origin says so (RFC 9113 §6.5.2 advises no fewer). */
+  private static final long FIRST_LIMIT = 100;
+
+  private final Pool pool;
+  private final boolean secure;
+  private final CancelScope over = CancelScope.open();
+
+  // Guarded by the lock.
+  private int nextStream = 1;
+  private int exchanges;
+  private long limit = FIRST_LIMIT;
+  private boolean retired;
+  private long lastUsed = System.nanoTime();
+
+  private Http2Upstream(
+      Fibers fibers, HttpSettings settings, Connection connection, Pool pool, boolean secure) {
+    super(fibers, settings, connection, new Input(connection));
+    this.pool = pool;
+    this.secure = secure;
+  }
+
+  /** Begins to speak on a new connection, which has a place of the pool. */
+  static Http2Upstream start(
+      Fibers fibers, HttpSettings settings, Connection connection, Pool pool, boolean secure)
+      throws IOException {
+    var upstream = new Http2Upstream(fibers, settings, connection, pool, secure);
+    connection.write(PREFACE);
+    connection.flush();
+    upstream.lock();
+    try {
+      upstream.sendSettings(2, 0, 6, settings.fieldBytes());
+    } finally {
+      upstream.unlock();
+    }
+    fibers.spawn(upstream::run);
+    return upstream;
+  }
+
+  boolean secure() {
+    return secure;
+  }
+
+  /** Takes room for an exchange, if there is any. */
+  boolean tryTake() {
+    lock();
+    try {
+      boolean free = !retired && exchanges < limit;
+      if (free) {
+        exchanges++;
+      }
+      return free;
+    } finally {
+      unlock();
+    }
+  }
+
+  /** An exchange for which there is room. */
+  ClientExchange exchange(boolean reused) {
+    return new Http2ClientStream(this, reused);
+  }
+
+  /** Under the lock: a stream begins. */
+  void begin(Http2ClientStream stream) throws IOException {
+    if (retired) {
+      throw new IOException("the connection has ended");
+    }
+    stream.open(nextStream, peerWindow());
+    streams.put(nextStream, stream);
+    nextStream += 2;
+    retired |= nextStream > LAST_STREAM;
+  }
+
+  /** An exchange has come to its end. */
+  void answered() {
+    lock();
+    try {
+      exchanges--;
+      lastUsed = System.nanoTime();
+      endIfUnused();
+    } finally {
+      unlock();
+    }
+  }
+
+  /** Takes no new exchanges. */
+  void retire() {
+    lock();
+    try {
+      retired = true;
+      endIfUnused();
+    } finally {
+      unlock();
+    }
+  }
+
+  private void endIfUnused() {
+    if (retired && exchanges == 0) {
+      over.cancel();
+    }
+  }
+
+  /** Whether nobody has used it for a time. */
+  boolean isIdle(Duration time) {
+    lock();
+    try {
+      return exchanges == 0 && System.nanoTime() - lastUsed >= time.toNanos();
+    } finally {
+      unlock();
+    }
+  }
+
+  private void run() {
+    var sender = fibers.spawn(out::send);
+    var error = Code.NO_ERROR;
+    try {
+      readFrames();
+    } catch (Http2Exception e) {
+      error = e.code();
+    } catch (IOException e) {
+      // There is nobody to tell.
+    }
+    try {
+      end(error);
+      sender.join();
+    } catch (IOException e) {
+      // The connection is broken already.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } finally {
+      connection.close();
+      in.close();
+      pool.ended(this);
+    }
+  }
+
+  private void end(Code error) throws IOException {
+    lock();
+    try {
+      retired = true;
+      for (var stream : streams.values()) {
+        stream.fail(new IncompleteMessageException("the connection has ended"));
+      }
+      streams.clear();
+      out.frame(Http2Output.GO_AWAY, 0, 0, 8).putInt(0).putInt(error.number);
+    } finally {
+      unlock();
+    }
+    out.finish();
+  }
+
+  @Override
+  boolean awaitInput() throws IOException {
+    try {
+      over.run(in::awaitMore);
+      return true;
+    } catch (WaitCancelledException e) {
+      return false;
+    }
+  }
+
+  @Override
+  boolean wasBegun(int stream) {
+    lock();
+    try {
+      return (stream & 1) == 1 && stream < nextStream;
+    } finally {
+      unlock();
+    }
+  }
+
+  @Override
+  void receive(int id, Http2Heads.Block block, boolean ends) throws IOException {
+    require(wasBegun(id), Code.PROTOCOL_ERROR, "an answer to nothing");
+    lock();
+    try {
+      // Of one that was given up something may still come.
+      if (streams.get(id) instanceof Http2ClientStream stream) {
+        stream.receive(block, ends);
+      }
+    } finally {
+      unlock();
+    }
+  }
+
+  /** It was given up, and this was on its way. */
+  @Override
+  void receiveBehindTheEnd(int stream) {}
+
+  @Override
+  void peerTakes(long streams) {
+    limit = streams;
+  }
+
+  @Override
+  void wasReset(Http2Stream stream, int code) {
+    var why = new IOException("the origin has reset the stream");
+    if (code == Code.REFUSED_STREAM.number) {
+      ((Http2ClientStream) stream).refuse(why);
+    } else if (stream.peerEnded()) {
+      stream.stopSending(why); // RFC 9113 §8.1: its answer is whole.
+    } else {
+      stream.fail(why);
+    }
+  }
+
+  @Override
+  void peerGoesAway(int last) {
+    lock();
+    try {
+      retired = true;
+      var none = new IOException("the origin goes away");
+      streams
+          .values()
+          .removeIf(
+              stream -> {
+                boolean unseen = stream.id() > last;
+                if (unseen) {
+                  ((Http2ClientStream) stream).refuse(none);
+                }
+                return unseen;
+              });
+      endIfUnused();
+    } finally {
+      unlock();
+    }
+  }
+}

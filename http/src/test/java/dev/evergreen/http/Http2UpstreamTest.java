@@ -1,0 +1,349 @@
+package dev.evergreen.http;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Listener;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Exchanges with origins by HTTP/2, by prior knowledge. */
+@Timeout(60)
+class Http2UpstreamTest {
+  private final Upstreams upstreams =
+      new Upstreams(
+          Dialer.of(Talk.FIBERS),
+          null,
+          HttpSettings.DEFAULT.withTimes(
+              Duration.ofSeconds(30),
+              Duration.ofSeconds(30),
+              Duration.ofSeconds(10),
+              Duration.ofSeconds(30)),
+          UpstreamLimits.DEFAULT,
+          UpstreamVersion.HTTP_2);
+  private final AtomicInteger connections = new AtomicInteger();
+  private final Listener listener;
+
+  Http2UpstreamTest() throws IOException {
+    listener = Talk.FIBERS.listen(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+  }
+
+  @AfterEach
+  void end() {
+    upstreams.close();
+    listener.close();
+  }
+
+  private Origin origin(Handler handler) {
+    var server = new HttpServer(Talk.FIBERS, handler, HttpSettings.DEFAULT);
+    return serving(connection -> server.serve(connection, listener.draining()));
+  }
+
+  private Origin serving(Listener.Handler handler) {
+    Talk.FIBERS.spawn(
+        () ->
+            listener.serve(
+                connection -> {
+                  connections.incrementAndGet();
+                  handler.serve(connection);
+                }));
+    return new Origin(false, "127.0.0.1", ((InetSocketAddress) listener.address()).getPort());
+  }
+
+  private String get(Origin origin, RequestHead request) throws IOException {
+    try (var exchange = upstreams.open(origin)) {
+      exchange.send(request);
+      var text = new StringBuilder();
+      ResponseHead head;
+      do {
+        head = exchange.receive();
+        text.append(head.status()).append(' ');
+      } while (head.isInformational());
+      return text + Talk.text(exchange.body()) + exchange.body().trailers();
+    }
+  }
+
+  private static RequestHead get(String path) {
+    return RequestHead.of("GET", path, Fields.of("Host", "a"));
+  }
+
+  @Test
+  void manyExchangesShareOneConnection() throws Exception {
+    var all = new CountDownLatch(20);
+    var origin =
+        origin(
+            exchange -> {
+              all.countDown();
+              await(all);
+              Talk.echo(exchange);
+            });
+    var answers = new ArrayList<CompletableFuture<String>>();
+    for (int i = 0; i < 20; i++) {
+      var path = "/" + i;
+      answers.add(Talk.start(() -> get(origin, get(path))));
+    }
+    for (int i = 0; i < 20; i++) {
+      assertEquals("200 GET /%d a /%d||".formatted(i, i), answers.get(i).get());
+    }
+    assertEquals(1, connections.get());
+    assertEquals(1, upstreams.connections(origin));
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Test
+  void fieldsOfAConnectionStayBehind() throws Exception {
+    var origin =
+        origin(
+            exchange ->
+                exchange.respond(
+                    ResponseHead.of(200),
+                    ByteBuffer.wrap(Talk.bytes(exchange.request().fields().toString()))));
+    var request = get("/");
+    request.fields().add("Connection", "X").add("X", "y").add("TE", "trailers").add("Y", "z");
+    assertEquals("200 te: trailers\r\ny: z\r\nhost: a\r\n", sorted(get(origin, request)));
+  }
+
+  private static String sorted(String answer) {
+    var lines = answer.substring(4).lines().sorted((a, b) -> b.compareTo(a)).toList();
+    var order = new ArrayList<String>();
+    lines.stream().filter(line -> line.startsWith("te")).forEach(order::add);
+    lines.stream().filter(line -> !line.startsWith("te")).forEach(order::add);
+    return answer.substring(0, 4) + String.join("\r\n", order) + "\r\n";
+  }
+
+  @Test
+  void bothSidesStreamAtOnceAndEndByTrailers() throws Exception {
+    var origin =
+        origin(
+            exchange -> {
+              var out = exchange.respond(ResponseHead.of(200));
+              var piece = ByteBuffer.allocate(100);
+              while (exchange.body().read(piece) >= 0) {
+                out.write(piece.flip());
+                piece.clear();
+              }
+              out.end(exchange.body().trailers());
+            });
+    try (var exchange = upstreams.open(origin)) {
+      var out = exchange.send(RequestHead.of("POST", "/", Fields.of("Host", "a")), -1);
+      assertEquals(200, exchange.receive().status());
+      var piece = ByteBuffer.allocate(100);
+      for (var word : new String[] {"one", "two", "three"}) {
+        out.write(Talk.bytes(word));
+        assertEquals(word.length(), exchange.body().read(piece.clear()), "before the next");
+      }
+      out.end(Fields.of("Grpc-Status", "0"));
+      assertEquals("", Talk.text(exchange.body()));
+      assertEquals("grpc-status: 0\r\n", exchange.body().trailers().toString());
+    }
+  }
+
+  @Test
+  void largeBodiesGoBothWaysThroughTheWindows() throws Exception {
+    var origin = origin(Talk::echo);
+    var body = "0123456789".repeat(300_000);
+    try (var exchange = upstreams.open(origin)) {
+      var head = RequestHead.of("PUT", "/", Fields.of("Host", "a"));
+      var out = exchange.send(head, body.length());
+      out.write(Talk.bytes(body));
+      out.end();
+      assertEquals(200, exchange.receive().status());
+      assertEquals("PUT / a /|" + body + "|", Talk.text(exchange.body()));
+    }
+  }
+
+  @Test
+  void responsesWithoutABodyHaveNone() throws Exception {
+    var origin =
+        origin(
+            exchange ->
+                exchange.respond(
+                    ResponseHead.of(exchange.request().is("HEAD") ? 200 : 204),
+                    ByteBuffer.wrap(Talk.bytes("body"))));
+    assertEquals("204 ", get(origin, get("/")));
+    assertEquals("200 ", get(origin, RequestHead.of("HEAD", "/", Fields.of("Host", "a"))));
+  }
+
+  @Test
+  void informationComesBeforeTheResponse() throws Exception {
+    var origin =
+        origin(
+            exchange -> {
+              exchange.inform(ResponseHead.of(103));
+              Talk.echo(exchange);
+            });
+    assertEquals("103 200 GET / a /||", get(origin, get("/")));
+  }
+
+  @Test
+  void aStreamThatIsCutOffIsIncompleteAndTheConnectionGoesOn() throws Exception {
+    var origin =
+        origin(
+            exchange -> {
+              if (exchange.request().path().equals("/cut")) {
+                exchange.respond(ResponseHead.of(200)).write(Talk.bytes("half"));
+              } else {
+                Talk.echo(exchange);
+              }
+            });
+    assertThrows(IncompleteMessageException.class, () -> get(origin, get("/cut")));
+    assertEquals("200 GET / a /||", get(origin, get("/")));
+    assertEquals(1, connections.get());
+  }
+
+  @Test
+  void anOriginThatGoesAwayIsDialledAgain() throws Exception {
+    var origin =
+        origin(
+            exchange -> {
+              exchange.closeAfterwards();
+              Talk.echo(exchange);
+            });
+    assertEquals("200 GET /1 a /1||", get(origin, get("/1")));
+    assertEquals("200 GET /2 a /2||", get(origin, get("/2")));
+    assertEquals(2, connections.get());
+  }
+
+  @Test
+  void whoIsGivenUpFreesItsRoom() throws Exception {
+    var origin = origin(exchange -> exchange.body().await());
+    for (int i = 0; i < 300; i++) {
+      try (var exchange = upstreams.open(origin)) {
+        exchange.send(RequestHead.of("POST", "/", Fields.of("Host", "a")), -1);
+        assertTrue(exchange.anySent());
+        assertFalse(exchange.anyReceived());
+      } catch (IOException e) {
+        // The origin finds that these are many.
+      }
+    }
+    assertTrue(connections.get() < 20, "each connection is used many times: " + connections);
+  }
+
+  /** An origin that says something else than it should, once the preface and a request came. */
+  private Origin saying(byte... frames) {
+    return serving(
+        connection -> {
+          write(connection, new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+          var into = ByteBuffer.allocate(1 << 16);
+          while (new String(
+                      into.array(), 0, into.position(), java.nio.charset.StandardCharsets.US_ASCII)
+                  .indexOf("/asked")
+              < 0) {
+            if (connection.read(into) < 0) {
+              return;
+            }
+          }
+          write(connection, frames);
+          while (connection.read(into.clear()) >= 0) {
+            // Until the other side ends.
+          }
+        });
+  }
+
+  private static void write(Connection to, byte[] bytes) throws IOException {
+    to.write(bytes);
+    to.flush();
+  }
+
+  private void assertMalformed(byte... frames) {
+    var origin = saying(frames);
+    var request = RequestHead.of("GET", "/asked", Fields.of("Host", "a"));
+    var thrown =
+        assertThrows(
+            IOException.class,
+            () -> {
+              try (var exchange = upstreams.open(origin)) {
+                exchange.send(request);
+                assertEquals(200, exchange.receive().status());
+                var _ = Talk.text(exchange.body());
+              }
+            });
+    assertTrue(
+        thrown instanceof MalformedMessageException || thrown instanceof IncompleteMessageException,
+        thrown.toString());
+  }
+
+  /** The first frame of stream 1, whose fields are those of HPACK's table by their numbers. */
+  private static byte[] head(int flags, int... block) {
+    var frame = new byte[9 + block.length];
+    frame[2] = (byte) block.length;
+    frame[3] = 1;
+    frame[4] = (byte) flags;
+    frame[8] = 1;
+    for (int i = 0; i < block.length; i++) {
+      frame[9 + i] = (byte) block[i];
+    }
+    return frame;
+  }
+
+  @Test
+  void aResponseWithoutAStatusIsMalformed() {
+    assertMalformed(head(5, 0x82));
+  }
+
+  @Test
+  void aResponseWithTwoStatusesIsMalformed() {
+    assertMalformed(head(5, 0x88, 0x88));
+  }
+
+  @Test
+  void aResponseShorterThanItSaidIsMalformed() {
+    // ":status: 200", "content-length: 9", the end.
+    assertMalformed(head(5, 0x88, 0x0f, 0x0d, 1, '9'));
+  }
+
+  @Test
+  void aPushEndsTheConnection() {
+    var frame = head(4, 0, 0, 0, 2, 0x82);
+    frame[3] = 5;
+    assertMalformed(frame);
+  }
+
+  @Test
+  void anAnswerToNothingEndsTheConnection() {
+    var frame = head(5, 0x88);
+    frame[8] = 7;
+    assertMalformed(frame);
+  }
+
+  @Test
+  void whatWasRefusedMayBeAskedAgain() throws Exception {
+    var origin = saying(0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 7);
+    try (var exchange = upstreams.open(origin)) {
+      exchange.send(RequestHead.of("POST", "/asked", Fields.of("Host", "a")));
+      assertInstanceOf(
+          IncompleteMessageException.class, assertThrows(IOException.class, exchange::receive));
+      assertFalse(exchange.anySent(), "RFC 9113 §8.7");
+    }
+  }
+
+  private Origin saying(int... frames) {
+    var bytes = new byte[frames.length];
+    for (int i = 0; i < frames.length; i++) {
+      bytes[i] = (byte) frames[i];
+    }
+    return saying(bytes);
+  }
+}

@@ -1,0 +1,252 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.http.Exchange;
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.Handler;
+import dev.evergreen.http.HttpServer;
+import dev.evergreen.http.HttpSettings;
+import dev.evergreen.http.Origin;
+import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.http.UpstreamLimits;
+import dev.evergreen.http.UpstreamVersion;
+import dev.evergreen.http.Upstreams;
+import dev.evergreen.http.Version;
+import dev.evergreen.proxy.storage.StorageOptions;
+import dev.evergreen.tls.ClientTls;
+import dev.evergreen.tls.PemFiles;
+import dev.evergreen.tls.ServerTls;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Origins by HTTP/2 and by TLS, and what passes through to them. */
+@Timeout(60)
+class Http2OriginTest {
+  private static final InetSocketAddress ANYWHERE =
+      new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+
+  private final Fibers fibers = Fibers.builder().processors(1).start();
+  private @Nullable Proxy proxy;
+
+  @AfterEach
+  void end() {
+    if (proxy != null) {
+      proxy.close();
+    }
+    fibers.close();
+  }
+
+  private int serve(Handler handler, @Nullable ServerTls tls) throws IOException {
+    return serve(handler, tls, "localhost");
+  }
+
+  private int serve(Handler handler, @Nullable ServerTls tls, String host) throws IOException {
+    var listener = fibers.listen(new InetSocketAddress(host, 0));
+    var server = new HttpServer(fibers, handler, HttpSettings.DEFAULT);
+    fibers.spawn(
+        () ->
+            listener.serve(
+                raw -> {
+                  var connection =
+                      tls == null ? raw : raw.overTls(tls.engine(), Duration.ofSeconds(10));
+                  server.serve(connection, listener.draining());
+                }));
+    return ((InetSocketAddress) listener.address()).getPort();
+  }
+
+  private Proxy start(ProxySettings settings) throws IOException {
+    var started =
+        Proxy.start(
+            settings
+                .addresses(List.of(ANYWHERE))
+                .processors(1)
+                .storage(StorageOptions.memory(16 << 20)));
+    proxy = started;
+    return started;
+  }
+
+  private static void echo(Exchange exchange) throws IOException {
+    boolean grpc = exchange.request().fields().hasMember("te", "trailers");
+    var out = exchange.respond(ResponseHead.of(200, Fields.of("Content-Type", "application/grpc")));
+    var piece = ByteBuffer.allocate(100);
+    while (exchange.body().read(piece) >= 0) {
+      out.write(piece.flip());
+      piece.clear();
+    }
+    boolean both = grpc && exchange.request().version() == Version.HTTP_2;
+    out.end(Fields.of("Grpc-Status", both ? "0" : "13"));
+  }
+
+  @Test
+  void remoteCallsStreamBothWaysAndEndByTrailers() throws Exception {
+    int port = serve(Http2OriginTest::echo, null);
+    var address =
+        start(
+                new ProxySettings()
+                    .origins(List.of(new Origin(false, "127.0.0.1", port)))
+                    .originVersion(UpstreamVersion.HTTP_2))
+            .addresses()
+            .getFirst();
+    try (var client =
+            new Upstreams(
+                Dialer.of(fibers),
+                null,
+                HttpSettings.DEFAULT,
+                UpstreamLimits.DEFAULT,
+                UpstreamVersion.HTTP_2);
+        var call = client.open(new Origin(false, "127.0.0.1", address.getPort()))) {
+      var head = RequestHead.of("POST", "/service/method", Fields.of("Host", "a"));
+      head.fields().add("TE", "trailers").add("Content-Type", "application/grpc");
+      var out = call.send(head, -1);
+      out.write("first".getBytes(ISO_8859_1));
+      assertEquals(200, call.receive().status());
+      var piece = ByteBuffer.allocate(100);
+      assertEquals(5, call.body().read(piece), "while the call goes on");
+      out.write("second".getBytes(ISO_8859_1));
+      assertEquals(6, call.body().read(piece.clear()));
+      out.end();
+      assertEquals(-1, call.body().read(piece.clear()));
+      assertEquals("0", call.body().trailers().get("grpc-status"));
+    }
+  }
+
+  @Test
+  void whatAnOriginSaysByHttp2IsKept() throws Exception {
+    var fields = Fields.of("Cache-Control", "max-age=60", "ETag", "\"1\"");
+    int port =
+        serve(
+            exchange ->
+                exchange.respond(
+                    ResponseHead.of(200, fields.copy()),
+                    ByteBuffer.wrap(exchange.request().version().toString().getBytes(ISO_8859_1))),
+            null);
+    var address =
+        start(
+                new ProxySettings()
+                    .origins(List.of(new Origin(false, "127.0.0.1", port)))
+                    .originVersion(UpstreamVersion.HTTP_2))
+            .addresses()
+            .getFirst();
+    try (var browser = new Browser(address)) {
+      assertEquals("HTTP/2", browser.get("/a").body());
+      var hit = browser.get("/a");
+      assertEquals("HTTP/2", hit.body());
+      assertTrue(hit.field("Cache-Status").contains("hit"), hit.toString());
+    }
+  }
+
+  private static ServerTls certificate(Path folder, String host, String... protocols)
+      throws Exception {
+    var script = Path.of("..", "scripts", "certificates").toString();
+    var making = new ProcessBuilder(script, folder.toString(), host).inheritIO().start();
+    assertEquals(0, making.waitFor());
+    var files = new PemFiles(folder.resolve(host + ".key"), folder.resolve(host + ".pem"), null);
+    return new ServerTls(ServerTls.Settings.of(files).withProtocols(protocols));
+  }
+
+  private String versionByTls(Path folder, ServerTls tls, String host) throws Exception {
+    int port =
+        serve(
+            exchange ->
+                exchange.respond(
+                    ResponseHead.of(200),
+                    ByteBuffer.wrap(exchange.request().version().toString().getBytes(ISO_8859_1))),
+            tls,
+            host);
+    var address =
+        start(
+                new ProxySettings()
+                    .origins(List.of(new Origin(true, host, port)))
+                    .originTls(ClientTls.trusting(folder.resolve("authority.pem"))))
+            .addresses()
+            .getFirst();
+    try (var browser = new Browser(address)) {
+      var answer = browser.get("/a");
+      return answer.status() + " " + answer.body().strip();
+    }
+  }
+
+  @Test
+  void alpnChoosesHttp2(@TempDir Path folder) throws Exception {
+    var tls = certificate(folder, "localhost", "h2", "http/1.1");
+    assertEquals("200 HTTP/2", versionByTls(folder, tls, "localhost"));
+  }
+
+  @Test
+  void alpnChoosesHttp1(@TempDir Path folder) throws Exception {
+    var tls = certificate(folder, "localhost", "http/1.1");
+    assertEquals("200 HTTP/1.1", versionByTls(folder, tls, "localhost"));
+  }
+
+  @Test
+  void anOriginWithAnotherNameThanItsCertificatesIs502(@TempDir Path folder) throws Exception {
+    var tls = certificate(folder, "localhost", "h2", "http/1.1");
+    assertEquals("502 the origin: unreachable", versionByTls(folder, tls, "127.0.0.2"));
+  }
+
+  @Test
+  void anOriginWhoseAuthorityNobodyTrustsIs502(@TempDir Path folder, @TempDir Path other)
+      throws Exception {
+    var tls = certificate(folder, "localhost", "h2", "http/1.1");
+    var _ = certificate(other, "localhost", "h2", "http/1.1");
+    assertEquals("502 the origin: unreachable", versionByTls(other, tls, "localhost"));
+  }
+
+  @Test
+  void webSocketsByHttp2PassToOriginsByHttp1() throws Exception {
+    try (var origin = new ScriptedOrigin()) {
+      origin.then(
+          (request, wire) -> {
+            wire.send("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n");
+            wire.send("Sec-WebSocket-Accept: x\r\n\r\nhello");
+            wire.send(new String(wire.in().readNBytes(4), ISO_8859_1) + "!");
+            wire.socket().close();
+          });
+      var address =
+          start(new ProxySettings().origins(List.of(origin.origin()))).addresses().getFirst();
+      try (var client = new RawHttp2(address)) {
+        client.frame(
+            RawHttp2.HEADERS,
+            RawHttp2.END_HEADERS,
+            1,
+            RawHttp2.block(
+                ":method",
+                "CONNECT",
+                ":protocol",
+                "websocket",
+                ":scheme",
+                "http",
+                ":path",
+                "/socket",
+                ":authority",
+                "test",
+                "sec-websocket-version",
+                "13"));
+        assertEquals("200", client.status(1), "RFC 8441 §5");
+        client.frame(RawHttp2.DATA, 0, 1, "ping".getBytes(ISO_8859_1));
+        assertEquals("helloping!", client.data(1, 10));
+      }
+      var asked = origin.next();
+      assertEquals("GET /socket HTTP/1.1", asked.line());
+      assertEquals("websocket", asked.field("Upgrade"));
+      assertEquals(24, asked.field("Sec-WebSocket-Key").length());
+      assertEquals("13", asked.field("Sec-WebSocket-Version"));
+    }
+  }
+}
