@@ -238,6 +238,7 @@ class FaultsTest {
     try (var master = RedisServer.start();
         var redis = RedisServer.start()) {
       master.ask("SET", "a", "the master's");
+      master.ask("SET", "only", "the master's");
       try (var shim = ShimProcess.start(redis, directory, Durability.NONE);
           var client = Talk.to(shim.port);
           var other = Talk.to(shim.port)) {
@@ -262,6 +263,7 @@ class FaultsTest {
         }
       }
       assertEquals(Certainty.CERTAIN, all.get("2"));
+      assertNotEquals(Certainty.CERTAIN, ask(trace, "GET", "only").certainty());
       assertNotEquals(Certainty.CERTAIN, all.get("the master's"));
     }
   }
