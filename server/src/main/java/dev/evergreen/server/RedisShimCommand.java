@@ -164,6 +164,13 @@ final class RedisShimCommand implements Callable<Integer> {
   private boolean noSharing;
 
   @Option(
+      names = "--outside",
+      description =
+          "Notices writes that do not pass the shim. Redis then tells it of each key that is"
+              + " written.")
+  private boolean outside;
+
+  @Option(
       names = "--tls-cert",
       paramLabel = "FILE",
       description = "The shim's certificates (PEM), if it listens at tls:host:port.")
@@ -246,6 +253,7 @@ final class RedisShimCommand implements Callable<Integer> {
         new RedisShimSettings(from, to)
             .connections(clients)
             .sharing(!noSharing)
+            .outside(outside)
             .spill(Path.of(System.getProperty("java.io.tmpdir")), (long) spill << 20)
             .processors(
                 threads != null

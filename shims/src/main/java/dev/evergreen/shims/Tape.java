@@ -18,6 +18,14 @@ public final class Tape {
 
   private final @Nullable Spool spool;
   private volatile long epoch;
+  private volatile @Nullable Passing passing;
+
+  /** Is told of each request before it is forwarded. */
+  @FunctionalInterface
+  public interface Passing {
+    /** These bytes of a buffer are the request. */
+    void passes(ByteBuffer bytes, int from, int to);
+  }
 
   private static ByteBuffer text(String text) {
     return ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)).asReadOnlyBuffer();
@@ -80,8 +88,22 @@ public final class Tape {
     }
   }
 
+  /** Tells somebody of all requests from now on, those apart that come in pieces. */
+  public void tell(Passing passing) {
+    this.passing = passing;
+  }
+
+  /** Who is told of requests, if anybody is. */
+  public @Nullable Passing passing() {
+    return passing;
+  }
+
   /** Keeps a request, which is then to be sent; answers its number. */
   public long request(long connection, long lane, int scope, ByteBuffer bytes, int from, int to) {
+    var told = passing;
+    if (told != null) {
+      told.passes(bytes, from, to);
+    }
     return spool == null
         ? Spool.DROPPED
         : spool.request(connection, lane, scope, bytes.limit(to).position(from));

@@ -66,7 +66,7 @@ final class Geo {
   private static long every(long bits) {
     long number = 0;
     for (int i = 0; i < STEPS; i++) {
-      number |= (bits >> 2 * i & 1) << i;
+      number |= ((bits >> (2 * i)) & 1) << i;
     }
     return number;
   }
@@ -74,7 +74,7 @@ final class Geo {
   private static long among(long number) {
     long bits = 0;
     for (int i = 0; i < STEPS; i++) {
-      bits |= (number >> i & 1) << 2 * i;
+      bits |= ((number >> i) & 1) << (2 * i);
     }
     return bits;
   }
@@ -205,7 +205,7 @@ final class Geo {
     long bits = place.bits(90);
     var text = new StringBuilder();
     for (int i = 1; i <= 10; i++) {
-      text.append(ALPHABET.charAt((int) (bits >> 2 * STEPS - 5 * i & 31)));
+      text.append(ALPHABET.charAt((int) ((bits >> (2 * STEPS - 5 * i)) & 31)));
     }
     return Bytes.of(text + "0");
   }

@@ -63,6 +63,14 @@ final class Inline {
     return words;
   }
 
+  /** Where a request that is an array of bulks, and whole, ends. */
+  static int endOf(ByteBuffer bytes, int from) {
+    var scanner = new RequestScanner();
+    scanner.at = from;
+    scanner.scan(bytes, bytes.capacity());
+    return scanner.at;
+  }
+
   private static int lineEnd(ByteBuffer bytes, int from) {
     int at = from;
     while (bytes.get(at) != '\n') {

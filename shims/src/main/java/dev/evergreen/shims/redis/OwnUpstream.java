@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
 import dev.evergreen.provenance.Unanswered;
@@ -126,6 +127,9 @@ final class OwnUpstream {
   /** Of the sender. */
   private @Nullable SpooledBody sentBody;
 
+  /** Requests whose effect may come long after they were sent, if somebody is to know of them. */
+  private final ArrayList<ByteBuffer> late = new ArrayList<>(0);
+
   OwnUpstream(Session session, Connection connection, int database, Tape tape) {
     this.session = session;
     this.connection = connection;
@@ -183,6 +187,7 @@ final class OwnUpstream {
                   0,
                   told.bytes().capacity());
     }
+    noteLate(batch);
     expect(new Expected(verb, numbers, words, told));
     pass(batch.bytes, batch.from, batch.to);
   }
@@ -201,6 +206,7 @@ final class OwnUpstream {
   void begin(Verb verb, Words words, ByteBuffer bytes, int from, int to, Told told)
       throws IOException {
     number = line.number();
+    tellBeginning(bytes, from, to);
     long request;
     var recorded = told.bytes();
     if (recorded == null) {
@@ -225,6 +231,51 @@ final class OwnUpstream {
       }
     }
     pass(bytes, from, to);
+  }
+
+  /** Of a long request, whose later words are left out. */
+  private void tellBeginning(ByteBuffer bytes, int from, int to) {
+    var passing = tape.passing();
+    if (passing != null) {
+      var beginning = new byte[to - from];
+      bytes.get(from, beginning);
+      var words = Resp.write(RedisKind.array(Bytes.of(beginning)));
+      passing.passes(ByteBuffer.wrap(words), 0, words.length);
+    }
+  }
+
+  /** What is queued or blocks takes effect when something comes from Redis. */
+  private void noteLate(Batch batch) {
+    if (tape.passing() != null && batch.bytes.get(batch.from) == '*') {
+      var copy = ByteBuffer.allocate(batch.length());
+      copy.put(0, batch.bytes, batch.from, batch.length());
+      lock.lock();
+      try {
+        late.add(copy);
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  /** Says of requests again that they pass: what comes now may be because of them. */
+  private void tellLate() {
+    var passing = tape.passing();
+    if (passing != null) {
+      lock.lock();
+      try {
+        for (var request : late) {
+          int at = 0;
+          while (at < request.capacity()) {
+            int end = Inline.endOf(request, at);
+            passing.passes(request, at, end);
+            at = end;
+          }
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
   }
 
   /** Sends bytes as they are. */
@@ -341,6 +392,7 @@ final class OwnUpstream {
       var buffer = loan.buffer();
       int n = connection.tryRead(buffer);
       if (n > 0) {
+        tellLate();
         pass(buffer, n);
       }
       return n >= 0;
@@ -862,6 +914,9 @@ final class OwnUpstream {
               && !(queueing || watching || monitoring || tracking)
               && !(silent || silentOnce || pinned || ended)
               && !subscribed();
+      if (outstanding == 0 && !queueing) {
+        late.clear();
+      }
       if (outstanding == 0 || pinned) {
         replied.signalAll();
       }

@@ -58,7 +58,7 @@ public final class RedisKind implements StoreKind {
   }
 
   /** Those that are there, if it is only the beginning of a command. */
-  private static List<Bytes> array(Bytes recorded) {
+  static List<Bytes> array(Bytes recorded) {
     var words = new ArrayList<Bytes>();
     int at = lineEnd(recorded, 0);
     while (at < recorded.length() && recorded.at(at) == '$') {
@@ -154,7 +154,7 @@ public final class RedisKind implements StoreKind {
       return Transactions.watched(operation, earlier);
     }
     boolean known = reply != null && reply.length() > 0;
-    var replies = known ? Resp.elements(reply) : List.<Bytes>of();
+    var replies = reply == null || !known ? List.<Bytes>of() : Resp.elements(reply);
     var parts = new ArrayList<Operation>();
     while ((!known || parts.size() < replies.size()) && earlier.hasNext()) {
       var part = earlier.next();

@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.net.SocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -71,6 +72,12 @@ public final class RedisShim implements AutoCloseable {
 
   private void begin() throws IOException {
     watch.begin();
+    if (settings.outside) {
+      var outside = new OutsideWatch(this);
+      var connection = outside.begin();
+      tape.tell(outside::passes);
+      fibers.spawn(() -> outside.run(connection));
+    }
     var made = listen();
     listener = made;
     fibers.spawn(watch::run);
@@ -124,6 +131,13 @@ public final class RedisShim implements AutoCloseable {
   CancelScope draining() {
     var present = listener;
     return present == null ? CancelScope.open() : present.draining();
+  }
+
+  /** What makes a connection one of the shim's own account. */
+  List<byte[]> introduction() {
+    return settings.password.isEmpty()
+        ? List.of()
+        : List.of(Identity.request("AUTH", settings.user, settings.password));
   }
 
   boolean isClosed() {

@@ -25,6 +25,7 @@ public final class RedisShimSettings {
   Path spillDirectory = Path.of(System.getProperty("java.io.tmpdir"));
   Duration patience = Duration.ZERO;
   boolean sharing = true;
+  boolean outside;
 
   /** For a store, at an address. */
   public RedisShimSettings(Address listen, Address upstream) {
@@ -91,6 +92,15 @@ public final class RedisShimSettings {
    */
   public RedisShimSettings patience(Duration patience) {
     this.patience = patience;
+    return this;
+  }
+
+  /**
+   * Whether writes that do not pass the shim are noticed; they are not by default, as Redis then
+   * tells the shim of each key that is written, and the shim reads each request again.
+   */
+  public RedisShimSettings outside(boolean noticed) {
+    outside = noticed;
     return this;
   }
 

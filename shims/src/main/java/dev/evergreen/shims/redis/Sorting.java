@@ -5,6 +5,7 @@ import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -80,7 +81,7 @@ final class Sorting {
       }
       alpha = true;
     }
-    var order = alpha ? byText(call, pattern) : byNumber(call, pattern);
+    var order = alpha ? byText(call, pattern) : byNumber(call, pattern, elements);
     elements.sort(call.has("DESC", 2) ? order.reversed() : order);
     return elements;
   }
@@ -90,16 +91,20 @@ final class Sorting {
       return Comparator.naturalOrder();
     }
     return Comparator.comparing(
-        element -> found(call, pattern, element) instanceof Bytes text ? text : null,
-        Comparator.nullsFirst(Comparator.<Bytes>naturalOrder()));
+        element -> found(call, pattern, element) instanceof Bytes text ? text : Bytes.EMPTY);
   }
 
-  private static Comparator<Bytes> byNumber(Call call, @Nullable Bytes pattern) {
-    return Comparator.<Bytes>comparingDouble(
-            element -> {
-              var value = pattern == null ? element : found(call, pattern, element);
-              return value instanceof Bytes text ? SortedSets.number(text) : 0;
-            })
+  /** Looks at all numbers at once, as also a single one is refused if it is none. */
+  private static Comparator<Bytes> byNumber(
+      Call call, @Nullable Bytes pattern, List<Bytes> elements) {
+    var numbers = new HashMap<Bytes, Double>();
+    for (var element : elements) {
+      var value = pattern == null ? element : found(call, pattern, element);
+      // What is empty is nothing.
+      boolean there = value instanceof Bytes text && text.length() > 0;
+      numbers.put(element, there ? SortedSets.number((Bytes) value) : 0.0);
+    }
+    return Comparator.<Bytes, Double>comparing(numbers::get)
         .thenComparing(Comparator.naturalOrder());
   }
 

@@ -6,9 +6,6 @@ import static dev.evergreen.shims.redis.Kind.STREAM;
 
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
-import dev.evergreen.shims.redis.Streams.Id;
-import dev.evergreen.shims.redis.Streams.Item;
-import dev.evergreen.shims.redis.Streams.Stream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -29,13 +26,14 @@ final class StreamGroups {
   record Pending(Bytes consumer, long deliveries) {}
 
   /** How far a group has read, who reads, and what is not done yet. */
-  record Group(Id last, SortedSet<Bytes> consumers, SortedMap<Id, Pending> pending) {
-    static Group at(Id last) {
+  record Group(
+      Streams.Id last, SortedSet<Bytes> consumers, SortedMap<Streams.Id, Pending> pending) {
+    static Group at(Streams.Id last) {
       return new Group(last, new TreeSet<>(), new TreeMap<>());
     }
 
     /** A copy that may be changed, of all but how far it has read. */
-    Group copy(Id last) {
+    Group copy(Streams.Id last) {
       return new Group(last, new TreeSet<>(consumers), new TreeMap<>(pending));
     }
 
@@ -70,11 +68,11 @@ final class StreamGroups {
     c.on("XINFO", call -> call.reads(STREAM, call.key(2)), Commands.NOT_MODELLED);
   }
 
-  private static void put(Call call, Cell key, Stream stream) {
+  private static void put(Call call, Cell key, Streams.Stream stream) {
     call.change(key, STREAM, stream);
   }
 
-  private static Stream stream(Call call, Cell key, String refusal) {
+  private static Streams.Stream stream(Call call, Cell key, String refusal) {
     var stream = Streams.there(call, key);
     if (stream == null) {
       throw new Refusal(refusal);
@@ -82,7 +80,7 @@ final class StreamGroups {
     return stream;
   }
 
-  private static Group group(Stream stream, Bytes name) {
+  private static Group group(Streams.Stream stream, Bytes name) {
     var group = stream.groups().get(name);
     if (group == null) {
       throw new Refusal("NOGROUP");
@@ -125,10 +123,10 @@ final class StreamGroups {
     };
   }
 
-  private static Id start(Call call, @Nullable Stream stream) {
+  private static Streams.Id start(Call call, Streams.@Nullable Stream stream) {
     return call.option(4).equals("$")
-        ? stream == null ? Id.LEAST : stream.last()
-        : Id.of(call.word(4), 0);
+        ? stream == null ? Streams.Id.LEAST : stream.last()
+        : Streams.Id.of(call.word(4), 0);
   }
 
   private static Object create(Call call, Cell key, Bytes name) {
@@ -136,7 +134,7 @@ final class StreamGroups {
     if (there == null && !call.has("MKSTREAM", 5)) {
       throw new Refusal("ERR");
     }
-    var stream = there == null ? Stream.NONE : there;
+    var stream = there == null ? Streams.Stream.NONE : there;
     if (stream.groups().containsKey(name)) {
       throw new Refusal("BUSYGROUP");
     }
@@ -162,7 +160,7 @@ final class StreamGroups {
       List<Object> entries =
           fresh
               ? next(call, stream, group, consumer, count)
-              : again(call, stream, group, consumer, Id.of(call.word(ids + i), 0), count);
+              : again(stream, group, consumer, Streams.Id.of(call.word(ids + i), 0), count);
       var last =
           fresh && !entries.isEmpty() ? unread(stream, group, count).getLast().id() : group.last;
       put(call, keys.get(i), stream.with(groupName, group.copy(last)));
@@ -173,7 +171,7 @@ final class StreamGroups {
     return found.isEmpty() ? Resp.NIL : found;
   }
 
-  private static List<Item> unread(Stream stream, Group group, long count) {
+  private static List<Streams.Item> unread(Streams.Stream stream, Group group, long count) {
     return stream.items().stream()
         .filter(item -> item.id().compareTo(group.last) > 0)
         .limit(count > 0 ? count : Long.MAX_VALUE)
@@ -181,7 +179,7 @@ final class StreamGroups {
   }
 
   private static List<Object> next(
-      Call call, Stream stream, Group group, Bytes consumer, long count) {
+      Call call, Streams.Stream stream, Group group, Bytes consumer, long count) {
     var items = unread(stream, group, count);
     if (call.place("NOACK", 4) < 0 || call.place("NOACK", 4) > call.place("STREAMS", 4)) {
       items.forEach(item -> group.pending.put(item.id(), new Pending(consumer, 1)));
@@ -191,7 +189,7 @@ final class StreamGroups {
 
   /** What a consumer was given before and has not done. */
   private static List<Object> again(
-      Call call, Stream stream, Group group, Bytes consumer, Id after, long count) {
+      Streams.Stream stream, Group group, Bytes consumer, Streams.Id after, long count) {
     var entries = new ArrayList<Object>();
     for (var one : List.copyOf(group.pending.entrySet())) {
       boolean wanted =
@@ -207,12 +205,12 @@ final class StreamGroups {
     return entries;
   }
 
-  private static @Nullable Item item(Stream stream, Id id) {
+  private static Streams.@Nullable Item item(Streams.Stream stream, Streams.Id id) {
     return stream.items().stream().filter(item -> item.id().equals(id)).findFirst().orElse(null);
   }
 
   private static Object acknowledge(Call call) {
-    var ids = call.from(3).stream().map(text -> Id.of(text, 0)).toList();
+    var ids = call.from(3).stream().map(text -> Streams.Id.of(text, 0)).toList();
     var stream = Streams.there(call, call.key(1));
     var group = stream == null ? null : stream.groups().get(call.word(2));
     if (stream == null || group == null) {
@@ -229,7 +227,7 @@ final class StreamGroups {
     return call.words() > 3 ? pendingOnes(call, pending) : pendingInAll(pending);
   }
 
-  private static Object pendingInAll(SortedMap<Id, Pending> pending) {
+  private static Object pendingInAll(SortedMap<Streams.Id, Pending> pending) {
     if (pending.isEmpty()) {
       return List.of(0L, Resp.NIL, Resp.NIL, Resp.NIL);
     }
@@ -241,14 +239,14 @@ final class StreamGroups {
         (long) pending.size(), pending.firstKey().text(), pending.lastKey().text(), consumers);
   }
 
-  private static Object pendingOnes(Call call, SortedMap<Id, Pending> pending) {
+  private static Object pendingOnes(Call call, SortedMap<Streams.Id, Pending> pending) {
     if (call.option(3).equals("IDLE")) {
       throw new UnsupportedOperationException("for how long is the clock's business");
     }
     var from = Streams.bound(call.word(3), 0);
     var to = Streams.bound(call.word(4), -1);
     var found = new ArrayList<Object>();
-    for (Map.Entry<Id, Pending> one : pending.entrySet()) {
+    for (Map.Entry<Streams.Id, Pending> one : pending.entrySet()) {
       boolean fits =
           from.compareTo(one.getKey()) <= 0
               && one.getKey().compareTo(to) <= 0
@@ -290,7 +288,7 @@ final class StreamGroups {
       if (!call.word(i).text().matches("[0-9-]+")) {
         throw new UnsupportedOperationException("a claim with options");
       }
-      claim(stream, group, Id.of(call.word(i), 0), call.word(3), idsOnly, claimed);
+      claim(stream, group, Streams.Id.of(call.word(i), 0), call.word(3), idsOnly, claimed);
     }
     put(call, call.key(1), stream.with(call.word(2), group));
     return claimed;
@@ -298,7 +296,12 @@ final class StreamGroups {
 
   /** Tells whether the entry is there; one that is not is pending no more. */
   private static boolean claim(
-      Stream stream, Group group, Id id, Bytes consumer, boolean idsOnly, List<Object> claimed) {
+      Streams.Stream stream,
+      Group group,
+      Streams.Id id,
+      Bytes consumer,
+      boolean idsOnly,
+      List<Object> claimed) {
     var pending = group.pending.get(id);
     if (pending == null) {
       return true;
@@ -333,6 +336,7 @@ final class StreamGroups {
       }
     }
     put(call, call.key(1), stream.with(call.word(2), group));
-    return List.of(next < rest.size() ? rest.get(next).text() : Id.LEAST.text(), claimed, gone);
+    return List.of(
+        next < rest.size() ? rest.get(next).text() : Streams.Id.LEAST.text(), claimed, gone);
   }
 }

@@ -54,7 +54,7 @@ final class Transactions {
       if (endsWatching(operation)) {
         break;
       }
-      if (RedisKind.is(operation, "WATCH") && OK.equals(operation.reply())) {
+      if (RedisKind.is(operation, "WATCH") && isOk(operation)) {
         if (last != null && !last.space().equals(operation.space())) {
           return List.of();
         }
@@ -69,13 +69,17 @@ final class Transactions {
     return List.of(replied(last, keys, exec, exec.reply()));
   }
 
+  private static boolean isOk(Operation operation) {
+    return operation.reply() != null && operation.reply().equals(OK);
+  }
+
   private static boolean endsWatching(Operation operation) {
     if (operation.request().isEmpty() || operation.reply() == null) {
       return false;
     }
     return switch (operation.request().getFirst().text().toUpperCase(Locale.ROOT)) {
       case "EXEC", "RESET" -> true;
-      case "UNWATCH", "DISCARD" -> OK.equals(operation.reply());
+      case "UNWATCH", "DISCARD" -> isOk(operation);
       default -> false;
     };
   }

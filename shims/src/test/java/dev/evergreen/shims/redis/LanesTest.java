@@ -223,11 +223,11 @@ class LanesTest {
       var words = "MSET" + " k v".repeat(10);
       for (var saying :
           List.of(
-              Identity.request(words.split(" ")),
+              Identity.request(words.split(" ", -1)),
               Inline.ascii(words + "\r\n"),
               Inline.join(
                   Identity.request("MULTI"),
-                  Inline.join(Identity.request(words.split(" ")), Identity.request("EXEC"))),
+                  Inline.join(Identity.request(words.split(" ", -1)), Identity.request("EXEC"))),
               Identity.request("SET", "k", "x".repeat(20_000)))) {
         try (var client = shimmed.client()) {
           client.send(saying);

@@ -192,9 +192,9 @@ class RecordedTest {
               shimmed.redis.ask("SET", "k", "v");
               for (var saying : sayings) {
                 try (var client = shimmed.client()) {
-                  client.ask(saying.split(" "));
+                  client.ask(saying.split(" ", -1));
                   client.ask("MULTI");
-                  client.ask(saying.split(" "));
+                  client.ask(saying.split(" ", -1));
                   client.ask("EXEC");
                   client.send(Inline.ascii(saying + "\r\n"));
                   client.reply();

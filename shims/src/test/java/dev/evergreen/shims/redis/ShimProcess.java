@@ -13,6 +13,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A shim in a process of its own, to be killed or counted. */
 final class ShimProcess implements AutoCloseable {
@@ -32,7 +33,8 @@ final class ShimProcess implements AutoCloseable {
    * @param trace where it records, or null
    * @param options of the JVM
    */
-  static ShimProcess start(RedisServer redis, Path trace, Durability durability, String... options)
+  static ShimProcess start(
+      RedisServer redis, @Nullable Path trace, Durability durability, String... options)
       throws IOException {
     var command =
         new ArrayList<>(

@@ -61,7 +61,7 @@ final class Shimmed implements AutoCloseable {
   private boolean isUnread() throws IOException {
     var port = "%04X".formatted(redis.port);
     for (var line : Files.readAllLines(Path.of("/proc/net/tcp"))) {
-      var fields = line.strip().split("\\s+");
+      var fields = line.strip().split("\\s+", -1);
       if (fields[1].endsWith(":" + port)
           && fields[3].equals("01")
           && !fields[4].endsWith(":00000000")) {

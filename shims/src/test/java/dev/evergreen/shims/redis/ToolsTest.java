@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -151,7 +152,7 @@ class ToolsTest {
     said(shimmed.redis.port, "redis-cli", "", "--functions-rdb", direct.toString());
     said(shimmed.port(), "redis-cli", "", "--functions-rdb", shim.toString());
     // What it tells of times and memory lies in front of the checksum, and is as long.
-    assertEquals(Files.size(direct), Files.size(shim), 4);
+    assertTrue(Math.abs(Files.size(direct) - Files.size(shim)) <= 4);
     assertArrayEquals(
         java.util.Arrays.copyOf(Files.readAllBytes(direct), 9),
         java.util.Arrays.copyOf(Files.readAllBytes(shim), 9));
@@ -166,7 +167,9 @@ class ToolsTest {
         var first = lines.readLine();
         assertTrue(first.startsWith("---") || first.equals("OK"), first);
         shimmed.redis.ask("PING");
-        assertTrue(lines.readLine() != null && lines.readLine() != null);
+        for (int i = 0; i < 2; i++) {
+          assertTrue(lines.readLine() != null);
+        }
       } finally {
         process.destroy();
         process.waitFor();
@@ -186,11 +189,11 @@ class ToolsTest {
   @ValueSource(
       strings = {"-c 10", "-c 10 -P 16 -3", "-c 5 -P 4 -r 1000 --dbnum 2", "-c 5 -k 0 -t ping,set"})
   void allIsMeasured(String form) throws IOException, InterruptedException {
-    var arguments = ("--csv -n 200 " + form).split(" ");
+    var arguments = ("--csv -n 200 " + form).split(" ", -1);
     var expected = names(said(shimmed.redis.port, "redis-benchmark", "", arguments));
     var said = said(shimmed.port(), "redis-benchmark", "", arguments);
     assertEquals(expected, names(said), said);
     assertTrue(expected.size() > (form.contains("-t") ? 3 : 20), expected.toString());
-    assertTrue(!said.toLowerCase().contains("error"), said);
+    assertTrue(!said.toLowerCase(Locale.ROOT).contains("error"), said);
   }
 }

@@ -13,6 +13,7 @@ import java.security.GeneralSecurityException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
@@ -181,7 +182,7 @@ class TransparencyTest {
     try (var talk = Talk.to(shimmed.port())) {
       for (int cut = 1; cut < requests.length; cut++) {
         talk.send(Arrays.copyOf(requests, cut));
-        Thread.yield();
+        Thread.onSpinWait();
         talk.send(Arrays.copyOfRange(requests, cut, requests.length));
         assertEquals(expected, talk.readUntil("$-1\r\n"), "cut at " + cut);
       }
@@ -218,7 +219,10 @@ class TransparencyTest {
                       }))
               .processors(2)
               .serverTls(listen.equals("tls") ? new ServerTls(ServerTls.Settings.of(files)) : null)
-              .clientTls(upstream.equals("tls") ? ClientTls.trusting(files.authority()) : null);
+              .clientTls(
+                  upstream.equals("tls")
+                      ? ClientTls.trusting(Objects.requireNonNull(files.authority()))
+                      : null);
       try (var shim = RedisShim.start(settings)) {
         Dial dial =
             () ->

@@ -1,0 +1,135 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.evergreen.provenance.Answer;
+import dev.evergreen.provenance.Answer.Certainty;
+import dev.evergreen.provenance.Durability;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Recording;
+import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.SpoolSettings;
+import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.Why;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Writes that do not pass the shim. */
+@Timeout(60)
+class OutsideTest {
+  @TempDir private Path directory;
+
+  @BeforeEach
+  void redis() {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+  }
+
+  /** What clients and others do with a shim that notices. */
+  @FunctionalInterface
+  private interface Doing {
+    void with(Shimmed shimmed, Talk client, Recording recording) throws IOException;
+  }
+
+  private void recorded(Doing doing) throws IOException {
+    var settings = SpoolSettings.DEFAULT.withSegmentBytes(1 << 20).withDurability(Durability.NONE);
+    try (var made =
+            Recording.open(
+                directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
+        var shimmed = Shimmed.start(with -> with.spool(made.spool()).outside(true));
+        var client = shimmed.client()) {
+      doing.with(shimmed, client, made);
+    }
+  }
+
+  private Answer ask(Recording recording, String question) {
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      var now = Instant.now();
+      var last = trace.from(1, 10_000).getLast();
+      var asked =
+          new Operation(
+              Long.MAX_VALUE, last.epoch(), -1, -1, "0", now, now, Oracle.words(question), null);
+      return new Why(new RedisSpecification(), trace).ask(asked, Why.Wish.ONE);
+    }
+  }
+
+  private void awaitOutside(Recording recording, String question) {
+    while (ask(recording, question).certainty() != Certainty.OUTSIDE) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  void aWriteFromOutsideIsShownForItsKeyOnly() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          client.ask("SET", "b", "1");
+          shimmed.redis.ask("SET", "a", "2");
+          awaitOutside(made, "GET a");
+          assertEquals(Certainty.CERTAIN, ask(made, "GET b").certainty());
+          client.ask("SET", "a", "3");
+          assertEquals(Certainty.CERTAIN, ask(made, "GET a").certainty(), "replaced since");
+          shimmed.redis.ask("SET", "c", "1");
+          shimmed.redis.ask("DEL", "c");
+          awaitOutside(made, "GET c");
+        });
+  }
+
+  @Test
+  void whatPassesAndWhatExpiresIsNotFromOutside() throws IOException {
+    recorded(
+        (shimmed, client, made) -> {
+          for (var line :
+              List.of(
+                  "SET a 1",
+                  "INCR a",
+                  "RPUSH l 1 2",
+                  "LMOVE l m LEFT RIGHT",
+                  "COPY a b",
+                  "MULTI",
+                  "SET c 1",
+                  "EXEC",
+                  "EVAL return(redis.call('SET',KEYS[1],'1')) 1 e",
+                  "SELECT 3",
+                  "SET z 1",
+                  "MOVE z 0",
+                  "SELECT 0",
+                  "PFADD h x",
+                  "PFCOUNT h",
+                  "XADD s * f v")) {
+            client.ask(line.split(" ", -1));
+          }
+          client.send(Inline.ascii("set line 1\r\n"));
+          client.reply();
+          client.ask(
+              IntStream.range(0, 301)
+                  .mapToObj(i -> i == 0 ? "MSET" : "many" + (i - i % 2))
+                  .toArray(String[]::new));
+          client.ask("SET", "long", "x".repeat(200_000));
+          client.ask("SET", "short", "1", "PX", "1");
+          while (!client.ask("GET", "short").equals("$-1\r\n")) {
+            Thread.onSpinWait();
+          }
+          for (var key :
+              List.of("a", "l", "m", "b", "c", "z", "h", "s", "line", "many2", "long", "short")) {
+            assertTrue(
+                ask(made, "EXISTS " + key).certainty() != Certainty.OUTSIDE,
+                () -> key + ": " + ask(made, "EXISTS " + key));
+          }
+          // And something is noticed at all.
+          shimmed.redis.ask("SET", "last", "1");
+          awaitOutside(made, "GET last");
+        });
+  }
+}
