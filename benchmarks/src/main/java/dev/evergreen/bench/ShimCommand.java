@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -67,9 +68,7 @@ final class ShimCommand implements Callable<Integer> {
       description = "Of each other load, of a second each; ${DEFAULT-VALUE} if not given")
   private int rounds = 5;
 
-  @Option(
-      names = "--quick",
-      description = "Three short repeats and rounds: some minutes, to see that all works")
+  @Option(names = "--quick", description = "Two or three short rounds of each: some minutes")
   private boolean quick;
 
   @Mixin
@@ -109,7 +108,7 @@ final class ShimCommand implements Callable<Integer> {
   public Integer call() throws Exception {
     if (quick) {
       repeats = 3;
-      rounds = 3;
+      rounds = 2;
       seconds = 0.5;
     }
     var section = report.section("shim");
@@ -190,7 +189,7 @@ final class ShimCommand implements Callable<Integer> {
     var turns = new LinkedHashMap<String, List<Turn>>();
     all.forEach(arm -> turns.put(arm.name(), new ArrayList<>()));
     for (int round = 0; round < count; round++) {
-      java.util.Collections.rotate(all, 1);
+      Collections.rotate(all, 1);
       for (var arm : all) {
         turns.getOrDefault(arm.name(), List.of()).add(turn(arms, arm, work, pinned, length));
       }
@@ -230,8 +229,8 @@ final class ShimCommand implements Callable<Integer> {
                 Integer.toString(work.clients()),
                 "-P",
                 Integer.toString(work.depth())));
-    int tests = work.tests() == null ? 1 : work.tests().split(",", -1).length;
-    command.addAll(List.of("-n", Long.toString(count / tests)));
+    long each = count / (work.tests() == null ? 1 : work.tests().split(",", -1).length);
+    command.addAll(List.of("-n", Long.toString(each)));
     command.addAll(
         work.tests() == null
             ? List.of("SET", "k", "42")
@@ -242,8 +241,8 @@ final class ShimCommand implements Callable<Integer> {
     for (var line : said.lines().filter(line -> line.startsWith("\"")).toList()) {
       var fields = line.replace("\"", "").split(",", -1);
       if (!fields[0].equals("test")) {
-        time += count / tests / Double.parseDouble(fields[1]);
-        all += count / tests;
+        time += each / Double.parseDouble(fields[1]);
+        all += each;
       }
     }
     if (all == 0) {
@@ -327,7 +326,7 @@ final class ShimCommand implements Callable<Integer> {
             ratios.add(mine.get(i).rate() / 1e3 / bare.get(i));
           }
           if (!arm.equals(BARE)) {
-            rows.put(arm.replace("recording, ", ""), ratios);
+            rows.put(arm.replace("recording, ", "").replace(" upstream", ""), ratios);
           }
         });
     new Boxes("SETs of one client beside bare Redis" + (pinned ? ", pinned" : ""), "ratio", rows)
