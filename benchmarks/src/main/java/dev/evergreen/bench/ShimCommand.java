@@ -81,14 +81,16 @@ final class ShimCommand implements Callable<Integer> {
    * What clients do.
    *
    * @param tests of redis-benchmark; none for SETs of one key with a value of two bytes
+   * @param keys of how many the tests take one
    */
-  private record Work(String name, int clients, int depth, @Nullable String tests) {
+  private record Work(String name, int clients, int depth, @Nullable String tests, int keys) {
     static Work sets(int clients, int depth) {
       return new Work(
           "SETs, %d client%s, depth %d".formatted(clients, clients == 1 ? "" : "s", depth),
           clients,
           depth,
-          null);
+          null,
+          1);
     }
   }
 
@@ -175,7 +177,8 @@ final class ShimCommand implements Callable<Integer> {
             Work.sets(1, 50),
             Work.sets(16, 1),
             Work.sets(256, 1),
-            new Work("mixed commands, 16 clients", 16, 1, "set,get,incr,lpush,sadd,hset"))) {
+            new Work(
+                "mixed commands, 16 clients", 16, 1, "set,get,incr,lpush,sadd,hset", 100_000))) {
       lines.addAll(
           lines(work.name() + where, turns(arms, work, pinned, rounds, quick ? 0.5 : 1), false));
     }
@@ -234,7 +237,7 @@ final class ShimCommand implements Callable<Integer> {
     command.addAll(
         work.tests() == null
             ? List.of("SET", "k", "42")
-            : List.of("-d", "100", "-r", "100000", "-t", work.tests()));
+            : List.of("-d", "100", "-r", Integer.toString(work.keys()), "-t", work.tests()));
     var said = RedisArms.run(pinned ? Cores.pinned(0, command) : command);
     double time = 0;
     long all = 0;
@@ -336,7 +339,7 @@ final class ShimCommand implements Callable<Integer> {
   /** How many operations an answer names, of how many that were recorded. */
   private static String succinctness(RedisArms arms) throws IOException, InterruptedException {
     var arm = arms.named(BATCH).orElseThrow();
-    var work = new Work("", 16, 1, "set,incr,sadd,hset");
+    var work = new Work("", 16, 1, "set,incr,sadd,hset", 100);
     turn(arms, arm, work, false, 1);
     try (var trace = StoredTrace.open(String.valueOf(arm.trace()), Duration.ofSeconds(10))) {
       var text = new StringBuilder("| question | operations that it names | recorded before |\n");
