@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.knowm.xchart.BoxChartBuilder;
@@ -33,7 +34,8 @@ record Boxes(String title, String y, Map<String, List<Double>> rows) {
             .theme(Styler.ChartTheme.Matlab)
             .build();
     chart.getStyler().setYAxisMin(0.0).setYAxisDecimalPattern("0.0#");
-    rows.forEach(chart::addSeries);
+    // It asks them for nulls, which lists that cannot hold any refuse.
+    rows.forEach((name, values) -> chart.addSeries(name, new ArrayList<>(values)));
     var drawing = new VectorGraphics2D();
     chart.paint(drawing, WIDTH, HEIGHT);
     var output = new ByteArrayOutputStream();

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -67,9 +68,7 @@ final class ShimCommand implements Callable<Integer> {
       description = "Of each other load, of a second each; ${DEFAULT-VALUE} if not given")
   private int rounds = 5;
 
-  @Option(
-      names = "--quick",
-      description = "Three short repeats and rounds: some minutes, to see that all works")
+  @Option(names = "--quick", description = "Two or three short rounds of each: some minutes")
   private boolean quick;
 
   @Mixin
@@ -82,14 +81,16 @@ final class ShimCommand implements Callable<Integer> {
    * What clients do.
    *
    * @param tests of redis-benchmark; none for SETs of one key with a value of two bytes
+   * @param keys of how many the tests take one
    */
-  private record Work(String name, int clients, int depth, @Nullable String tests) {
+  private record Work(String name, int clients, int depth, @Nullable String tests, int keys) {
     static Work sets(int clients, int depth) {
       return new Work(
           "SETs, %d client%s, depth %d".formatted(clients, clients == 1 ? "" : "s", depth),
           clients,
           depth,
-          null);
+          null,
+          1);
     }
   }
 
@@ -109,7 +110,7 @@ final class ShimCommand implements Callable<Integer> {
   public Integer call() throws Exception {
     if (quick) {
       repeats = 3;
-      rounds = 3;
+      rounds = 2;
       seconds = 0.5;
     }
     var section = report.section("shim");
@@ -176,7 +177,8 @@ final class ShimCommand implements Callable<Integer> {
             Work.sets(1, 50),
             Work.sets(16, 1),
             Work.sets(256, 1),
-            new Work("mixed commands, 16 clients", 16, 1, "set,get,incr,lpush,sadd,hset"))) {
+            new Work(
+                "mixed commands, 16 clients", 16, 1, "set,get,incr,lpush,sadd,hset", 100_000))) {
       lines.addAll(
           lines(work.name() + where, turns(arms, work, pinned, rounds, quick ? 0.5 : 1), false));
     }
@@ -190,7 +192,7 @@ final class ShimCommand implements Callable<Integer> {
     var turns = new LinkedHashMap<String, List<Turn>>();
     all.forEach(arm -> turns.put(arm.name(), new ArrayList<>()));
     for (int round = 0; round < count; round++) {
-      java.util.Collections.rotate(all, 1);
+      Collections.rotate(all, 1);
       for (var arm : all) {
         turns.getOrDefault(arm.name(), List.of()).add(turn(arms, arm, work, pinned, length));
       }
@@ -230,20 +232,20 @@ final class ShimCommand implements Callable<Integer> {
                 Integer.toString(work.clients()),
                 "-P",
                 Integer.toString(work.depth())));
-    int tests = work.tests() == null ? 1 : work.tests().split(",", -1).length;
-    command.addAll(List.of("-n", Long.toString(count / tests)));
+    long each = count / (work.tests() == null ? 1 : work.tests().split(",", -1).length);
+    command.addAll(List.of("-n", Long.toString(each)));
     command.addAll(
         work.tests() == null
             ? List.of("SET", "k", "42")
-            : List.of("-d", "100", "-r", "100000", "-t", work.tests()));
+            : List.of("-d", "100", "-r", Integer.toString(work.keys()), "-t", work.tests()));
     var said = RedisArms.run(pinned ? Cores.pinned(0, command) : command);
     double time = 0;
     long all = 0;
     for (var line : said.lines().filter(line -> line.startsWith("\"")).toList()) {
       var fields = line.replace("\"", "").split(",", -1);
       if (!fields[0].equals("test")) {
-        time += count / tests / Double.parseDouble(fields[1]);
-        all += count / tests;
+        time += each / Double.parseDouble(fields[1]);
+        all += each;
       }
     }
     if (all == 0) {
@@ -327,7 +329,7 @@ final class ShimCommand implements Callable<Integer> {
             ratios.add(mine.get(i).rate() / 1e3 / bare.get(i));
           }
           if (!arm.equals(BARE)) {
-            rows.put(arm.replace("recording, ", ""), ratios);
+            rows.put(arm.replace("recording, ", "").replace(" upstream", ""), ratios);
           }
         });
     new Boxes("SETs of one client beside bare Redis" + (pinned ? ", pinned" : ""), "ratio", rows)
@@ -337,7 +339,7 @@ final class ShimCommand implements Callable<Integer> {
   /** How many operations an answer names, of how many that were recorded. */
   private static String succinctness(RedisArms arms) throws IOException, InterruptedException {
     var arm = arms.named(BATCH).orElseThrow();
-    var work = new Work("", 16, 1, "set,incr,sadd,hset");
+    var work = new Work("", 16, 1, "set,incr,sadd,hset", 100);
     turn(arms, arm, work, false, 1);
     try (var trace = StoredTrace.open(String.valueOf(arm.trace()), Duration.ofSeconds(10))) {
       var text = new StringBuilder("| question | operations that it names | recorded before |\n");

@@ -62,7 +62,7 @@ final class Folding {
   private boolean isOpen(Cell cell) {
     var next = demanded.ceiling(cell);
     return (next != null && cell.contains(next))
-        || !replaced.contains(cell) && cell.ancestors().stream().noneMatch(replaced::contains)
+        || (!replaced.contains(cell) && cell.ancestors().stream().noneMatch(replaced::contains))
         || cell.ancestors().stream().anyMatch(demanded::contains);
   }
 }

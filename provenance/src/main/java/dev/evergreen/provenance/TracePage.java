@@ -128,7 +128,7 @@ public final class TracePage implements AutoCloseable {
           send(exchange, 200, file.contentType(), bytes(file.text()));
         }
       } catch (RefusedException e) {
-        fail(exchange, e.status, e.getMessage());
+        fail(exchange, e.status, String.valueOf(e.getMessage()));
       } catch (IllegalArgumentException | DateTimeException e) {
         LOG.log(System.Logger.Level.DEBUG, "a request that cannot be understood", e);
         fail(exchange, 400, "The request cannot be understood.");

@@ -63,7 +63,7 @@ public final class TraceView {
         .formatted(
             operation.row(),
             time(operation.sent()),
-            client(operation),
+            shortened(client(operation)),
             shortened(operation.text()),
             shortened(reply));
   }
@@ -78,7 +78,7 @@ public final class TraceView {
                 shortened(isKnown(answer) ? text(reply(answer)) : "(not known)"),
                 answer.certainty().label()));
     if (!answer.note().isEmpty()) {
-      lines.add(answer.note());
+      lines.add(shortened(answer.note()));
     }
     for (int i = 0; i < answer.witnesses().size(); i++) {
       boolean only = answer.witnesses().size() == 1;
@@ -153,9 +153,9 @@ public final class TraceView {
     return moment.truncatedTo(ChronoUnit.MICROS).toString();
   }
 
-  /** On one line, and no longer than one. */
+  /** On one line, no longer than one, and without what a terminal would obey. */
   private static String shortened(String text) {
-    var printable = text.replaceAll("\\p{Cntrl}", "?");
+    var printable = text.replaceAll("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]", "?");
     return printable.length() <= LONGEST_LINE
         ? printable
         : printable.substring(0, LONGEST_LINE) + "...";

@@ -1,6 +1,7 @@
 package dev.evergreen.server;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Bytes;
@@ -8,6 +9,7 @@ import dev.evergreen.provenance.Client;
 import dev.evergreen.provenance.Recording;
 import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Retention;
+import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoreKind;
 import java.io.IOException;
@@ -29,6 +31,7 @@ class WhyCommandTest {
 
   @TempDir Path directory;
   private Recording recording;
+  private long epoch;
   private long lane;
   private long anna;
   private long bert;
@@ -38,7 +41,7 @@ class WhyCommandTest {
     var redactor = Redactor.open(directory, List.of());
     recording = Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL);
     var spool = recording.spool();
-    long epoch = spool.epoch("redis", "127.0.0.1:6379", "content: empty");
+    epoch = spool.epoch("redis", "127.0.0.1:6379", "content: empty");
     lane = spool.lane(epoch, "shared");
     anna = spool.connect(epoch, new Client("127.0.0.1:1", "anna", "default", "RESP2"));
     bert = spool.connect(epoch, new Client("127.0.0.1:2", "", "default", "RESP3"));
@@ -47,6 +50,10 @@ class WhyCommandTest {
   @AfterEach
   void end() throws IOException {
     recording.close();
+  }
+
+  private Spool spool() {
+    return recording.spool();
   }
 
   private long exchange(long client, String reply, String... command) {
@@ -147,6 +154,22 @@ class WhyCommandTest {
         """
             .formatted(one, two),
         run(0, "trace", "export"));
+  }
+
+  /** What clients send must not steer the terminal of who looks at it. */
+  @Test
+  void printsNothingThatATerminalObeys() {
+    for (var sign : List.of("\u001B[2J", "\u009B2J", "\u202E", "\r")) {
+      var evil = spool().connect(epoch, new Client("127.0.0.1:3", "n" + sign, "u", "RESP2"));
+      long unknown = exchange(evil, "-ERR unknown command\r\n", "X" + sign);
+      exchange(evil, "+OK\r\n", "SET", "a" + sign, sign);
+      var told =
+          run(0, "why", "redis", "--row", Long.toString(unknown))
+              + run(0, "why", "redis", "GET", "a" + sign)
+              + run(0, "trace", "tail");
+      assertTrue(told.contains("X?"), told);
+      assertFalse(told.contains(sign), () -> "a sign of " + sign.codePointAt(0));
+    }
   }
 
   @Test
