@@ -63,6 +63,9 @@ final class Paced {
         Integer.parseInt(arguments[0]),
         connections,
         (long) (1e9 * Double.parseDouble(arguments[4])));
+    if (paced.times.getTotalCount() == 0) {
+      throw new EOFException("nothing was answered in time");
+    }
     System.out.println(paced.times.getValueAtPercentile(99) / 1000.0);
   }
 

@@ -40,6 +40,7 @@ final class Polymix implements AutoCloseable {
   private static final double HOT_PART = 0.01;
   private static final double THINK_MILLIS = 250;
   private static final double THINK_DEVIATION = 100;
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final String MADE = "X-Made";
 
   /** What was found at one rate. */
@@ -168,7 +169,10 @@ final class Polymix implements AutoCloseable {
     try {
       var response =
           client.send(
-              HttpRequest.newBuilder(URI.create(uri)).version(HttpClient.Version.HTTP_1_1).build(),
+              HttpRequest.newBuilder(URI.create(uri))
+                  .version(HttpClient.Version.HTTP_1_1)
+                  .timeout(PATIENCE)
+                  .build(),
               BodyHandlers.discarding());
       long made = response.headers().firstValueAsLong(MADE).orElse(intended);
       if (counts && response.statusCode() == 200) {

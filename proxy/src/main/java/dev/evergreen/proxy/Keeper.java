@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.RequestHead;
@@ -82,6 +83,12 @@ final class Keeper {
     }
   }
 
+  /** A buffer to copy a body by: no larger than that. */
+  static ByteBuffer buffer(BodyReader body) {
+    long length = body.length();
+    return ByteBuffer.allocate(length < 0 ? PIECE : (int) Math.clamp(length, 1, PIECE));
+  }
+
   /**
    * Stores the body as it comes, and ends the fetch. It outlives the client, so it touches nothing
    * of its exchange.
@@ -90,8 +97,8 @@ final class Keeper {
     try (answer;
         arrival) {
       var appender = arrival.appender();
-      var piece = ByteBuffer.allocate(PIECE);
       var body = answer.exchange().body();
+      var piece = buffer(body);
       while (body.read(piece) >= 0) {
         appender.append(piece.flip());
         piece.clear();

@@ -45,8 +45,6 @@ final class Transaction {
   /** So often the cache is looked up because something has come into it meanwhile. */
   private static final int ROUNDS = 3;
 
-  private static final int PIECE = 16 << 10;
-
   private final Proxy proxy;
   private final Proxy.Setup setup;
   private final Exchange exchange;
@@ -752,7 +750,7 @@ final class Transaction {
     boolean whole = false;
     try {
       var body = answer.exchange().body();
-      var piece = ByteBuffer.allocate(PIECE);
+      var piece = Keeper.buffer(body);
       for (int n = body.read(piece); n >= 0; n = body.read(piece)) {
         course.bytes += n;
         writer.write(piece.flip());
