@@ -86,7 +86,7 @@ final class Keeper {
   /** A buffer to copy a body by: no larger than that. */
   static ByteBuffer buffer(BodyReader body) {
     long length = body.length();
-    return ByteBuffer.allocate(length < 0 ? PIECE : (int) Math.clamp(length, 1, PIECE));
+    return ByteBuffer.allocate(length < 0 ? PIECE : Math.clamp(length, 1, PIECE));
   }
 
   /**
