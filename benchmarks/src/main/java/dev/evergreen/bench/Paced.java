@@ -13,6 +13,7 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -133,7 +134,7 @@ final class Paced {
     if (head < 0) {
       return false;
     }
-    var text = new String(in.array(), 0, head, ISO_8859_1).toLowerCase(java.util.Locale.ROOT);
+    var text = new String(in.array(), in.arrayOffset(), head, ISO_8859_1).toLowerCase(Locale.ROOT);
     int at = text.indexOf(LENGTH);
     if (!text.startsWith("http/1.1 200 ") || at < 0) {
       throw new IOException("it answered something else: " + text);

@@ -105,10 +105,11 @@ record ProxyServers(Path folder) {
    * what is in /p/ such that it may not be kept.
    */
   Server origin(List<Integer> sizes) throws IOException {
-    var www = Files.createDirectories(folder.resolve("www/p"));
+    var www = folder.resolve("www");
+    var passed = Files.createDirectories(www.resolve("p"));
     for (int size : sizes) {
       Files.write(www.resolve(Integer.toString(size)), new byte[size]);
-      Files.write(www.resolveSibling(Integer.toString(size)), new byte[size]);
+      Files.write(passed.resolve(Integer.toString(size)), new byte[size]);
     }
     return nginx(
         "origin",
@@ -119,7 +120,7 @@ record ProxyServers(Path folder) {
         location /m/ { add_header Cache-Control max-age=36000; rewrite ^ /1024 break; }
         location /p/ { add_header Cache-Control no-store; } }
         """,
-        www.getParent().toString());
+        www.toString());
   }
 
   Server nginx(int origin) throws IOException {
