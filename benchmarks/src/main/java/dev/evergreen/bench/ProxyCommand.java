@@ -1,5 +1,6 @@
 package dev.evergreen.bench;
 
+import dev.evergreen.bench.ProxyServers.Server;
 import dev.evergreen.bench.load.Cores;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -11,30 +12,30 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/** Measures hits of the HTTP proxy beside nginx. */
+/** Measures the HTTP proxy beside others. */
 @Command(
     name = "proxy",
     description = {
-      "Measures hits of the HTTP proxy and of nginx with open_file_cache, in turns: processor time",
-      "of a request, and rate. Each proxy has core 0 and one worker; wrk and the origin, another",
-      "nginx, have core 1. Needs nginx and wrk."
+      "Measures the HTTP proxy beside nginx with open_file_cache, and beside Varnish, Apache Traffic",
+      "Server and HAProxy where they are installed, in turns: processor time of a request, and rate.",
+      "Each proxy has core 0 and one worker; the load and the origin, another nginx, have core 1.",
+      "Needs nginx and wrk; h2load for HTTP/2."
     },
     mixinStandardHelpOptions = true)
 final class ProxyCommand implements Callable<Integer> {
 
-  private static final int PROXY_CORE = 0;
-  private static final int LOAD_CORE = 1;
-
   /** So that the JVM has compiled what a hit needs. */
   private static final int WARM_UPS = 8;
 
-  private static final List<Integer> SIZES = List.of(1 << 10, 10 << 10, 1 << 20);
+  private static final int SMALL = 1 << 10;
+  private static final List<Integer> SIZES = List.of(SMALL, 10 << 10, 1 << 20);
   private static final List<Integer> CONNECTIONS = List.of(16, 64, 512);
 
   /** What design demands of hits of this size at most, in processor time beside nginx's. */
@@ -42,6 +43,18 @@ final class ProxyCommand implements Callable<Integer> {
 
   private static final Pattern REQUESTS = Pattern.compile("(\\d+) requests in");
   private static final Pattern RATE = Pattern.compile("Requests/sec:\\s+([\\d.]+)");
+  private static final Pattern H2_REQUESTS = Pattern.compile("requests: (\\d+) total");
+  private static final Pattern H2_RATE = Pattern.compile("finished in [^,]+, ([\\d.]+) req/s");
+
+  /** Asks for another thing each time. */
+  private static final String MISSES =
+      """
+      i = 0
+      request = function()
+        i = i + 1
+        return wrk.format(nil, "/m/" .. os.time() .. "-" .. i)
+      end
+      """;
 
   @Spec
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
@@ -57,28 +70,66 @@ final class ProxyCommand implements Callable<Integer> {
       description = "How long each turn is; 3 by default")
   private int seconds;
 
+  @Option(
+      names = "--quick",
+      description = "3 rounds of 1 s, and fewer of the combinations: some minutes in all")
+  private boolean quick;
+
+  @Option(
+      names = "--only",
+      paramLabel = "WHAT",
+      split = ",",
+      description = "Of hits, others, http2, misses, pass, tail and workload; all by default")
+  private List<String> only = List.of();
+
   @Mixin
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private ReportOption report;
 
-  /** What one turn of wrk found. */
+  /** What one turn found. */
   private record Turn(double micros, double rate) {}
+
+  /** What a turn asks, by whatever program, of a server. */
+  private interface Load {
+    Turn run(Server server) throws IOException, InterruptedException;
+  }
 
   @Override
   public Integer call() throws Exception {
+    if (quick) {
+      rounds = 3;
+      seconds = 1;
+    }
     var section = report.section("proxy");
     var folder = Files.createTempDirectory("bench-proxy");
+    var servers = new ProxyServers(folder);
     var lines = new ArrayList<Line>();
-    try (var origin = origin(folder);
-        var nginx = nginx(folder, origin.port());
-        var evergreen = evergreen(origin.port())) {
+    try (var origin = servers.origin(SIZES);
+        var nginx = servers.nginx(origin.port());
+        var evergreen = servers.evergreen(origin.port())) {
       for (int i = 0; i < WARM_UPS; i++) {
-        turn(evergreen, SIZES.get(i % SIZES.size()), CONNECTIONS.getFirst());
+        var _ = wrk(evergreen, "/" + SIZES.get(i % SIZES.size()), CONNECTIONS.getFirst(), null);
       }
-      for (int size : SIZES) {
-        for (int connections : CONNECTIONS) {
-          lines.addAll(compare(size, connections, evergreen, nginx));
+      if (wants("hits")) {
+        lines.addAll(hits(evergreen, nginx));
+      }
+      if (wants("pass")) {
+        lines.addAll(
+            compare("passed on, 1 KB, 64 connections", evergreen, nginx, load("/p/1024", 64)));
+      }
+      if (wants("http2") && ProxyServers.has("h2load")) {
+        try (var other = servers.nginxByHttp2(origin.port())) {
+          lines.addAll(byHttp2(evergreen, other));
         }
+      }
+      if (wants("tail")) {
+        lines.addAll(tails(evergreen, nginx));
+      }
+      if (wants("others") || wants("misses")) {
+        others(servers, origin.port(), evergreen, nginx, lines);
+      }
+      if (wants("workload")) {
+        workload(servers, lines);
       }
     } finally {
       delete(folder);
@@ -92,128 +143,204 @@ final class ProxyCommand implements Callable<Integer> {
     return 0;
   }
 
-  private List<Line> compare(
-      int size, int connections, BackgroundServer evergreen, BackgroundServer nginx)
-      throws IOException, InterruptedException {
-    var ours = new ArrayList<Turn>();
-    var theirs = new ArrayList<Turn>();
-    for (int round = -1; round < rounds; round++) {
-      boolean oursFirst = round % 2 == 0;
-      var first = turn(oursFirst ? evergreen : nginx, size, connections);
-      var second = turn(oursFirst ? nginx : evergreen, size, connections);
-      if (round >= 0) {
-        ours.add(oursFirst ? first : second);
-        theirs.add(oursFirst ? second : first);
-      }
-    }
-    var what = "hits of %d KB, %d connections: ".formatted(size >> 10, connections);
-    var time =
-        Line.compared(
-            what + "processor time",
-            "µs",
-            ours.stream().map(Turn::micros).toList(),
-            "nginx",
-            theirs.stream().map(Turn::micros).toList());
-    var rate =
-        Line.compared(
-            what + "rate",
-            "k/s",
-            ours.stream().map(turn -> turn.rate() / 1e3).toList(),
-            "nginx",
-            theirs.stream().map(turn -> turn.rate() / 1e3).toList());
-    boolean limited = size <= 10 << 10;
-    return List.of(
-        limited ? time.ratioAtMost(MOST_TIME) : time, limited ? rate.ratioAtLeast(1) : rate);
+  private boolean wants(String what) {
+    return only.isEmpty() || only.contains(what);
   }
 
-  private Turn turn(BackgroundServer server, int size, int connections)
+  private List<Line> hits(Server evergreen, Server nginx) throws IOException, InterruptedException {
+    var lines = new ArrayList<Line>();
+    for (int size : SIZES) {
+      for (int connections : quick ? List.of(16, 512) : CONNECTIONS) {
+        var what = "hits of %d KB, %d connections".formatted(size >> 10, connections);
+        var found = compare(what, evergreen, nginx, load("/" + size, connections));
+        boolean limited = size <= 10 << 10;
+        lines.add(limited ? found.getFirst().ratioAtMost(MOST_TIME) : found.getFirst());
+        lines.add(limited ? found.getLast().ratioAtLeast(1) : found.getLast());
+      }
+    }
+    return lines;
+  }
+
+  private List<Line> byHttp2(Server evergreen, Server nginx)
       throws IOException, InterruptedException {
-    var command =
-        List.of(
-            "wrk",
-            "-t1",
-            "-c" + connections,
-            "-d" + seconds + "s",
-            "http://127.0.0.1:%d/%d".formatted(server.port(), size));
+    var found =
+        compare("hits of 1 KB by HTTP/2, 16 × 32 streams", evergreen, nginx, s -> h2load(s));
+    return List.of(found.getFirst(), found.getLast().ratioAtLeast(1));
+  }
+
+  /** Hits and stored misses beside the other proxies, one after the other. */
+  private void others(
+      ProxyServers servers, int origin, Server evergreen, Server nginx, List<Line> lines)
+      throws IOException, InterruptedException {
+    var script = Files.writeString(servers.folder().resolve("miss.lua"), MISSES);
+    Load misses = server -> wrk(server, "/", 64, script);
+    if (wants("misses")) {
+      for (int i = 0; i < WARM_UPS; i++) {
+        var _ = misses.run(evergreen);
+      }
+      lines.addAll(compare("stored misses of 1 KB, 64 connections", evergreen, nginx, misses));
+    }
+    for (var program : List.of("varnishd", "haproxy", "traffic_server")) {
+      if (!ProxyServers.has(program)) {
+        continue;
+      }
+      try (var other =
+          switch (program) {
+            case "varnishd" -> servers.varnish(origin);
+            case "haproxy" -> servers.haproxy(origin);
+            default -> servers.ats(origin);
+          }) {
+        for (int size : wants("others") ? SIZES : List.<Integer>of()) {
+          var what = "hits of %d KB, 16 connections".formatted(size >> 10);
+          lines.addAll(compare(what, evergreen, other, load("/" + size, 16)));
+        }
+        if (wants("misses")) {
+          var found = compare("stored misses of 1 KB, 64 connections", evergreen, other, misses);
+          boolean limited = other.name().equals("ats");
+          lines.add(limited ? found.getFirst().ratioAtMost(1.2) : found.getFirst());
+          lines.add(found.getLast());
+        }
+      }
+    }
+  }
+
+  private List<Line> compare(String what, Server ours, Server theirs, Load load)
+      throws IOException, InterruptedException {
+    var our = new ArrayList<Turn>();
+    var their = new ArrayList<Turn>();
+    for (int round = -1; round < rounds; round++) {
+      boolean oursFirst = round % 2 == 0;
+      var first = load.run(oursFirst ? ours : theirs);
+      var second = load.run(oursFirst ? theirs : ours);
+      if (round >= 0) {
+        our.add(oursFirst ? first : second);
+        their.add(oursFirst ? second : first);
+      }
+    }
+    return List.of(
+        Line.compared(
+            what + ": processor time",
+            "µs",
+            our.stream().map(Turn::micros).toList(),
+            theirs.name(),
+            their.stream().map(Turn::micros).toList()),
+        Line.compared(
+            what + ": rate",
+            "k/s",
+            our.stream().map(turn -> turn.rate() / 1e3).toList(),
+            theirs.name(),
+            their.stream().map(turn -> turn.rate() / 1e3).toList()));
+  }
+
+  private Load load(String path, int connections) {
+    return server -> wrk(server, path, connections, null);
+  }
+
+  private Turn wrk(Server server, String path, int connections, @Nullable Path script)
+      throws IOException, InterruptedException {
+    var command = new ArrayList<>(List.of("wrk", "-t1", "-c" + connections, "-d" + seconds + "s"));
+    if (script != null) {
+      command.addAll(List.of("-s", script.toString()));
+    }
+    command.add("http://127.0.0.1:" + server.port() + path);
     double before = server.processorMicros();
-    var wrk = new ProcessBuilder(Cores.pinned(LOAD_CORE, command)).start();
-    var said = new String(wrk.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    var said = run(command);
     double used = server.processorMicros() - before;
-    if (wrk.waitFor() != 0 || said.contains("Non-2xx") || said.contains("Socket errors")) {
+    if (said.contains("Non-2xx") || said.contains("Socket errors")) {
       throw new IOException("not all was answered:\n" + said);
     }
     return new Turn(used / number(REQUESTS, said), number(RATE, said));
   }
 
+  private Turn h2load(Server server) throws IOException, InterruptedException {
+    var uri = "http://127.0.0.1:" + server.port() + "/" + SMALL;
+    double before = server.processorMicros();
+    var said = run(List.of("h2load", "-t1", "-c16", "-m32", "-D" + seconds, uri));
+    double used = server.processorMicros() - before;
+    if (!said.contains(" 0 failed, 0 errored")) {
+      throw new IOException("not all was answered:\n" + said);
+    }
+    return new Turn(used / number(H2_REQUESTS, said), number(H2_RATE, said));
+  }
+
+  /** The 99th percentiles at three quarters of nginx's peak. */
+  private List<Line> tails(Server evergreen, Server nginx)
+      throws IOException, InterruptedException {
+    int clients = 64;
+    double peak = 0;
+    for (int i = 0; i < 3; i++) {
+      peak = Math.max(peak, wrk(nginx, "/" + SMALL, clients, null).rate());
+    }
+    var our = new ArrayList<Double>();
+    var their = new ArrayList<Double>();
+    int times = quick ? rounds : Math.max(rounds, 15);
+    for (int round = 0; round < times; round++) {
+      boolean oursFirst = round % 2 == 0;
+      double first = tail(oursFirst ? evergreen : nginx, clients, 0.75 * peak);
+      double second = tail(oursFirst ? nginx : evergreen, clients, 0.75 * peak);
+      our.add(oursFirst ? first : second);
+      their.add(oursFirst ? second : first);
+    }
+    var what = "99th percentile of hits of 1 KB at 75 %% of nginx's peak (%.0f/s)".formatted(peak);
+    return List.of(Line.compared(what, "µs", our, "nginx", their).ratioAtMost(1));
+  }
+
+  private double tail(Server server, int clients, double rate)
+      throws IOException, InterruptedException {
+    var command =
+        List.of(
+            ProcessHandle.current().info().command().orElse("java"),
+            "-XX:+UseSerialGC",
+            "-cp",
+            System.getProperty("java.class.path"),
+            Paced.class.getName(),
+            Integer.toString(server.port()),
+            "/" + SMALL,
+            Integer.toString(clients),
+            Double.toString(rate),
+            Integer.toString(seconds));
+    return Double.parseDouble(run(command).strip());
+  }
+
+  private void workload(ProxyServers servers, List<Line> lines) throws Exception {
+    var figures = report.figures(Files.createTempDirectory("bench-proxy-figures"));
+    try (var workload = new Polymix(quick ? 8 : 40);
+        var evergreen = servers.evergreen(workload.port());
+        var nginx = servers.nginx(workload.port())) {
+      var rates = quick ? List.of(200, 600) : List.of(200, 600, 1000, 1400);
+      // So that the JVMs, the generator's too, have compiled what they need.
+      var _ = workload.run(nginx, rates.getLast());
+      var _ = workload.run(evergreen, rates.getLast());
+      var found = new ArrayList<Polymix.Result>();
+      for (int rate : rates) {
+        found.add(workload.run(evergreen, rate));
+        found.add(workload.run(nginx, rate));
+      }
+      lines.addAll(Polymix.lines(found));
+      Files.createDirectories(figures);
+      Polymix.figure(found).write(figures.resolve("proxy-workload.svg"));
+    }
+    spec.commandLine().getOut().println("figure: " + figures.resolve("proxy-workload.svg"));
+  }
+
+  private static String run(List<String> command) throws IOException, InterruptedException {
+    var process =
+        new ProcessBuilder(Cores.pinned(ProxyServers.LOAD_CORE, command))
+            .redirectErrorStream(true)
+            .start();
+    var said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    if (process.waitFor() != 0) {
+      throw new IOException(String.join(" ", command) + ":\n" + said);
+    }
+    return said;
+  }
+
   private static double number(Pattern pattern, String said) throws IOException {
     var found = pattern.matcher(said);
     if (!found.find()) {
-      throw new IOException("wrk says something else than expected:\n" + said);
+      throw new IOException("this was not expected:\n" + said);
     }
     return Double.parseDouble(found.group(1));
-  }
-
-  private static BackgroundServer origin(Path folder) throws IOException {
-    var www = Files.createDirectories(folder.resolve("www"));
-    for (int size : SIZES) {
-      Files.write(www.resolve(Integer.toString(size)), new byte[size]);
-    }
-    return startNginx(
-        folder,
-        "origin",
-        LOAD_CORE,
-        "open_file_cache max=64; server { listen 127.0.0.1:%d; root "
-            + www
-            + "; add_header Cache-Control max-age=36000; }");
-  }
-
-  private static BackgroundServer nginx(Path folder, int origin) throws IOException {
-    return startNginx(
-        folder,
-        "nginx",
-        PROXY_CORE,
-        """
-        open_file_cache max=4096; upstream o { server 127.0.0.1:%d; keepalive 512; }
-        proxy_cache_path %s keys_zone=z:64m use_temp_path=off;
-        server { listen 127.0.0.1:%%d; location / { proxy_pass http://o; proxy_http_version 1.1;
-        proxy_set_header Connection ""; proxy_cache z; } }
-        """
-            .formatted(origin, folder.resolve("cache")));
-  }
-
-  private static BackgroundServer startNginx(Path folder, String name, int core, String servers)
-      throws IOException {
-    int port = BackgroundServer.freePort();
-    var user = System.getProperty("user.name").equals("root") ? "user root;" : "";
-    var configuration =
-        Files.writeString(
-            folder.resolve(name + ".conf"),
-            """
-            daemon off; pid %s; error_log %s; worker_processes 1; %s
-            events { worker_connections 8192; }
-            http { access_log off; sendfile on; keepalive_requests 1000000000;
-            """
-                    .formatted(folder.resolve(name + ".pid"), folder.resolve(name + ".log"), user)
-                + servers.formatted(port)
-                + " }\n");
-    return BackgroundServer.start(
-        List.of("nginx", "-p", folder.toString(), "-c", configuration.toString()), port, core);
-  }
-
-  private static BackgroundServer evergreen(int origin) throws IOException {
-    int port = BackgroundServer.freePort();
-    return BackgroundServer.start(
-        List.of(
-            "./evergreen",
-            "proxy",
-            "--threads",
-            "1",
-            "--listen",
-            "127.0.0.1:" + port,
-            "--origin",
-            "http://127.0.0.1:" + origin),
-        port,
-        PROXY_CORE);
   }
 
   private static void delete(Path folder) throws IOException {

@@ -16,6 +16,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -429,6 +431,22 @@ class Http1ServerTest {
       assertTrue(Talk.all(pair.near()).contains("\r\nConnection: close\r\n"));
       assertEquals("", Talk.all(idle.near()));
       idleServed.join();
+      served.join();
+    }
+  }
+
+  @Test
+  void theFirstRequestOfAConnectionIsAnsweredThoughItComesLate() throws Exception {
+    var draining = CancelScope.open();
+    draining.cancel();
+    var settings = HttpSettings.DEFAULT.withDrained(0, Duration.ofSeconds(30));
+    try (var pair = MemoryPair.of(Talk.FIBERS, MemoryPair.CAPACITY, MemoryPair.CAPACITY)) {
+      var served = Talk.serve(Talk::echo, settings, pair.far(), draining);
+      assertThrows(TimeoutException.class, () -> served.get(300, TimeUnit.MILLISECONDS));
+      Talk.write(pair.near(), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+      var answer = Talk.all(pair.near());
+      assertTrue(answer.startsWith("HTTP/1.1 200"), answer);
+      assertTrue(answer.contains("Connection: close"), answer);
       served.join();
     }
   }

@@ -339,6 +339,24 @@ class Http2UpstreamTest {
     }
   }
 
+  @Test
+  void anAnswerCountsThoughTheRestOfTheRequestIsNotWanted() throws Exception {
+    // ":status: 200" with the end, then RST_STREAM (NO_ERROR).
+    var origin = saying(0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88, 0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0);
+    try (var exchange = upstreams.open(origin)) {
+      var out = exchange.send(RequestHead.of("POST", "/asked", Fields.of("Host", "a")), -1);
+      assertEquals(200, exchange.receive().status());
+      assertThrows(
+          IOException.class,
+          () -> {
+            while (true) {
+              out.write(Talk.bytes("more"));
+            }
+          });
+      assertEquals("", Talk.text(exchange.body()), "RFC 9113 §8.1");
+    }
+  }
+
   private Origin saying(int... frames) {
     var bytes = new byte[frames.length];
     for (int i = 0; i < frames.length; i++) {

@@ -1,12 +1,13 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
-import dev.evergreen.proxy.rules.HttpDate;
 import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
@@ -82,6 +83,12 @@ final class Keeper {
     }
   }
 
+  /** A buffer to copy a body by: no larger than that. */
+  static ByteBuffer buffer(BodyReader body) {
+    long length = body.length();
+    return ByteBuffer.allocate(length < 0 ? PIECE : Math.clamp(length, 1, PIECE));
+  }
+
   /**
    * Stores the body as it comes, and ends the fetch. It outlives the client, so it touches nothing
    * of its exchange.
@@ -90,8 +97,8 @@ final class Keeper {
     try (answer;
         arrival) {
       var appender = arrival.appender();
-      var piece = ByteBuffer.allocate(PIECE);
       var body = answer.exchange().body();
+      var piece = buffer(body);
       while (body.read(piece) >= 0) {
         appender.append(piece.flip());
         piece.clear();

@@ -5,6 +5,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
@@ -16,7 +17,6 @@ import dev.evergreen.proxy.rules.Conditions;
 import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
-import dev.evergreen.proxy.rules.HttpDate;
 import dev.evergreen.proxy.rules.Invalidation;
 import dev.evergreen.proxy.rules.Reuse;
 import dev.evergreen.proxy.rules.Validators;
@@ -44,8 +44,6 @@ final class Transaction {
 
   /** So often the cache is looked up because something has come into it meanwhile. */
   private static final int ROUNDS = 3;
-
-  private static final int PIECE = 16 << 10;
 
   private final Proxy proxy;
   private final Proxy.Setup setup;
@@ -752,7 +750,7 @@ final class Transaction {
     boolean whole = false;
     try {
       var body = answer.exchange().body();
-      var piece = ByteBuffer.allocate(PIECE);
+      var piece = Keeper.buffer(body);
       for (int n = body.read(piece); n >= 0; n = body.read(piece)) {
         course.bytes += n;
         writer.write(piece.flip());

@@ -11,6 +11,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
@@ -219,5 +220,30 @@ class AdminTest {
             .matches(
                 "127\\.0\\.0\\.1 - - \\[.*\\] \"GET /a HTTP/1\\.1\" 200 1 \"-\" \"a\\\\x22\\\\xe4\""),
         lines.getFirst());
+  }
+
+  @Test
+  void aBrowserShowsThePageWithItsNumbers() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60");
+    get("/shown-to-operators");
+    get("/shown-to-operators");
+    var address = Objects.requireNonNull(proxy.admin());
+    var page = chromium("--dump-dom", "http://127.0.0.1:%d/".formatted(address.getPort()));
+    assertTrue(page.contains("data-state=\"live\""), page);
+    assertTrue(page.contains("/shown-to-operators</td><td>2</td><td>1</td>"), "requests, hits");
+    assertTrue(page.contains("<td>" + origin.origin() + "</td>"), "the origin");
+    assertTrue(page.contains("ORIGIN_REQUEST"), "the course of what was asked");
+  }
+
+  private String chromium(String... arguments) throws Exception {
+    var command = new ArrayList<>(List.of("chromium", "--headless", "--no-sandbox"));
+    command.addAll(List.of("--disable-gpu", "--virtual-time-budget=5000"));
+    command.add("--user-data-dir=" + folder.resolve("chromium"));
+    command.addAll(List.of(arguments));
+    var process =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    var said = new String(process.getInputStream().readAllBytes(), ISO_8859_1);
+    assertEquals(0, process.waitFor());
+    return said;
   }
 }

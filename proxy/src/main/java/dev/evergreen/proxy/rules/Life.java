@@ -1,6 +1,7 @@
 package dev.evergreen.proxy.rules;
 
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.ResponseHead;
 import java.util.OptionalLong;
 

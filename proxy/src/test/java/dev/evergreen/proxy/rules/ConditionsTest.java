@@ -3,6 +3,7 @@ package dev.evergreen.proxy.rules;
 import static dev.evergreen.proxy.rules.Heads.NOW;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.evergreen.http.HttpDate;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

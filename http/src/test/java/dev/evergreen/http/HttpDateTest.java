@@ -1,4 +1,4 @@
-package dev.evergreen.proxy.rules;
+package dev.evergreen.http;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
