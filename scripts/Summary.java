@@ -21,7 +21,7 @@ import javax.xml.stream.XMLStreamReader;
  * <ul>
  *   <li>A {@code maven} step's report is the checkout; every module's Surefire and Failsafe reports
  *       count.
- *   <li>A {@code step}'s report is a JUnit file; or {@code -}: the last line of its log says how
+ *   <li>A {@code step}'s report is a JUnit file, or a folder of such as Surefire leaves; or {@code -}: the last line of its log says how
  *       many passed and failed; or {@code none}: it has no tests.
  * </ul>
  *
@@ -118,6 +118,8 @@ final class Summary {
         switch (step.report()) {
           case "none" -> new Suite(step.name(), 0, 0, List.of());
           case "-" -> counted(step);
+          case String folder when Files.isDirectory(Path.of(folder)) ->
+              readAll(step.name(), Path.of(folder));
           case String file when Files.exists(Path.of(file)) -> read(step.name(), Path.of(file));
           default -> Suite.broken(step.name(), "wrote no report; its log is " + step.log());
         };
@@ -180,17 +182,22 @@ final class Summary {
 
   /** A module's Surefire and Failsafe reports make one row. */
   private void addModule(String module, Path folder) throws IOException {
-    var sum = new Suite(module, 0, 0, List.of());
-    try (var files = Files.newDirectoryStream(folder, "TEST-*.xml")) {
-      for (var file : files) {
-        sum = sum.plus(read(module, file));
-      }
-    }
+    var sum = readAll(module, folder);
     if (!suites.isEmpty() && suites.getLast().name().equals(module)) {
       suites.add(suites.removeLast().plus(sum));
     } else {
       suites.add(sum);
     }
+  }
+
+  private static Suite readAll(String name, Path folder) throws IOException {
+    var sum = new Suite(name, 0, 0, List.of());
+    try (var files = Files.newDirectoryStream(folder, "TEST-*.xml")) {
+      for (var file : files) {
+        sum = sum.plus(read(name, file));
+      }
+    }
+    return sum;
   }
 
   private static List<Path> reportFolders(Path root) throws IOException {

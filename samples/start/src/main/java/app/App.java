@@ -31,12 +31,17 @@ public final class App {
 
   private App() {}
 
-  /** Serves the page until the process is ended. */
+  /**
+   * Serves the page until the process is ended.
+   *
+   * @param arguments the port, if it shall be another than 8080
+   */
   public static void main(String[] arguments) throws Exception {
+    int port = arguments.length == 0 ? PORT : Integer.parseInt(arguments[0]);
     Files.createDirectories(Path.of("data"));
     try (var storage = SqliteStorage.open(Path.of("data", "grains.db"));
         var node = node(storage);
-        var server = page(web(node).port(PORT)).start()) {
+        var server = page(web(node).port(port)).start()) {
       System.out.println("It is at " + server.uri());
       new CountDownLatch(1).await();
     }

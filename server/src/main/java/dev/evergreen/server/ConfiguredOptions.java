@@ -41,7 +41,10 @@ final class ConfiguredOptions implements IDefaultValueProvider {
 
   static CommandLine addTo(CommandLine command, Map<String, String> environment) {
     var options = new ConfiguredOptions(command, environment);
-    return command.addMixin("configured", options).setDefaultValueProvider(options);
+    command.addMixin("configured", options);
+    // Of the command's own options, not of its subcommands', as CommandLine's method does it.
+    command.getCommandSpec().defaultValueProvider(options);
+    return command;
   }
 
   @Option(

@@ -2,24 +2,17 @@ package dev.evergreen.server;
 
 import dev.evergreen.proxy.Proxy;
 import dev.evergreen.proxy.ProxySettings;
-import dev.evergreen.settings.Settings;
+import dev.evergreen.settings.Signals;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
-import java.nio.file.Path;
 import java.security.GeneralSecurityException;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
-import org.jspecify.annotations.Nullable;
-import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Model.OptionSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
@@ -40,20 +33,12 @@ public final class ProxyCommand implements Callable<Integer> {
 
   @Mixin private ProxyOptions options = new ProxyOptions();
 
-  @Option(
-      names = "--config",
-      paramLabel = "FILE",
-      description =
-          "A file of lines such as 'origin = http://127.0.0.1:3000', by the words of these options"
-              + " without '--'. What is said on the command line counts more.")
-  private @Nullable Path config;
-
   /** Made by picocli. */
   ProxyCommand() {}
 
   @Override
   public Integer call() throws InterruptedException {
-    try (var proxy = Proxy.start(settings())) {
+    try (var proxy = Proxy.start(options.settings())) {
       var ended = new CountDownLatch(1);
       drainAtSignals(proxy, ended);
       Signals.on("HUP", () -> reload(proxy));
@@ -86,7 +71,7 @@ public final class ProxyCommand implements Callable<Integer> {
 
   private void reload(Proxy proxy) {
     try {
-      proxy.reload(settings());
+      proxy.reload(settingsAnew());
       spec.commandLine().getErr().println("proxy: reloaded");
     } catch (IOException
         | GeneralSecurityException
@@ -104,50 +89,10 @@ public final class ProxyCommand implements Callable<Integer> {
             .toList());
   }
 
-  /** What the command line and the file say, the latter as it is now. */
-  private ProxySettings settings() throws IOException, GeneralSecurityException {
-    if (config == null) {
-      return options.settings();
-    }
-    var both = new ProxyOptions();
-    new CommandLine(both)
-        .setCaseInsensitiveEnumValuesAllowed(true)
-        .parseArgs(arguments(words(config)).toArray(String[]::new));
-    return both.settings();
-  }
-
-  private List<String> arguments(Settings file) {
-    var known = CommandSpec.forAnnotatedObject(new ProxyOptions());
-    var arguments = new ArrayList<String>();
-    for (var word : file.keys()) {
-      var option = known.findOption("--" + word);
-      if (option == null) {
-        throw new IllegalArgumentException(config + ": there is no option " + word);
-      }
-      if (matched(option) == null) {
-        arguments.add("--" + word + "=" + file.get(word));
-      }
-    }
-    for (var option : known.options()) {
-      var given = matched(option);
-      if (given != null) {
-        given
-            .originalStringValues()
-            .forEach(each -> arguments.add(given.longestName() + "=" + each));
-      }
-    }
-    return arguments;
-  }
-
-  private @Nullable OptionSpec matched(OptionSpec option) {
-    return spec.commandLine().getParseResult().matchedOption(option.longestName());
-  }
-
-  private static Settings words(Path file) throws IOException {
-    try {
-      return Settings.of(file);
-    } catch (UncheckedIOException e) {
-      throw new IOException(e.getMessage(), e);
-    }
+  /** What the command line, the environment and the file say, the latter as it is now. */
+  private ProxySettings settingsAnew() throws IOException, GeneralSecurityException {
+    var said = spec.root().commandLine().getParseResult().originalArgs();
+    var parsed = Main.commandLine().parseArgs(said.toArray(String[]::new));
+    return ((ProxyCommand) parsed.subcommand().commandSpec().userObject()).options.settings();
   }
 }

@@ -17,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -25,7 +26,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import picocli.CommandLine;
 
 /** The command in a JVM of its own, asked by curl. */
 @Timeout(120)
@@ -76,6 +76,11 @@ class ProxyCommandTest {
   }
 
   private static Process start(String... arguments) throws IOException {
+    return start(Map.of(), arguments);
+  }
+
+  private static Process start(Map<String, String> environment, String... arguments)
+      throws IOException {
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(
@@ -88,7 +93,9 @@ class ProxyCommandTest {
             Main.class.getName(),
             "proxy"));
     command.addAll(List.of(arguments));
-    return new ProcessBuilder(command).redirectErrorStream(true).start();
+    var process = new ProcessBuilder(command).redirectErrorStream(true);
+    process.environment().putAll(environment);
+    return process.start();
   }
 
   private static BufferedReader reader(Process process) {
@@ -120,7 +127,7 @@ class ProxyCommandTest {
 
   private static String run(String... arguments) {
     var output = new StringWriter();
-    var line = new CommandLine(new Main());
+    var line = Main.commandLine();
     line.setOut(new PrintWriter(output)).setErr(new PrintWriter(output));
     line.execute(arguments);
     return output.toString();
@@ -165,12 +172,27 @@ class ProxyCommandTest {
       assertTrue(curl("-i", proxy + "/a").contains("Cache-Status: two; hit"));
       Files.writeString(file, "orgin = " + url());
       signal("HUP", process);
-      assertEquals(
-          "proxy: goes on as it was: " + file + ": there is no option orgin", output.readLine());
+      after("proxy: goes on as it was: orgin in " + file, output.readLine());
       assertTrue(run("proxy", "log", "--admin", admin).contains("\"target\":\"/a\""));
       assertTrue(run("proxy", "stat", "--admin", admin).contains(" hits_total"));
       assertEquals("purged\n", run("proxy", "purge", "--admin", admin, "--prefix", proxy + "/"));
       assertTrue(curl("-i", proxy + "/a").contains("fwd=uri-miss"));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  @Test
+  void theEnvironmentCountsMoreThanTheFileAlsoWhenThatIsReadAgain() throws Exception {
+    var file = Files.writeString(folder.resolve("proxy.conf"), "name = file\norigin = none\n");
+    var environment = Map.of("EVERGREEN_PROXY_NAME", "variable", "EVERGREEN_PROXY_ORIGIN", url());
+    var process = start(environment, "--listen=127.0.0.1:0", "--config", file.toString());
+    try (var output = reader(process)) {
+      var proxy = "http://" + after("Proxy is at ", output.readLine());
+      assertTrue(curl("-i", proxy + "/a").contains("Cache-Status: variable; "));
+      signal("HUP", process);
+      assertEquals("proxy: reloaded", output.readLine());
+      assertTrue(curl("-i", proxy + "/a").contains("Cache-Status: variable; hit"));
     } finally {
       process.destroyForcibly();
     }
@@ -236,7 +258,7 @@ class ProxyCommandTest {
         "--config /does/not/exist"
       })
   void whatMakesNoSenseIsRefused(String arguments) {
-    var line = new CommandLine(new Main());
+    var line = Main.commandLine();
     var errors = new StringWriter();
     line.setErr(new PrintWriter(errors));
     var all = new ArrayList<>(List.of("proxy"));

@@ -97,7 +97,7 @@ public final class SignedSessions implements Authenticator {
   /**
    * As {@link #signIn(String)}, with roles.
    *
-   * @throws WebException 400 if the name is empty, too long or has control characters
+   * @throws WebException 400 if the name is empty, too long, no Unicode or has control characters
    */
   public Reply signIn(Caller caller) {
     var now = Instant.now();
@@ -107,14 +107,22 @@ public final class SignedSessions implements Authenticator {
     fields.add(encode(random(ID_BYTES)));
     fields.add(caller.name());
     fields.addAll(new TreeSet<>(caller.roles()));
-    var bad = fields.stream().anyMatch(field -> field.chars().anyMatch(Character::isISOControl));
+    var bad = fields.stream().anyMatch(SignedSessions::isAmbiguous);
     var payload = encode(String.join("\n", fields).getBytes(StandardCharsets.UTF_8));
     var cookie = payload + "." + encode(sign(payload));
     if (bad || !caller.signedIn() || cookie.length() > MAX_COOKIE) {
       throw new WebException(
-          400, "bad-name", "A name must not be empty, very long, or have control characters.");
+          400,
+          "bad-name",
+          "A name must not be empty, very long, no Unicode, or have control characters.");
     }
     return Reply.json(Map.of("name", caller.name())).withCookie(COOKIE, cookie, validFor, secure);
+  }
+
+  /** Whether a cookie would give back another text: half a character becomes a question mark. */
+  private static boolean isAmbiguous(String field) {
+    return field.chars().anyMatch(Character::isISOControl)
+        || !StandardCharsets.UTF_8.newEncoder().canEncode(field);
   }
 
   /** Ends the request's session everywhere; an answer of status 204 that deletes the cookie. */

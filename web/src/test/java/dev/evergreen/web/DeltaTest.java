@@ -15,16 +15,20 @@ import dev.evergreen.core.Freshness;
 import dev.evergreen.live.Present;
 import dev.evergreen.live.Rendering;
 import java.io.IOException;
+import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -195,6 +199,24 @@ final class DeltaTest {
     assertEquals(
         "{\"items\":[{\"add\":[\"The newest\"]},[0,49]]}",
         StandardCharsets.UTF_8.decode(delta.to().json()).toString());
+  }
+
+  /** Such as numbers beyond what Jackson reads: they can be written, and so can be sent whole. */
+  @Test
+  void whatCannotBeComparedHasNoDelta() {
+    var items = new ArrayList<Object>();
+    for (int i = 0; i < 50; i++) {
+      items.add("A post of some length, number " + i);
+    }
+    for (var number :
+        List.of(
+            new BigInteger("9".repeat(2_000)),
+            new BigDecimal("1e100000"),
+            Map.of("k".repeat(60_000), 1))) {
+      var last = present(items);
+      var next = present(Stream.concat(Stream.of(number), items.stream()).toList());
+      assertNull(Delta.between(last, next));
+    }
   }
 
   @Test

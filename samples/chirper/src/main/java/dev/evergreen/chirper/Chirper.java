@@ -3,6 +3,7 @@ package dev.evergreen.chirper;
 import dev.evergreen.core.GrainException;
 import dev.evergreen.core.NodeStoppedException;
 import dev.evergreen.core.spi.StorageException;
+import dev.evergreen.settings.Signals;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;

@@ -1,5 +1,6 @@
 package dev.evergreen.chirper;
 
+import dev.evergreen.settings.Signals;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

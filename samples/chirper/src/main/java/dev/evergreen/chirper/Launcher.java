@@ -1,5 +1,6 @@
 package dev.evergreen.chirper;
 
+import dev.evergreen.settings.Signals;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.net.InetAddress;

@@ -12,15 +12,19 @@ import com.microsoft.playwright.Locator;
 import com.microsoft.playwright.Locator.FilterOptions;
 import com.microsoft.playwright.Page;
 import com.microsoft.playwright.Page.GetByRoleOptions;
+import com.microsoft.playwright.Page.ScreenshotOptions;
 import com.microsoft.playwright.Playwright;
 import com.microsoft.playwright.assertions.LocatorAssertions.HasTextOptions;
 import com.microsoft.playwright.assertions.PlaywrightAssertions;
 import com.microsoft.playwright.options.AriaRole;
+import com.microsoft.playwright.options.ColorScheme;
+import com.microsoft.playwright.options.ReducedMotion;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,6 +41,9 @@ final class BrowserTest {
 
   /** A page that lost its server tries again in longer and longer pauses. */
   private static final double RECONNECT_MILLIS = 20_000;
+
+  /** Where to put pictures of the pages, for people to look at; none by default. */
+  private static final String PICTURES = System.getProperty("evergreen.pictures", "");
 
   @TempDir private Path data;
   private final List<String> faults = new ArrayList<>();
@@ -140,6 +147,51 @@ final class BrowserTest {
     page.getByRole(AriaRole.LINK, named("Home").setExact(true)).click();
     assertThat(page.getByLabel("Your name")).isVisible();
     assertEquals(List.of(), faults);
+  }
+
+  @Test
+  void everyPageFitsEveryWidthAndHelpersOfPeopleCanReadIt() throws Exception {
+    start(0);
+    var writer = signedIn("ida");
+    write(writer, "What is shown " + "and more ".repeat(20));
+    assertThat(posts(writer)).hasCount(1);
+    for (int width : new int[] {320, 768, 1280}) {
+      for (var scheme : List.of(ColorScheme.LIGHT, ColorScheme.DARK)) {
+        var context =
+            browser.newContext(
+                new NewContextOptions()
+                    .setViewportSize(width, 900)
+                    .setColorScheme(scheme)
+                    .setReducedMotion(ReducedMotion.REDUCE));
+        var page = open(context.newPage(), "/");
+        look(page, "sign-in", width, scheme);
+        signIn(page, "kim" + width + scheme.name().toLowerCase(Locale.ROOT));
+        assertThat(page.getByRole(AriaRole.CHECKBOX, named("Single keys"))).isVisible();
+        look(page, "home", width, scheme);
+        for (var path : List.of("search", "@ida", "@ida/followers", "nowhere")) {
+          page.navigate(address + "/" + path);
+          assertThat(page.locator("h1")).isVisible();
+          look(page, path.replace('/', '-'), width, scheme);
+        }
+        context.close();
+      }
+    }
+    assertEquals(List.of(), faults);
+  }
+
+  /** Checks a page as it is now. */
+  private static void look(Page page, String name, int width, ColorScheme scheme)
+      throws IOException {
+    page.waitForFunction("!document.querySelector('[aria-busy=true]')");
+    assertEquals(width, page.evaluate("document.scrollingElement.scrollWidth"), name);
+    assertEquals(0, page.evaluate("document.getAnimations().length"), name + " moves");
+    if (!PICTURES.isEmpty()) {
+      page.screenshot(
+          new ScreenshotOptions()
+              .setFullPage(true)
+              .setPath(Path.of(PICTURES, name + "-" + width + "-" + scheme + ".png")));
+    }
+    Axe.check(page);
   }
 
   @Test

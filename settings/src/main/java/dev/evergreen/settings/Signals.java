@@ -1,19 +1,20 @@
-package dev.evergreen.chirper;
+package dev.evergreen.settings;
 
 import java.lang.reflect.Proxy;
 
 /** What this process does when it is sent a signal. */
-final class Signals {
+public final class Signals {
 
   private Signals() {}
 
   /**
-   * Has a signal run something instead of ending the JVM. The JDK publishes no interface for that,
-   * but keeps this one; where it is missing the JVM ends as it always does, with another exit code.
+   * Has a signal run something, instead of what it does otherwise, such as ending the JVM. The JDK
+   * publishes no interface for that, but keeps this one; where it is missing the signal has the
+   * effect that it always has.
    *
    * @param name without SIG
    */
-  static void on(String name, Runnable action) {
+  public static void on(String name, Runnable action) {
     try {
       var signal = Class.forName("sun.misc.Signal");
       var handler = Class.forName("sun.misc.SignalHandler");
@@ -21,7 +22,7 @@ final class Signals {
           Proxy.newProxyInstance(
               handler.getClassLoader(),
               new Class<?>[] {handler},
-              (self, method, arguments) -> {
+              (_, _, _) -> {
                 action.run();
                 return null;
               });
@@ -30,7 +31,7 @@ final class Signals {
           .invoke(null, signal.getConstructor(String.class).newInstance(name), proxy);
     } catch (ReflectiveOperationException e) {
       System.getLogger(Signals.class.getName())
-          .log(System.Logger.Level.DEBUG, "SIG%s keeps its effect".formatted(name), e);
+          .log(System.Logger.Level.DEBUG, "SIG" + name + " keeps its effect", e);
     }
   }
 }
