@@ -49,6 +49,8 @@ final class App {
     this.random = random;
     this.writes = new WriteLog(this::violation);
     this.wiring = wiring;
+    // Now, as to compile a program takes longer than a step of the run may.
+    stallsOf("");
   }
 
   /** The grain types of this application, for the node at an address. */
