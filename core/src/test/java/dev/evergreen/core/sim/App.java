@@ -6,6 +6,7 @@ import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.NotStartedException;
 import dev.evergreen.core.ReadOnlyViolationException;
+import dev.evergreen.core.StateNotSavedException;
 import dev.evergreen.core.spi.GrainId;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,6 +15,7 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.function.LongSupplier;
 import java.util.function.LongUnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the grains and clients of a run share outside of the runtime under test: randomness, the
@@ -33,6 +35,7 @@ final class App {
   private final Map<Long, LongUnaryOperator> effects = new TreeMap<>();
   private long actions;
   private long executed;
+  private boolean patient;
 
   App(
       Scheduler scheduler,
@@ -46,16 +49,40 @@ final class App {
     this.random = random;
     this.writes = new WriteLog(this::violation);
     this.wiring = wiring;
+    // Now, as to compile a program takes longer than a step of the run may.
+    stallsOf("");
   }
 
-  /** The grain types of this application, for one node. */
-  GrainTypes types() {
-    return GrainTypes.create()
-        .<String, Cell>add(Cell.class, context -> new CellGrain(context, this))
-        .<Long, Formula>add(Formula.class, context -> new FormulaGrain(context, this))
-        .<Courier.Key, Courier>add(Courier.class, context -> new CourierGrain(context, this))
-        .<String, Ring>add(Ring.class, context -> new RingGrain(context, this))
-        .<String, Meter>add(Meter.class, context -> new MeterGrain(context, this));
+  /** The grain types of this application, for the node at an address. */
+  GrainTypes types(String address) {
+    var stalls = stallsOf(address);
+    var types =
+        GrainTypes.create()
+            .<String, Cell>add(Cell.class, context -> new CellGrain(context, this))
+            .<Long, Formula>add(Formula.class, context -> new FormulaGrain(context, this, stalls))
+            .<Courier.Key, Courier>add(
+                Courier.class, context -> new CourierGrain(context, this, stalls))
+            .<String, Ring>add(Ring.class, context -> new RingGrain(context, this))
+            .<String, Meter>add(Meter.class, context -> new MeterGrain(context, this));
+    return stalls == null ? types : types.addAll(stalls.program().types());
+  }
+
+  /** How a node uses stalls: that follows from its address. Null if there are none. */
+  @Nullable Stalls stallsOf(String address) {
+    if (scenario.stalls() == 0) {
+      return null;
+    }
+    boolean older = scenario.mixed() && (address.hashCode() & 1) == 1;
+    return new Stalls(older ? Versions.OLDER : Versions.NEWER);
+  }
+
+  /** From now on there is no trouble any more, and nobody but trackers is impatient. */
+  void calmDown() {
+    patient = true;
+  }
+
+  boolean patient() {
+    return patient;
   }
 
   Scenario scenario() {
@@ -130,6 +157,16 @@ final class App {
 
   /** Runs a write and notes what came of it. */
   long write(String grain, long action, LongSupplier call) {
+    return writeNested(grain, action, false, call);
+  }
+
+  /**
+   * As {@link #write}.
+   *
+   * @param comesBack whether another write of the same grain may be made inside of it: what that
+   *     saves has the changes of both, so that this one may stay although it fails
+   */
+  long writeNested(String grain, long action, boolean comesBack, LongSupplier call) {
     writes.begun(action, grain);
     try {
       long version = call.getAsLong();
@@ -137,7 +174,7 @@ final class App {
       trace("app", "action " + action + " made version " + version + " of " + grain);
       return version;
     } catch (RuntimeException e) {
-      if (isRefusal(e)) {
+      if (isRefusal(e) && (!comesBack || e instanceof NotStartedException)) {
         writes.refused(action);
       }
       if (e instanceof NotStartedException) {
@@ -155,7 +192,14 @@ final class App {
         || e instanceof ReadOnlyViolationException
         || e instanceof InvalidGrainException
         || e instanceof ActivationException
+        || isOfOlderNode(e)
         || e instanceof Refused;
+  }
+
+  /** Whether a node refuses to save what it does not wholly know: a newer one has written it. */
+  static boolean isOfOlderNode(RuntimeException e) {
+    return e instanceof StateNotSavedException
+        && String.valueOf(e.getMessage()).contains("nothing was saved");
   }
 
   /** Notes what the computation of a courier shows of its state. */

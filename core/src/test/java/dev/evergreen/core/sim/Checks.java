@@ -3,6 +3,8 @@ package dev.evergreen.core.sim;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.NodeCounts;
 import dev.evergreen.core.StateNotSavedException;
+import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -47,7 +49,7 @@ final class Checks {
   void settle(String when) {
     world.phase(when);
     scheduler.sleep(patience.settling());
-    var expectation = new Expectation(app, world.anyNode().engine().grains());
+    var expectation = new Expectation(app, world.anyNode());
     for (var watch : population.open()) {
       for (var consumer : watch.consumers()) {
         checkResult(watch, consumer, expectation.by(watch.node()), when);
@@ -58,7 +60,7 @@ final class Checks {
 
   /** What is shown as current is right, now. */
   void checkCurrent() {
-    var any = new Expectation(app, world.anyNode().engine().grains());
+    var any = new Expectation(app, world.anyNode());
     for (var watch : population.open()) {
       var expectation = any.by(watch.node());
       for (var consumer : watch.consumers()) {
@@ -140,6 +142,25 @@ final class Checks {
       insist(() -> client.rewire(formula));
     }
     app.wiring().meters().forEach(key -> app.changeMeter(key, app.meter(key) + 1));
+    app.wiring().rings().forEach(key -> insist(() -> nest(client, key)));
+    app.wiring().stalls().forEach(key -> insist(() -> put(client, key)));
+  }
+
+  private void nest(Client client, String ring) {
+    long action = app.nextAction();
+    client.nest(
+        ring, action, new Ring.Course(action, List.of(ring), Duration.ofMinutes(1), List.of()));
+  }
+
+  /** Where an older node hosts what a newer one has written, it does not. */
+  private void put(Client client, String stall) {
+    try {
+      client.put(stall);
+    } catch (StateNotSavedException e) {
+      if (!scenario.mixed() || !App.isOfOlderNode(e)) {
+        throw e;
+      }
+    }
   }
 
   /**
@@ -245,12 +266,12 @@ final class Checks {
 
   void checkStates() {
     world.phase("all nodes are replaced");
-    var before = Model.of(app, world.anyNode().engine().grains());
+    var before = Model.of(app, world.anyNode());
     var old = cluster.serving();
     var fresh = cluster.start("fresh");
     old.forEach(cluster::leave);
     world.await("the old nodes have left", cluster::settled);
-    var after = Model.of(app, fresh.engine().grains());
+    var after = Model.of(app, fresh);
     after.judge();
     if (!scenario.profile().split() && !after.sameStates(before)) {
       app.violation(

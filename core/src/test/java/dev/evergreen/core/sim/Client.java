@@ -4,6 +4,7 @@ import dev.evergreen.core.Grains;
 import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 
 /** A thread of a node, outside of grains, that calls them at random. */
 final class Client {
@@ -41,7 +42,8 @@ final class Client {
   }
 
   private void actOn(int choice) {
-    if (choice < 40) {
+    // Where two nodes may host a grain, one that does not know it answers what the other changes.
+    if (choice < (app.scenario().profile().split() ? 25 : 40)) {
       writeCell(app.wiring().cell());
     } else if (choice < 45) {
       touch(app.wiring().cell());
@@ -53,9 +55,13 @@ final class Client {
       rewire(app.wiring().formula());
     } else if (choice < 70) {
       store(app.wiring().formula(), app.wiring().cell());
-    } else if (choice < 82) {
+    } else if (choice < 79) {
       courier();
+    } else if (choice < 84) {
+      ring();
     } else if (choice < 90) {
+      put(app.wiring().stalls());
+    } else if (choice < 93) {
       meter();
     } else {
       read();
@@ -127,13 +133,15 @@ final class Client {
     }
     var key = keys.get(app.random().nextInt(keys.size()));
     var courier = grains.get(Courier.class, key);
-    switch (app.random().nextInt(6)) {
+    switch (app.random().nextInt(8)) {
       case 0 ->
           courier.tick(
               app.random().nextInt(1, 5), Duration.ofMillis(app.random().nextInt(1, 2_000)));
       case 1 -> courier.watch(app.wiring().read());
       case 2 -> courier.watched();
       case 3 -> relay(key, courier);
+      case 4 -> courier.draft();
+      case 5 -> survey(key, app.wiring().read(), app.wiring().cell());
       default -> move(key);
     }
   }
@@ -157,6 +165,62 @@ final class Client {
     app.violation("3: a chain of calls has come back to " + key + " and has returned");
   }
 
+  private void survey(Courier.Key key, Ref ref, String cell) {
+    long action = app.nextAction();
+    var courier = grains.get(Courier.class, key);
+    app.trace(node.toString(), "action " + action + ": survey of " + ref + " into " + cell);
+    app.write(nameOf(key), action, () -> courier.survey(action, ref, cell));
+  }
+
+  private void ring() {
+    var keys = app.wiring().rings();
+    if (keys.isEmpty()) {
+      return;
+    }
+    var key = keys.get(app.random().nextInt(keys.size()));
+    if (app.random().nextInt(4) == 0) {
+      ring(key).more();
+    } else {
+      long action = app.nextAction();
+      nest(key, action, app.wiring().course(action, key));
+    }
+  }
+
+  /** Changes a ring, and then others in the same chain. */
+  void nest(String key, long action, Ring.Course course) {
+    app.trace(node.toString(), "action " + action + ": nest " + key + " " + course);
+    app.writeNested(
+        "Ring/" + key, action, course.rings().contains(key), () -> ring(key).nest(action, course));
+  }
+
+  private void put(List<String> keys) {
+    if (!keys.isEmpty()) {
+      put(keys.get(app.random().nextInt(keys.size())));
+    }
+  }
+
+  /** Changes a stall. */
+  void put(String key) {
+    put(key, app.random().nextLong(Cell.LIMIT));
+  }
+
+  void put(String key, long value) {
+    long action = app.nextAction();
+    app.trace(node.toString(), "action " + action + ": put " + value + " to stall " + key);
+    app.effect(action, before -> value);
+    var stalls = Objects.requireNonNull(app.stallsOf(node.id().address()));
+    app.write(
+        "Stall/" + key,
+        action,
+        () -> {
+          var receipt = stalls.put(grains, key, action, value);
+          if (receipt.noted()) {
+            app.writes().noted(action);
+          }
+          return receipt.version();
+        });
+  }
+
   private void meter() {
     var keys = app.wiring().meters();
     if (!keys.isEmpty()) {
@@ -168,7 +232,7 @@ final class Client {
    * An operation that may write, and changes nothing, is acknowledged only if it knows of every
    * write that was acknowledged before it began, on whatever node.
    */
-  private void touch(String key) {
+  void touch(String key) {
     long known = app.writes().knownVersion("Cell/" + key);
     long version = cell(key).touch();
     if (version < known) {
@@ -187,7 +251,7 @@ final class Client {
     if (app.random().nextBoolean()) {
       readVersion(app.wiring().cell());
     } else {
-      new LiveReader(app, withSomeTimeout(), false).read(app.wiring().read());
+      new LiveReader(node, app, false).with(withSomeTimeout()).read(app.wiring().read());
     }
   }
 
@@ -202,7 +266,7 @@ final class Client {
   /** Runs a query by plain calls. */
   void read(Query query) {
     try {
-      Queries.run(query, new LiveReader(app, grains, false));
+      Queries.run(query, new LiveReader(node, app, false));
     } catch (RuntimeException e) {
       throw e;
     } catch (Exception e) {

@@ -32,6 +32,9 @@ interface Courier extends KeyedGrain<Courier.Key> {
    */
   void relay(List<Key> path);
 
+  /** Sets a cell to what a computation yields that it makes meanwhile. Returns the new version. */
+  long survey(long action, Ref ref, String cell) throws Refused;
+
   /** Sets what must never be shown, has a computation look at it, and fails. */
   void draft() throws Refused;
 

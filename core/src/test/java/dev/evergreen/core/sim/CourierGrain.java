@@ -16,15 +16,17 @@ final class CourierGrain implements Courier {
 
   private final GrainContext<Key> context;
   private final App app;
+  private final @Nullable Stalls stalls;
   private final State<Contents> state;
   private int timers;
   private @Nullable ReactiveComputation<Long> computation;
   private @Nullable ResultTracker<Long> tracker;
   private List<Watched> latest = List.of();
 
-  CourierGrain(GrainContext<Key> context, App app) {
+  CourierGrain(GrainContext<Key> context, App app, @Nullable Stalls stalls) {
     this.context = context;
     this.app = app;
+    this.stalls = stalls;
     this.state = context.state(Contents.class, Contents.EMPTY);
   }
 
@@ -58,6 +60,22 @@ final class CourierGrain implements Courier {
     app.noise();
     if (!path.isEmpty()) {
       context.grains().get(Courier.class, path.getFirst()).relay(path.subList(1, path.size()));
+    }
+  }
+
+  @Override
+  public long survey(long action, Ref ref, String cell) {
+    var now = state.get();
+    state.set(new Contents(now.ticks(), now.version() + 1, Lists.append(now.applied(), action)));
+    long seen = computed(ref);
+    app.write("Cell/" + cell, action + 1, () -> cell(cell).set(action + 1, seen));
+    return now.version() + 1;
+  }
+
+  private long computed(Ref ref) {
+    var reader = new LiveReader(app, stalls, context.grains(), true);
+    try (var computation = context.reactive(() -> reader.read(ref))) {
+      return computation.tracker().next(Duration.ofSeconds(5));
     }
   }
 
@@ -127,7 +145,7 @@ final class CourierGrain implements Courier {
   @Override
   public void watch(Ref ref) {
     unwatch();
-    var reader = new LiveReader(app, context.grains(), true);
+    var reader = new LiveReader(app, stalls, context.grains(), true);
     computation = context.reactive(() -> reader.read(ref));
     tracker = computation.tracker();
     latest = List.of(new Watched(ref, ""));

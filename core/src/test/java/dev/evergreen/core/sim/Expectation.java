@@ -1,6 +1,5 @@
 package dev.evergreen.core.sim;
 
-import dev.evergreen.core.Grains;
 import dev.evergreen.core.ReadOnlyViolationException;
 import java.util.List;
 import java.util.Set;
@@ -22,20 +21,20 @@ final class Expectation {
   private final LiveReader calls;
   private final Model model;
 
-  private Expectation(App app, Grains grains, Model model) {
+  private Expectation(App app, SimNode node, Model model) {
     this.app = app;
-    this.calls = new LiveReader(app, grains, false);
+    this.calls = new LiveReader(node, app, false);
     this.model = model;
   }
 
   /** Asks for all states. */
-  Expectation(App app, Grains grains) {
-    this(app, grains, Model.of(app, grains));
+  Expectation(App app, SimNode node) {
+    this(app, node, Model.of(app, node));
   }
 
   /** In the same states, by calls of another node. */
   Expectation by(SimNode node) {
-    return new Expectation(app, node.engine().grains(), model);
+    return new Expectation(app, node, model);
   }
 
   Model model() {
@@ -51,8 +50,7 @@ final class Expectation {
       case Query.VersionOf(var cell) -> got.equals(Seen.value(model.version(cell)));
       case Query.FirstOf(var a, var b) -> acceptsFirst(read(a), read(b), got);
       case Query.Writing writing -> got.text().startsWith(REFUSAL);
-      // Whether they can be told depends on where they are asked for.
-      case Query.TwinsOf twins -> true;
+      case Query.TwinsOf(var ring) -> acceptsTwins(query, ring, got);
       case Query.RoughOf(var cell) ->
           !got.failed() && Long.parseLong(got.text()) / 10 == model.value(cell) / 10;
       case Query.ParityOf(var ref) ->
@@ -74,7 +72,7 @@ final class Expectation {
       case Query.VersionOf(var cell) -> "" + model.version(cell);
       case Query.FirstOf(var a, var b) -> describe(a) + " or " + describe(b);
       case Query.Writing writing -> REFUSAL;
-      case Query.TwinsOf twins -> "any number of twins";
+      case Query.TwinsOf(var ring) -> model.twins(ring) + " twins";
       case Query.RoughOf(var cell) -> "about " + model.value(cell);
       case Query.ParityOf(var ref) -> "the parity of " + describe(ref);
     };
@@ -88,6 +86,13 @@ final class Expectation {
     return got.failed()
         ? a.contains(got) && b.stream().anyMatch(Seen::failed)
         : a.contains(got) || b.contains(got);
+  }
+
+  /** Whether several can be told depends on where they are asked for. */
+  private boolean acceptsTwins(Query query, String ring, Seen got) {
+    int twins = model.twins(ring);
+    var called = Seen.of(() -> Queries.run(query, calls));
+    return got.equals(called) && (got.equals(Seen.value(twins)) || (twins > 1 && got.failed()));
   }
 
   private static boolean sameParity(Seen expected, Seen got) {

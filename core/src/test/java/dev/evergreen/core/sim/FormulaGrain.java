@@ -3,16 +3,19 @@ package dev.evergreen.core.sim;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.State;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 final class FormulaGrain implements Formula {
 
   private final GrainContext<Long> context;
   private final App app;
+  private final @Nullable Stalls stalls;
   private final State<Contents> state;
 
-  FormulaGrain(GrainContext<Long> context, App app) {
+  FormulaGrain(GrainContext<Long> context, App app, @Nullable Stalls stalls) {
     this.context = context;
     this.app = app;
+    this.stalls = stalls;
     this.state = context.state(Contents.class, initial(context.key(), app));
   }
 
@@ -69,7 +72,10 @@ final class FormulaGrain implements Formula {
   }
 
   private long run(int argument) {
-    var reader = new LiveReader(app, context.grains(), true, context::sleep);
+    boolean hurries = !app.patient();
+    var reader =
+        new LiveReader(
+            app, stalls, context.grains(), true, hurries, hurries ? context::sleep : any -> {});
     return Program.run(state.get().program(), context.key(), argument, reader);
   }
 

@@ -5,28 +5,45 @@ import dev.evergreen.core.Parallel;
 import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads grains.
  *
  * @param parallel whether to read several at the same time; only inside of grains and computations,
  *     elsewhere that takes threads which the simulation does not know
+ * @param stalls how the node uses stalls; null if there are none
+ * @param hurries whether time limits hold
  * @param sleeping how a grain waits
  */
-record LiveReader(App app, Grains grains, boolean parallel, Consumer<Duration> sleeping)
+record LiveReader(
+    App app,
+    @Nullable Stalls stalls,
+    Grains grains,
+    boolean parallel,
+    boolean hurries,
+    Consumer<Duration> sleeping)
     implements Reader {
 
-  LiveReader(App app, Grains grains, boolean parallel) {
-    this(app, grains, parallel, any -> {});
+  LiveReader(App app, @Nullable Stalls stalls, Grains grains, boolean parallel) {
+    this(app, stalls, grains, parallel, parallel, any -> {});
+  }
+
+  LiveReader(SimNode node, App app, boolean parallel) {
+    this(app, app.stallsOf(node.id().address()), node.engine().grains(), parallel);
   }
 
   @Override
   public long readWithin(Ref ref, long nanos) {
     // The checks' calls are patient, so that they see what there is at last.
-    return parallel
-        ? new LiveReader(app, grains.withTimeout(Duration.ofNanos(nanos)), true).read(ref)
-        : read(ref);
+    return hurries ? with(grains.withTimeout(Duration.ofNanos(nanos))).read(ref) : read(ref);
+  }
+
+  /** The same with other references. */
+  LiveReader with(Grains others) {
+    return new LiveReader(app, stalls, others, parallel, hurries, sleeping);
   }
 
   @Override
@@ -39,6 +56,8 @@ record LiveReader(App app, Grains grains, boolean parallel, Consumer<Duration> s
     return switch (ref) {
       case Ref.OfCell(var key, var aspect) -> readCell(key, aspect);
       case Ref.OfFormula(long key, int argument, var aspect) -> readFormula(key, argument, aspect);
+      case Ref.OfStall stall -> Objects.requireNonNull(stalls).price(grains, stall);
+      case Ref.OfRing(var key) -> grains.get(Ring.class, key).version();
       case Ref.OfMeter(var key) -> grains.get(Meter.class, key).reading();
       case Ref.OfCourier(var key) -> grains.get(Courier.class, key).ticks();
     };

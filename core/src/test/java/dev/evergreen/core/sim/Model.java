@@ -1,7 +1,6 @@
 package dev.evergreen.core.sim;
 
 import dev.evergreen.core.CycleException;
-import dev.evergreen.core.Grains;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -41,6 +40,8 @@ final class Model implements Reader {
   private final Map<String, Cell.Contents> cells = new HashMap<>();
   private final Map<Long, Formula.Contents> formulas = new HashMap<>();
   private final Map<Courier.Key, Courier.Contents> couriers = new HashMap<>();
+  private final Map<String, Ring.Contents> rings = new HashMap<>();
+  private final Map<String, Stalls.Contents> stalls = new HashMap<>();
   private final Deque<Ref> reading = new ArrayDeque<>();
   private Set<Ref> failing = Set.of();
   private boolean asCalled;
@@ -52,8 +53,9 @@ final class Model implements Reader {
   }
 
   /** Asks every grain for its state. */
-  static Model of(App app, Grains grains) {
+  static Model of(App app, SimNode node) {
     var model = new Model(app);
+    var grains = node.engine().grains();
     var wiring = app.wiring();
     for (var key : wiring.cells()) {
       model.cells.put(key, insist(() -> grains.get(Cell.class, key).contents()));
@@ -64,6 +66,13 @@ final class Model implements Reader {
     }
     for (var key : wiring.couriers()) {
       model.couriers.put(key, insist(() -> grains.get(Courier.class, key).contents()));
+    }
+    for (var key : wiring.rings()) {
+      model.rings.put(key, insist(() -> grains.get(Ring.class, key).contents()));
+    }
+    for (var key : wiring.stalls()) {
+      var stalls = Objects.requireNonNull(app.stallsOf(node.id().address()));
+      model.stalls.put(key, insist(() -> stalls.contents(grains, key)));
     }
     return model;
   }
@@ -77,7 +86,9 @@ final class Model implements Reader {
     }
   }
 
-  /** Judges every grain by the writes that it must consist of. */
+  /**
+   * Judges every grain by the writes that it must consist of; all nodes are of the newer version.
+   */
   void judge() {
     cells.forEach(
         (key, cell) -> {
@@ -86,6 +97,24 @@ final class Model implements Reader {
               || cell.value() != app.replay(cell.applied())) {
             app.violation(
                 "3: the state of cell " + key + " does not follow from its writes: " + cell);
+          }
+        });
+    rings.forEach(
+        (key, ring) -> {
+          judge("Ring/" + key, ring.version(), ring.applied());
+          if (ring.version() != ring.applied().size()) {
+            app.violation(
+                "3: the state of ring " + key + " does not follow from its writes: " + ring);
+          }
+        });
+    stalls.forEach(
+        (key, stall) -> {
+          judge("Stall/" + key, stall.version(), stall.applied());
+          app.writes().judgeNoted("Stall/" + key, stall.noted());
+          if (stall.version() != stall.applied().size()
+              || stall.value() != app.replay(stall.applied())) {
+            app.violation(
+                "3: the state of stall " + key + " does not follow from its writes: " + stall);
           }
         });
     formulas.forEach(
@@ -103,12 +132,21 @@ final class Model implements Reader {
   boolean sameStates(Model other) {
     return cells.equals(other.cells)
         && formulas.equals(other.formulas)
-        && couriers.equals(other.couriers);
+        && couriers.equals(other.couriers)
+        && rings.equals(other.rings)
+        && stallsOfBoth().equals(other.stallsOfBoth());
+  }
+
+  /** A node of the older version does not see all of them. */
+  private Map<String, Stalls.Contents> stallsOfBoth() {
+    var all = new HashMap<>(stalls);
+    all.replaceAll((key, stall) -> stall.ofBoth());
+    return all;
   }
 
   /** The states, for a message. */
   String states() {
-    return cells + " " + formulas + " " + couriers;
+    return cells + " " + formulas + " " + couriers + " " + rings + " " + stalls;
   }
 
   @Override
@@ -117,6 +155,8 @@ final class Model implements Reader {
       case Ref.OfCell(var key, var aspect) -> readCell(key, aspect);
       case Ref.OfFormula(long key, int argument, var aspect) ->
           readFormula(ref, key, argument, aspect);
+      case Ref.OfStall(var key, long added, int tag) -> state(stalls, key).value() + added;
+      case Ref.OfRing(var key) -> state(rings, key).version();
       case Ref.OfMeter(var key) -> app.meter(key);
       case Ref.OfCourier(var key) -> state(couriers, key).ticks();
     };
@@ -137,6 +177,10 @@ final class Model implements Reader {
 
   long value(String cell) {
     return state(cells, cell).value();
+  }
+
+  int twins(String ring) {
+    return state(rings, ring).twins();
   }
 
   private long readCell(String key, Ref.Aspect aspect) {

@@ -10,7 +10,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** That the simulation can fail: the core, broken in one way, does not pass it. */
+/**
+ * That the simulation can fail: the core, broken in one way, does not pass it. The system property
+ * {@code evergreen.mutant} is a part of the text of the only mutants to be tried.
+ */
 final class MutantTest {
 
   private static final long SEEDS = 300;
@@ -18,37 +21,53 @@ final class MutantTest {
 
   static Stream<Mutant> mutants() {
     return Stream.of(
-        // Lost marks: by a write, and by a dependency.
-        new Mutant.LeavesOut("Activation", "finished", "markAll"),
-        new Mutant.LeavesOut("Caches", "install", "mark"),
-        // Ignored versions: a cache takes what is old.
-        new Mutant.DoesNothing("Cache", "isOld"),
-        // No renewal, so that what is lost at a node's death stays lost.
-        new Mutant.LeavesOut("Subscriptions", "renew", "sendInBatches"),
-        // Unvalidated executions: writes go on in the middle of runs.
-        new Mutant.LeavesOut("Activation", "begin", "discardRuns"),
-        // Lost pushes: one that is not acknowledged is not sent again.
-        new Mutant.LeavesOut("Outboxes$Outbox", "sendAgain", "addAll"),
-        // Nor one that found no room in its batch.
-        new Mutant.LeavesOut("Outboxes$Outbox", "putBack", "addFirst"),
-        // Every result counts as another one.
-        new Mutant.DoesNothing("Outcome", "same"),
-        // An activation ends without telling its subscribers.
-        new Mutant.LeavesOut("Activation", "close", "end"),
-        // Farewells are not sent, edges not given up, idle caches kept.
-        new Mutant.LeavesOut("Subscriptions", "end", "sendParts"),
-        new Mutant.LeavesOut("Edges", "release", "release"),
-        new Mutant.LeavesOut("Caches", "idle", "sweepLater"),
-        // Writes are acknowledged without being saved.
-        new Mutant.LeavesOut("Activation", "execute", "save"),
-        // A failed operation leaves what it has set.
-        new Mutant.LeavesOut("Activation", "execute", "rollBack"),
-        // Nothing refuses the saves of those who were given up; others own what they had too early.
-        new Mutant.SaysYes("sim.SimStorage", "mayAct"),
-        new Mutant.LeavesOut("sim.Cluster", "takeOver", "giveUp"),
-        // A repeated message is a repeated call.
-        new Mutant.SaysYes("Calls$Seen", "add"));
+            // Lost marks: by a write, and by a dependency.
+            new Mutant.LeavesOut("Activation", "finished", "markAll"),
+            new Mutant.LeavesOut("Caches", "install", "mark"),
+            // Ignored versions: a cache takes what is old.
+            new Mutant.DoesNothing("Cache", "isOld"),
+            // No renewal, so that what is lost at a node's death stays lost.
+            new Mutant.LeavesOut("Subscriptions", "renew", "sendInBatches"),
+            // Unvalidated executions: writes go on in the middle of runs.
+            new Mutant.LeavesOut("Activation", "begin", "discardRuns"),
+            // Lost pushes: one that is not acknowledged is not sent again.
+            new Mutant.LeavesOut("Outboxes$Outbox", "sendAgain", "addAll"),
+            // Nor one that found no room in its batch.
+            new Mutant.LeavesOut("Outboxes$Outbox", "putBack", "addFirst"),
+            // Every result counts as another one.
+            new Mutant.DoesNothing("Outcome", "same"),
+            // An activation ends without telling its subscribers.
+            new Mutant.LeavesOut("Activation", "close", "end"),
+            // Farewells are not sent, edges not given up, idle caches kept.
+            new Mutant.LeavesOut("Subscriptions", "end", "sendParts"),
+            new Mutant.LeavesOut("Edges", "release", "release"),
+            new Mutant.LeavesOut("Caches", "idle", "sweepLater"),
+            // Writes are acknowledged without being saved.
+            new Mutant.LeavesOut("Activation", "execute", "save"),
+            // A failed operation leaves what it has set.
+            new Mutant.LeavesOut("Activation", "execute", "rollBack"),
+            // Nothing refuses the saves of those who were given up; others own what they had too
+            // early.
+            new Mutant.SaysYes("sim.SimStorage", "mayAct"),
+            new Mutant.LeavesOut("sim.Cluster", "takeOver", "giveUp"),
+            // A repeated message is a repeated call.
+            new Mutant.SaysYes("Calls$Seen", "add"),
+            // In a re-entrant grain the outer operation takes back what the inner one has saved.
+            OUTER_TAKES_BACK,
+            // An older node saves over what a newer one has written.
+            OLDER_SAVES_OVER)
+        .filter(MutantTest::chosen);
   }
+
+  private static final Mutant OUTER_TAKES_BACK =
+      new Mutant.Says(
+          "StateCell",
+          "before.revision() == revision ? (S) before.state() : saved",
+          "(S) before.state()");
+
+  private static final Mutant OLDER_SAVES_OVER =
+      new Mutant.Says(
+          "StateCell", "if (unknown != null) {", "if (revision < 0 && unknown != null) {");
 
   /**
    * A fault that was there once, put back.
@@ -59,59 +78,104 @@ final class MutantTest {
 
   static Stream<Fault> faults() {
     return Stream.of(
-        // A publisher named a cache in bytes of its own version.
-        new Fault(
-            new Mutant.Says(
-                "Publication",
-                "name, generation, version, encoded, depth",
-                "key.wire(), generation, version, encoded, depth"),
-            "two versions of a program read each other's grains"),
-        // A result that cannot be encoded held up all others for its node.
-        new Fault(
-            new Mutant.Says(
-                "Outcome",
-                """
+            // A circle that nobody reads was cut off from its publishers, and stayed open to be
+            // read.
+            new Fault(
+                new Mutant.Says(
+                    "Caches",
+                    """
+                      if (cache != null && cache.closeIfReadOnlyBy(calls)) {
+                        closed.add(cache);
+                      }
+                    }
+                    if (closed.isEmpty()) {
+                      return;
+                    }
+                    closed.forEach(this::remove);
+                    lines().end(closed);
+                    workers.after(grace + 1, next -> runLeft(closed, next));
+                """,
+                    """
+                      if (cache != null
+                          && cache.dependents().stream().allMatch(d -> calls.contains(d.key()))) {
+                        closed.add(cache);
+                      }
+                    }
+                    lines().end(closed);
+                """),
+                "a cycle without readers is read again inside the grace, and broken"),
+            // A queued write stood between a read and what that led to.
+            new Fault(
+                new Mutant.Says("Turn", "oldest = Math.min(oldest, turn.began);", "break;"),
+                "a write of one grain reads another one, which reads it, and is written"),
+            // What changed nothing was acknowledged by a node that may belong to nobody any more.
+            new Fault(
+                new Mutant.Says(
+                    "StateCell",
+                    """
+                      present = saved;
+                      // What it answers may rest on a state that is not the latest.
+                      return base.placement().confirmed() ? null : unconfirmed();
+                """,
+                    "present = saved; return null;"),
+                "a node that was given up goes on"),
+            new Fault(OLDER_SAVES_OVER, "two versions of a program write the same grain"),
+            new Fault(
+                OUTER_TAKES_BACK, "a chain comes back to a ring, and what it has done there stays"),
+            // A publisher named a cache in bytes of its own version.
+            new Fault(
+                new Mutant.Says(
+                    "Publication",
+                    "name, generation, version, encoded, depth",
+                    "key.wire(), generation, version, encoded, depth"),
+                "two versions of a program read each other's grains"),
+            // A result that cannot be encoded held up all others for its node.
+            new Fault(
+                new Mutant.Says(
+                    "Outcome",
+                    """
                         } catch (RuntimeException | Error e) {
                           yield failed(
                 """,
-                """
+                    """
                         } catch (ArrayStoreException e) {
                           yield failed(
                 """),
-            "a result that cannot be encoded, beside others"),
-        // A closed cache took the place of the live one in the table of remote ones.
-        new Fault(
-            new Mutant.Says(
-                "Cache",
-                "    if (!closed()) {\n      wasRemote",
-                "    if (true) {\n      wasRemote"),
-            "a cell is read again inside the grace, while its link breaks"),
-        // A chain whose caller gave up entered a grain beside an unrelated write.
-        new Fault(
-            new Mutant.SaysYes("Turn", "isWaitedForBy"), "a chain whose caller gave up comes back"),
-        // Readers passed writers that waited.
-        new Fault(
-            new Mutant.Says(
-                "Admission",
-                "rank = entrant.began();",
-                "rank = entrant.readOnly() ? Long.MIN_VALUE : entrant.began();"),
-            "readers on another node, again and again, and one write"),
-        // One reader's time limit was everybody's.
-        new Fault(
-            new Mutant.Says(
-                "Cache",
-                "edge.wentOn = true;",
-                "edge.wentOn = true; if (instead != null) { standing = new Standing(new"
-                    + " Content.Failed(instead, failure(0)), standing.line); }"),
-            "one reader is impatient, the other is not"),
-        // What a reader went on with after a time-out counted as current.
-        new Fault(
-            new Mutant.Says(
-                "Cache",
-                "wentOn || (outcome != null && Cache.this.inDoubt())",
-                "standing.line != Line.HEARD"),
-            "an impatient reader shows something else"),
-        // The members of a circle kept each other in doubt.
+                "a result that cannot be encoded, beside others"),
+            // A closed cache took the place of the live one in the table of remote ones.
+            new Fault(
+                new Mutant.Says(
+                    "Cache",
+                    "    if (!closed()) {\n      wasRemote",
+                    "    if (true) {\n      wasRemote"),
+                "a cell is read again inside the grace, while its link breaks"),
+            // A chain whose caller gave up entered a grain beside an unrelated write.
+            new Fault(
+                new Mutant.SaysYes("Turn", "isWaitedForBy"),
+                "a chain whose caller gave up comes back"),
+            // Readers passed writers that waited.
+            new Fault(
+                new Mutant.Says(
+                    "Admission",
+                    "rank = entrant.began();",
+                    "rank = entrant.readOnly() ? Long.MIN_VALUE : entrant.began();"),
+                "readers on another node, again and again, and one write"),
+            // One reader's time limit was everybody's.
+            new Fault(
+                new Mutant.Says(
+                    "Cache",
+                    "edge.wentOn = true;",
+                    "edge.wentOn = true; if (instead != null) { standing = new Standing(new"
+ + " Content.Failed(instead, failure(0)), standing.line); }"),
+                "one reader is impatient, the other is not"),
+            // What a reader went on with after a time-out counted as current.
+            new Fault(
+                new Mutant.Says(
+                    "Cache",
+                    "wentOn || (outcome != null && Cache.this.inDoubt())",
+                    "standing.line != Line.HEARD"),
+                "an impatient reader shows something else"),
+            // The members of a circle kept each other in doubt.
         new Fault(
             new Mutant.Says(
                 "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
@@ -131,44 +195,49 @@ final class MutantTest {
                 "computed"),
             "a cycle is replaced by another one, whose member the first catches"),
         // Members of a circle that nobody reads kept each other.
-        new Fault(
-            new Mutant.Says("CircleCollector", "if (found == null) {", "if (true) {"),
-            "the link between two members of a cycle breaks"),
-        // An equal failure ran the dependents again.
-        new Fault(
-            new Mutant.Says(
-                "Cache",
-                "      edge.take(now);\n    }\n    return same;",
-                "    }\n    return false;"),
-            "what an impatient reader reads fails again and again"),
-        // A call that had begun was told not to have.
-        new Fault(
-            new Mutant.Says(
-                "Activation",
-                "t instanceof NotStartedException e ? startedAllTheSame(turn, e) : t",
-                "t"),
-            "a courier finds no room at its second cell"),
-        // A computation showed what a write then took back.
-        new Fault(
-            new Mutant.Says("RootComputation", "insideWrite ? turn : null", "null"),
-            "a write computes what it then takes back"),
-        // A result counts as one that reflects a write: while it is computed again,
-        new Fault(
-            new Mutant.Says(
-                "Summary", "return marked || underWay != null || over()", "return over()"),
-            "who has written looks at once"),
-        // whatever others read below it,
-        new Fault(
-            new Mutant.Says(
-                "Settling",
-                "new Descent(place.fence(), summary, null, deadline).succeeds()",
-                "true"),
-            "who has written looks at once"),
-        // or before a publisher's push of it has arrived.
-        new Fault(
-            new Mutant.Says(
-                "Settling", "(answer != null && cache.haveToldOf(answer))", "answer != null"),
-            "who has written looks at once"));
+            new Fault(
+                new Mutant.Says("CircleCollector", "if (found == null) {", "if (true) {"),
+                "the link between two members of a cycle breaks"),
+            // An equal failure ran the dependents again.
+            new Fault(
+                new Mutant.Says(
+                    "Cache",
+                    "      edge.take(now);\n    }\n    return same;",
+                    "    }\n    return false;"),
+                "what an impatient reader reads fails again and again"),
+            // A call that had begun was told not to have.
+            new Fault(
+                new Mutant.Says(
+                    "Activation",
+                    "t instanceof NotStartedException e ? startedAllTheSame(turn, e) : t",
+                    "t"),
+                "a courier finds no room at its second cell"),
+            // A computation showed what a write then took back.
+            new Fault(
+                new Mutant.Says("RootComputation", "insideWrite ? turn : null", "null"),
+                "a write computes what it then takes back"),
+            // A result counts as one that reflects a write: while it is computed again,
+            new Fault(
+                new Mutant.Says(
+                    "Summary", "return marked || underWay != null || over()", "return over()"),
+                "who has written looks at once"),
+            // whatever others read below it,
+            new Fault(
+                new Mutant.Says(
+                    "Settling",
+                    "new Descent(place.fence(), summary, null, deadline).succeeds()",
+                    "true"),
+                "who has written looks at once"),
+            // or before a publisher's push of it has arrived.
+            new Fault(
+                new Mutant.Says(
+                    "Settling", "(answer != null && cache.haveToldOf(answer))", "answer != null"),
+                "who has written looks at once"))
+        .filter(fault -> chosen(fault.mutant()));
+  }
+
+  private static boolean chosen(Mutant mutant) {
+    return mutant.toString().contains(System.getProperty("evergreen.mutant", ""));
   }
 
   @ParameterizedTest

@@ -17,6 +17,16 @@ sealed interface Ref {
   /** Of a {@link Formula}. */
   record OfFormula(long key, int argument, Aspect aspect) implements Ref {}
 
+  /**
+   * Of a stall.
+   *
+   * @param tag a part of the question that only nodes of the newer version know
+   */
+  record OfStall(String key, long added, int tag) implements Ref {}
+
+  /** How often a {@link Ring} was changed. */
+  record OfRing(String key) implements Ref {}
+
   /** Of a {@link Meter}. */
   record OfMeter(String key) implements Ref {}
 

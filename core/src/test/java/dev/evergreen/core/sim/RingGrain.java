@@ -4,31 +4,29 @@ import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.State;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.HashSet;
 import java.util.Set;
 
 final class RingGrain implements Ring {
 
-  /**
-   * The state.
-   *
-   * @param halfDone whether an operation is in the middle of changing it
-   */
-  record Contents(int twins, boolean halfDone) {}
-
   private final GrainContext<String> context;
   private final App app;
   private final State<Contents> state;
 
+  /** The chains that are in the middle of a change, one entry for each operation. */
+  private final Deque<Long> inside = new ArrayDeque<>();
+
   RingGrain(GrainContext<String> context, App app) {
     this.context = context;
     this.app = app;
-    this.state = context.state(Contents.class, new Contents(0, false));
+    this.state = context.state(Contents.class, Contents.EMPTY);
   }
 
   @Override
   public Set<Twin> twins() {
-    app.executed("Ring/" + context.key());
+    app.executed(toString());
     var twins = new HashSet<Twin>();
     for (int i = 0; i < state.get().twins(); i++) {
       twins.add(new Twin("twin"));
@@ -37,8 +35,67 @@ final class RingGrain implements Ring {
   }
 
   @Override
+  public long version() {
+    app.executed(toString());
+    app.noise();
+    return state.get().version();
+  }
+
+  @Override
+  public Contents contents() {
+    return state.get();
+  }
+
+  @Override
   public void more() {
-    state.set(new Contents(state.get().twins() + 1, false));
+    var now = state.get();
+    int twins = (now.twins() + 1) % (MOST_TWINS + 1);
+    state.set(new Contents(twins, false, now.version(), now.applied()));
+  }
+
+  @Override
+  public long nest(long action, Course course) {
+    if (!inside.stream().allMatch(chain -> chain == course.chain())) {
+      app.violation("3: chain " + course.chain() + " enters " + this + " beside " + inside);
+    }
+    inside.push(course.chain());
+    try {
+      return change(action, course);
+    } finally {
+      inside.pop();
+    }
+  }
+
+  private long change(long action, Course course) {
+    app.noise();
+    var now = state.get();
+    long version = now.version() + 1;
+    state.set(
+        new Contents(now.twins(), now.halfDone(), version, Lists.append(now.applied(), action)));
+    app.noise();
+    if (!course.rings().isEmpty()) {
+      callNext(action + 1, course);
+    }
+    if (course.failing().contains((int) (action - course.chain()))) {
+      throw new Refused("asked to fail by " + action);
+    }
+    return version;
+  }
+
+  private void callNext(long action, Course course) {
+    var next = course.rings().getFirst();
+    var ring = context.grains().withTimeout(course.patience()).get(Ring.class, next);
+    try {
+      app.writeNested(
+          "Ring/" + next,
+          action,
+          course.rings().lastIndexOf(next) > 0,
+          () -> ring.nest(action, course.rest()));
+    } catch (SimulationFailure e) {
+      throw e;
+    } catch (RuntimeException e) {
+      app.trace(toString(), "goes on without action " + action + ": " + Seen.failure(e));
+    }
   }
 
   @Override
@@ -65,8 +122,14 @@ final class RingGrain implements Ring {
 
   @Override
   public void halfDone(Duration span) {
-    state.set(new Contents(state.get().twins(), true));
+    var now = state.get();
+    state.set(new Contents(now.twins(), true, now.version(), now.applied()));
     context.sleep(span);
     throw new Refused("only half done");
+  }
+
+  @Override
+  public String toString() {
+    return "Ring/" + context.key();
   }
 }

@@ -60,6 +60,7 @@ final class Run {
     nemesis.start();
     world.await("the clients' work ends", world.population::idle);
     nemesis.stop();
+    world.app.calmDown();
     world.await("the cluster settles", cluster::settled);
     world.population.watchMore(cluster.serving());
     checks.settle("the first settling");

@@ -11,8 +11,12 @@ import java.util.SplittableRandom;
  * @param formulas how many {@link Formula} grains there are
  * @param couriers how many {@link Courier} grains there are
  * @param meters how many {@link Meter} grains there are
+ * @param rings how many {@link Ring} grains there are
+ * @param stalls how many grains of the program in two versions there are
+ * @param mixed whether some nodes are of the older version
  * @param cyclic whether formulas may read each other in cycles
  * @param failing whether cells and formulas may throw
+ * @param hurries whether formulas and computations may be slow, and have readers of little patience
  * @param clients how many threads of each node call grains
  * @param actions how many calls each of them makes
  * @param thinkNanos the most time between two of them
@@ -36,8 +40,12 @@ record Scenario(
     int formulas,
     int couriers,
     int meters,
+    int rings,
+    int stalls,
+    boolean mixed,
     boolean cyclic,
     boolean failing,
+    boolean hurries,
     int clients,
     int actions,
     long thinkNanos,
@@ -68,8 +76,12 @@ record Scenario(
         random.nextInt(1, 8),
         random.nextInt(0, 3),
         random.nextInt(0, 3),
+        random.nextInt(0, 3),
+        Math.max(0, random.nextInt(-1, 3)),
+        random.nextInt(3) > 0,
         random.nextInt(12) == 0,
         random.nextInt(3) == 0,
+        random.nextInt(4) == 0,
         random.nextInt(1, 4),
         random.nextInt(5, 25),
         MILLI * (random.nextBoolean() ? random.nextInt(1, 20) : random.nextInt(20, 2_000)),
@@ -95,6 +107,10 @@ record Scenario(
         scope.formulas.size(),
         scope.couriers,
         0,
+        scope.rings,
+        scope.stalls,
+        scope.stalls > 0,
+        false,
         false,
         false,
         0,
@@ -122,8 +138,12 @@ record Scenario(
         formulas,
         couriers,
         meters,
+        rings,
+        stalls,
+        mixed,
         cyclic,
         failing,
+        hurries,
         clients,
         actions,
         thinkNanos,

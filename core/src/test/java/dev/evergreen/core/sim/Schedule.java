@@ -98,6 +98,11 @@ final class Schedule implements Policy {
     return delays;
   }
 
+  /** Something is delayed by what is performed. */
+  void delay() {
+    delays = true;
+  }
+
   /** Does something in the ordinary order, which is no part of what is explored. */
   void interrupt(Runnable task) {
     boolean before = over;

@@ -48,6 +48,8 @@ final class Scope {
   int nodes = 1;
   int cells;
   int couriers;
+  int rings;
+  int stalls;
   boolean loses;
   NodeSettings settings =
       NodeSettings.DEFAULT
@@ -78,9 +80,14 @@ final class Scope {
     return host("Courier/k+" + ++couriers, node);
   }
 
-  /** A ring, on a node. */
-  Scope ring(String key, int node) {
-    return host("Ring/" + key, node);
+  /** The next stall, on a node: {@code s1} is the first. Nodes are of two versions by turns. */
+  Scope stall(int node) {
+    return host("Stall/s" + ++stalls, node);
+  }
+
+  /** The next ring, on a node: {@code r1} is the first. */
+  Scope ring(int node) {
+    return host("Ring/r" + ++rings, node);
   }
 
   private Scope host(String grain, int node) {
@@ -217,12 +224,42 @@ final class Scope {
     return client("move", client -> client.move(new Courier.Key("k", courier), from, to));
   }
 
+  static Op put(String stall, long value) {
+    return client("put " + value, client -> client.put(stall, value));
+  }
+
+  /** Has a cell confirm what it is, {@code count} times in a row. */
+  static Op touchOften(int count, String cell) {
+    return new Op("touch often " + cell, (stage, node) -> stage.touchOften(node, count, cell));
+  }
+
+  /** A node is paused until the others have given it up, and then goes on for a while. */
+  static Op giveUp(int node) {
+    return new Op("give up " + node, (stage, any) -> stage.giveUp(node));
+  }
+
+  /** Moves all partitions of a node to another one. */
+  static Op handOff(int from, int to) {
+    return new Op("hand off to " + to, (stage, node) -> stage.handOff(from, to));
+  }
+
   static Op draft(int courier) {
     return client("draft", client -> client.draft(new Courier.Key("k", courier)));
   }
 
   static Op ring(String key, Consumer<Ring> call) {
     return client("call ring " + key, client -> call.accept(client.ring(key)));
+  }
+
+  /** A chain of changes through rings, of which some fail. */
+  static Op nest(String ring, List<String> then, List<Integer> failing) {
+    return new Op(
+        "nest " + ring,
+        (stage, node) -> {
+          long action = stage.app().nextAction();
+          var course = new Ring.Course(action, then, Duration.ofSeconds(2), failing);
+          new Client(stage.app(), node).nest(ring, action, course);
+        });
   }
 
   private static Op client(String name, Consumer<Client> call) {

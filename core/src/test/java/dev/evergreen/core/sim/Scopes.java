@@ -7,10 +7,14 @@ import static dev.evergreen.core.sim.Scope.ask;
 import static dev.evergreen.core.sim.Scope.breakLink;
 import static dev.evergreen.core.sim.Scope.close;
 import static dev.evergreen.core.sim.Scope.draft;
+import static dev.evergreen.core.sim.Scope.giveUp;
+import static dev.evergreen.core.sim.Scope.handOff;
 import static dev.evergreen.core.sim.Scope.look;
 import static dev.evergreen.core.sim.Scope.move;
+import static dev.evergreen.core.sim.Scope.nest;
 import static dev.evergreen.core.sim.Scope.open;
 import static dev.evergreen.core.sim.Scope.pause;
+import static dev.evergreen.core.sim.Scope.put;
 import static dev.evergreen.core.sim.Scope.quiet;
 import static dev.evergreen.core.sim.Scope.read;
 import static dev.evergreen.core.sim.Scope.readOften;
@@ -21,6 +25,7 @@ import static dev.evergreen.core.sim.Scope.rewireToAny;
 import static dev.evergreen.core.sim.Scope.ring;
 import static dev.evergreen.core.sim.Scope.set;
 import static dev.evergreen.core.sim.Scope.store;
+import static dev.evergreen.core.sim.Scope.touchOften;
 import static dev.evergreen.core.sim.Scope.unreadable;
 import static dev.evergreen.core.sim.Scope.value;
 
@@ -143,10 +148,10 @@ final class Scopes {
             .thread(1, pause(MILLI * 15), readOften(100, new Query.One(value(4))))
             .thread(2, pause(MILLI * 200), rewire(9)),
         new Scope("a chain whose caller gave up comes back")
-            .ring("r", 1)
-            .ring("s", 1)
-            .thread(1, ring("r", ring -> ring.ask("s", Duration.ofMillis(300))))
-            .thread(1, pause(), ring("r", ring -> ring.halfDone(Duration.ofSeconds(2)))),
+            .ring(1)
+            .ring(1)
+            .thread(1, ring("r1", ring -> ring.ask("r2", Duration.ofMillis(300))))
+            .thread(1, pause(), ring("r1", ring -> ring.halfDone(Duration.ofSeconds(2)))),
         new Scope("a courier finds no room at its second cell")
             .with(settings -> settings.withMaxWaitingCalls(1))
             .cell(1)
@@ -160,15 +165,15 @@ final class Scopes {
             .thread(1, draft(1))
             .thread(1, open("w1", new Query.One(new Ref.OfCourier(new Courier.Key("k", 1))))),
         new Scope("a result that cannot be encoded, beside others")
-            .ring("r", 2)
+            .ring(2)
             .cell(2)
             .thread(
                 1,
-                open("w1", new Query.TwinsOf("r")),
+                open("w1", new Query.TwinsOf("r1")),
                 open("w2", one("c1")),
                 pause(),
-                ring("r", Ring::more),
-                ring("r", Ring::more),
+                ring("r1", Ring::more),
+                ring("r1", Ring::more),
                 pause(),
                 set("c1", 5),
                 pause()),
@@ -186,21 +191,45 @@ final class Scopes {
                 after("w1", rewire(2, add("c1"))),
                 after("w1", set("c1", 7)),
                 close("w1")),
+        new Scope("two versions of a program write the same grain")
+            .stall(2)
+            .cell(1)
+            .thread(
+                2,
+                open("w1", one("s1")),
+                put("s1", 3),
+                handOff(2, 1),
+                pause(),
+                put("s1", 4),
+                handOff(1, 2),
+                pause(),
+                put("s1", 5))
+            .thread(1, open("w2", one("s1")), put("s1", 6), pause(), put("s1", 7)),
+        new Scope("a node that was given up goes on")
+            .cell(1)
+            .thread(1, set("c1", 1), touchOften(150, "c1"))
+            .thread(2, pause(), giveUp(1), pause(7 * SECOND), set("c1", 2)),
+        new Scope("a chain comes back to a ring, and what it has done there stays")
+            .ring(1)
+            .ring(2)
+            .thread(
+                1, nest("r1", List.of("r2", "r1"), List.of(0)), nest("r1", List.of(), List.of()))
+            .thread(2, open("w1", new Query.One(new Ref.OfRing("r1"))), pause(), quiet()),
         new Scope("two versions of a program read each other's grains")
-            .runs(1, Versions.OLDER)
-            .runs(2, Versions.NEWER)
+            .runs(1, Versions.OLDER_SHOP)
+            .runs(2, Versions.NEWER_SHOP)
             .grain("Shop/s", 2)
             .grain("Shop/t", 1)
             .thread(
                 1,
-                open("w1", new Query.Asks(Versions.OLDER, "count s")),
+                open("w1", new Query.Asks(Versions.OLDER_SHOP, "count s")),
                 pause(),
-                ask(Versions.OLDER, "put s 5"))
+                ask(Versions.OLDER_SHOP, "put s 5"))
             .thread(
                 2,
-                open("w2", new Query.Asks(Versions.NEWER, "count t x")),
+                open("w2", new Query.Asks(Versions.NEWER_SHOP, "count t x")),
                 pause(),
-                ask(Versions.NEWER, "put t 6")));
+                ask(Versions.NEWER_SHOP, "put t 6")));
   }
 
   private static Query program(Step... steps) {
@@ -218,7 +247,7 @@ final class Scopes {
         .orElseThrow(() -> new IllegalArgumentException("no scope '" + name + "'"));
   }
 
-  private static Query one(String cell) {
-    return new Query.One(value(cell));
+  private static Query one(String grain) {
+    return new Query.One(grain.startsWith("s") ? new Ref.OfStall(grain, 0, 0) : value(grain));
   }
 }

@@ -5,6 +5,7 @@ import dev.evergreen.core.NoNewResultException;
 import dev.evergreen.core.sim.Schedule.Deviation;
 import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -81,6 +82,9 @@ final class Stage {
     checks.checkTouches();
     checks.closeAll();
     checks.checkNothingLeft();
+    if (scope.stalls > 0) {
+      checks.checkStates();
+    }
   }
 
   /** Computations without a time limit of their own show no time-out, if nothing is delayed. */
@@ -201,7 +205,7 @@ final class Stage {
     app().trace(node.toString(), watch + " shows " + shown + " after " + write);
     schedule.interrupt(
         () -> {
-          var expectation = new Expectation(app(), world.anyNode().engine().grains());
+          var expectation = new Expectation(app(), world.anyNode());
           if (!expectation.accepts(watch.query(), shown)) {
             app()
                 .violation(
@@ -224,6 +228,33 @@ final class Stage {
       failed.set(e);
       throw e;
     }
+  }
+
+  void giveUp(int node) {
+    schedule.delay();
+    world.cluster.pause(world.cluster.serving().get(node - 1), 4 * SECOND, true);
+  }
+
+  /** Every now and then; it fails where the node does not belong to the others any more. */
+  void touchOften(SimNode node, int count, String cell) {
+    var client = new Client(app(), node);
+    for (int i = 0; i < count; i++) {
+      try {
+        client.touch(cell);
+      } catch (SimulationFailure e) {
+        throw e;
+      } catch (RuntimeException e) {
+        app().trace(node.toString(), "touch of " + cell + " fails: " + Seen.failure(e));
+      }
+      world.scheduler.sleep(MOMENT / 10);
+    }
+  }
+
+  void handOff(int from, int to) {
+    var nodes = world.cluster.serving();
+    var all = new BitSet();
+    all.set(0, PARTITIONS);
+    world.cluster.move(nodes.get(from - 1), all, nodes.get(to - 1));
   }
 
   void breakLink(int a, int b) {

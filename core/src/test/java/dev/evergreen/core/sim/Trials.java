@@ -1,9 +1,24 @@
 package dev.evergreen.core.sim;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /** Looks for what is wrong; returns what failed, or null if nothing did. */
 public interface Trials {
+
+  /** Where the classes of programs in two versions are compiled to, once for all mutants. */
+  Path CLASSES = newDirectory();
+
+  private static Path newDirectory() {
+    try {
+      return Files.createTempDirectory("versions");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
 
   /** Runs a seed. */
   @Nullable String seed(long seed);

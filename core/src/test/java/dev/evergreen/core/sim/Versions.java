@@ -2,26 +2,15 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.version.Program;
 import dev.evergreen.core.version.Shop;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
+import dev.evergreen.core.version.Stall;
 
-/** A program in two versions, compiled once. */
+/** Programs in two versions. */
 final class Versions {
 
-  private static final Path DIRECTORY = directory();
-
-  static final Program OLDER = Shop.older(DIRECTORY);
-  static final Program NEWER = Shop.newer(DIRECTORY);
+  static final Program OLDER_SHOP = Shop.older(Trials.CLASSES);
+  static final Program NEWER_SHOP = Shop.newer(Trials.CLASSES);
+  static final Program OLDER = Stall.older(Trials.CLASSES);
+  static final Program NEWER = Stall.newer(Trials.CLASSES);
 
   private Versions() {}
-
-  private static Path directory() {
-    try {
-      return Files.createTempDirectory("versions");
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
 }

@@ -31,7 +31,7 @@ final class Watch {
     this.node = node;
     this.query = query;
     this.name = name;
-    var reader = new LiveReader(app, node.engine().grains(), true);
+    var reader = new LiveReader(node, app, true);
     this.computation =
         query instanceof Query.ParityOf
             ? node.engine().reactive(() -> run(reader), (a, b) -> ((a ^ b) & 1) == 0)
@@ -120,7 +120,7 @@ final class Watch {
       return;
     }
     try {
-      long read = Queries.run(query, new LiveReader(app, node.engine().grains(), false));
+      long read = Queries.run(query, new LiveReader(node, app, false));
       long shown = computation.after(() -> {});
       app.trace(node.toString(), name + " shows " + shown + " after " + read + " was read");
       if (shown < read) {

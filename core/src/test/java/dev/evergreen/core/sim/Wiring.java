@@ -1,5 +1,6 @@
 package dev.evergreen.core.sim;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -10,6 +11,7 @@ import java.util.SplittableRandom;
 final class Wiring {
 
   private static final int MOST_STEPS = 5;
+  private static final long LONGEST_WAIT = Duration.ofMillis(500).toNanos();
 
   private final Scenario scenario;
   private final SplittableRandom random;
@@ -51,6 +53,14 @@ final class Wiring {
     return keys;
   }
 
+  List<String> rings() {
+    return names("r", scenario.rings());
+  }
+
+  List<String> stalls() {
+    return names("s", scenario.stalls());
+  }
+
   private static List<String> names(String prefix, int count) {
     var names = new ArrayList<String>();
     for (int i = 1; i <= count; i++) {
@@ -78,6 +88,12 @@ final class Wiring {
   }
 
   private Step step(long formula) {
+    if (scenario.hurries() && random.nextInt(5) == 0) {
+      return random.nextInt(3) == 0
+          ? new Step.Wait(random.nextLong(LONGEST_WAIT))
+          : new Step.AddWithin(
+              readFor(formula), random.nextLong(LONGEST_WAIT), random.nextInt(100));
+    }
     return switch (random.nextInt(scenario.failing() ? 10 : 9)) {
       case 0, 1, 2 -> new Step.Add(readFor(formula));
       case 3, 4 -> new Step.AddAll(reads(formula));
@@ -109,7 +125,7 @@ final class Wiring {
   }
 
   private Ref read(long formulas) {
-    int kind = random.nextInt(10);
+    int kind = random.nextInt(12);
     if (kind < 4 && formulas > 0) {
       return new Ref.OfFormula(random.nextLong(1, formulas + 1), random.nextInt(3), aspect());
     }
@@ -119,7 +135,35 @@ final class Wiring {
     if (kind == 5 && scenario.couriers() > 0) {
       return new Ref.OfCourier(new Courier.Key("k", random.nextInt(1, scenario.couriers() + 1)));
     }
+    if (kind == 6 && scenario.stalls() > 0) {
+      var stall = "s" + random.nextInt(1, scenario.stalls() + 1);
+      return new Ref.OfStall(stall, random.nextInt(2), random.nextInt(2));
+    }
+    if (kind == 7 && scenario.rings() > 0) {
+      return new Ref.OfRing(ring());
+    }
     return new Ref.OfCell(cell(), aspect());
+  }
+
+  private String ring() {
+    return "r" + random.nextInt(1, scenario.rings() + 1);
+  }
+
+  /** How a chain goes on from a ring: often it comes back to that. */
+  Ring.Course course(long chain, String ring) {
+    var rings = new ArrayList<String>();
+    var failing = new ArrayList<Integer>();
+    int count = random.nextInt(MOST_STEPS);
+    for (int i = 0; i <= count; i++) {
+      if (i > 0) {
+        rings.add(random.nextInt(3) == 0 ? ring : ring());
+      }
+      if (random.nextInt(4) == 0) {
+        failing.add(i);
+      }
+    }
+    var patience = Duration.ofMillis(random.nextBoolean() ? 3_000 : random.nextInt(1, 200));
+    return new Ring.Course(chain, List.copyOf(rings), patience, List.copyOf(failing));
   }
 
   private Ref.Aspect aspect() {
@@ -128,13 +172,14 @@ final class Wiring {
   }
 
   Query query() {
-    return switch (random.nextInt(25)) {
+    return switch (random.nextInt(scenario.rings() > 0 ? 27 : 25)) {
       case 0, 1, 2, 3, 4, 5 -> new Query.One(read());
       case 6, 7, 8, 9, 10, 11 -> new Query.Run(program(scenario.formulas() + 1L));
       case 12, 13, 14, 15, 16, 17 -> new Query.VersionOf(cell());
       case 18, 19 -> new Query.FirstOf(read(), read());
       case 20, 21 -> new Query.RoughOf(cell());
       case 22 -> new Query.Writing(cell());
+      case 25, 26 -> new Query.TwinsOf(ring());
       default -> new Query.ParityOf(read());
     };
   }

@@ -2,7 +2,6 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
-import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -52,7 +51,10 @@ final class World {
             scenario,
             network,
             storage,
-            address -> Objects.requireNonNullElseGet(types.apply(address), app::types));
+            address -> {
+              var special = types.apply(address);
+              return special == null ? app.types(address) : special;
+            });
     this.population = new Population(app);
   }
 

@@ -4,7 +4,9 @@ import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 
 /**
@@ -34,6 +36,7 @@ final class WriteLog {
   private final Consumer<String> violation;
   private final Map<Long, Entry> entries = new TreeMap<>();
   private final Map<String, Long> acknowledgedVersions = new TreeMap<>();
+  private final Set<Long> noted = new TreeSet<>();
 
   WriteLog(Consumer<String> violation) {
     this.violation = violation;
@@ -72,7 +75,7 @@ final class WriteLog {
 
   /** The caller was told that the action has not even begun. */
   void notStarted(long action) {
-    for (long inside = action + 1; inside <= action + 2; inside++) {
+    for (long inside = action + 1; inside < action + 10; inside++) {
       var entry = entries.get(inside);
       if (action % 10 == 0 && entry != null && entry.status == Status.ACKNOWLEDGED) {
         violation.accept(
@@ -104,6 +107,21 @@ final class WriteLog {
             violation.accept("3: action " + action + " on " + grain + " failed, but took effect");
           }
         });
+  }
+
+  /** A node of the newer version has performed an action, and noted so in the grain's state. */
+  void noted(long action) {
+    noted.add(action);
+  }
+
+  /** Judges what a grain's final state says of what nodes of the newer version have done. */
+  void judgeNoted(String grain, List<Long> kept) {
+    for (long action : noted) {
+      if (entry(action).grain.equals(grain) && !kept.contains(action)) {
+        violation.accept(
+            "3: " + grain + " has lost what a newer node wrote by action " + action + ": " + kept);
+      }
+    }
   }
 
   /** How many writes there were, for people. */

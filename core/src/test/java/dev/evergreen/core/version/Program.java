@@ -31,9 +31,22 @@ public interface Program {
   /**
    * Compiles the class {@code shop.Main}, which is a program, and what is in its source.
    *
-   * @param directory for its classes; is made
+   * @param directory for its classes; is made. If they are there already, they are only loaded
    */
   static Program compile(Path directory, String source) {
+    try {
+      if (!Files.exists(directory.resolve("shop").resolve("Main.class"))) {
+        compileNow(directory, source);
+      }
+      var loader =
+          new URLClassLoader(new URL[] {directory.toUri().toURL()}, Program.class.getClassLoader());
+      return (Program) loader.loadClass("shop.Main").getConstructor().newInstance();
+    } catch (IOException | ReflectiveOperationException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static void compileNow(Path directory, String source) throws IOException {
     var problems = new DiagnosticCollector<JavaFileObject>();
     var file =
         new SimpleJavaFileObject(
@@ -43,31 +56,24 @@ public interface Program {
             return source;
           }
         };
-    try {
-      Files.createDirectories(directory);
-      var options =
-          List.of(
-              "-parameters",
-              "-proc:none",
-              "-classpath",
-              System.getProperty("java.class.path"),
-              "-d",
-              directory.toString());
-      boolean compiled =
-          ToolProvider.getSystemJavaCompiler()
-              .getTask(null, null, problems, options, null, List.of(file))
-              .call();
-      if (!compiled) {
-        throw new IllegalArgumentException(
-            String.join(
-                "\n",
-                problems.getDiagnostics().stream().map(d -> d.getMessage(Locale.ROOT)).toList()));
-      }
-      var loader =
-          new URLClassLoader(new URL[] {directory.toUri().toURL()}, Program.class.getClassLoader());
-      return (Program) loader.loadClass("shop.Main").getConstructor().newInstance();
-    } catch (IOException | ReflectiveOperationException e) {
-      throw new IllegalStateException(e);
+    Files.createDirectories(directory);
+    var options =
+        List.of(
+            "-parameters",
+            "-proc:none",
+            "-classpath",
+            System.getProperty("java.class.path"),
+            "-d",
+            directory.toString());
+    boolean compiled =
+        ToolProvider.getSystemJavaCompiler()
+            .getTask(null, null, problems, options, null, List.of(file))
+            .call();
+    if (!compiled) {
+      throw new IllegalArgumentException(
+          String.join(
+              "\n",
+              problems.getDiagnostics().stream().map(d -> d.getMessage(Locale.ROOT)).toList()));
     }
   }
 }
