@@ -166,7 +166,7 @@ final class MutantTest {
                     "Cache",
                     "edge.wentOn = true;",
                     "edge.wentOn = true; if (instead != null) { standing = new Standing(new"
- + " Content.Failed(instead, failure(0)), standing.line); }"),
+                        + " Content.Failed(instead, failure(0)), standing.line); }"),
                 "one reader is impatient, the other is not"),
             // What a reader went on with after a time-out counted as current.
             new Fault(
@@ -176,25 +176,25 @@ final class MutantTest {
                     "standing.line != Line.HEARD"),
                 "an impatient reader shows something else"),
             // The members of a circle kept each other in doubt.
-        new Fault(
-            new Mutant.Says(
-                "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
-            "the link between two members of a cycle breaks"),
-        // A verdict on a circle outlived the edges that made it.
-        new Fault(
-            new Mutant.Says(
-                "GrainSummary",
-                "released = accepted(released);",
-                "released = accepted(read); verdict.edges().release();"),
-            "a circle ends as it is found, and nobody's value differs"),
-        // A member of a circle that caught the exception was none.
-        new Fault(
-            new Mutant.Says(
-                "GrainSummary",
-                "verdict.circle() != null ? verdict.circle() : computed",
-                "computed"),
-            "a cycle is replaced by another one, whose member the first catches"),
-        // Members of a circle that nobody reads kept each other.
+            new Fault(
+                new Mutant.Says(
+                    "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
+                "the link between two members of a cycle breaks"),
+            // A verdict on a circle outlived the edges that made it.
+            new Fault(
+                new Mutant.Says(
+                    "GrainSummary",
+                    "released = accepted(released);",
+                    "released = accepted(read); verdict.edges().release();"),
+                "a circle ends as it is found, and nobody's value differs"),
+            // A member of a circle that caught the exception was none.
+            new Fault(
+                new Mutant.Says(
+                    "GrainSummary",
+                    "verdict.circle() != null ? verdict.circle() : computed",
+                    "computed"),
+                "a cycle is replaced by another one, whose member the first catches"),
+            // Members of a circle that nobody reads kept each other.
             new Fault(
                 new Mutant.Says("CircleCollector", "if (found == null) {", "if (true) {"),
                 "the link between two members of a cycle breaks"),
