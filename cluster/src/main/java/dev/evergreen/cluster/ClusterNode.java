@@ -541,15 +541,22 @@ public final class ClusterNode implements Node {
     }
 
     @Override
+    public void judged(NodeId other) {
+      if (fenced != null || cluster.isTerminated()) {
+        return;
+      }
+      if (tenure.isLargerPart()) {
+        tenure.givenUp(other, refusing.contains(other));
+      } else {
+        downed();
+      }
+    }
+
+    @Override
     public void givenUp(Set<NodeId> others) {
       if (fenced != null || cluster.isTerminated()) {
         return;
       }
-      if (!tenure.isLargerPart()) {
-        downed();
-        return;
-      }
-      others.forEach(other -> tenure.givenUp(other, refusing.contains(other)));
       lose(others);
       Thread.ofVirtual().name("agree").start(() -> agreeOn(others));
     }

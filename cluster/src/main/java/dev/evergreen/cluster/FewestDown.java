@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Set;
 import org.apache.pekko.actor.Address;
 import org.apache.pekko.cluster.Member;
@@ -13,6 +14,7 @@ import org.apache.pekko.cluster.UniqueAddress;
 import org.apache.pekko.cluster.sbr.DowningStrategy;
 import org.apache.pekko.cluster.sbr.KeepMajority;
 import scala.Option;
+import scala.collection.immutable.SortedSet;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -25,8 +27,9 @@ import scala.jdk.javaapi.CollectionConverters;
  * if these are a majority. That can be known only while each node watches all others, which they do
  * in clusters of up to {@value #ALL_WATCHED}; in larger ones Pekko's rule takes a smaller part.
  *
- * <p>Nothing rests on the nodes' deciding alike: what is decided must be agreed to by a majority
- * ({@link Tenure}). Used by one actor.
+ * <p>With the same members no two parts can both be a majority; where nodes know of different ones,
+ * the majority must hold whichever of them count. What is decided must still be agreed to by those
+ * who stay ({@link Tenure}). Used by one actor.
  */
 final class FewestDown extends DowningStrategy {
 
@@ -70,13 +73,28 @@ final class FewestDown extends DowningStrategy {
         : theirs;
   }
 
+  /**
+   * Whether those who stay are a majority, also if the others count some who are joining and do not
+   * count those of us who are leaving: one side may know of a change that the other does not.
+   */
   private boolean isMajorityWithout(Set<UniqueAddress> gone) {
-    var voters = CollectionConverters.asJava(membersWithRole());
-    long rest = voters.stream().filter(member -> !gone.contains(member.uniqueAddress())).count();
-    return 2 * rest > voters.size()
-        || (2 * rest == voters.size()
-            && !voters.isEmpty()
-            && !gone.contains(membersWithRole().head().uniqueAddress()));
+    var voters = addresses(membersWithRole());
+    return outweigh(voters, voters, gone)
+        && outweigh(
+            addresses(membersWithRole(false, true)), addresses(membersWithRole(true, false)), gone);
+  }
+
+  private static List<UniqueAddress> addresses(SortedSet<Member> members) {
+    return CollectionConverters.asJava(members).stream().map(Member::uniqueAddress).toList();
+  }
+
+  /**
+   * Whether those of some who stay are more than those of others who go, or as many with the first.
+   */
+  static <N> boolean outweigh(List<N> ours, List<N> theirs, Set<N> gone) {
+    long rest = ours.stream().filter(node -> !gone.contains(node)).count();
+    long others = theirs.stream().filter(gone::contains).count();
+    return rest > others || (rest == others && rest > 0 && !gone.contains(ours.getFirst()));
   }
 
   private Set<UniqueAddress> fewest() {

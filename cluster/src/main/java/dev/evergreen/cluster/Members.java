@@ -38,7 +38,10 @@ final class Members extends AbstractActor {
     /** A node is not heard of and may come back. */
     void unreachable(Member member);
 
-    /** The others have given nodes up. They are gone later. */
+    /** The others have given a node up: it decides nothing any more. Told at once. */
+    void judged(NodeId node);
+
+    /** What was {@linkplain #judged judged} in one go is to be given up. They are gone later. */
     void givenUp(Set<NodeId> nodes);
 
     /** Nodes are gone for good, as all have seen; others may come to their addresses. */
@@ -123,13 +126,14 @@ final class Members extends AbstractActor {
       return;
     }
     known.remove(id);
+    listener.changed();
     if (!member.uniqueAddress().equals(cluster.selfUniqueAddress())) {
-      end(isDown ? givenUp : gone, id);
-    } else {
-      listener.changed();
       if (isDown) {
-        listener.downed();
+        listener.judged(id);
       }
+      end(isDown ? givenUp : gone, id);
+    } else if (isDown) {
+      listener.downed();
     }
   }
 
@@ -144,7 +148,6 @@ final class Members extends AbstractActor {
     if (givenUp.isEmpty() && gone.isEmpty()) {
       return; // another event was told after them
     }
-    listener.changed();
     tell(givenUp, listener::givenUp);
     tell(gone, listener::gone);
   }

@@ -1,6 +1,8 @@
 package dev.evergreen.cluster;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -50,5 +52,25 @@ final class FewestDownTest {
   @Test
   void nobodyGoesIfNobodyIsMissed() {
     assertEquals(Set.of(), fewest());
+  }
+
+  @Test
+  void thoseWhoStayMustOutweighThoseWhoGo() {
+    var all = List.of("a", "b", "c", "d");
+    assertTrue(FewestDown.outweigh(all, all, Set.of("d")));
+    assertTrue(FewestDown.outweigh(all, all, Set.of("c", "d")), "half with the first");
+    assertFalse(FewestDown.outweigh(all, all, Set.of("a", "b")), "half without");
+    assertFalse(FewestDown.outweigh(all, all, Set.of("b", "c", "d")));
+    assertFalse(FewestDown.outweigh(List.<String>of(), List.of(), Set.of()));
+  }
+
+  /** The other part may know that one more belongs, or that one of this part does not. */
+  @Test
+  void whoIsJustJoiningCountsAgainstThoseWhoStay() {
+    var up = List.of("a", "b", "c", "d", "e");
+    var gone = Set.of("a", "b", "f");
+    assertTrue(FewestDown.outweigh(up, up, gone));
+    assertFalse(FewestDown.outweigh(up, List.of("a", "b", "c", "d", "e", "f"), gone));
+    assertFalse(FewestDown.outweigh(List.of("a", "b", "c", "d"), up, gone));
   }
 }

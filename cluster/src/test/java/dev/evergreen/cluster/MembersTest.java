@@ -49,6 +49,8 @@ final class MembersTest {
   /** What was told, one entry each time. */
   private final Queue<Set<NodeId>> givenUp = new ConcurrentLinkedQueue<>();
 
+  private final Queue<NodeId> judged = new ConcurrentLinkedQueue<>();
+
   private final ConcurrentHashMap<NodeId, Member> known = new ConcurrentHashMap<>();
 
   @AfterEach
@@ -66,6 +68,11 @@ final class MembersTest {
 
     @Override
     public void unreachable(Member member) {}
+
+    @Override
+    public void judged(NodeId node) {
+      judged.add(node);
+    }
 
     @Override
     public void givenUp(Set<NodeId> nodes) {
@@ -128,6 +135,7 @@ final class MembersTest {
         .tell(dead, ActorRef.noSender());
     await("their ends", () -> givenUp.stream().mapToInt(Set::size).sum() == 3);
     assertEquals(List.of(dead), List.copyOf(givenUp));
+    assertEquals(dead, Set.copyOf(judged));
     assertEquals(2, known.size());
     // One by itself is told of at once: there is nothing more to come.
     Cluster.get(systems.getFirst()).down(Cluster.get(systems.getLast()).selfAddress());

@@ -314,9 +314,14 @@ final class Cache {
     return count[0];
   }
 
+  /** Whether nobody depends on it, and it is open. */
+  synchronized boolean isIdle() {
+    return edges.isEmpty() && !closed();
+  }
+
   /** Closes if it has had no dependents since then. */
   synchronized boolean closeIfIdle(long since) {
-    boolean idle = edges.isEmpty() && !closed() && idleSince - since <= 0;
+    boolean idle = isIdle() && idleSince - since <= 0;
     if (idle) {
       standing = standing.with(Line.CLOSED);
     }

@@ -286,9 +286,18 @@ final class Caches implements Cache.Keeper {
     for (var cache = nextIdle(now); cache != null; cache = nextIdle(now)) {
       if (cache.closeIfIdle(now - grace)) {
         closed.add(cache);
+      } else if (cache.isIdle()) {
+        lookAgain(cache, now + grace);
       }
     }
     return closed;
+  }
+
+  /** Of two that gave it up at once, the one that did so first may have come here last. */
+  private void lookAgain(Cache cache, long when) {
+    synchronized (idle) {
+      idle.putLast(cache, when);
+    }
   }
 
   private @Nullable Cache nextIdle(long now) {

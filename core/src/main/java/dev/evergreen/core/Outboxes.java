@@ -166,7 +166,7 @@ final class Outboxes {
     private final Waiters sender = new Waiters();
 
     /** The batch that is to be acknowledged; 0 if none is. */
-    private volatile long open;
+    private final AtomicLong open = new AtomicLong();
 
     private volatile int underWay;
 
@@ -194,26 +194,42 @@ final class Outboxes {
     }
 
     void acknowledged(long batch) {
-      if (batch == open) {
-        end();
+      // In one step, as the next batch may be under way already: that one is not acknowledged by
+      // this.
+      if (open.compareAndSet(batch, 0)) {
+        sender.wake(workers);
       }
     }
 
     /** Nothing is to be acknowledged any more. */
     void end() {
-      open = 0;
+      open.set(0);
       sender.wake(workers);
     }
 
     private void sendAll() {
       sender.add(Thread.currentThread());
-      while (goesOn()) {
-        var batch = fill();
-        if (!batch.isEmpty()) {
-          send(batch);
+      boolean done = false;
+      try {
+        while (goesOn()) {
+          var batch = fill();
+          if (!batch.isEmpty()) {
+            send(batch);
+          }
+        }
+        done = true;
+      } finally {
+        sender.remove(Thread.currentThread());
+        if (!done) {
+          stopSending();
         }
       }
-      sender.remove(Thread.currentThread());
+    }
+
+    /** The next result that is added starts another thread; what this one had is renewed. */
+    private synchronized void stopSending() {
+      sending = false;
+      underWay = 0;
     }
 
     private synchronized boolean goesOn() {
@@ -256,13 +272,13 @@ final class Outboxes {
       long number = batches.incrementAndGet();
       long sentAt = workers.nanos();
       long late = sentAt + base.settings().pushRetryAfter().toNanos();
-      open = number;
+      open.set(number);
       underWay = batch.size();
       base.observer().batchSent(to, batch.size());
       if (!leaves(number, List.copyOf(batch.values()))) {
         most = Math.max(1, most / 2);
         sendAgain(batch.keySet());
-      } else if (!workers.await(() -> open != number, late, true)) {
+      } else if (!workers.await(() -> open.get() != number, late, true)) {
         base.observer().batchOverdue(batch.size());
         sendAgain(batch.keySet());
       } else {
@@ -276,7 +292,7 @@ final class Outboxes {
     private boolean leaves(long number, List<Message.Update> updates) {
       if (updates.size() == 1) {
         if (!sendAlone(to, number, updates.getFirst())) {
-          open = 0;
+          open.set(0);
         }
         return true;
       }
