@@ -100,6 +100,25 @@ class InterleavingTest {
     assertEquals(List.of(), failures);
   }
 
+  /**
+   * Who gave it up first comes last to where idle caches are kept, and thinks its grace is spent.
+   */
+  @Test
+  void aCacheThatTwoGaveUpAtOnceIsClosed() {
+    var a =
+        wired.start(
+            A,
+            WiredNodes.quick().withCacheGrace(Duration.ofMillis(200)),
+            TestGrains.types().add(Relay.class, RelayGrain::new));
+    try (var text = a.reactive(() -> cell(a, "c").text())) {
+      assertEquals("", text.tracker().next());
+    }
+    var cache = a.caches.all().iterator().next();
+    await("that nobody reads it", () -> cache.readers() == 0);
+    a.caches.idle(cache, true);
+    await("the end of the cache", () -> a.caches.size() == 0);
+  }
+
   @Test
   void aCallThatIsRefusedAsACycleLeavesItsTargetUsable() {
     var a = start(A);
