@@ -68,7 +68,15 @@ class RedisKindTest {
     assertEquals(
         List.of(Bytes.of("+OK\r\n"), Bytes.of(":1\r\n")),
         parts.stream().map(Operation::reply).toList());
+    for (var untold : List.of("+hidden\r\n", "*2\r\n+OK\r\n$9\r\ncut")) {
+      assertEquals(
+          List.of(2L, 3L),
+          kind.parts(operation(4, untold, "EXEC"), earlier.iterator()).stream()
+              .map(Operation::row)
+              .toList());
+    }
     assertEquals(List.of(), kind.parts(operation(4, "*-1\r\n", "EXEC"), earlier.iterator()));
+    assertEquals(List.of(), kind.parts(operation(4, "-EXECABORT\r\n", "EXEC"), earlier.iterator()));
     assertEquals(List.of(), kind.parts(operation(4, "+OK\r\n", "GET", "a"), earlier.iterator()));
   }
 
