@@ -639,7 +639,7 @@ final class LoadSession implements AutoCloseable {
     var kind = rows.kind(operation.epoch());
     try {
       return kind.touches(operation);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | StackOverflowError e) {
       var store = kind.specification().store();
       if (complained.add(store)) {
         LOG.log(
