@@ -430,6 +430,8 @@ final class LoadSession implements AutoCloseable {
   private void retouch(Operation before, Operation operation, Map<Cell, Touch> now)
       throws SQLException {
     removed.addAll(notes(before, strongest(before)));
+    // An older version may have noted of them what today's specification does not say.
+    removed.addAll(notes(operation, now));
     touch(operation, now);
   }
 

@@ -328,6 +328,7 @@ abstract sealed class TraceDatabase {
     Connection connect() throws SQLException {
       var properties = new Properties();
       properties.setProperty("ApplicationName", "evergreen trace");
+      properties.setProperty("tcpKeepAlive", "true");
       var connection = DriverManager.getConnection(url, properties);
       // As with SQLite: what is lost is still in the spool.
       execute(connection, "set synchronous_commit = off");
