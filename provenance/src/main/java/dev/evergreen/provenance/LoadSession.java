@@ -430,6 +430,8 @@ final class LoadSession implements AutoCloseable {
   private void retouch(Operation before, Operation operation, Map<Cell, Touch> now)
       throws SQLException {
     removed.addAll(notes(before, strongest(before)));
+    // An older version may have noted of them what today's specification does not say.
+    removed.addAll(notes(operation, now));
     touch(operation, now);
   }
 
@@ -639,7 +641,7 @@ final class LoadSession implements AutoCloseable {
     var kind = rows.kind(operation.epoch());
     try {
       return kind.touches(operation);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | StackOverflowError e) {
       var store = kind.specification().store();
       if (complained.add(store)) {
         LOG.log(
@@ -655,22 +657,23 @@ final class LoadSession implements AutoCloseable {
   /** The same in the order of the table, with the ids of the cells, which are made if need be. */
   private List<Link> links(List<Noted> notes) throws SQLException {
     var unknown = new TreeSet<Bytes>();
+    // Apart, since new cells drive out of what is known by heart what was found there.
+    var ids = new HashMap<Bytes, Long>();
     for (var note : notes) {
-      if (cells.get(note.path()) == null) {
+      var id = cells.get(note.path());
+      if (id == null) {
         unknown.add(note.path());
+      } else {
+        ids.put(note.path(), id);
       }
     }
-    var ids = unknown.isEmpty() ? Map.<Bytes, Long>of() : ids(unknown);
+    if (!unknown.isEmpty()) {
+      ids.putAll(ids(unknown));
+    }
     var links = new ArrayList<Link>(notes.size());
     for (var note : notes) {
-      // What is not known by heart any more was unknown before.
-      var id = cells.get(note.path());
-      links.add(
-          new Link(
-              id == null ? ids.getOrDefault(note.path(), 0L) : id,
-              note.seq(),
-              note.kind(),
-              note.effect()));
+      long id = Objects.requireNonNull(ids.get(note.path()));
+      links.add(new Link(id, note.seq(), note.kind(), note.effect()));
     }
     Collections.sort(links);
     return links;
@@ -831,8 +834,11 @@ final class LoadSession implements AutoCloseable {
       byte @Nullable [] requestHash,
       byte @Nullable [] replyHash)
       throws SQLException {
-    var touches = touches(operation);
-    if (folding.isNeeded(operation, touches)) {
+    boolean needed =
+        rows.kind(operation.epoch()).mayBePart(operation)
+            ? folding.isNeededPart(operation)
+            : folding.isNeeded(operation, touches(operation));
+    if (needed) {
       return;
     }
     removed.addAll(notes(operation, strongest(operation)));

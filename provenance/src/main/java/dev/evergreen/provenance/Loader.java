@@ -85,7 +85,7 @@ final class Loader implements AutoCloseable {
       } catch (SQLException | IOException | TraceException e) {
         tell(e);
         pause(PATIENCE);
-      } catch (RuntimeException | ServiceConfigurationError | LinkageError e) {
+      } catch (RuntimeException | ServiceConfigurationError | LinkageError | StackOverflowError e) {
         // A fault of a kind of store, or of ours, must not end the recording: the spool keeps it.
         LOG.log(System.Logger.Level.ERROR, "The trace is not loaded; trying again", e);
         pause(PATIENCE);

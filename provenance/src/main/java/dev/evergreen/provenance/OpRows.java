@@ -52,7 +52,7 @@ final class OpRows implements AutoCloseable {
       return parts.isEmpty() ? operation : operation.with(parts);
     } catch (TraceException e) {
       throw e;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | StackOverflowError e) {
       LOG.log(System.Logger.Level.ERROR, "No parts are known of row " + operation.row(), e);
       return operation;
     }

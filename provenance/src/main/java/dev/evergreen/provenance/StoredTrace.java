@@ -98,7 +98,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
           throw e instanceof TraceException said
               ? said
               : new TraceException(
-                  "The trace in %s cannot be opened".formatted(url.isEmpty() ? directory : url), e);
+                  "The trace in %s cannot be opened"
+                      .formatted(url.isEmpty() ? directory : TraceDatabase.masked(url)),
+                  e);
         }
         LockSupport.parkNanos(POLL.toNanos());
       }

@@ -108,9 +108,14 @@ abstract sealed class TraceDatabase {
     }
     if (!url.startsWith("jdbc:postgresql:")) {
       throw new TraceException(
-          "A trace is kept at a URL that begins with jdbc:postgresql:, not at " + url);
+          "A trace is kept at a URL that begins with jdbc:postgresql:, not at " + masked(url));
     }
     return new Postgres(url);
+  }
+
+  /** The URL as it may be shown: without a password. */
+  static String masked(String url) {
+    return url.replaceAll("(?i)password=[^&]*", "password=*");
   }
 
   /** A connection to read with: nothing can be changed by it. */
@@ -323,6 +328,7 @@ abstract sealed class TraceDatabase {
     Connection connect() throws SQLException {
       var properties = new Properties();
       properties.setProperty("ApplicationName", "evergreen trace");
+      properties.setProperty("tcpKeepAlive", "true");
       var connection = DriverManager.getConnection(url, properties);
       // As with SQLite: what is lost is still in the spool.
       execute(connection, "set synchronous_commit = off");
@@ -382,7 +388,7 @@ abstract sealed class TraceDatabase {
 
     @Override
     public String toString() {
-      return url.replaceAll("password=[^&]*", "password=*");
+      return masked(url);
     }
   }
 }

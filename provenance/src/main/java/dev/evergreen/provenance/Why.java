@@ -107,6 +107,10 @@ public final class Why {
     causes.sort(BY_ROW);
     var plain = new Plain(question, parts, walk, causes, walk.hasNext());
     var model = specification.model();
+    if (plain.isOutside()) {
+      // The model knows nothing of what did not pass the recorder.
+      return plain.answer(parts.getLast().reply(), null, "");
+    }
     if (model.isEmpty() || plain.longer || causes.size() > mostRun(wish)) {
       return plain.answer(parts.getLast().reply(), null, "");
     }
@@ -153,6 +157,10 @@ public final class Why {
           causes.isEmpty(),
           longer,
           note);
+    }
+
+    boolean isOutside() {
+      return walk.reached() != null && walk.reached().kind() == Trace.Break.Kind.OUTSIDE;
     }
 
     Certainty certainty() {

@@ -14,6 +14,7 @@ import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -141,8 +142,9 @@ public final class RedisKind implements StoreKind {
 
   /**
    * Of an EXEC, what was queued since MULTI, each with its element of the reply; without one if the
-   * outcome is unknown. Of one that was not carried out, because somebody had written what its
-   * client watched, the look at what is watched.
+   * outcome is unknown, or the reply is hidden or was too long to be kept whole. Of one that was
+   * not carried out, because somebody had written what its client watched, the look at what is
+   * watched.
    */
   @Override
   public List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
@@ -153,8 +155,9 @@ public final class RedisKind implements StoreKind {
     if (reply != null && Transactions.isNil(reply)) {
       return Transactions.watched(operation, earlier);
     }
-    boolean known = reply != null && reply.length() > 0;
-    var replies = reply == null || !known ? List.<Bytes>of() : Resp.elements(reply);
+    var elements = reply == null ? Optional.<List<Bytes>>empty() : elements(reply);
+    boolean known = elements.isPresent();
+    var replies = elements.orElse(List.of());
     var parts = new ArrayList<Operation>();
     while ((!known || parts.size() < replies.size()) && earlier.hasNext()) {
       var part = earlier.next();
@@ -166,6 +169,16 @@ public final class RedisKind implements StoreKind {
       }
     }
     return !known || parts.size() == replies.size() ? parts : List.of();
+  }
+
+  /** The replies of what was queued, none of an error; empty if the reply does not tell. */
+  private static Optional<List<Bytes>> elements(Bytes reply) {
+    boolean tells = reply.length() > 0 && (reply.at(0) == '*' || reply.at(0) == '-');
+    try {
+      return tells ? Optional.of(Resp.elements(reply)) : Optional.empty();
+    } catch (IllegalArgumentException e) {
+      return Optional.empty();
+    }
   }
 
   private static boolean isQueued(Operation operation) {

@@ -26,8 +26,12 @@ public final class Resp {
   /** An error as a reply. Two are equal if they are of the same kind, which their first word is. */
   public record Failure(String kind) {}
 
+  /** A script can answer lists within lists so deep that to read them would end the thread. */
+  private static final int DEEPEST = 500;
+
   private final Bytes bytes;
   private int place;
+  private int depth;
 
   private Resp(Bytes bytes) {
     this.bytes = bytes;
@@ -103,7 +107,16 @@ public final class Resp {
   }
 
   private Object value() {
-    int kind = next();
+    if (depth == DEEPEST) {
+      throw new IllegalArgumentException("values within values deeper than " + DEEPEST);
+    }
+    depth++;
+    var value = value(next());
+    depth--;
+    return value;
+  }
+
+  private Object value(int kind) {
     return switch (kind) {
       case '+', ',', '(' -> line();
       case '-' -> error(line());

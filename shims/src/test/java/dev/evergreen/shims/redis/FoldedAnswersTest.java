@@ -71,11 +71,7 @@ final class FoldedAnswersTest {
     }
     try (var recording = record(new Retention(Duration.ZERO, Long.MAX_VALUE));
         var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
-      long deadline = System.nanoTime() + LONG.toNanos();
-      while (trace.folded() == 0 && System.nanoTime() < deadline) {
-        Thread.sleep(50);
-      }
-      assertTrue(trace.folded() > 0, "nothing was folded");
+      awaitFolded(trace);
       assertTrue(recording.awaitLoaded(LONG));
       long left = trace.count(0, Long.MAX_VALUE);
       assertTrue(left < before / 2, left + " of " + before + " are left");
@@ -83,6 +79,42 @@ final class FoldedAnswersTest {
       for (int i = 0; i < QUESTIONS; i++) {
         assertEquals(whole.get(i), folded.get(i), questions.get(i) + ", seed " + seed);
       }
+    }
+  }
+
+  private static void awaitFolded(StoredTrace trace) throws InterruptedException {
+    long deadline = System.nanoTime() + LONG.toNanos();
+    while (trace.folded() == 0 && System.nanoTime() < deadline) {
+      Thread.sleep(50);
+    }
+    assertTrue(trace.folded() > 0, "nothing was folded");
+  }
+
+  @Test
+  void keepsWhatIsQueuedAsLongAsItsExec() throws Exception {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+    try (var recording = record(Retention.ALL);
+        var shimmed =
+            Shimmed.start(
+                settings -> settings.spool(recording.spool()).redactor(recording.redactor()));
+        var client = shimmed.client()) {
+      for (var line :
+          List.of("SET x 0", "SET y 0", "MULTI", "SET x 1", "SET y 1", "EXEC", "SET y 2")) {
+        client.ask(line.split(" ", -1));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+    }
+    var questions = List.of("GET x", "GET y");
+    var now = Instant.now();
+    List<String> whole;
+    try (var trace = StoredTrace.open(directory.toString(), LONG)) {
+      whole = answers(trace, questions, now);
+    }
+    try (var recording = record(new Retention(Duration.ZERO, Long.MAX_VALUE));
+        var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      awaitFolded(trace);
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(whole, answers(trace, questions, now));
     }
   }
 

@@ -74,10 +74,12 @@ class OutsideTest {
   void aWriteFromOutsideIsShownForItsKeyOnly() throws IOException {
     recorded(
         (shimmed, client, made) -> {
+          client.ask("FLUSHALL");
           client.ask("SET", "b", "1");
           shimmed.redis.ask("SET", "a", "2");
           awaitOutside(made, "GET a");
           assertEquals(Certainty.CERTAIN, ask(made, "GET b").certainty());
+          assertEquals(Certainty.OUTSIDE, ask(made, "EXISTS a b").certainty());
           client.ask("SET", "a", "3");
           assertEquals(Certainty.CERTAIN, ask(made, "GET a").certainty(), "replaced since");
           shimmed.redis.ask("SET", "c", "1");

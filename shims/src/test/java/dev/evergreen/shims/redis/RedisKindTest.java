@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Bytes;
@@ -68,8 +69,27 @@ class RedisKindTest {
     assertEquals(
         List.of(Bytes.of("+OK\r\n"), Bytes.of(":1\r\n")),
         parts.stream().map(Operation::reply).toList());
+    for (var untold : List.of("+hidden\r\n", "*2\r\n+OK\r\n$9\r\ncut")) {
+      assertEquals(
+          List.of(2L, 3L),
+          kind.parts(operation(4, untold, "EXEC"), earlier.iterator()).stream()
+              .map(Operation::row)
+              .toList());
+    }
     assertEquals(List.of(), kind.parts(operation(4, "*-1\r\n", "EXEC"), earlier.iterator()));
+    assertEquals(List.of(), kind.parts(operation(4, "-EXECABORT\r\n", "EXEC"), earlier.iterator()));
     assertEquals(List.of(), kind.parts(operation(4, "+OK\r\n", "GET", "a"), earlier.iterator()));
+  }
+
+  @Test
+  void aReplyThatIsNestedTooDeepIsNoneThatCanBeRead() {
+    var deep = Bytes.of("*1\r\n".repeat(20_000) + ":1\r\n");
+    assertThrows(IllegalArgumentException.class, () -> Resp.read(deep));
+    var parts =
+        kind.parts(
+            operation(2, deep.text(), "EXEC"),
+            List.of(operation(1, "+QUEUED\r\n", "EVAL", "s", "0")).iterator());
+    assertEquals(1, parts.size());
   }
 
   private static Operation operation(long row, String reply, String... words) {
