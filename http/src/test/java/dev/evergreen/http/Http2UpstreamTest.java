@@ -175,6 +175,53 @@ class Http2UpstreamTest {
   }
 
   @Test
+  void whoDoesNotReadHindersNobody() throws Exception {
+    int slow = 15; // Together their windows are nearly the first window of a connection.
+    var unread = new CountDownLatch(slow);
+    var origin =
+        origin(
+            exchange -> {
+              var out = exchange.respond(ResponseHead.of(200));
+              out.write(new byte[Http2Stream.WINDOW]);
+              unread.countDown();
+              out.write(new byte[1 << 20]);
+              out.end();
+            });
+    var open = new ArrayList<ClientExchange>();
+    try {
+      for (int i = 0; i < slow; i++) {
+        var exchange = upstreams.open(origin);
+        open.add(exchange);
+        exchange.send(get("/"));
+      }
+      unread.await();
+      assertEquals(4 + Http2Stream.WINDOW + (1 << 20), get(origin, get("/")).length());
+      assertEquals(1, connections.get());
+    } finally {
+      open.forEach(ClientExchange::close);
+    }
+  }
+
+  @Test
+  void aConnectionHasABoundOfItsOwnForStreams() throws Exception {
+    // Its limit is 1,000 streams, told before the request comes.
+    var origin = settingsFirst(0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 3, 232);
+    var open = new ArrayList<ClientExchange>();
+    try {
+      var first = upstreams.open(origin);
+      open.add(first);
+      first.send(get("/asked"));
+      assertEquals(200, first.receive().status());
+      for (int i = 0; i < 100; i++) {
+        open.add(upstreams.open(origin));
+      }
+      assertEquals(2, upstreams.connections(origin), "what lies unread is bounded");
+    } finally {
+      open.forEach(ClientExchange::close);
+    }
+  }
+
+  @Test
   void responsesWithoutABodyHaveNone() throws Exception {
     var origin =
         origin(
@@ -247,9 +294,18 @@ class Http2UpstreamTest {
 
   /** An origin that says something else than it should, once the preface and a request came. */
   private Origin saying(byte... frames) {
+    return saying(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0}, frames);
+  }
+
+  /** One with settings of its own, which answers a request. */
+  private Origin settingsFirst(int... settings) {
+    return saying(bytes(settings), head(4, 0x88));
+  }
+
+  private Origin saying(byte[] settings, byte[] frames) {
     return serving(
         connection -> {
-          write(connection, new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+          write(connection, settings);
           var into = ByteBuffer.allocate(1 << 16);
           while (new String(
                       into.array(), 0, into.position(), java.nio.charset.StandardCharsets.US_ASCII)
@@ -362,10 +418,14 @@ class Http2UpstreamTest {
   }
 
   private Origin saying(int... frames) {
-    var bytes = new byte[frames.length];
-    for (int i = 0; i < frames.length; i++) {
-      bytes[i] = (byte) frames[i];
+    return saying(bytes(frames));
+  }
+
+  private static byte[] bytes(int... values) {
+    var bytes = new byte[values.length];
+    for (int i = 0; i < values.length; i++) {
+      bytes[i] = (byte) values[i];
     }
-    return saying(bytes);
+    return bytes;
   }
 }
