@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -17,7 +18,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -218,6 +221,50 @@ class Http2UpstreamTest {
       assertEquals(2, upstreams.connections(origin), "what lies unread is bounded");
     } finally {
       open.forEach(ClientExchange::close);
+    }
+  }
+
+  @Test
+  void whoWaitsForAConnectionThatIsNotMadeDoesNotTryItAgain() throws Exception {
+    var dialled = new CountDownLatch(1);
+    var release = new CountDownLatch(1);
+    var port =
+        serving(
+                _ -> {
+                  dialled.countDown();
+                  await(release); // amid the handshake
+                })
+            .port();
+    var origin = new Origin(true, "127.0.0.1", port);
+    var context = SSLContext.getDefault();
+    try (var secure =
+        new Upstreams(
+            Dialer.of(Talk.FIBERS),
+            (host, at) -> {
+              var engine = context.createSSLEngine(host, at);
+              engine.setUseClientMode(true);
+              return engine;
+            },
+            HttpSettings.DEFAULT,
+            UpstreamLimits.DEFAULT,
+            UpstreamVersion.HTTP_2)) {
+      var failures = new LinkedBlockingQueue<IOException>();
+      Runnable open =
+          () -> failures.add(assertThrows(IOException.class, () -> secure.open(origin)));
+      Talk.FIBERS.spawn(open);
+      dialled.await();
+      for (int i = 0; i < 3; i++) {
+        var waiter = Talk.FIBERS.spawn(open);
+        while (waiter.getState() != Thread.State.TIMED_WAITING) {
+          Thread.onSpinWait();
+        }
+      }
+      release.countDown();
+      var first = failures.take();
+      for (int i = 0; i < 3; i++) {
+        assertSame(first, failures.take());
+      }
+      assertEquals(1, connections.get());
     }
   }
 
