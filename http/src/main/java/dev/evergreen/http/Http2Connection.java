@@ -96,6 +96,11 @@ abstract class Http2Connection {
     stream.fail(new IOException("the peer has reset the stream"));
   }
 
+  /** Whether it is this side that begins such streams: then no more are reset than it wants. */
+  boolean isOurs(int stream) {
+    return false;
+  }
+
   /** A stream is not begun, as its first frame is wrong. */
   void skip(int stream) {}
 
@@ -170,8 +175,16 @@ abstract class Http2Connection {
     sendWindow -= bytes;
   }
 
+  /** So much has come of bodies, be it read or not. */
+  void arrived(int bytes) {}
+
   /** So much of what has come takes no memory any more. */
   void consumed(int bytes) {
+    credit(bytes);
+  }
+
+  /** The peer may send so much more on the whole connection. */
+  final void credit(int bytes) {
     consumed += bytes;
     if (consumed >= WINDOW / 4) {
       out.frame(Http2Output.WINDOW_UPDATE, 0, consumed);
@@ -249,7 +262,7 @@ abstract class Http2Connection {
   }
 
   /** Who does not take our answers gets no new ones. */
-  private void awaitRoom() throws IOException {
+  void awaitRoom() throws IOException {
     while (isFull()) {
       readerHasRoom.await();
     }
@@ -362,6 +375,7 @@ abstract class Http2Connection {
     try {
       receiveWindow -= flowed;
       require(receiveWindow >= 0, Code.FLOW_CONTROL_ERROR, "more than the window");
+      arrived(flowed);
       var stream = streams.get(id);
       if (stream == null) {
         receiveBehindTheEnd(id);
@@ -465,11 +479,13 @@ abstract class Http2Connection {
   private void rstStream(int id, int length) throws Http2Exception {
     require(length == 4, Code.FRAME_SIZE_ERROR, "no code");
     checkNotIdle(id);
-    check(resets);
     int code = int32();
     lock();
     try {
       var stream = streams.remove(id);
+      if (stream == null || !isOurs(id)) {
+        check(resets);
+      }
       if (stream != null) {
         wasReset(stream, code);
       }

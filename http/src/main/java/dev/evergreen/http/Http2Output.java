@@ -194,6 +194,13 @@ final class Http2Output {
     }
   }
 
+  /** Under the lock: says, while anything can be sent, that no more is begun on this connection. */
+  void goAway(int last, Http2Exception.Code why) {
+    if (!ending && !over) {
+      frame(GO_AWAY, 0, 0, 2 * Integer.BYTES).putInt(last).putInt(why.number);
+    }
+  }
+
   /** Under the lock: appends a part of a body. */
   void data(int stream, ByteBuffer from, int length, boolean end) {
     var out = frame(DATA, end ? END_STREAM : 0, stream, length);

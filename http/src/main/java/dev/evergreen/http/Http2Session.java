@@ -172,7 +172,7 @@ final class Http2Session extends Http2Connection {
   }
 
   private void sendGoAway(Code code) {
-    out.frame(Http2Output.GO_AWAY, 0, 0, 8).putInt(lastStream).putInt(code.number);
+    out.goAway(lastStream, code);
   }
 
   @Override

@@ -6,6 +6,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.time.Duration;
 
 /**
@@ -16,8 +17,11 @@ final class Http2Upstream extends Http2Connection {
   /** Streams of larger numbers are left to another connection. */
   private static final int LAST_STREAM = 1 << 30;
 
-  /** How many there may be until the origin says so (RFC 9113 §6.5.2 advises no fewer). */
-  private static final long FIRST_LIMIT = 100;
+  /**
+   * How many there may be, even if the origin takes more (RFC 9113 §6.5.2 advises no fewer). With a
+   * stream's window it bounds what lies unread.
+   */
+  private static final long MOST_STREAMS = 100;
 
   private final Pool pool;
   private final boolean secure;
@@ -26,7 +30,7 @@ final class Http2Upstream extends Http2Connection {
   // Guarded by the lock.
   private int nextStream = 1;
   private int exchanges;
-  private long limit = FIRST_LIMIT;
+  private long limit = MOST_STREAMS;
   private boolean retired;
   private long lastUsed = System.nanoTime();
 
@@ -42,6 +46,7 @@ final class Http2Upstream extends Http2Connection {
       Fibers fibers, HttpSettings settings, Connection connection, Pool pool, boolean secure)
       throws IOException {
     var upstream = new Http2Upstream(fibers, settings, connection, pool, secure);
+    connection.readTimeout(settings.read());
     connection.write(PREFACE);
     connection.flush();
     upstream.lock();
@@ -128,17 +133,9 @@ final class Http2Upstream extends Http2Connection {
   }
 
   private void run() {
-    var sender = fibers.spawn(out::send);
-    var error = Code.NO_ERROR;
     try {
-      readFrames();
-    } catch (Http2Exception e) {
-      error = e.code();
-    } catch (IOException e) {
-      // There is nobody to tell.
-    }
-    try {
-      end(error);
+      var sender = fibers.spawn(out::send);
+      end(readToTheEnd());
       sender.join();
     } catch (IOException e) {
       // The connection is broken already.
@@ -151,6 +148,21 @@ final class Http2Upstream extends Http2Connection {
     }
   }
 
+  /** Answers how the origin has to be told that it ends. */
+  private Code readToTheEnd() {
+    try {
+      readFrames();
+      return Code.NO_ERROR;
+    } catch (Http2Exception e) {
+      return e.code();
+    } catch (IOException e) {
+      return Code.NO_ERROR; // There is nobody to tell.
+    } catch (RuntimeException e) {
+      LOG.log(System.Logger.Level.ERROR, "a connection to an origin has failed", e);
+      return Code.INTERNAL_ERROR;
+    }
+  }
+
   private void end(Code error) throws IOException {
     lock();
     try {
@@ -159,7 +171,7 @@ final class Http2Upstream extends Http2Connection {
         stream.fail(new IncompleteMessageException("the connection has ended"));
       }
       streams.clear();
-      out.frame(Http2Output.GO_AWAY, 0, 0, 8).putInt(0).putInt(error.number);
+      out.goAway(0, error);
     } finally {
       unlock();
     }
@@ -173,7 +185,34 @@ final class Http2Upstream extends Http2Connection {
       return true;
     } catch (WaitCancelledException e) {
       return false;
+    } catch (SocketTimeoutException e) {
+      return true; // Between frames it may be silent for as long as it likes.
     }
+  }
+
+  /**
+   * The answers' readers are strangers to each other: who reads slowly fills the window of its own
+   * stream, and must not use up the one that all share.
+   */
+  @Override
+  void arrived(int bytes) {
+    credit(bytes);
+  }
+
+  /** It was told to the origin when it arrived. */
+  @Override
+  void consumed(int bytes) {}
+
+  /**
+   * The origin may wait until we read, too, so one of both must go on. What it makes us send is
+   * bounded by what it sends.
+   */
+  @Override
+  void awaitRoom() {}
+
+  @Override
+  boolean isOurs(int stream) {
+    return true;
   }
 
   @Override
@@ -206,7 +245,7 @@ final class Http2Upstream extends Http2Connection {
 
   @Override
   void peerTakes(long streams) {
-    limit = streams;
+    limit = Math.min(streams, MOST_STREAMS);
   }
 
   @Override

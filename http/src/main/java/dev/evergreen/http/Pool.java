@@ -3,8 +3,10 @@ package dev.evergreen.http;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Signal;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +37,7 @@ final class Pool {
   private int places;
   private boolean closed;
   private volatile boolean sharing;
+  private volatile @Nullable IOException failure;
 
   Pool(Origin origin, UpstreamLimits limits, Fibers fibers) {
     this.origin = origin;
@@ -64,9 +67,35 @@ final class Pool {
     return sharing;
   }
 
-  /** From now on the origin is known to speak HTTP/2. */
-  void willShare() {
-    sharing = true;
+  /** From now on the origin is known to speak HTTP/2, or not to. */
+  void sharing(boolean now) {
+    sharing = now;
+  }
+
+  /**
+   * Waits until nobody else makes a connection.
+   *
+   * @throws UpstreamBusyException if that takes longer than it should
+   */
+  void lockMaking() throws IOException {
+    try {
+      if (!making.tryLock(limits.patience().toNanos(), TimeUnit.NANOSECONDS)) {
+        throw new UpstreamBusyException(origin);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw (IOException) new InterruptedIOException("interrupted").initCause(e);
+    }
+  }
+
+  /** Why the last connection that was to be shared was not made; null if none has failed. */
+  @Nullable IOException failure() {
+    return failure;
+  }
+
+  /** Tells those who wait, so that they do not all try it. */
+  void failed(IOException why) {
+    failure = why;
   }
 
   /** A connection by HTTP/2 that has room, which is taken; null if there is none. */

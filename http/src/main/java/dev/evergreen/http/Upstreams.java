@@ -4,6 +4,7 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
 import java.util.Map;
@@ -73,22 +74,42 @@ public final class Upstreams implements AutoCloseable {
   /**
    * Like {@link #open(Origin)}.
    *
-   * @param fresh whether it must be a new connection, as after a failure of one that was reused
+   * @param fresh whether one that is kept will not do, as after a failure of one that was reused;
+   *     one by HTTP/2 that is in use by others does
    */
   public ClientExchange open(Origin origin, boolean fresh) throws IOException {
     checkOpen();
     var pool = pool(origin);
-    var shared = fresh ? null : pool.share();
+    var shared = fresh && !pool.sharing() ? null : pool.share();
     if (shared != null) {
       return shared.exchange(true);
     }
-    if (fresh || !pool.sharing()) {
+    if (!pool.sharing()) {
       return make(pool, origin, fresh);
     }
-    pool.making.lock();
+    return shareNext(pool, origin, fresh);
+  }
+
+  /** Waits for the connection that another makes, or makes one for the others. */
+  private ClientExchange shareNext(Pool pool, Origin origin, boolean fresh) throws IOException {
+    var before = pool.failure();
+    pool.lockMaking();
     try {
       var made = pool.share();
-      return made == null ? make(pool, origin, false) : made.exchange(true);
+      if (made != null) {
+        return made.exchange(true);
+      }
+      var failure = pool.failure();
+      if (failure != null && failure != before) {
+        // All who waited have waited as long as that: one after another would wait for ever.
+        throw failure;
+      }
+      return make(pool, origin, fresh);
+    } catch (WaitCancelledException e) {
+      throw e; // That its client has left is nobody else's failure.
+    } catch (IOException e) {
+      pool.failed(e);
+      throw e;
     } finally {
       pool.making.unlock();
     }
@@ -106,6 +127,7 @@ public final class Upstreams implements AutoCloseable {
       connection = connect(origin);
       checkOpen();
       if (!speaksHttp2(connection, origin)) {
+        pool.sharing(false);
         var exchange = new Http1Upstream(connection, origin, settings).begin(pool, false);
         done = true;
         return exchange;
@@ -137,7 +159,7 @@ public final class Upstreams implements AutoCloseable {
 
   private static ClientExchange share(Pool pool, Http2Upstream made) throws IOException {
     boolean taken = made.tryTake();
-    pool.willShare();
+    pool.sharing(true);
     pool.add(made);
     if (!taken) {
       throw new IOException("the origin has ended the connection");
@@ -151,7 +173,7 @@ public final class Upstreams implements AutoCloseable {
         it -> {
           var made = new Pool(it, limits, dialer.fibers());
           if (version == UpstreamVersion.HTTP_2) {
-            made.willShare();
+            made.sharing(true);
           }
           return made;
         });

@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -17,7 +18,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -175,6 +178,97 @@ class Http2UpstreamTest {
   }
 
   @Test
+  void whoDoesNotReadHindersNobody() throws Exception {
+    int slow = 15; // Together their windows are nearly the first window of a connection.
+    var unread = new CountDownLatch(slow);
+    var origin =
+        origin(
+            exchange -> {
+              var out = exchange.respond(ResponseHead.of(200));
+              out.write(new byte[Http2Stream.WINDOW]);
+              unread.countDown();
+              out.write(new byte[1 << 20]);
+              out.end();
+            });
+    var open = new ArrayList<ClientExchange>();
+    try {
+      for (int i = 0; i < slow; i++) {
+        var exchange = upstreams.open(origin);
+        open.add(exchange);
+        exchange.send(get("/"));
+      }
+      unread.await();
+      assertEquals(4 + Http2Stream.WINDOW + (1 << 20), get(origin, get("/")).length());
+      assertEquals(1, connections.get());
+    } finally {
+      open.forEach(ClientExchange::close);
+    }
+  }
+
+  @Test
+  void aConnectionHasABoundOfItsOwnForStreams() throws Exception {
+    // Its limit is 1,000 streams, told before the request comes.
+    var origin = settingsFirst(0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 3, 232);
+    var open = new ArrayList<ClientExchange>();
+    try {
+      var first = upstreams.open(origin);
+      open.add(first);
+      first.send(get("/asked"));
+      assertEquals(200, first.receive().status());
+      for (int i = 0; i < 100; i++) {
+        open.add(upstreams.open(origin));
+      }
+      assertEquals(2, upstreams.connections(origin), "what lies unread is bounded");
+    } finally {
+      open.forEach(ClientExchange::close);
+    }
+  }
+
+  @Test
+  void whoWaitsForAConnectionThatIsNotMadeDoesNotTryItAgain() throws Exception {
+    var dialled = new CountDownLatch(1);
+    var release = new CountDownLatch(1);
+    var port =
+        serving(
+                _ -> {
+                  dialled.countDown();
+                  await(release); // amid the handshake
+                })
+            .port();
+    var origin = new Origin(true, "127.0.0.1", port);
+    var context = SSLContext.getDefault();
+    try (var secure =
+        new Upstreams(
+            Dialer.of(Talk.FIBERS),
+            (host, at) -> {
+              var engine = context.createSSLEngine(host, at);
+              engine.setUseClientMode(true);
+              return engine;
+            },
+            HttpSettings.DEFAULT,
+            UpstreamLimits.DEFAULT,
+            UpstreamVersion.HTTP_2)) {
+      var failures = new LinkedBlockingQueue<IOException>();
+      Runnable open =
+          () -> failures.add(assertThrows(IOException.class, () -> secure.open(origin)));
+      Talk.FIBERS.spawn(open);
+      dialled.await();
+      for (int i = 0; i < 3; i++) {
+        var waiter = Talk.FIBERS.spawn(open);
+        while (waiter.getState() != Thread.State.TIMED_WAITING) {
+          Thread.onSpinWait();
+        }
+      }
+      release.countDown();
+      var first = failures.take();
+      for (int i = 0; i < 3; i++) {
+        assertSame(first, failures.take());
+      }
+      assertEquals(1, connections.get());
+    }
+  }
+
+  @Test
   void responsesWithoutABodyHaveNone() throws Exception {
     var origin =
         origin(
@@ -247,9 +341,18 @@ class Http2UpstreamTest {
 
   /** An origin that says something else than it should, once the preface and a request came. */
   private Origin saying(byte... frames) {
+    return saying(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0}, frames);
+  }
+
+  /** One with settings of its own, which answers a request. */
+  private Origin settingsFirst(int... settings) {
+    return saying(bytes(settings), head(4, 0x88));
+  }
+
+  private Origin saying(byte[] settings, byte[] frames) {
     return serving(
         connection -> {
-          write(connection, new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+          write(connection, settings);
           var into = ByteBuffer.allocate(1 << 16);
           while (new String(
                       into.array(), 0, into.position(), java.nio.charset.StandardCharsets.US_ASCII)
@@ -362,10 +465,14 @@ class Http2UpstreamTest {
   }
 
   private Origin saying(int... frames) {
-    var bytes = new byte[frames.length];
-    for (int i = 0; i < frames.length; i++) {
-      bytes[i] = (byte) frames[i];
+    return saying(bytes(frames));
+  }
+
+  private static byte[] bytes(int... values) {
+    var bytes = new byte[values.length];
+    for (int i = 0; i < values.length; i++) {
+      bytes[i] = (byte) values[i];
     }
-    return saying(bytes);
+    return bytes;
   }
 }

@@ -14,6 +14,7 @@ import java.net.URLDecoder;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -22,11 +23,15 @@ import java.util.function.Consumer;
 /**
  * What operators ask and order, by HTTP at a port of its own: a page, statistics, metrics, the last
  * transactions and how they went, and purges. It answers only who is on this machine; a page of
- * another site in a browser there is nobody (its Host or its Origin is another).
+ * another site in a browser there is nobody (its Host or its Origin is another), nor is who asks
+ * through a proxy on this machine, be it this one.
  */
 final class Admin {
 
   private static final int QUEUE = 4096;
+
+  /** By what proxies say that somebody else asks; our own says the first always. */
+  private static final List<String> RELAYED = List.of("via", "forwarded", "x-forwarded-for");
 
   private final Proxy proxy;
   private final Report report;
@@ -78,7 +83,11 @@ final class Admin {
     var host = request.authority().replaceFirst(":\\d+$", "");
     boolean known =
         host.equals("localhost") || host.equals("[::1]") || host.matches("127(\\.\\d+){3}");
-    return peer.isLoopbackAddress() && known && isSameSite(request);
+    return peer.isLoopbackAddress() && known && isSameSite(request) && isDirect(request);
+  }
+
+  private static boolean isDirect(RequestHead request) {
+    return RELAYED.stream().noneMatch(request.fields()::has);
   }
 
   private static boolean isSameSite(RequestHead request) {

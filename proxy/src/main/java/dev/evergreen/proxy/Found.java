@@ -25,7 +25,8 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
   }
 
   /**
-   * Finds the other variants of a URI, those that can be validated.
+   * Finds the other variants of a URI, those by which an origin can choose: with a strong tag. A
+   * weak one may be that of the same text in another coding, too, which this client does not take.
    *
    * @param except the response that is held already, or null
    */
@@ -34,13 +35,18 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
     var others = new ArrayList<Found>();
     for (var lease : storage.findAll(key, MOST)) {
       var found = of(lease);
-      if (found != null && (found.isSame(except) || found.validators().tag().isEmpty())) {
+      if (found != null && (found.isSame(except) || !found.hasStrongTag())) {
         found.close();
       } else if (found != null) {
         others.add(found);
       }
     }
     return others;
+  }
+
+  private boolean hasStrongTag() throws IOException {
+    var tag = validators().tag();
+    return tag.isPresent() && !tag.get().weak();
   }
 
   private boolean isSame(@Nullable Found other) {

@@ -124,8 +124,11 @@ final class OriginClient {
       if (present == null) {
         return true;
       }
-      if (upload != null || why instanceof SocketTimeoutException) {
+      if (why instanceof SocketTimeoutException) {
         return false;
+      }
+      if (upload != null) {
+        return !present.anySent() && !upload.started();
       }
       return !present.anySent()
           || (Forwarding.idempotent(request.method()) && !present.anyReceived());

@@ -16,6 +16,8 @@ final class OriginRequests {
   /** By what some origins let themselves be told how the request was, which no key has. */
   private static final List<String> SHAPING =
       List.of(
+          "forwarded",
+          "x-forwarded-for",
           "x-forwarded-port",
           "x-forwarded-prefix",
           "x-forwarded-scheme",
@@ -25,6 +27,10 @@ final class OriginRequests {
           "x-original-url",
           "x-rewrite-url",
           "x-host");
+
+  /** By what some origins take a request for one of another method. */
+  private static final List<String> METHODS =
+      List.of("x-http-method-override", "x-http-method", "x-method-override");
 
   /** Protocols in which requests would pass that nobody checks. */
   private static final Set<String> OTHER_HTTP = Set.of("h2", "h2c", "http", "tls");
@@ -58,6 +64,9 @@ final class OriginRequests {
     fields.remove("x-forwarded-host").remove("x-forwarded-proto");
     if (!settings.trust.includes(client.peer())) {
       SHAPING.forEach(fields::remove);
+      if (request.is("GET") || request.is("HEAD")) {
+        METHODS.forEach(fields::remove); // What is no GET must not be kept as one.
+      }
     }
     if (settings.addForwarded && settings.forward == null) {
       addForwarded(fields, request, client, settings);
@@ -83,9 +92,6 @@ final class OriginRequests {
   private static void addForwarded(
       Fields fields, RequestHead request, Client client, ProxySettings settings) {
     var peer = client.peer();
-    if (!settings.trust.includes(peer)) {
-      fields.remove("forwarded").remove("x-forwarded-for");
-    }
     var before = fields.joined("x-forwarded-for");
     var own = peer.getHostAddress();
     fields.set("X-Forwarded-For", before == null ? own : before + ", " + own);

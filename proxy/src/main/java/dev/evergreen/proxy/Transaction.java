@@ -447,6 +447,9 @@ final class Transaction {
     boolean handedOver = false;
     long stamp = proxy.storage().stamp();
     var asked = originRequest();
+    if (!validates) {
+      Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
+    }
     boolean conditional = validates && condition(asked.fields(), found);
     try (var answer = new Held(ask(asked, null))) {
       var head = answer.get().head();

@@ -30,6 +30,8 @@ final class Upload {
 
   private volatile @Nullable IOException failure;
 
+  private boolean started;
+
   /** How much has come from the client; only this object's fiber counts. */
   private final AtomicLong sent = new AtomicLong();
 
@@ -81,6 +83,7 @@ final class Upload {
    * @throws IOException if the origin does not take it
    */
   void start(BodyWriter into) throws IOException {
+    started = true;
     if (!awaitsContinue() && sendsAtOnce(into)) {
       return;
     }
@@ -149,8 +152,19 @@ final class Upload {
     into.abort();
   }
 
-  /** Ends it, whether all was sent or not, and waits until its fiber has let go of the body. */
+  /** Whether some of the body may be gone. For who starts it. */
+  boolean started() {
+    return started;
+  }
+
+  /**
+   * Ends it, whether all was sent or not, and waits until its fiber has let go of the body. One
+   * that has not begun may still do so.
+   */
   void stop() {
+    if (!started) {
+      return;
+    }
     scope.cancel();
     wanted.countDown();
     var present = fiber;

@@ -135,6 +135,11 @@ class AdminTest {
     assertEquals(403, order("POST /purge?tag=one", "evil.example").status(), "another name for us");
     assertEquals(
         403, order("POST /purge?tag=one", "127.0.0.1", "Origin: http://evil.example").status());
+    for (var field :
+        List.of("Via: 1.1 x", "Forwarded: for=192.0.2.1", "X-Forwarded-For: 192.0.2.1")) {
+      assertEquals(
+          403, order("POST /purge?tag=one", "127.0.0.1", field).status(), "through a proxy");
+    }
     assertEquals("1", get("/a").body());
     assertThrows(
         IllegalArgumentException.class,

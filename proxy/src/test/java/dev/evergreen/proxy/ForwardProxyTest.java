@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -85,6 +86,23 @@ class ForwardProxyTest {
     assertEquals(at(origin), asked.field("Host"), "RFC 9112 §3.2.2: not what Host said");
     assertFalse(asked.has("X-Forwarded-For"), "nobody is told whose proxy it is");
     assertEquals("1.1 evergreen", asked.field("Via"));
+  }
+
+  @Test
+  void theProxysOwnAdministrationIsNotReachedThroughIt() throws Exception {
+    var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+    var proxy =
+        Proxy.start(
+            new ProxySettings()
+                .addresses(List.of(address))
+                .admin(address)
+                .forward(ForwardRules.DEFAULT)
+                .processors(1)
+                .storage(StorageOptions.memory(16 << 20)));
+    open.add(proxy);
+    var admin = Objects.requireNonNull(proxy.admin());
+    assertEquals(
+        403, browser(proxy).get("http://127.0.0.1:" + admin.getPort() + "/stats").status());
   }
 
   @Test

@@ -65,11 +65,23 @@ class PoisoningTest {
         "X-Original-URL",
         "X-Rewrite-URL",
         "X-Original-Host",
-        "X-Host"
+        "X-Host",
+        "X-HTTP-Method-Override",
+        "X-HTTP-Method",
+        "X-Method-Override"
       })
   void whatSaysHowTheRequestWasIsTheProxysToSay(String field) throws Exception {
     reflect(field);
     try (var browser = start(new ProxySettings())) {
+      assertFalse(browser.get("/a", field + ": evil").body().contains("evil"), field);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Forwarded", "X-Forwarded-For"})
+  void whereTheRequestIsFromIsNotTheClientsToSay(String field) throws Exception {
+    reflect(field);
+    try (var browser = start(new ProxySettings().addForwarded(false))) {
       assertFalse(browser.get("/a", field + ": evil").body().contains("evil"), field);
     }
   }

@@ -297,6 +297,39 @@ class ProxyTest {
   }
 
   @Test
+  void theSecondQuestionHasNoConditionOfTheClientEither() throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60", "ETag: W/\"1\"")
+        .then(304, "", "ETag: \"1\"")
+        .then(200, "new", "Cache-Control: max-age=60", "ETag: W/\"1\"");
+    get("/a");
+    after(61);
+    assertEquals(304, get("/a", "If-None-Match: W/\"1\"", "Range: bytes=0-0").status());
+    assertFalse(origin.requests().get(2).has("If-None-Match"));
+    assertFalse(origin.requests().get(2).has("Range"));
+    assertEquals("new", get("/a").body(), "it is stored");
+    assertEquals(3, origin.count());
+  }
+
+  @Test
+  void aWeakTagIsNoReasonToAnswerByAnotherVariant() throws Exception {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                request.has("If-None-Match")
+                    ? ScriptedOrigin.response(304, "", "ETag: W/\"1\"")
+                    : ScriptedOrigin.response(
+                        200,
+                        request.has("Accept-Encoding") ? "packed" : "plain",
+                        "Cache-Control: max-age=60",
+                        "Vary: Accept-Encoding",
+                        "ETag: W/\"1\"")));
+    assertEquals("packed", get("/a", "Accept-Encoding: gzip").body());
+    assertEquals("plain", get("/a").body());
+    assertEquals("plain", get("/a").body(), "it is stored, too");
+  }
+
+  @Test
   void fieldsForOneClientAloneReachIt() throws Exception {
     origin.then(
         200,
