@@ -12,11 +12,15 @@ import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.Threads;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.random.RandomGenerator;
@@ -41,6 +45,11 @@ final class StressNode {
   private static final NodeId SELF = new NodeId("stress", 1);
 
   private final AtomicInteger running = new AtomicInteger();
+  private final CountedThreads threads = new CountedThreads();
+
+  /** How far time has leapt. */
+  private final AtomicLong elapsed = new AtomicLong();
+
   private final Queue<Runnable> timers = new ConcurrentLinkedQueue<>();
   private final Queue<Message> sent = new ConcurrentLinkedQueue<>();
   private final Whereabouts whereabouts = new Whereabouts();
@@ -51,7 +60,7 @@ final class StressNode {
         new Engine(
             SELF,
             new HeldClock(),
-            new CountedThreads(),
+            threads,
             (to, message) -> sent.add(message),
             whereabouts,
             new MemoryStorage(),
@@ -227,6 +236,7 @@ final class StressNode {
 
   /** The last push that was sent, taken out with all messages before it. */
   Message.Push pushed() {
+    settle();
     var last = new Message.Push(0, List.of());
     for (var message = sent.poll(); message != null; message = sent.poll()) {
       if (message instanceof Message.Push push) {
@@ -251,12 +261,10 @@ final class StressNode {
 
   /** The last result that is sent when all that is sent is acknowledged. */
   String lastPushed(CallKey key) {
-    settle();
     List<Message.Update> updates = List.of();
     for (var push = pushed(); !push.updates().isEmpty(); push = pushed()) {
       updates = push.updates();
       runtime.outboxes.acknowledged(OTHER, push.batch());
-      settle();
     }
     return updates.isEmpty()
         ? "nothing"
@@ -265,8 +273,10 @@ final class StressNode {
 
   // Time
 
-  /** Lets all timers that are set fire. */
+  /** Lets all timers that are set fire, and those threads go on that wait for a time. */
   void elapse() {
+    elapsed.addAndGet(NodeSettings.DEFAULT.pushRetryAfter().toNanos());
+    threads.wakeAll();
     for (int left = timers.size(); left > 0; left--) {
       var timer = timers.poll();
       if (timer != null) {
@@ -275,7 +285,7 @@ final class StressNode {
     }
   }
 
-  /** Waits until no thread of this node runs. */
+  /** Waits until no thread of this node runs; what waits to be woken, or for a time, does not. */
   void settle() {
     await(() -> running.get() == 0, "threads of the node do not end");
   }
@@ -293,7 +303,7 @@ final class StressNode {
   private final class HeldClock implements Clock {
     @Override
     public long nanos() {
-      return System.nanoTime();
+      return System.nanoTime() + elapsed.get();
     }
 
     @Override
@@ -308,15 +318,25 @@ final class StressNode {
     }
   }
 
+  /** Counts those that run. One that is woken runs from that moment, not only when it notices. */
   private final class CountedThreads implements Threads {
+    private final Set<Thread> own = ConcurrentHashMap.newKeySet();
+
+    private final Set<Thread> parked = new HashSet<>(); // guarded by this
+
+    /** Those that were woken before they parked. */
+    private final Set<Thread> permits = new HashSet<>(); // guarded by this
+
     @Override
     public Thread start(Runnable task) {
       running.incrementAndGet();
       return TIME.start(
           () -> {
+            own.add(Thread.currentThread());
             try {
               task.run();
             } finally {
+              own.remove(Thread.currentThread());
               running.decrementAndGet();
             }
           });
@@ -324,17 +344,58 @@ final class StressNode {
 
     @Override
     public void park() {
-      TIME.park();
+      if (!own.contains(Thread.currentThread())) {
+        TIME.park();
+      } else if (goesToSleep()) {
+        LockSupport.park();
+        isAwake(Thread.currentThread());
+      }
     }
 
+    /** Time stands still between two {@linkplain #elapse leaps}. */
     @Override
     public void parkNanos(long nanos) {
-      TIME.parkNanos(nanos);
+      if (own.contains(Thread.currentThread())) {
+        park();
+      } else {
+        TIME.parkNanos(nanos);
+      }
+    }
+
+    private synchronized boolean goesToSleep() {
+      boolean sleeps = !permits.remove(Thread.currentThread());
+      if (sleeps) {
+        parked.add(Thread.currentThread());
+        running.decrementAndGet();
+      }
+      return sleeps;
+    }
+
+    private synchronized boolean isAwake(Thread thread) {
+      boolean slept = parked.remove(thread);
+      if (slept) {
+        running.incrementAndGet();
+      }
+      return slept;
     }
 
     @Override
     public void unpark(Thread thread) {
+      synchronized (this) {
+        if (own.contains(thread) && !isAwake(thread)) {
+          permits.add(thread);
+          return;
+        }
+      }
       TIME.unpark(thread);
+    }
+
+    void wakeAll() {
+      List<Thread> all;
+      synchronized (this) {
+        all = List.copyOf(parked);
+      }
+      all.forEach(this::unpark);
     }
   }
 
