@@ -13,8 +13,12 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -457,6 +461,19 @@ final class Lane {
       }
     }
     partCount = 0;
+  }
+
+  /** When it has been read to its end: those who wait for replies that do not come. */
+  Set<Session> owed() {
+    lock.lock();
+    try {
+      return Stream.concat(turns.stream(), appended.stream())
+          .map(turn -> turn.session)
+          .filter(Objects::nonNull)
+          .collect(Collectors.toSet());
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Ends it: nothing can be handed over any more, and what is under way has no reply. */

@@ -40,8 +40,11 @@ final class Lanes {
         lanes.put(wanted.key(), made);
         shim.fibers.spawn(
             () -> {
-              made.read();
-              shim.ended(made);
+              try {
+                made.read();
+              } finally {
+                shim.ended(made);
+              }
             });
       }
       return made;

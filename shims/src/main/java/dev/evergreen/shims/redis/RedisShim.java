@@ -197,13 +197,14 @@ public final class RedisShim implements AutoCloseable {
     }
   }
 
-  /** A lane has ended. */
+  /** A lane has ended: of one that was left, only those need to know who wait for its replies. */
   void ended(Lane lane) {
     if (!lane.wasLeft()) {
       for (var session : sessions) {
         session.ended(lane);
       }
     }
+    lane.owed().forEach(Session::cutOff);
   }
 
   /**

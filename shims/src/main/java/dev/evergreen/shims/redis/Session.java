@@ -715,10 +715,15 @@ final class Session {
   void ended(Lane which) {
     var present = own;
     if (lane == which && (present == null || present.isQuiet())) {
-      closed = true;
-      connection.close();
-      wake();
+      cutOff();
     }
+  }
+
+  /** Replies that the client waits for do not come any more. */
+  void cutOff() {
+    closed = true;
+    connection.close();
+    wake();
   }
 
   void becomes(String user, String password) {

@@ -162,12 +162,20 @@ class FuzzTest {
           var here = listener.accept();
           var there = new Socket(InetAddress.getLoopbackAddress(), port);
           sockets.addAll(List.of(here, there));
-          int number = i;
-          pump(here.getInputStream(), there.getOutputStream(), there, -1);
-          pump(there.getInputStream(), here.getOutputStream(), here, number);
+          connect(here, there, i);
         }
       } catch (IOException e) {
         // It was closed.
+        return;
+      }
+    }
+
+    private void connect(Socket here, Socket there, int number) {
+      try {
+        pump(here.getInputStream(), there.getOutputStream(), there, -1);
+        pump(there.getInputStream(), here.getOutputStream(), here, number);
+      } catch (IOException e) {
+        // They were cut at once.
         return;
       }
     }
