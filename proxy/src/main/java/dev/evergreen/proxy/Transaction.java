@@ -454,8 +454,11 @@ final class Transaction {
     try (var answer = new Held(ask(asked, null))) {
       var head = answer.get().head();
       if (head.status() == 304 && conditional) {
-        return freshen(found, answer.get(), stamp, fetch, why)
-            || fetch(what, fetch, found, why, false);
+        if (freshen(found, answer.get(), stamp, fetch, why)) {
+          return true;
+        }
+        handedOver = true; // to the second question, which may still be stored when it is answered
+        return fetch(what, fetch, found, why, false);
       }
       if (Reuse.failure(head.status()) && usableAfterFailure(found)) {
         fetch.decide(new Fetch.LookAgain());
