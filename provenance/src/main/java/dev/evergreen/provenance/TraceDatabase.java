@@ -23,6 +23,15 @@ abstract sealed class TraceDatabase {
   private static final int VERSION = 2;
   private static final int STRETCH_BITS = 22;
 
+  /**
+   * An operation during which more rows than these were given is a long one: an index finds those
+   * among which another may have been sent. The others are found among the rows right before it.
+   */
+  static final long LONG = 4096;
+
+  /** Above the last row of an operation: of one without a reply above all. */
+  static final String END = "coalesce(replied_seq, %d)".formatted(Long.MAX_VALUE);
+
   /** The words in braces differ between the databases. */
   private static final String SCHEMA =
       """
@@ -50,6 +59,7 @@ abstract sealed class TraceDatabase {
         request {bytes}, request_length {long} not null, request_hash {bytes},
         reply {bytes}, reply_length {long}, reply_hash {bytes}){strict};
       create index if not exists op_connection on op (connection, seq);
+      create index if not exists op_long on op (seq, replied_seq, outcome) where %s;
       create index if not exists op_open on op (seq) where outcome = 0;
       create index if not exists op_request_hash on op (request_hash)
         where request_hash is not null;
@@ -82,7 +92,12 @@ abstract sealed class TraceDatabase {
         evidence {bytes} not null){strict};
       insert into trace values (1, %d, '', -1, %d, 0, 0, 0, 0) on conflict do nothing
       """
-          .formatted(VERSION, SpoolSegment.start());
+          .formatted(longer(), VERSION, SpoolSegment.start());
+
+  /** The condition that an operation is a long one. */
+  static String longer() {
+    return END + " - seq > " + LONG;
+  }
 
   /**
    * The stretch in which a row is. What is found by cells is kept a stretch at a time: so what is

@@ -110,7 +110,7 @@ final class TraceExplorer {
   /** What an operation did to a cell, in a word. */
   private String effect(Operation operation, Cell cell) {
     var effect = "none";
-    for (var touch : touches(operation)) {
+    for (var touch : trace.touches(operation)) {
       if (touch.writes() && touch.cell().overlaps(cell)) {
         switch (touch.effect()) {
           case YES -> {
@@ -124,17 +124,6 @@ final class TraceExplorer {
       }
     }
     return effect;
-  }
-
-  /** The touches of an operation, or of its parts; as the loader counts them. */
-  private List<Touch> touches(Operation operation) {
-    try {
-      return trace.kind(operation.epoch()).touches(operation);
-    } catch (TraceException e) {
-      throw e;
-    } catch (RuntimeException fault) {
-      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
-    }
   }
 
   /** All about an operation. */
@@ -164,7 +153,7 @@ final class TraceExplorer {
   private List<Map<String, @Nullable Object>> cells(Operation operation) {
     int depth = trace.kind(operation.epoch()).keys(operation.space()).path().size() + 1;
     var keys = new LinkedHashSet<Cell>();
-    for (var touch : touches(operation)) {
+    for (var touch : trace.touches(operation)) {
       if (touch.cell().path().size() >= depth && keys.size() < MOST_CELLS) {
         keys.add(touch.cell().ancestor(depth));
       }
@@ -198,7 +187,7 @@ final class TraceExplorer {
   }
 
   private boolean isRead(Operation operation) {
-    var touches = touches(operation);
+    var touches = trace.touches(operation);
     return operation.reply() != null
         && !touches.isEmpty()
         && touches.stream().anyMatch(touch -> touch.kind() != Touch.Kind.REPLACES)

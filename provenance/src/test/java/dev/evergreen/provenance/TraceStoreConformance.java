@@ -277,43 +277,16 @@ abstract class TraceStoreConformance {
     }
   }
 
-  private static Trace.Break.Kind kindOfBreak(Trace trace, long before) {
+  static Trace.Break.Kind kindOfBreak(Trace trace, long before) {
     return trace.lastBreak(key("a"), before).orElseThrow().kind();
   }
 
-  private LoadSession session() throws Exception {
+  LoadSession session() throws Exception {
     return new LoadSession(
         TraceDatabase.of(directory, url),
         TraceDatabase.of(directory, url).writer(),
         Redactor.open(directory, List.of()),
         Files.readString(directory.resolve("spool/id")));
-  }
-
-  @Test
-  void foldsTheOldestAndRemovesItIfThatIsNotEnough() throws Exception {
-    var retention = new Retention(Duration.ofDays(1), 1);
-    long last = 0;
-    try (var recording = record()) {
-      var line = Line.open(recording);
-      line.exchange("get x", "y".repeat(200_000));
-      for (int i = 0; i < 300; i++) {
-        last = line.exchange("set a " + i, "ok");
-      }
-    }
-    try (var session = session()) {
-      assertTrue(session.fold(retention));
-      assertEquals(1, count("select count(*) from op"));
-      assertEquals(last, count("select seq from op"));
-      assertEquals(0, count("select count(*) from body"));
-      assertTrue(session.fold(retention));
-      assertFalse(session.fold(retention));
-    }
-    for (var table : List.of("op", "op_cell", "op_below", "body")) {
-      assertEquals(0, count("select count(*) from " + table), table);
-    }
-    try (var trace = trace()) {
-      assertEquals(Trace.Break.Kind.BEGINNING, kindOfBreak(trace, Long.MAX_VALUE));
-    }
   }
 
   @Test
