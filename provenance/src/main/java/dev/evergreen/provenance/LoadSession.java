@@ -173,6 +173,28 @@ final class LoadSession implements AutoCloseable {
       }
       statement.executeUpdate("update trace set spool = '" + spool.replace("'", "") + "'");
     }
+    noteHiding();
+  }
+
+  /** What is hidden by another key or other rules cannot be compared with what was before. */
+  private void noteHiding() throws SQLException {
+    @Nullable String before = null;
+    try (var found =
+        statement("select rules from hiding order by seq desc limit 1").executeQuery()) {
+      before = found.next() ? found.getString(1) : null;
+    }
+    if (redactor.id().equals(before)) {
+      return;
+    }
+    update(
+        "insert into hiding values (?, ?) on conflict (seq) do update set rules = excluded.rules",
+        seq + 1,
+        redactor.id());
+    if (before != null) {
+      // The reply to one that is open will be hidden by the new rules.
+      long first = open.keySet().stream().findFirst().orElse(seq + 1);
+      gap(first, 0L, "what is hidden, or by which key, has changed");
+    }
   }
 
   /** Where the spool is to be read on. */

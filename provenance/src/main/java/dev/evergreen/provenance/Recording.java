@@ -112,6 +112,11 @@ public final class Recording implements AutoCloseable {
     return loader.await(spool.report().nextNumber() - 1, limit);
   }
 
+  /** How the loading of what is recorded is doing. */
+  public LoaderReport loading() {
+    return loader.report();
+  }
+
   /** Loads what was recorded, and ends. */
   @Override
   public void close() throws IOException {

@@ -46,6 +46,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
           + " and t.seq < ? order by t.seq desc limit ?";
 
   private static final int MOST_KNOWN = 10_000;
+
+  /** With so many bytes of bodies a page ends. */
+  private static final long MOST_BYTES = 16 << 20;
+
   private static final String END = TraceDatabase.END;
   private static final Duration POLL = Duration.ofMillis(10);
   private static final int PAGE = 256;
@@ -59,6 +63,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** What some long operations could have written: each question asks for the same ones. */
   private final Map<Long, List<Cell>> written = new HashMap<>();
+
+  /** How long a question may take, or zero for any time; and until when. */
+  private Duration allowed = Duration.ZERO;
+
+  private long deadline;
 
   private StoredTrace(TraceDatabase database, @Nullable Path spool) throws SQLException {
     this.database = database;
@@ -492,6 +501,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   public Iterator<Operation> beside(Cell cell, Operation operation) {
     return read(
         () -> {
+          checkTime();
           if (!hasSeveralLanes()) {
             return Collections.emptyIterator();
           }
@@ -737,14 +747,35 @@ public final class StoredTrace implements Trace, AutoCloseable {
     };
   }
 
+  /** Fewer than were selected, but one at least, if their bodies are long. */
   private List<Operation> operations(PreparedStatement select) throws SQLException {
+    checkTime();
     var all = new ArrayList<Operation>();
+    long bytes = 0;
     try (var found = select.executeQuery()) {
-      while (found.next()) {
+      while (bytes < MOST_BYTES && found.next()) {
         all.add(rows.read(found));
+        bytes += all.getLast().bytes();
       }
     }
     return all;
+  }
+
+  /**
+   * Lets what is asked from now on take so long at most: after that, reading fails with an
+   * exception that says so.
+   */
+  void allow(Duration limit) {
+    allowed = limit;
+    deadline = System.nanoTime() + limit.toNanos();
+  }
+
+  private void checkTime() {
+    if (!allowed.isZero() && System.nanoTime() - deadline > 0) {
+      throw new TraceException(
+          "The question takes longer than %d s; the command line has no limit"
+              .formatted(allowed.toSeconds()));
+    }
   }
 
   @Override
@@ -793,6 +824,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     select.setLong(1, before);
     try (var found = select.executeQuery()) {
       while (found.next()) {
+        checkTime();
         var evidence = Bytes.of(found.getBytes(3));
         if (rows.kind(found.getLong(2)).outside(evidence).stream().anyMatch(cell::overlaps)) {
           return Optional.of(found.getLong(1));

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
@@ -87,6 +88,8 @@ abstract sealed class TraceDatabase {
       create table if not exists gap (
         seq {long} primary key, at {long} not null, lost {long} not null, why text not null)
         {strict};
+      create table if not exists hiding (
+        seq {long} primary key, rules text not null){strict};
       create table if not exists outside (
         seq {long} primary key, epoch {long} not null, at {long} not null,
         evidence {bytes} not null){strict};
@@ -333,6 +336,11 @@ abstract sealed class TraceDatabase {
 
   /** A schema of PostgreSQL. */
   private static final class Postgres extends TraceDatabase {
+    private static final Duration CONNECT_PATIENCE = Duration.ofSeconds(10);
+
+    /** A server that says nothing for so long has gone: no statement takes that long. */
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+
     private final String url;
 
     private Postgres(String url) {
@@ -341,10 +349,7 @@ abstract sealed class TraceDatabase {
 
     @Override
     Connection connect() throws SQLException {
-      var properties = new Properties();
-      properties.setProperty("ApplicationName", "evergreen trace");
-      properties.setProperty("tcpKeepAlive", "true");
-      var connection = DriverManager.getConnection(url, properties);
+      var connection = open();
       // As with SQLite: what is lost is still in the spool.
       execute(connection, "set synchronous_commit = off");
       return connection;
@@ -352,9 +357,19 @@ abstract sealed class TraceDatabase {
 
     @Override
     Connection reader() throws SQLException {
-      var connection = DriverManager.getConnection(url);
+      var connection = open();
       connection.setReadOnly(true);
       return connection;
+    }
+
+    /** What the URL says of these comes first. */
+    private Connection open() throws SQLException {
+      var properties = new Properties();
+      properties.setProperty("ApplicationName", "evergreen trace");
+      properties.setProperty("tcpKeepAlive", "true");
+      properties.setProperty("connectTimeout", Long.toString(CONNECT_PATIENCE.toSeconds()));
+      properties.setProperty("socketTimeout", Long.toString(PATIENCE.toSeconds()));
+      return DriverManager.getConnection(url, properties);
     }
 
     @Override

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,12 @@ final class TraceExplorer {
 
   /** Characters of a word or a reply. */
   private static final int LONGEST_TEXT = 2_000;
+
+  /** Bytes of a reply that is shown as what it says. */
+  private static final int LONGEST_REPLY = 64 << 10;
+
+  /** So many touches of a witness's operations are compared to draw it as a graph. */
+  private static final int MOST_TOUCHES = 10_000;
 
   /** Words of a request. */
   private static final int MOST_WORDS = 100;
@@ -45,7 +52,7 @@ final class TraceExplorer {
 
   TraceExplorer(StoredTrace trace) {
     this.trace = trace;
-    this.view = new TraceView(trace);
+    this.view = new TraceView(trace, LONGEST_REPLY);
   }
 
   /** Which store it is and how far the trace is loaded. */
@@ -257,13 +264,21 @@ final class TraceExplorer {
       }
     }
     var edges = new ArrayList<List<Long>>();
+    boolean drawn =
+        Stream.concat(operations.stream(), Stream.of(question))
+                .mapToLong(operation -> touches(specification, operation).size())
+                .sum()
+            <= MOST_TOUCHES;
     var reached = new HashMap<Long, Set<Long>>();
     for (int i = 0; i <= operations.size(); i++) {
       boolean asked = i == operations.size();
       var from = asked ? question : operations.get(i);
       long row = asked ? 0 : from.row();
       var mine = new HashSet<Long>();
-      var causes = new ArrayList<>(causes(specification, from, asked, operations.subList(0, i)));
+      var causes = new ArrayList<Operation>();
+      if (drawn) {
+        causes.addAll(causes(specification, from, asked, operations.subList(0, i)));
+      }
       if (asked) {
         // What no chain of cells leads to, the definition needs nevertheless.
         causes.addAll(operations);
@@ -284,14 +299,17 @@ final class TraceExplorer {
     return graph;
   }
 
+  private static List<Touch> touches(Specification specification, Operation operation) {
+    return specification.knowledge(operation) == Knowledge.NONE
+        ? List.of()
+        : specification.allTouches(operation);
+  }
+
   /** Those of earlier operations that wrote last what an operation looked at. */
   private static Set<Operation> causes(
       Specification specification, Operation operation, boolean asked, List<Operation> earlier) {
     var causes = new LinkedHashSet<Operation>();
-    if (specification.knowledge(operation) == Knowledge.NONE) {
-      return causes;
-    }
-    for (var touch : specification.allTouches(operation)) {
+    for (var touch : touches(specification, operation)) {
       var cells = new ArrayList<>(touch.from());
       if (touch.kind() != Touch.Kind.REPLACES || asked) {
         cells.add(touch.cell());

@@ -17,6 +17,17 @@ class PostgresTraceTest extends TraceStoreConformance {
   }
 
   @Test
+  void waitsForNoServerForEver() throws Exception {
+    try (var recording = record();
+        var writer = TraceDatabase.of(directory, PostgresServer.get().newSchema()).writer();
+        var reader = database()) {
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+      assertTrue(writer.getNetworkTimeout() > 0);
+      assertTrue(reader.getNetworkTimeout() > 0);
+    }
+  }
+
+  @Test
   void refusesALimitOfBytesThatItCouldNotKeep() {
     var retention = new Retention(Duration.ofDays(1), 1L << 30);
     var e = assertThrows(IOException.class, () -> record(retention, List.of()));

@@ -4,12 +4,16 @@ import dev.evergreen.provenance.Touch.Effect;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A store of the tests with a model: {@code set KEY VALUE}, {@code add KEY}, {@code nx KEY VALUE},
  * {@code copy FROM TO}, {@code del KEY}, {@code get KEY}.
  */
 public final class StepsKind implements StoreKind, Specification, Model {
+
+  /** So often an operation {@code die} is the end of who asks what it touches. */
+  static final AtomicInteger DEATHS = new AtomicInteger();
 
   /** Made by the service loader. */
   public StepsKind() {}
@@ -56,6 +60,12 @@ public final class StepsKind implements StoreKind, Specification, Model {
           List.of(
               Touch.reads(cell),
               Touch.replaces(cell).effect(effect(operation, operation.replied("1"))));
+      case "die" -> {
+        if (DEATHS.getAndDecrement() > 0) {
+          throw new OutOfMemoryError("of a test");
+        }
+        yield List.of();
+      }
       default -> List.of(Touch.reads(cell));
     };
   }
