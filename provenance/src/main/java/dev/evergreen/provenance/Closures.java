@@ -196,7 +196,14 @@ final class Closures {
   /** Whether what is a witness in another order is a closed one in this. */
   boolean closedWitness(Witness other) {
     var part = new BitSet();
-    other.elements().forEach(element -> part.set(elements.indexOf(element)));
+    for (var element : other.elements()) {
+      int index = elements.indexOf(element);
+      if (index < 0) {
+        // In this order it did not happen, or only after the question.
+        return false;
+      }
+      part.set(index);
+    }
     return closed(part);
   }
 

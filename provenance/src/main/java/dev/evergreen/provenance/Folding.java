@@ -2,9 +2,11 @@ package dev.evergreen.provenance;
 
 import java.time.Instant;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -19,13 +21,14 @@ import org.jspecify.annotations.Nullable;
  * that a {@link Walk} from any cell would give.
  *
  * <p>Rows are no order of effects: an operation is replaced by one only if it certainly came
- * before, as {@link Orders} has it. What may be a part of a later operation of its connection is
- * needed, unless that one is not.
+ * before, as {@link Orders} has it. What was under way when an operation was sent, though it has a
+ * row below, may have come after it and have looked at what it wrote: so whoever shows the
+ * operations tells, too, which are {@linkplain #underWay under way}. What may be a part of a later
+ * operation of its connection is needed, unless that one is not.
+ *
+ * <p>It holds a bounded number of cells. With more of them, more is kept than need be.
  */
 final class Folding {
-  /** With more cells that were replaced, no more are noted: more is kept than need be. */
-  private static final int MOST_CELLS = 1_000_000;
-
   /** Some operations, all of one epoch and lane or of several: what comes before all of them. */
   private record Since(long epoch, long lane, boolean mixed, Instant sent) {
     static Since of(@Nullable Since later, Operation operation) {
@@ -39,6 +42,11 @@ final class Folding {
           later.sent.isBefore(operation.sent()) ? later.sent : operation.sent());
     }
 
+    static Since both(Since one, Since other) {
+      return new Since(
+          one.epoch, one.lane, true, one.sent.isBefore(other.sent) ? one.sent : other.sent);
+    }
+
     /** Whether an operation of a row before theirs took effect before all of them. */
     boolean follows(Operation operation) {
       return (!mixed && epoch == operation.epoch() && lane == operation.lane())
@@ -46,11 +54,22 @@ final class Folding {
     }
   }
 
+  /** The lane of an operation that is under way, and the cells that it looks at. */
+  private record Looking(long epoch, long lane, Set<Cell> cells) {}
+
+  private final int mostCells;
+
   /** What has replaced a cell. */
   private final Map<Cell, Since> replaced = new HashMap<>();
 
   /** Of what is replaced, what is needed nevertheless, and by which operations. */
   private final TreeMap<Cell, Since> demanded = new TreeMap<>();
+
+  /** Those under way, by their rows. */
+  private final Map<Long, Looking> underWay = new HashMap<>();
+
+  /** The cells at which these look, and how many of them do. */
+  private final TreeMap<Cell, Integer> lookedAt = new TreeMap<>();
 
   /** Of a connection, whether the next operation that has parts, if there is one, is needed. */
   private final Map<Long, Boolean> wholeNeeded = new HashMap<>();
@@ -61,38 +80,80 @@ final class Folding {
     return wholeNeeded.getOrDefault(operation.connection(), true);
   }
 
-  /** Whether an answer may need the operation, which is no part and has these touches. */
-  boolean isNeeded(Operation operation, List<Touch> touches) {
+  /** With so many cells that were replaced, and so many that are needed nevertheless, at most. */
+  Folding(int mostCells) {
+    this.mostCells = mostCells;
+  }
+
+  /**
+   * The operations that are shown from now on, down to its own row, were sent while this one was
+   * under way.
+   */
+  void underWay(Operation operation, List<Touch> touches) {
+    if (touches.stream().anyMatch(Touch::writes)) {
+      var looking = new Looking(operation.epoch(), operation.lane(), looksAt(touches));
+      underWay.put(operation.row(), looking);
+      looking.cells().forEach(cell -> lookedAt.merge(cell, 1, Integer::sum));
+    }
+  }
+
+  /** The operation of that row, if it is under way, is not from here on back. */
+  private void beginsAt(long row) {
+    var looking = underWay.remove(row);
+    if (looking != null) {
+      looking.cells().forEach(cell -> lookedAt.merge(cell, -1, Folding::sumOrNone));
+    }
+  }
+
+  private static @Nullable Integer sumOrNone(int one, int other) {
+    return one + other == 0 ? null : (Integer) (one + other);
+  }
+
+  private static Set<Cell> looksAt(List<Touch> touches) {
+    var cells = new LinkedHashSet<Cell>();
+    for (var touch : touches) {
+      if (touch.kind() != Touch.Kind.REPLACES) {
+        cells.add(touch.cell());
+      }
+      cells.addAll(touch.from());
+      cells.addAll(touch.unless());
+    }
+    return cells;
+  }
+
+  /**
+   * Whether an answer may need the operation, which is no part and has these touches.
+   *
+   * @param over whether it had its end before anything was sent that is not shown
+   */
+  boolean isNeeded(Operation operation, List<Touch> touches, boolean over) {
+    beginsAt(operation.row());
     boolean needed =
-        touches.stream().anyMatch(touch -> touch.writes() && isOpen(touch.cell(), operation));
+        touches.stream()
+            .anyMatch(touch -> touch.writes() && (!over || isOpen(touch.cell(), operation)));
     if (!operation.parts().isEmpty()) {
       wholeNeeded.put(operation.connection(), needed);
     }
     if (needed) {
-      take(operation, touches);
+      if (over && !operation.outcomeUnknown()) {
+        touches.stream()
+            .filter(Folding::certainlyReplaces)
+            .forEach(touch -> replace(touch.cell(), operation));
+      }
+      looksAt(touches).forEach(cell -> demand(cell, operation));
     }
     return needed;
   }
 
-  private void take(Operation operation, List<Touch> touches) {
-    if (!operation.outcomeUnknown()) {
-      for (var touch : touches) {
-        if (certainlyReplaces(touch)) {
-          replace(touch.cell(), operation);
-        }
-      }
-    }
-    for (var touch : touches) {
-      if (touch.kind() != Touch.Kind.REPLACES) {
-        demand(touch.cell(), operation);
-      }
-      touch.from().forEach(cell -> demand(cell, operation));
-      touch.unless().forEach(cell -> demand(cell, operation));
-    }
-  }
-
   private void demand(Cell cell, Operation operation) {
-    demanded.put(cell, Since.of(demanded.get(cell), operation));
+    if (demanded.size() >= mostCells && !demanded.containsKey(cell)) {
+      var all = demanded.values().stream().reduce(Since::both).orElseThrow();
+      demanded.clear();
+      demanded.put(Cell.ALL, all);
+    }
+    // What is needed of the whole store need not be noted of a cell.
+    var noted = demanded.containsKey(Cell.ALL) ? Cell.ALL : cell;
+    demanded.put(noted, Since.of(demanded.get(noted), operation));
   }
 
   private static boolean certainlyReplaces(Touch touch) {
@@ -110,16 +171,30 @@ final class Folding {
         demanded.remove(next.getKey());
       }
     }
-    if (replaced.containsKey(cell) || replaced.size() < MOST_CELLS) {
+    if (replaced.containsKey(cell) || replaced.size() < mostCells) {
       replaced.put(cell, Since.of(replaced.get(cell), operation));
     }
   }
 
   private boolean isOpen(Cell cell, Operation operation) {
-    var next = demanded.ceilingKey(cell);
+    return overlaps(demanded, cell) || !isReplaced(cell, operation) || isLookedAt(cell, operation);
+  }
+
+  private static boolean overlaps(TreeMap<Cell, ?> cells, Cell cell) {
+    // Those within it come right behind it.
+    var next = cells.ceilingKey(cell);
     return (next != null && cell.contains(next))
-        || cell.ancestors().stream().anyMatch(demanded::containsKey)
-        || !isReplaced(cell, operation);
+        || cell.ancestors().stream().anyMatch(cells::containsKey);
+  }
+
+  /** Whether one that is under way on another lane looks at the cell. */
+  private boolean isLookedAt(Cell cell, Operation operation) {
+    return overlaps(lookedAt, cell)
+        && underWay.values().stream()
+            .anyMatch(
+                looking ->
+                    (looking.lane() != operation.lane() || looking.epoch() != operation.epoch())
+                        && looking.cells().stream().anyMatch(cell::overlaps));
   }
 
   /** Whether the cell was replaced, each time after that operation. */

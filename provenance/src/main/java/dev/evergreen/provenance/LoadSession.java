@@ -9,7 +9,6 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.sql.Types;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -24,7 +23,8 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.SortedSet;
 import java.util.TreeSet;
-import java.util.stream.Stream;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,9 +37,6 @@ final class LoadSession implements AutoCloseable {
   /** So many cells are known by heart. */
   private static final int CELLS = 200_000;
 
-  /** So many operations are removed at once. */
-  private static final int FOLD = 20_000;
-
   /** So many operations of a connection, which may be parts of a later one, are known by heart. */
   private static final int PARTS = 1_000;
 
@@ -51,6 +48,7 @@ final class LoadSession implements AutoCloseable {
   private final Connection connection;
   private final Redactor redactor;
   private final OpRows rows;
+  private final Retainer retainer;
   private final RowWriter newOperations;
   private final RowWriter newCells;
   private final RowWriter newTouches;
@@ -114,6 +112,7 @@ final class LoadSession implements AutoCloseable {
     this.connection = connection;
     this.redactor = redactor;
     this.rows = new OpRows(connection);
+    this.retainer = new Retainer(this, rows, () -> database.size(connection));
     newOperations = database.rows(connection, "op", 16);
     newCells = database.rows(connection, "cell", 2);
     newTouches = database.rows(connection, "op_cell", 5);
@@ -173,6 +172,28 @@ final class LoadSession implements AutoCloseable {
         }
       }
       statement.executeUpdate("update trace set spool = '" + spool.replace("'", "") + "'");
+    }
+    noteHiding();
+  }
+
+  /** What is hidden by another key or other rules cannot be compared with what was before. */
+  private void noteHiding() throws SQLException {
+    @Nullable String before = null;
+    try (var found =
+        statement("select rules from hiding order by seq desc limit 1").executeQuery()) {
+      before = found.next() ? found.getString(1) : null;
+    }
+    if (redactor.id().equals(before)) {
+      return;
+    }
+    update(
+        "insert into hiding values (?, ?) on conflict (seq) do update set rules = excluded.rules",
+        seq + 1,
+        redactor.id());
+    if (before != null) {
+      // The reply to one that is open will be hidden by the new rules.
+      long first = open.keySet().stream().findFirst().orElse(seq + 1);
+      gap(first, 0L, "what is hidden, or by which key, has changed");
     }
   }
 
@@ -637,7 +658,7 @@ final class LoadSession implements AutoCloseable {
     };
   }
 
-  private List<Touch> touches(Operation operation) throws SQLException {
+  List<Touch> touches(Operation operation) throws SQLException {
     var kind = rows.kind(operation.epoch());
     try {
       return kind.touches(operation);
@@ -654,8 +675,20 @@ final class LoadSession implements AutoCloseable {
     }
   }
 
-  /** The same in the order of the table, with the ids of the cells, which are made if need be. */
+  /** The same in the order of the table, with the ids of the cells. */
   private List<Link> links(List<Noted> notes) throws SQLException {
+    var ids = ids(notes);
+    var links = new ArrayList<Link>(notes.size());
+    for (var note : notes) {
+      long id = Objects.requireNonNull(ids.get(note.path()));
+      links.add(new Link(id, note.seq(), note.kind(), note.effect()));
+    }
+    Collections.sort(links);
+    return links;
+  }
+
+  /** The ids of the cells, which are made if need be. */
+  private Map<Bytes, Long> ids(List<Noted> notes) throws SQLException {
     var unknown = new TreeSet<Bytes>();
     // Apart, since new cells drive out of what is known by heart what was found there.
     var ids = new HashMap<Bytes, Long>();
@@ -670,13 +703,7 @@ final class LoadSession implements AutoCloseable {
     if (!unknown.isEmpty()) {
       ids.putAll(ids(unknown));
     }
-    var links = new ArrayList<Link>(notes.size());
-    for (var note : notes) {
-      long id = Objects.requireNonNull(ids.get(note.path()));
-      links.add(new Link(id, note.seq(), note.kind(), note.effect()));
-    }
-    Collections.sort(links);
-    return links;
+    return ids;
   }
 
   private Map<Bytes, Long> ids(SortedSet<Bytes> unknown) throws SQLException {
@@ -762,145 +789,47 @@ final class LoadSession implements AutoCloseable {
    * @return whether there was any
    */
   boolean fold(Retention retention) throws SQLException {
-    long oldest = at - Math.min(at, saturatedNanos(retention.age()));
-    boolean large = database.size(connection) > retention.bytes();
-    long before = foldEnd(large ? Long.MAX_VALUE : oldest);
-    if (before > 0) {
-      foldUpTo(before);
-      connection.commit();
-      return true;
-    }
-    long horizon = large ? horizon() : 0;
-    if (horizon == 0) {
-      return false;
-    }
-    remove(horizon);
+    boolean any = retainer.step(retention, at);
     connection.commit();
-    return true;
+    return any;
   }
 
-  /**
-   * Up to which row is to be folded next, of what was sent before a moment: as many operations as
-   * were kept before, so that each is looked at a few times only; 0 if there are none.
-   */
-  private long foldEnd(long sent) throws SQLException {
-    long kept = number("select count(*) from op where seq < (select folded from trace)");
-    var select =
+  /** Takes away what was noted of operations that are removed, and cells that none touches now. */
+  void forget(List<Operation> operations) throws SQLException {
+    for (var operation : operations) {
+      removed.addAll(notes(operation, strongest(operation)));
+    }
+    var touched = ids(removed);
+    flushTouches();
+    var stretches =
+        LongStream.rangeClosed(0, TraceDatabase.stretch(seq))
+            .mapToObj(Long::toString)
+            .collect(Collectors.joining(", "));
+    var delete =
         statement(
-            "select max(seq), count(*) from (select seq, sent from op where outcome <> 0"
-                + " and seq >= (select folded from trace) order by seq limit ?) oldest"
-                + " where sent < ?");
-    select.setLong(1, Math.max(FOLD, kept));
-    select.setLong(2, sent);
-    try (var found = select.executeQuery()) {
-      found.next();
-      return found.getLong(2) == 0 ? 0 : found.getLong(1) + 1;
+            """
+            delete from cell where id = ?
+              and not exists (select 1 from op_cell t where t.stretch in (%1$s) and t.cell = ?)
+              and not exists (select 1 from op_below t where t.stretch in (%1$s) and t.cell = ?)
+            """
+                .formatted(stretches));
+    var paths = List.copyOf(touched.keySet());
+    for (var path : paths) {
+      long id = Objects.requireNonNull(touched.get(path));
+      for (int i = 1; i <= 3; i++) {
+        delete.setLong(i, id);
+      }
+      delete.addBatch();
     }
-  }
-
-  private long number(String sql) throws SQLException {
-    try (var found = statement(sql).executeQuery()) {
-      found.next();
-      return found.getLong(1);
-    }
-  }
-
-  /** Removes what no answer from that row on needs. */
-  private void foldUpTo(long end) throws SQLException {
-    var folding = new Folding();
-    var page =
-        connection.prepareStatement(
-            "select %s from op where seq < ? and outcome <> 0 order by seq desc limit %d"
-                .formatted(OpRows.COLUMNS, PARTS));
-    try (page) {
-      for (long before = end; before > 0; ) {
-        page.setLong(1, before);
-        before = 0;
-        try (var found = page.executeQuery()) {
-          while (found.next()) {
-            before = found.getLong(1);
-            fold(rows.read(found), folding, found.getBytes(11), found.getBytes(14));
-          }
-        }
+    var counts = delete.executeBatch();
+    for (int i = 0; i < counts.length; i++) {
+      if (counts[i] != 0) {
+        cells.remove(paths.get(i));
       }
     }
-    flushTouches();
-    update("update trace set folded = ?", end);
   }
 
-  private void fold(
-      Operation operation,
-      Folding folding,
-      byte @Nullable [] requestHash,
-      byte @Nullable [] replyHash)
-      throws SQLException {
-    boolean needed =
-        rows.kind(operation.epoch()).mayBePart(operation)
-            ? folding.isNeededPart(operation)
-            : folding.isNeeded(operation, touches(operation));
-    if (needed) {
-      return;
-    }
-    removed.addAll(notes(operation, strongest(operation)));
-    update("delete from op where seq = ?", operation.row());
-    for (var hash : Stream.of(requestHash, replyHash).filter(Objects::nonNull).toList()) {
-      update(
-          "delete from body where hash = ?"
-              + " and not exists (select 1 from op where request_hash = hash)"
-              + " and not exists (select 1 from op where reply_hash = hash)",
-          hash);
-    }
-    if (removed.size() > FOLD) {
-      flushTouches();
-    }
-  }
-
-  private static long saturatedNanos(Duration age) {
-    return age.toSeconds() > Long.MAX_VALUE / 1_000_000_000L - 1 ? Long.MAX_VALUE : age.toNanos();
-  }
-
-  /** Behind the oldest operations; 0 if there are none. */
-  private long horizon() throws SQLException {
-    var select =
-        statement(
-            "select max(seq), count(*) from (select seq from op where outcome <> 0"
-                + " order by seq limit ?) oldest");
-    select.setInt(1, FOLD);
-    try (var found = select.executeQuery()) {
-      found.next();
-      return found.getLong(2) == 0 ? 0 : found.getLong(1) + 1;
-    }
-  }
-
-  private void remove(long horizon) throws SQLException {
-    var select = statement("select " + OpRows.COLUMNS + " from op where seq < ? and outcome <> 0");
-    select.setLong(1, horizon);
-    try (var found = select.executeQuery()) {
-      while (found.next()) {
-        var operation = rows.read(found);
-        removed.addAll(notes(operation, strongest(operation)));
-      }
-    }
-    flushTouches();
-    for (var column : List.of("request_hash", "reply_hash")) {
-      update(
-          """
-          delete from body where hash in (select %1$s from op where seq < ? and outcome <> 0)
-            and not exists (select 1 from op where seq >= ? and request_hash = hash)
-            and not exists (select 1 from op where seq >= ? and reply_hash = hash)
-          """
-              .formatted(column),
-          horizon,
-          horizon,
-          horizon);
-    }
-    update("delete from op where seq < ? and outcome <> 0", horizon);
-    update("delete from push where seq < ?", horizon);
-    update("delete from connection_change where seq < ?", horizon);
-    update("update trace set horizon = ?", horizon);
-  }
-
-  private void update(String sql, @Nullable Object... values) throws SQLException {
+  void update(String sql, @Nullable Object... values) throws SQLException {
     var statement = statement(sql);
     for (int i = 0; i < values.length; i++) {
       switch (values[i]) {
@@ -914,7 +843,7 @@ final class LoadSession implements AutoCloseable {
     statement.executeUpdate();
   }
 
-  private PreparedStatement statement(String sql) throws SQLException {
+  PreparedStatement statement(String sql) throws SQLException {
     var known = statements.get(sql);
     if (known == null) {
       known = connection.prepareStatement(sql);

@@ -3,7 +3,6 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.util.ServiceConfigurationError;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -12,7 +11,8 @@ import java.util.function.BooleanSupplier;
  * Brings what a spool holds into the database of a trace, in a platform thread of its own. Frames
  * become rows in transactions, and with them the position in the spool: so whatever fails or is
  * killed, loading goes on behind the last transaction, and nothing is there twice or missing. While
- * the database cannot be reached, the spool fills.
+ * the database cannot be reached, or anything else fails, the spool fills, and it is tried again
+ * and again: {@link #report} tells, and the log.
  */
 final class Loader implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(Loader.class.getName());
@@ -37,6 +37,7 @@ final class Loader implements AutoCloseable {
   private static final Duration GATHERING = Duration.ofMillis(200);
 
   private static final Duration PATIENCE = Duration.ofMillis(500);
+  private static final Duration BETWEEN_COMPLAINTS = Duration.ofMinutes(1);
   private static final Duration BETWEEN_FOLDS = Duration.ofSeconds(5);
 
   private final Spool spool;
@@ -50,7 +51,9 @@ final class Loader implements AutoCloseable {
   private long loaded;
   private long awaited;
   private boolean closed;
-  private boolean failing;
+  private long failures;
+  private String failure = "";
+  private long complainedAt;
   private long foldedAt = System.nanoTime();
 
   Loader(
@@ -92,6 +95,16 @@ final class Loader implements AutoCloseable {
     }
   }
 
+  /** How it is doing. */
+  LoaderReport report() {
+    lock.lock();
+    try {
+      return new LoaderReport(loaded, failures, failure);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private void run() {
     boolean last = false;
     while (!last) {
@@ -102,13 +115,12 @@ final class Loader implements AutoCloseable {
         load(session, reader);
         return;
       } catch (SQLException | IOException | TraceException e) {
-        tell(e);
-        pause(PATIENCE);
-      } catch (RuntimeException | ServiceConfigurationError | LinkageError | StackOverflowError e) {
-        // A fault of a kind of store, or of ours, must not end the recording: the spool keeps it.
-        LOG.log(System.Logger.Level.ERROR, "The trace is not loaded; trying again", e);
-        pause(PATIENCE);
+        tell(e, System.Logger.Level.WARNING);
+      } catch (Throwable e) {
+        // Whatever it is, a fault of a kind of store or of ours: the spool keeps what is recorded.
+        tell(e, System.Logger.Level.ERROR);
       }
+      pause(PATIENCE);
     }
   }
 
@@ -167,8 +179,8 @@ final class Loader implements AutoCloseable {
   private void told(long number) {
     lock.lock();
     try {
-      if (failing) {
-        failing = false;
+      if (!failure.isEmpty()) {
+        failure = "";
         LOG.log(System.Logger.Level.INFO, "The trace is loaded again");
       }
       loaded = number;
@@ -178,19 +190,26 @@ final class Loader implements AutoCloseable {
     }
   }
 
-  private void tell(Exception e) {
+  private void tell(Throwable e, System.Logger.Level level) {
+    boolean complain;
     lock.lock();
     try {
-      if (!failing) {
-        failing = true;
-        LOG.log(
-            System.Logger.Level.WARNING,
-            "The trace cannot be loaded into %s; what is recorded waits in the spool"
-                .formatted(database),
-            e);
-      }
+      long now = System.nanoTime();
+      complain =
+          !failure.equals(e.toString()) || now - complainedAt > BETWEEN_COMPLAINTS.toNanos();
+      complainedAt = complain ? now : complainedAt;
+      failure = e.toString();
+      failures++;
+      changed.signalAll();
     } finally {
       lock.unlock();
+    }
+    if (complain) {
+      LOG.log(
+          level,
+          "The trace cannot be loaded into %s; what is recorded waits in the spool"
+              .formatted(database),
+          e);
     }
   }
 

@@ -57,6 +57,13 @@ public final class MemoryTrace implements Trace {
   }
 
   @Override
+  public Iterator<Operation> beside(Cell cell, Operation operation) {
+    return operations.reversed().stream()
+        .filter(other -> Orders.unordered(other, operation) && writes(other, cell))
+        .iterator();
+  }
+
+  @Override
   public Optional<Break> lastBreak(Cell cell, long before) {
     return breaks.reversed().stream().filter(place -> place.row() < before).findFirst();
   }

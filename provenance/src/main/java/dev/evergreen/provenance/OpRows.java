@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Makes operations of the rows of the table {@code op}. To be used by one thread. */
@@ -26,17 +27,27 @@ final class OpRows implements AutoCloseable {
   private final PreparedStatement body;
   private final PreparedStatement epoch;
   private final PreparedStatement earlier;
+  private final PreparedStatement one;
   private final Map<Long, StoreKind> kinds = new HashMap<>();
 
   OpRows(Connection connection) throws SQLException {
     body = connection.prepareStatement("select content from body where hash = ?");
     epoch = connection.prepareStatement("select store from epoch where id = ?");
+    one = connection.prepareStatement("select " + COLUMNS + " from op where seq = ?");
     earlier =
         connection.prepareStatement(
             "select "
                 + COLUMNS
                 + " from op where connection = ? and seq < ? order by seq desc limit "
                 + PAGE);
+  }
+
+  /** The operation of that number, with its parts. */
+  Optional<Operation> operation(long row) throws SQLException {
+    one.setLong(1, row);
+    try (var found = one.executeQuery()) {
+      return found.next() ? Optional.of(read(found)) : Optional.empty();
+    }
   }
 
   /** The operation of a row, with its parts. */
@@ -153,5 +164,6 @@ final class OpRows implements AutoCloseable {
     body.close();
     epoch.close();
     earlier.close();
+    one.close();
   }
 }

@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  *     their rows.
  * @param epoch the life of the store in which it was sent: another one begins when the store
  *     restarts, is loaded or follows another
- * @param lane the line to the store by which it went. The store serves a line in order, and between
- *     two lines only the times tell
+ * @param lane the line to the store by which it went, from 1 on; 0 for a question that was never
+ *     sent. The store serves a line in order, and between two lines only the times tell
  * @param connection the client's connection, which the trace knows more about
  * @param space what of the connection's state says what the request speaks of: of Redis the number
  *     of the database; empty if the kind of store has none
@@ -61,9 +61,28 @@ public record Operation(
     return reply == null;
   }
 
+  /** Whether it was never sent: somebody asks the trace what the reply would be. */
+  boolean isAsked() {
+    return lane == 0;
+  }
+
+  /** Whether it is a question about what the store would reply now, after all that is on record. */
+  boolean isOfNow() {
+    return row == Long.MAX_VALUE;
+  }
+
   /** Whether the bytes of the reply are this text. */
   public boolean replied(String text) {
     return reply != null && reply.equals(Bytes.of(text));
+  }
+
+  /** How many bytes the request and the reply have. */
+  long bytes() {
+    long sum = reply == null ? 0 : reply.length();
+    for (var word : request) {
+      sum += word.length();
+    }
+    return sum;
   }
 
   /** The request as a text for people, its words separated by spaces. */

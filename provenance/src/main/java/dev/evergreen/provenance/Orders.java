@@ -19,13 +19,21 @@ import org.jspecify.annotations.Nullable;
  * had its reply before the other was sent came first; else either may have. Replies are evidence:
  * an order in which the model gives another reply than the recorded one is none. An operation
  * without a reply may have taken effect at any time since, or never.
+ *
+ * <p>The question is one of them: what was under way together with it on another lane may have come
+ * after it, and is then in no order that leads to its reply.
  */
 final class Orders {
-  private record Place(BitSet left, State state) {}
+  /** Where a search is: which are left, which took effect, and to what that has led. */
+  private record Place(BitSet left, Set<Element> done, State state) {}
 
   private final Execution execution;
   private final List<Operation> operations;
   private final List<BitSet> earlier;
+
+  /** Those that came before the question, if they took effect at all. */
+  private final BitSet before = new BitSet();
+
   private final Set<Operation> evidence;
   private final List<Clock> clocks;
   private final Optional<Object> expected;
@@ -35,13 +43,14 @@ final class Orders {
   private long steps;
 
   /**
-   * Orders of these operations, which are in the order of their rows.
+   * Orders of these operations, which are in the order of their rows, up to the question.
    *
    * @param evidence those of them whose replies depend on nothing but these operations
    * @param expected the question's reply, if it has one
    */
   Orders(
       Execution execution,
+      Operation question,
       List<Operation> operations,
       Set<Operation> evidence,
       List<Clock> clocks,
@@ -51,6 +60,10 @@ final class Orders {
     this.execution = execution;
     this.operations = operations;
     this.earlier = earlier(operations);
+    for (int i = 0; i < operations.size(); i++) {
+      var operation = operations.get(i);
+      before.set(i, !operation.outcomeUnknown() && precedes(operation, question));
+    }
     this.evidence = evidence;
     this.clocks = clocks;
     this.expected = expected;
@@ -71,49 +84,59 @@ final class Orders {
     return steps < 0 || found.size() >= most;
   }
 
-  private void search(BitSet left, State state, List<Element> before) {
+  private void search(BitSet left, State state, List<Element> sequence) {
     // A loop as long as there is no choice, so that a long trace is no deep recursion.
     while (!left.isEmpty()) {
       if (--steps < 0 || found.size() >= most) {
         return;
       }
       var ready = ready(left);
-      boolean choice = ready.size() > 1 || operations.get(ready.getFirst()).outcomeUnknown();
-      if (choice) {
-        if (seen.add(new Place((BitSet) left.clone(), state))) {
-          ready.forEach(index -> branch(index, left, state, before));
+      boolean over = !left.intersects(before);
+      if (over || ready.size() > 1 || operations.get(ready.getFirst()).outcomeUnknown()) {
+        if (seen.add(new Place((BitSet) left.clone(), Set.copyOf(sequence), state))) {
+          if (over) {
+            end(state.copy(), new ArrayList<>(sequence));
+          }
+          ready.forEach(index -> branch(index, left, state, sequence));
         }
         return;
       }
-      if (!take(ready.getFirst(), state, before)) {
+      if (!take(ready.getFirst(), state, sequence)) {
         return;
       }
       left.clear(ready.getFirst());
     }
-    tick(null, state, before);
-    if (agrees(expected, execution.reply(state))) {
-      found.add(before);
+    end(state, sequence);
+  }
+
+  /** The question is asked. */
+  private void end(State state, List<Element> sequence) {
+    tick(null, state, sequence);
+    if (found.size() < most
+        && agrees(expected, execution.reply(state))
+        && !found.contains(sequence)) {
+      found.add(sequence);
     }
   }
 
-  private void branch(int index, BitSet left, State state, List<Element> before) {
+  private void branch(int index, BitSet left, State state, List<Element> done) {
     var rest = (BitSet) left.clone();
     rest.clear(index);
     if (operations.get(index).outcomeUnknown()) {
-      search((BitSet) rest.clone(), state.copy(), new ArrayList<>(before));
+      search((BitSet) rest.clone(), state.copy(), new ArrayList<>(done));
     }
     var after = state.copy();
-    var sequence = new ArrayList<>(before);
+    var sequence = new ArrayList<>(done);
     if (take(index, after, sequence)) {
       search(rest, after, sequence);
     }
   }
 
   /** Lets an operation take effect, and tells whether its reply is the recorded one. */
-  private boolean take(int index, State state, List<Element> before) {
+  private boolean take(int index, State state, List<Element> done) {
     var operation = operations.get(index);
-    tick(operation.sent(), state, before);
-    before.add(new Done(operation));
+    tick(operation.sent(), state, done);
+    done.add(new Done(operation));
     for (var part : Walk.parts(operation)) {
       var reply = execution.run(part, state);
       if (evidence.contains(operation) && !agrees(execution.recorded(part), reply)) {
@@ -128,11 +151,11 @@ final class Orders {
   }
 
   /** Lets the deadlines pass that passed before a moment; all of them if there is none. */
-  private void tick(@Nullable Instant until, State state, List<Element> before) {
+  private void tick(@Nullable Instant until, State state, List<Element> done) {
     for (var clock : clocks) {
-      if ((until == null || !until.isBefore(clock.moment())) && !before.contains(clock)) {
+      if ((until == null || !until.isBefore(clock.moment())) && !done.contains(clock)) {
         state.advance(clock.moment());
-        before.add(clock);
+        done.add(clock);
       }
     }
   }
@@ -161,11 +184,17 @@ final class Orders {
     return all;
   }
 
-  private static boolean precedes(Operation one, Operation other) {
-    if (one.lane() == other.lane() && one.epoch() == other.epoch()) {
+  /** Whether one operation certainly took effect before the other, if it did at all. */
+  static boolean precedes(Operation one, Operation other) {
+    if (one.isAsked() || (one.lane() == other.lane() && one.epoch() == other.epoch())) {
       return one.row() < other.row();
     }
     return one.epoch() < other.epoch()
-        || (one.replied() != null && !one.replied().isAfter(other.sent()));
+        || (one.replied() != null && (other.isOfNow() || !one.replied().isAfter(other.sent())));
+  }
+
+  /** Whether nobody knows which of two different operations took effect first. */
+  static boolean unordered(Operation one, Operation other) {
+    return one.row() != other.row() && !precedes(one, other) && !precedes(other, one);
   }
 }

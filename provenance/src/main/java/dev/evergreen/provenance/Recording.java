@@ -29,12 +29,18 @@ public final class Recording implements AutoCloseable {
    * @param directory of the trace, which is made if it is not there
    * @param url of a schema of PostgreSQL, {@code jdbc:postgresql:…}; empty to keep the trace in an
    *     SQLite file in the directory
-   * @throws IOException if the directory cannot be used, or another process records there. A
-   *     database that cannot be reached is no reason: it may come later.
+   * @throws IOException if the directory cannot be used, or another process records there, or if
+   *     the retention limits the bytes of a PostgreSQL. A database that cannot be reached is no
+   *     reason: it may come later.
    */
   public static Recording open(
       Path directory, String url, SpoolSettings settings, Redactor redactor, Retention retention)
       throws IOException {
+    if (!url.isEmpty() && retention.limitsBytes()) {
+      throw new IOException(
+          "A trace in PostgreSQL cannot be kept below a size, since its tables become no smaller by"
+              + " what is removed; limit the age instead");
+    }
     SpoolFiles.makeDirectory(directory);
     var database = TraceDatabase.of(directory, url);
     var place = directory.resolve("spool");
@@ -104,6 +110,11 @@ public final class Recording implements AutoCloseable {
    */
   public boolean awaitLoaded(Duration limit) {
     return loader.await(spool.report().nextNumber() - 1, limit);
+  }
+
+  /** How the loading of what is recorded is doing. */
+  public LoaderReport loading() {
+    return loader.report();
   }
 
   /** Loads what was recorded, and ends. */

@@ -17,6 +17,10 @@ import javax.crypto.spec.SecretKeySpec;
  * Replaces what must not be stored by a mark, which is the same for equal values: a hash by a key
  * of the trace, of 64 bits. Without the key nobody can try values out. The key is the file {@code
  * key} of the trace's directory; who removes it makes the marks meaningless.
+ *
+ * <p>Under one key and the same rules, equal values have equal marks, and unequal ones have unequal
+ * marks but for one chance in 2<sup>64</sup>. Of marks under different keys or rules nothing is said:
+ * where they change, the loader notes a gap, so that no answer compares them.
  */
 public final class Redactor {
   private static final String ALGORITHM = "HmacSHA256";
@@ -78,11 +82,20 @@ public final class Redactor {
 
   /** What is stored instead of a secret. */
   public Bytes mark(Bytes secret) {
+    return Bytes.of("<hidden:" + hash(secret) + ">");
+  }
+
+  /** Which key and which rules these are: marks can be compared if it is the same. */
+  String id() {
+    var parts = rules.stream().map(rule -> rule.flags() + " " + rule.pattern()).toList();
+    return hash(Bytes.of("rules\0" + String.join("\0", parts)));
+  }
+
+  private String hash(Bytes bytes) {
     try {
       var mac = Mac.getInstance(ALGORITHM);
       mac.init(key);
-      var hash = mac.doFinal(secret.toArray());
-      return Bytes.of("<hidden:" + HexFormat.of().formatHex(hash, 0, MARK_BYTES) + ">");
+      return HexFormat.of().formatHex(mac.doFinal(bytes.toArray()), 0, MARK_BYTES);
     } catch (GeneralSecurityException e) {
       throw new AssertionError("every JDK has HmacSHA256", e);
     }

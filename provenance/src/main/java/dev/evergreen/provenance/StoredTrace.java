@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -18,8 +19,12 @@ import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.PriorityQueue;
+import java.util.Spliterator;
+import java.util.Spliterators;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,6 +45,12 @@ public final class StoredTrace implements Trace, AutoCloseable {
       "select %s from %s t join op on op.seq = t.seq where t.stretch = ? and t.cell = ?"
           + " and t.seq < ? order by t.seq desc limit ?";
 
+  private static final int MOST_KNOWN = 10_000;
+
+  /** With so many bytes of bodies a page ends. */
+  private static final long MOST_BYTES = 16 << 20;
+
+  private static final String END = TraceDatabase.END;
   private static final Duration POLL = Duration.ofMillis(10);
   private static final int PAGE = 256;
   private static final int FIRST_PAGE = 16;
@@ -49,6 +60,14 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private final Connection connection;
   private final OpRows rows;
   private final Map<String, PreparedStatement> statements = new HashMap<>();
+
+  /** What some long operations could have written: each question asks for the same ones. */
+  private final Map<Long, List<Cell>> written = new HashMap<>();
+
+  /** How long a question may take, or zero for any time; and until when. */
+  private Duration allowed = Duration.ZERO;
+
+  private long deadline;
 
   private StoredTrace(TraceDatabase database, @Nullable Path spool) throws SQLException {
     this.database = database;
@@ -179,12 +198,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** The operation of a row, with its parts. */
   public Optional<Operation> operation(long row) {
-    return read(
-        () -> {
-          var select = statement("select " + OpRows.COLUMNS + " from op where seq = ?");
-          select.setLong(1, row);
-          return operations(select).stream().findFirst();
-        });
+    return read(() -> rows.operation(row));
   }
 
   /** The first row that was sent after a moment; one above all if there is none. */
@@ -483,6 +497,83 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return read(() -> writersOf(cell, before));
   }
 
+  @Override
+  public Iterator<Operation> beside(Cell cell, Operation operation) {
+    return read(
+        () -> {
+          checkTime();
+          if (!hasSeveralLanes()) {
+            return Collections.emptyIterator();
+          }
+          long lowest = operation.row() - TraceDatabase.LONG;
+          var near =
+              stream(writersOf(cell, end(operation))).takeWhile(other -> other.row() >= lowest);
+          var far =
+              longOnes(lowest, operation.row()).stream()
+                  .filter(row -> written(row).stream().anyMatch(cell::overlaps))
+                  .map(this::operation)
+                  .flatMap(Optional::stream);
+          return Stream.concat(near, far)
+              .filter(other -> Orders.unordered(other, operation))
+              .iterator();
+        });
+  }
+
+  private static Stream<Operation> stream(Iterator<Operation> operations) {
+    return StreamSupport.stream(
+        Spliterators.spliteratorUnknownSize(operations, Spliterator.ORDERED), false);
+  }
+
+  /** The cells that a long operation could have written. */
+  private List<Cell> written(long row) {
+    if (written.size() > MOST_KNOWN) {
+      written.clear();
+    }
+    return written.computeIfAbsent(
+        row,
+        _ ->
+            operation(row).stream()
+                .flatMap(operation -> touches(operation).stream())
+                .filter(Touch::writes)
+                .map(Touch::cell)
+                .toList());
+  }
+
+  private boolean hasSeveralLanes() throws SQLException {
+    try (var found = statement("select 1 from lane limit 1 offset 1").executeQuery()) {
+      return found.next();
+    }
+  }
+
+  /** Above the rows that were sent before an operation had its reply. */
+  private long end(Operation operation) throws SQLException {
+    if (operation.isAsked()) {
+      return operation.row();
+    }
+    var select = statement("select %s from op where seq = ?".formatted(END));
+    select.setLong(1, operation.row());
+    try (var found = select.executeQuery()) {
+      return found.next() ? found.getLong(1) : operation.row();
+    }
+  }
+
+  /** The long operations below a row that were under way at another, or that have no end. */
+  private List<Long> longOnes(long below, long at) throws SQLException {
+    var select =
+        statement(
+            "select seq from op where %s and seq < ? and %s > ? and outcome <> %d order by seq desc"
+                .formatted(TraceDatabase.longer(), END, Outcome.NOT_SENT.code()));
+    select.setLong(1, below);
+    select.setLong(2, Math.min(at, Long.MAX_VALUE - 1));
+    var rows = new ArrayList<Long>();
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        rows.add(found.getLong(1));
+      }
+    }
+    return rows;
+  }
+
   private Iterator<Operation> writersOf(Cell cell, long before) throws SQLException {
     var iterators = new ArrayList<Iterator<Operation>>();
     for (var above : cell.ancestors()) {
@@ -622,14 +713,18 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   private boolean couldWrite(Operation operation, Cell cell) {
+    return touches(operation).stream()
+        .anyMatch(touch -> touch.writes() && touch.cell().overlaps(cell));
+  }
+
+  /** What an operation, or its parts, touch; as the loader has counted it. */
+  List<Touch> touches(Operation operation) {
     try {
-      return kind(operation.epoch()).touches(operation).stream()
-          .anyMatch(touch -> touch.writes() && touch.cell().overlaps(cell));
+      return kind(operation.epoch()).touches(operation);
     } catch (TraceException e) {
       throw e;
-    } catch (RuntimeException e) {
-      // As the loader has counted it.
-      return true;
+    } catch (RuntimeException | StackOverflowError e) {
+      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
     }
   }
 
@@ -652,14 +747,35 @@ public final class StoredTrace implements Trace, AutoCloseable {
     };
   }
 
+  /** Fewer than were selected, but one at least, if their bodies are long. */
   private List<Operation> operations(PreparedStatement select) throws SQLException {
+    checkTime();
     var all = new ArrayList<Operation>();
+    long bytes = 0;
     try (var found = select.executeQuery()) {
-      while (found.next()) {
+      while (bytes < MOST_BYTES && found.next()) {
         all.add(rows.read(found));
+        bytes += all.getLast().bytes();
       }
     }
     return all;
+  }
+
+  /**
+   * Lets what is asked from now on take so long at most: after that, reading fails with an
+   * exception that says so.
+   */
+  void allow(Duration limit) {
+    allowed = limit;
+    deadline = System.nanoTime() + limit.toNanos();
+  }
+
+  private void checkTime() {
+    if (!allowed.isZero() && System.nanoTime() - deadline > 0) {
+      throw new TraceException(
+          "The question takes longer than %d s; the command line has no limit"
+              .formatted(allowed.toSeconds()));
+    }
   }
 
   @Override
@@ -708,6 +824,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     select.setLong(1, before);
     try (var found = select.executeQuery()) {
       while (found.next()) {
+        checkTime();
         var evidence = Bytes.of(found.getBytes(3));
         if (rows.kind(found.getLong(2)).outside(evidence).stream().anyMatch(cell::overlaps)) {
           return Optional.of(found.getLong(1));

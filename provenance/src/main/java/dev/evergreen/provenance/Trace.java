@@ -17,6 +17,13 @@ public interface Trace {
   Iterator<Operation> writers(Cell cell, long before);
 
   /**
+   * The operations that touch the cell, as {@link #writers} has them, and of which nobody knows
+   * whether they took effect before this one or after it: those on other lanes that were under way
+   * when it was, also with a row above its own.
+   */
+  Iterator<Operation> beside(Cell cell, Operation operation);
+
+  /**
    * The newest place with a row below {@code before} at which something may have happened to the
    * cell that is not on record; empty if the record is whole from an empty store on.
    */

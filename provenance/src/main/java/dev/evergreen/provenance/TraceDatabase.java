@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
@@ -22,6 +23,15 @@ import org.sqlite.SQLiteOpenMode;
 abstract sealed class TraceDatabase {
   private static final int VERSION = 2;
   private static final int STRETCH_BITS = 22;
+
+  /**
+   * An operation during which more rows than these were given is a long one: an index finds those
+   * among which another may have been sent. The others are found among the rows right before it.
+   */
+  static final long LONG = 4096;
+
+  /** Above the last row of an operation: of one without a reply above all. */
+  static final String END = "coalesce(replied_seq, %d)".formatted(Long.MAX_VALUE);
 
   /** The words in braces differ between the databases. */
   private static final String SCHEMA =
@@ -50,6 +60,7 @@ abstract sealed class TraceDatabase {
         request {bytes}, request_length {long} not null, request_hash {bytes},
         reply {bytes}, reply_length {long}, reply_hash {bytes}){strict};
       create index if not exists op_connection on op (connection, seq);
+      create index if not exists op_long on op (seq, replied_seq, outcome) where %s;
       create index if not exists op_open on op (seq) where outcome = 0;
       create index if not exists op_request_hash on op (request_hash)
         where request_hash is not null;
@@ -77,12 +88,19 @@ abstract sealed class TraceDatabase {
       create table if not exists gap (
         seq {long} primary key, at {long} not null, lost {long} not null, why text not null)
         {strict};
+      create table if not exists hiding (
+        seq {long} primary key, rules text not null){strict};
       create table if not exists outside (
         seq {long} primary key, epoch {long} not null, at {long} not null,
         evidence {bytes} not null){strict};
       insert into trace values (1, %d, '', -1, %d, 0, 0, 0, 0) on conflict do nothing
       """
-          .formatted(VERSION, SpoolSegment.start());
+          .formatted(longer(), VERSION, SpoolSegment.start());
+
+  /** The condition that an operation is a long one. */
+  static String longer() {
+    return END + " - seq > " + LONG;
+  }
 
   /**
    * The stretch in which a row is. What is found by cells is kept a stretch at a time: so what is
@@ -318,6 +336,11 @@ abstract sealed class TraceDatabase {
 
   /** A schema of PostgreSQL. */
   private static final class Postgres extends TraceDatabase {
+    private static final Duration CONNECT_PATIENCE = Duration.ofSeconds(10);
+
+    /** A server that says nothing for so long has gone: no statement takes that long. */
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
+
     private final String url;
 
     private Postgres(String url) {
@@ -326,10 +349,7 @@ abstract sealed class TraceDatabase {
 
     @Override
     Connection connect() throws SQLException {
-      var properties = new Properties();
-      properties.setProperty("ApplicationName", "evergreen trace");
-      properties.setProperty("tcpKeepAlive", "true");
-      var connection = DriverManager.getConnection(url, properties);
+      var connection = open();
       // As with SQLite: what is lost is still in the spool.
       execute(connection, "set synchronous_commit = off");
       return connection;
@@ -337,9 +357,19 @@ abstract sealed class TraceDatabase {
 
     @Override
     Connection reader() throws SQLException {
-      var connection = DriverManager.getConnection(url);
+      var connection = open();
       connection.setReadOnly(true);
       return connection;
+    }
+
+    /** What the URL says of these comes first. */
+    private Connection open() throws SQLException {
+      var properties = new Properties();
+      properties.setProperty("ApplicationName", "evergreen trace");
+      properties.setProperty("tcpKeepAlive", "true");
+      properties.setProperty("connectTimeout", Long.toString(CONNECT_PATIENCE.toSeconds()));
+      properties.setProperty("socketTimeout", Long.toString(PATIENCE.toSeconds()));
+      return DriverManager.getConnection(url, properties);
     }
 
     @Override

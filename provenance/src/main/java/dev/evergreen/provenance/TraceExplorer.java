@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,12 @@ final class TraceExplorer {
 
   /** Characters of a word or a reply. */
   private static final int LONGEST_TEXT = 2_000;
+
+  /** Bytes of a reply that is shown as what it says. */
+  private static final int LONGEST_REPLY = 64 << 10;
+
+  /** So many touches of a witness's operations are compared to draw it as a graph. */
+  private static final int MOST_TOUCHES = 10_000;
 
   /** Words of a request. */
   private static final int MOST_WORDS = 100;
@@ -45,7 +52,7 @@ final class TraceExplorer {
 
   TraceExplorer(StoredTrace trace) {
     this.trace = trace;
-    this.view = new TraceView(trace);
+    this.view = new TraceView(trace, LONGEST_REPLY);
   }
 
   /** Which store it is and how far the trace is loaded. */
@@ -110,7 +117,7 @@ final class TraceExplorer {
   /** What an operation did to a cell, in a word. */
   private String effect(Operation operation, Cell cell) {
     var effect = "none";
-    for (var touch : touches(operation)) {
+    for (var touch : trace.touches(operation)) {
       if (touch.writes() && touch.cell().overlaps(cell)) {
         switch (touch.effect()) {
           case YES -> {
@@ -124,17 +131,6 @@ final class TraceExplorer {
       }
     }
     return effect;
-  }
-
-  /** The touches of an operation, or of its parts; as the loader counts them. */
-  private List<Touch> touches(Operation operation) {
-    try {
-      return trace.kind(operation.epoch()).touches(operation);
-    } catch (TraceException e) {
-      throw e;
-    } catch (RuntimeException fault) {
-      return List.of(Touch.changes(Cell.ALL).effect(Touch.Effect.UNKNOWN));
-    }
   }
 
   /** All about an operation. */
@@ -164,7 +160,7 @@ final class TraceExplorer {
   private List<Map<String, @Nullable Object>> cells(Operation operation) {
     int depth = trace.kind(operation.epoch()).keys(operation.space()).path().size() + 1;
     var keys = new LinkedHashSet<Cell>();
-    for (var touch : touches(operation)) {
+    for (var touch : trace.touches(operation)) {
       if (touch.cell().path().size() >= depth && keys.size() < MOST_CELLS) {
         keys.add(touch.cell().ancestor(depth));
       }
@@ -198,7 +194,7 @@ final class TraceExplorer {
   }
 
   private boolean isRead(Operation operation) {
-    var touches = touches(operation);
+    var touches = trace.touches(operation);
     return operation.reply() != null
         && !touches.isEmpty()
         && touches.stream().anyMatch(touch -> touch.kind() != Touch.Kind.REPLACES)
@@ -268,13 +264,21 @@ final class TraceExplorer {
       }
     }
     var edges = new ArrayList<List<Long>>();
+    boolean drawn =
+        Stream.concat(operations.stream(), Stream.of(question))
+                .mapToLong(operation -> touches(specification, operation).size())
+                .sum()
+            <= MOST_TOUCHES;
     var reached = new HashMap<Long, Set<Long>>();
     for (int i = 0; i <= operations.size(); i++) {
       boolean asked = i == operations.size();
       var from = asked ? question : operations.get(i);
       long row = asked ? 0 : from.row();
       var mine = new HashSet<Long>();
-      var causes = new ArrayList<>(causes(specification, from, asked, operations.subList(0, i)));
+      var causes = new ArrayList<Operation>();
+      if (drawn) {
+        causes.addAll(causes(specification, from, asked, operations.subList(0, i)));
+      }
       if (asked) {
         // What no chain of cells leads to, the definition needs nevertheless.
         causes.addAll(operations);
@@ -295,14 +299,17 @@ final class TraceExplorer {
     return graph;
   }
 
+  private static List<Touch> touches(Specification specification, Operation operation) {
+    return specification.knowledge(operation) == Knowledge.NONE
+        ? List.of()
+        : specification.allTouches(operation);
+  }
+
   /** Those of earlier operations that wrote last what an operation looked at. */
   private static Set<Operation> causes(
       Specification specification, Operation operation, boolean asked, List<Operation> earlier) {
     var causes = new LinkedHashSet<Operation>();
-    if (specification.knowledge(operation) == Knowledge.NONE) {
-      return causes;
-    }
-    for (var touch : specification.allTouches(operation)) {
+    for (var touch : touches(specification, operation)) {
       var cells = new ArrayList<>(touch.from());
       if (touch.kind() != Touch.Kind.REPLACES || asked) {
         cells.add(touch.cell());

@@ -14,20 +14,30 @@ import java.util.function.Function;
 final class TraceReaders implements AutoCloseable {
   private static final int MOST = 4;
 
+  /** Else a few questions about very long histories would keep all others waiting. */
+  private static final Duration LIMIT = Duration.ofSeconds(30);
+
   private final String place;
+  private final Duration limit;
   private final ExecutorService threads =
       Executors.newFixedThreadPool(
           MOST, Thread.ofPlatform().name("trace-reader-", 0).daemon().factory());
   private final ConcurrentLinkedQueue<StoredTrace> idle = new ConcurrentLinkedQueue<>();
 
   TraceReaders(String place) {
+    this(place, LIMIT);
+  }
+
+  /** With so much time for each question. */
+  TraceReaders(String place, Duration limit) {
     this.place = place;
+    this.limit = limit;
   }
 
   /**
    * Waits for a connection and asks it.
    *
-   * @throws TraceException if the trace cannot be read now
+   * @throws TraceException if the trace cannot be read now, or the question takes too long
    */
   <T> T ask(Function<StoredTrace, T> question) {
     try {
@@ -48,6 +58,7 @@ final class TraceReaders implements AutoCloseable {
     var known = idle.poll();
     var trace = known == null ? StoredTrace.open(place, Duration.ZERO) : known;
     try {
+      trace.allow(limit);
       var answer = question.apply(trace);
       idle.add(trace);
       return answer;

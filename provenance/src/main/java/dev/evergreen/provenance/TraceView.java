@@ -15,13 +15,21 @@ import org.jspecify.annotations.Nullable;
 public final class TraceView {
   private static final JsonMapper JSON = new JsonMapper();
   private static final int LONGEST_LINE = 200;
+  private static final int BEGINNING = 1_000;
 
   private final StoredTrace trace;
+  private final int longestReply;
   private final Map<Long, String> clients = new HashMap<>();
 
   /** A view of that trace; used as the trace is, by one thread. */
   public TraceView(StoredTrace trace) {
+    this(trace, Integer.MAX_VALUE);
+  }
+
+  /** A view that shows of longer replies the beginning only, as a text. */
+  TraceView(StoredTrace trace, int longestReply) {
     this.trace = trace;
+    this.longestReply = longestReply;
   }
 
   /** An operation for {@code --json}: row, at, client, command, reply. */
@@ -130,6 +138,9 @@ public final class TraceView {
 
   private @Nullable Object reply(Operation operation) {
     var reply = operation.reply();
+    if (reply != null && reply.length() > longestReply) {
+      return "%s… (%d bytes)".formatted(reply.slice(0, BEGINNING).text(), reply.length());
+    }
     return reply == null ? null : trace.kind(operation.epoch()).value(reply);
   }
 

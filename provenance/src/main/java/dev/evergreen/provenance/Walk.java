@@ -7,6 +7,7 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.PriorityQueue;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -21,8 +22,12 @@ import org.jspecify.annotations.Nullable;
  * but did not is no cause; what kept it from writing is demanded. So the causes together are a
  * closed witness: with them all that is demanded is as it was, whatever else happens too.
  *
+ * <p>Rows are no order of effects where operations of several lanes overlap. The walk goes by rows,
+ * and notices where another order would lead it elsewhere: see {@link #unordered}.
+ *
  * <p>A walk through <em>all</em> gives every operation that could have written anything demanded,
- * and stops at no replacement: what a search for other witnesses looks at.
+ * and stops at no replacement: what a search for other witnesses looks at. It has what may have
+ * come before who demands, also with a row above.
  */
 final class Walk implements Iterator<Operation> {
   private final Specification specification;
@@ -37,6 +42,7 @@ final class Walk implements Iterator<Operation> {
 
   private Trace.@Nullable Break reached;
   private boolean hidden;
+  private boolean unordered;
   private @Nullable Operation next;
 
   Walk(Specification specification, Trace trace, boolean all) {
@@ -53,18 +59,13 @@ final class Walk implements Iterator<Operation> {
       List<Operation> parts,
       boolean all) {
     var walk = new Walk(specification, trace, all);
-    for (int i = parts.size() - 1; i >= 0; i--) {
-      if (i == parts.size() - 1) {
-        for (var touch : specification.touches(parts.get(i))) {
-          if (touch.kind() != Kind.REPLACES) {
-            walk.demand(new Demand(touch.cell(), question.row()));
-          }
-          touch.from().forEach(cell -> walk.demand(new Demand(cell, question.row())));
-        }
-      } else {
-        walk.take(question.row(), parts.get(i));
+    for (var touch : specification.touches(parts.getLast())) {
+      if (touch.kind() != Kind.REPLACES) {
+        walk.demand(touch.cell(), question);
       }
+      touch.from().forEach(cell -> walk.demand(cell, question));
     }
+    walk.take(question, parts.subList(0, parts.size() - 1));
     return walk;
   }
 
@@ -81,9 +82,32 @@ final class Walk implements Iterator<Operation> {
     return reached;
   }
 
+  /**
+   * The same, or the newest place of that kind among those that the walk has not come to yet: what
+   * is behind it may not be needed.
+   */
+  Trace.@Nullable Break reachedOrAhead() {
+    return reached != null
+        ? reached
+        : cursors.stream()
+            .filter(cursor -> !cursor.demand.closed)
+            .map(cursor -> cursor.end)
+            .filter(Objects::nonNull)
+            .max(Comparator.comparingLong(Trace.Break::row))
+            .orElse(null);
+  }
+
   /** Whether a cause is an operation whose effects nobody knows. */
   boolean hidden() {
     return hidden;
+  }
+
+  /**
+   * Whether the causes may be others, because operations overlapped and nobody knows which of them
+   * took effect first. Found by a walk that is not through all.
+   */
+  boolean unordered() {
+    return unordered;
   }
 
   /**
@@ -103,7 +127,7 @@ final class Walk implements Iterator<Operation> {
   }
 
   private boolean covers(Cell cell, long row) {
-    return open.stream().anyMatch(demand -> demand.includes(new Demand(cell, row)));
+    return open.stream().anyMatch(demand -> demand.includes(cell, row));
   }
 
   @Override
@@ -119,7 +143,7 @@ final class Walk implements Iterator<Operation> {
     if (!hasNext()) {
       throw new java.util.NoSuchElementException("the walk is at its end");
     }
-    var found = java.util.Objects.requireNonNull(next);
+    var found = Objects.requireNonNull(next);
     next = null;
     return found;
   }
@@ -145,16 +169,22 @@ final class Walk implements Iterator<Operation> {
         && cursors.peek().row == operation.row()) {
       cursors.remove().advance();
     }
-    if (take(operation.row(), operation) && given.add(operation.row())) {
+    if (take(operation, parts(operation)) && given.add(operation.row())) {
       next = operation;
     }
   }
 
-  /** Lets the operation do what it does to the demands, and tells whether it is a cause. */
-  private boolean take(long row, Operation operation) {
+  /** A cell that is to be demanded. */
+  private record Wanted(Cell cell, long before, Operation by, boolean changed) {}
+
+  /**
+   * Lets the parts of an operation do what they do to the demands, and tells whether it is a cause.
+   */
+  private boolean take(Operation operation, List<Operation> parts) {
     boolean cause = false;
-    for (var part : parts(operation).reversed()) {
-      var wanted = new ArrayList<Demand>();
+    long row = operation.row();
+    for (var part : parts.reversed()) {
+      var wanted = new ArrayList<Wanted>();
       boolean here = false;
       for (var touch : specification.touches(part).reversed()) {
         for (var demand : touch.writes() ? List.copyOf(open) : List.<Demand>of()) {
@@ -162,15 +192,18 @@ final class Walk implements Iterator<Operation> {
             here |= all || touch.effect() != Effect.NO;
             if (all || touch.effect() != Effect.NO || touch.kind() == Kind.CHANGES) {
               if (touch.kind() == Kind.CHANGES) {
-                wanted.add(new Demand(touch.cell(), row));
+                wanted.add(new Wanted(touch.cell(), row, operation, touch.effect() == Effect.YES));
               }
-              touch.from().forEach(cell -> wanted.add(new Demand(cell, row)));
-              touch.unless().forEach(cell -> wanted.add(new Demand(cell, demand.before)));
+              touch.from().forEach(cell -> wanted.add(new Wanted(cell, row, operation, false)));
+              touch
+                  .unless()
+                  .forEach(cell -> wanted.add(new Wanted(cell, demand.before, demand.by, false)));
             }
             if (!all
                 && touch.kind() == Kind.REPLACES
                 && touch.effect() != Effect.NO
                 && !operation.outcomeUnknown()) {
+              lookBeside(demand.overlap(touch.cell()), operation, demand.by, false);
               demand.cover(touch.cell());
             }
           }
@@ -184,14 +217,54 @@ final class Walk implements Iterator<Operation> {
     return cause;
   }
 
-  private void demand(Demand wanted) {
-    if (open.stream().noneMatch(demand -> demand.includes(wanted))) {
-      open.add(wanted);
+  private void demand(Cell cell, Operation by) {
+    demand(new Wanted(cell, by.row(), by, false));
+  }
+
+  private void demand(Wanted wanted) {
+    long before = wanted.before();
+    if (all) {
+      var beside = trace.beside(wanted.cell(), wanted.by());
+      before = Math.max(before, beside.hasNext() ? beside.next().row() + 1 : 0);
+    } else {
+      lookBeside(wanted.cell(), wanted.by(), wanted.by(), wanted.changed());
+    }
+    var demand = new Demand(wanted.cell(), before, wanted.by());
+    if (open.stream().noneMatch(other -> other.includes(demand.cell, demand.before))) {
+      open.add(demand);
       new Cursor(
-              wanted,
-              trace.writers(wanted.cell, wanted.before),
-              trace.lastBreak(wanted.cell, wanted.before).orElse(null))
+              demand,
+              trace.writers(demand.cell, demand.before),
+              trace.lastBreak(demand.cell, demand.before).orElse(null))
           .advance();
+    }
+  }
+
+  /**
+   * Looks whether something that nobody can order with an operation has written a cell, and did so
+   * before who demands the cell, for all that is known.
+   *
+   * @param changed whether the operation itself has changed the cell: then the order with others
+   *     that have changed it, and did not replace it, does not matter
+   */
+  private void lookBeside(Cell cell, Operation operation, Operation by, boolean changed) {
+    if (unordered) {
+      return;
+    }
+    for (var beside = trace.beside(cell, operation); beside.hasNext() && !unordered; ) {
+      var other = beside.next();
+      unordered =
+          !Orders.precedes(by, other)
+              && parts(other).stream()
+                  .flatMap(part -> specification.touches(part).stream())
+                  .anyMatch(
+                      touch ->
+                          touch.writes()
+                              && touch.effect() != Effect.NO
+                              && touch.cell().overlaps(cell)
+                              && !(changed
+                                  && touch.kind() == Kind.CHANGES
+                                  && touch.effect() == Effect.YES));
     }
   }
 
@@ -199,12 +272,19 @@ final class Walk implements Iterator<Operation> {
   private static final class Demand {
     final Cell cell;
     final long before;
+    final Operation by;
     final Set<Cell> replaced = new HashSet<>();
     boolean closed;
 
-    Demand(Cell cell, long before) {
+    Demand(Cell cell, long before, Operation by) {
       this.cell = cell;
       this.before = before;
+      this.by = by;
+    }
+
+    /** What of the cell somebody touched. */
+    Cell overlap(Cell touched) {
+      return touched.contains(cell) ? cell : touched;
     }
 
     boolean meets(Cell touched) {
@@ -215,11 +295,9 @@ final class Walk implements Iterator<Operation> {
                   && touched.ancestors().stream().noneMatch(replaced::contains)));
     }
 
-    /** Whether all that the other demands is demanded by this. */
-    boolean includes(Demand other) {
-      return before >= other.before
-          && cell.contains(other.cell)
-          && replaced.stream().noneMatch(other.cell::overlaps);
+    /** Whether all of that cell from that row on back is demanded by this. */
+    boolean includes(Cell other, long from) {
+      return before >= from && cell.contains(other) && replaced.stream().noneMatch(other::overlaps);
     }
 
     void cover(Cell touched) {

@@ -26,13 +26,19 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Why {
   /**
-   * So many operations that could have had a part in an answer are run on the model; with more of
-   * them, the answer is what the walk gives.
+   * So many operations that could have had a part in an answer are run on the model. If the walk
+   * gives more causes, they are the answer, which says that it is {@linkplain Answer#truncated()
+   * truncated}.
    */
-  private static final int MOST_RUN = 120;
+  public static final int MOST_RUN = 120;
 
-  private static final int MOST_RUN_FOR_ALL = 300;
+  /** The same if all witnesses are asked for. */
+  public static final int MOST_RUN_FOR_ALL = 300;
+
   private static final int MOST_ORDERS = 32;
+
+  /** So many bytes of requests and replies are held for an answer, beside its newest cause. */
+  private static final long MOST_BYTES = 64 << 20;
 
   /** So often an operation is run on a state. */
   private static final long MOST_STEPS = 20_000;
@@ -101,8 +107,11 @@ public final class Why {
     }
     var walk = Walk.from(specification, trace, question, parts, false);
     var causes = new ArrayList<Operation>();
-    while (causes.size() < wish.elements() && walk.hasNext()) {
-      causes.add(walk.next());
+    long bytes = 0;
+    while (causes.size() < wish.elements() && bytes < MOST_BYTES && walk.hasNext()) {
+      var cause = walk.next();
+      bytes += cause.bytes();
+      causes.add(cause);
     }
     causes.sort(BY_ROW);
     var plain = new Plain(question, parts, walk, causes, walk.hasNext());
@@ -111,8 +120,11 @@ public final class Why {
       // The model knows nothing of what did not pass the recorder.
       return plain.answer(parts.getLast().reply(), null, "");
     }
-    if (model.isEmpty() || plain.longer || causes.size() > mostRun(wish)) {
+    if (model.isEmpty()) {
       return plain.answer(parts.getLast().reply(), null, "");
+    }
+    if (plain.longer || causes.size() > mostRun(wish)) {
+      return plain.untried(parts.getLast().reply(), mostRun(wish));
     }
     return search(plain, new Execution(specification, model.get(), parts), wish);
   }
@@ -148,6 +160,20 @@ public final class Why {
 
     /** An answer with what the walk found, as certain as that is or as is said. */
     Answer answer(@Nullable Object reply, @Nullable Certainty certainty, String note) {
+      return answer(reply, certainty, longer || walk.unordered(), note);
+    }
+
+    /** The same, where the model was not asked because there is too much for it. */
+    Answer untried(@Nullable Object reply, int most) {
+      return answer(
+          reply,
+          null,
+          true,
+          "of more than %d operations it was not tried what can be left out".formatted(most));
+    }
+
+    private Answer answer(
+        @Nullable Object reply, @Nullable Certainty certainty, boolean truncated, String note) {
       var elements = inOrder(causes, clocks(causes, question));
       return new Answer(
           question,
@@ -155,7 +181,7 @@ public final class Why {
           certainty == null ? certainty() : certainty,
           List.of(new Witness(elements)),
           causes.isEmpty(),
-          longer,
+          truncated,
           note);
     }
 
@@ -163,13 +189,20 @@ public final class Why {
       return walk.reached() != null && walk.reached().kind() == Trace.Break.Kind.OUTSIDE;
     }
 
+    /** Whether other causes are as possible, for all that the walk has seen. */
+    boolean isOneOf() {
+      return walk.unordered() || causes.stream().anyMatch(Operation::outcomeUnknown);
+    }
+
     Certainty certainty() {
       var knowledge = specification.knowledge(parts.getLast());
       if (knowledge != Knowledge.SPECIFIED) {
         return knowledge == Knowledge.OPAQUE ? Certainty.OPAQUE : Certainty.NO_SPECIFICATION;
       }
-      if (walk.reached() != null) {
-        return switch (walk.reached().kind()) {
+      // Of what was not walked, a break that is ahead counts as reached.
+      var place = longer ? walk.reachedOrAhead() : walk.reached();
+      if (place != null) {
+        return switch (place.kind()) {
           case BEGINNING -> Certainty.BEFORE_RECORDING;
           case GAP -> Certainty.GAP;
           case OUTSIDE -> Certainty.OUTSIDE;
@@ -178,9 +211,7 @@ public final class Why {
       if (walk.hidden()) {
         return Certainty.OPAQUE;
       }
-      return causes.stream().anyMatch(Operation::outcomeUnknown)
-          ? Certainty.ONE_OF
-          : Certainty.CERTAIN;
+      return isOneOf() ? Certainty.ONE_OF : Certainty.CERTAIN;
     }
   }
 
@@ -192,6 +223,8 @@ public final class Why {
     while (operations.size() < mostRun(wish) && walk.hasNext()) {
       operations.add(walk.next());
     }
+    // What is certainly behind the question came along with what may be before it.
+    operations.removeIf(operation -> Orders.precedes(plain.question, operation));
     operations.sort(BY_ROW);
     boolean cut = walk.hasNext() || walk.reached() != null;
     if (!operations.containsAll(plain.causes)) {
@@ -204,6 +237,7 @@ public final class Why {
     var orders =
         new Orders(
             execution,
+            plain.question,
             operations,
             operations.stream().filter(walk::covers).collect(Collectors.toSet()),
             clocks(operations, plain.question),
@@ -211,13 +245,17 @@ public final class Why {
             MOST_ORDERS,
             mostSteps(wish));
     var found = orders.from(start.copy());
-    if (found.isEmpty() && !orders.truncated()) {
-      return plain.answer(
-          recorded.orElse(null),
-          Certainty.OUTSIDE,
-          "no order of the recorded operations explains the replies");
+    if (found.isEmpty()) {
+      return orders.truncated()
+          ? plain.untried(recorded.orElse(null), operations.size())
+          : plain.answer(
+              recorded.orElse(null),
+              Certainty.OUTSIDE,
+              "no order of the recorded operations explains the replies");
     }
-    var result = new Result(recorded.orElse(null), orders.truncated());
+    // Orders that were not tried may lead elsewhere, if order matters at all.
+    boolean untried = (orders.truncated() || cut) && plain.isOneOf();
+    var result = new Result(recorded.orElse(null), orders.truncated(), untried);
     var causes = Set.copyOf(plain.causes);
     for (var order : found) {
       var end = start.copy();
@@ -241,12 +279,14 @@ public final class Why {
     private final Set<Object> replies = new LinkedHashSet<>();
     private final List<Set<Witness>> perOrder = new ArrayList<>();
     private @Nullable Object reply;
+    private final boolean untried;
     private boolean truncated;
     private boolean minimal = true;
 
-    Result(@Nullable Object reply, boolean truncated) {
+    Result(@Nullable Object reply, boolean truncated, boolean untried) {
       this.reply = reply;
-      this.truncated = truncated;
+      this.untried = untried;
+      this.truncated = truncated || untried;
     }
 
     void add(Closures closures, Object reply, Set<Operation> causes, Wish wish) {
@@ -271,7 +311,7 @@ public final class Why {
     }
 
     Answer answer(Operation question, Wish wish, boolean cut) {
-      boolean several = replies.size() > 1 || perOrder.stream().distinct().count() > 1;
+      boolean several = untried || replies.size() > 1 || perOrder.stream().distinct().count() > 1;
       truncated |= wish.all() && (cut || witnesses.size() > wish.witnesses());
       var given =
           witnesses.stream()

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 final class FoldingTest {
   private static final Cell CELL = Cell.of("a");
 
-  private final Folding folding = new Folding();
+  private final Folding folding = new Folding(3);
 
   private static Operation operation(long row, long lane, long sent, long replied) {
     return new Operation(
@@ -26,7 +26,7 @@ final class FoldingTest {
   }
 
   private boolean isNeeded(Operation operation, Touch touch) {
-    return folding.isNeeded(operation, List.of(touch));
+    return folding.isNeeded(operation, List.of(touch), true);
   }
 
   @Test
@@ -41,5 +41,34 @@ final class FoldingTest {
     assertTrue(isNeeded(operation(3, 2, 3, 4), Touch.replaces(CELL)));
     assertTrue(isNeeded(operation(2, 1, 2, 9), Touch.replaces(CELL)));
     assertTrue(isNeeded(operation(1, 1, 1, 8), Touch.replaces(CELL)));
+  }
+
+  @Test
+  void whatOneUnderWayMayHaveLookedAtIsNeeded() {
+    assertTrue(isNeeded(operation(6, 2, 6, 7), Touch.replaces(CELL)));
+    folding.underWay(operation(1, 1, 1, 8), List.of(Touch.replaces(Cell.of("b")).from(CELL)));
+    assertTrue(isNeeded(operation(4, 2, 4, 5), Touch.replaces(CELL)));
+    assertFalse(isNeeded(operation(3, 1, 3, 4), Touch.replaces(CELL)), "it is of the same lane");
+    assertTrue(isNeeded(operation(1, 1, 1, 8), Touch.replaces(Cell.of("b")).from(CELL)));
+  }
+
+  @Test
+  void whatDidNotEndBeforeOthersAreSentReplacesNothing() {
+    var late = List.of(Touch.replaces(CELL));
+    assertTrue(folding.isNeeded(operation(3, 1, 3, 9), late, false));
+    assertTrue(isNeeded(operation(1, 1, 1, 2), Touch.replaces(CELL)));
+  }
+
+  @Test
+  void withMoreCellsThanItHoldsMoreIsKeptAndNeverLess() {
+    for (int i = 0; i < 9; i++) {
+      assertTrue(isNeeded(operation(50 - i, 1, 50, 50), Touch.changes(Cell.of("n" + i))));
+    }
+    assertTrue(isNeeded(operation(40, 1, 40, 40), Touch.changes(CELL)));
+    // All is demanded from there on, until something replaces all.
+    assertTrue(isNeeded(operation(39, 1, 39, 39), Touch.replaces(CELL)));
+    assertTrue(isNeeded(operation(38, 1, 38, 38), Touch.replaces(CELL)));
+    assertTrue(isNeeded(operation(37, 1, 37, 37), Touch.replaces(Cell.ALL)));
+    assertFalse(isNeeded(operation(36, 1, 36, 36), Touch.replaces(CELL)));
   }
 }

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.storage.PostgresServer;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -147,6 +149,46 @@ class LoaderFaultTest {
             rows.reversed(),
             TraceStoreConformance.rows(
                 trace.writers(TraceStoreConformance.key("a"), Long.MAX_VALUE)));
+      }
+    }
+  }
+
+  @Test
+  void goesOnAfterAnErrorOfAnyKindAndTellsOfIt() throws Exception {
+    StepsKind.DEATHS.set(2);
+    var redactor = Redactor.open(directory, List.of());
+    try (var recording =
+        Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
+      var spool = recording.spool();
+      long epoch = spool.epoch("steps", "here", "");
+      long row =
+          spool.request(
+              spool.connect(epoch, new Client("a", "", "", "")),
+              spool.lane(epoch, "lane"),
+              0,
+              Frames.bytes("die now"));
+      spool.reply(row, Frames.bytes("?"));
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(2, recording.loading().failures());
+      assertEquals("", recording.loading().failure());
+      assertEquals(1, count("select count(*) from op"));
+    }
+  }
+
+  /** A server that takes connections and says nothing, as a hung one does. */
+  @Test
+  void triesAgainWhereTheDatabaseHangs() throws Exception {
+    try (var silent = new ServerSocket(0, 50, InetAddress.getLoopbackAddress())) {
+      var url =
+          "jdbc:postgresql://127.0.0.1:%d/x?user=x&socketTimeout=1&sslmode=disable"
+              .formatted(silent.getLocalPort());
+      var redactor = Redactor.open(directory, List.of());
+      try (var recording =
+          Recording.open(directory, url, SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
+        while (recording.loading().failures() < 2) {
+          assertFalse(recording.awaitLoaded(Duration.ofMillis(50)));
+        }
+        assertFalse(recording.loading().failure().isEmpty());
       }
     }
   }

@@ -1,9 +1,11 @@
 package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 /** A trace in an SQLite file. */
@@ -27,5 +29,81 @@ class SqliteTraceTest extends TraceStoreConformance {
         }
       }
     }
+  }
+
+  private static final Retention SMALL = new Retention(Duration.ofDays(1), Retention.LEAST_BYTES);
+
+  private long size() throws Exception {
+    try (var connection = database()) {
+      return TraceDatabase.of(directory, "").size(connection);
+    }
+  }
+
+  private void keepSmall() throws Exception {
+    try (var session = session()) {
+      while (session.fold(SMALL)) {
+        // A part at a time.
+      }
+    }
+  }
+
+  @Test
+  void foldsNoMoreThanBringsItBelowItsLimit() throws Exception {
+    var value = "y".repeat(300);
+    long last = 0;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (int i = 0; i < 4_000; i++) {
+        last = line.exchange("set a " + i + value, "ok");
+      }
+    }
+    assertTrue(size() > Retention.LEAST_BYTES);
+    keepSmall();
+    assertTrue(size() <= Retention.LEAST_BYTES, size() + " bytes");
+    assertTrue(size() > Retention.LEAST_BYTES / 2, size() + " bytes");
+    assertEquals(0, count("select horizon from trace"), "nothing that is needed went");
+    assertEquals(last, count("select max(seq) from op"));
+  }
+
+  @Test
+  void removesTheOldestWithItsCellsIfFoldingIsNotEnough() throws Exception {
+    var value = "y".repeat(300);
+    long first;
+    long last = 0;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      first = line.exchange("set key0 " + value, "ok");
+      for (int i = 1; i < 4_000; i++) {
+        last = line.exchange("set key" + i + " " + value, "ok");
+      }
+    }
+    keepSmall();
+    assertTrue(size() <= Retention.LEAST_BYTES, size() + " bytes");
+    assertTrue(size() > Retention.LEAST_BYTES / 2, size() + " bytes");
+    assertEquals(0, count("select count(*) from op where seq = " + first));
+    assertEquals(last, count("select max(seq) from op"));
+    // And the cell of all keys.
+    assertEquals(count("select count(*) from op") + 1, count("select count(*) from cell"));
+    try (var trace = trace()) {
+      assertEquals(Trace.Break.Kind.BEGINNING, kindOfBreak(trace, Long.MAX_VALUE));
+    }
+  }
+
+  /** What is small but for tables that hold no operations is not emptied for their sake. */
+  @Test
+  void forgetsConnectionsThatHaveEndedWithWhatTheyDid() throws Exception {
+    long kept;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (int i = 0; i < 6_000; i++) {
+        var name = "c".repeat(200);
+        line.spool().disconnect(line.spool().connect(line.epoch(), new Client(name, "", "", "")));
+      }
+      kept = line.exchange("set a 1", "ok");
+    }
+    assertTrue(size() > Retention.LEAST_BYTES);
+    keepSmall();
+    assertEquals(kept, count("select max(seq) from op"));
+    assertEquals(1, count("select count(*) from connection"));
   }
 }

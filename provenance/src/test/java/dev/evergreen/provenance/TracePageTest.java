@@ -2,6 +2,7 @@ package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -165,6 +166,24 @@ final class TracePageTest {
     }
     assertEquals(130, rows.size());
     assertEquals(130, rows.stream().distinct().count());
+  }
+
+  @Test
+  void showsOfALongReplyTheBeginning() throws Exception {
+    long get = exchange(bert, "get a", "y".repeat(100_000));
+    var reply = ask("operation?row=" + get).path("reply").asText();
+    assertTrue(reply.endsWith("… (100000 bytes)"), reply);
+    assertTrue(reply.length() < 2_000, reply);
+  }
+
+  @Test
+  void givesUpWhatTakesTooLong() throws Exception {
+    exchange(anna, "set a 1", "ok");
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    try (var readers = new TraceReaders(directory.toString(), Duration.ofNanos(1))) {
+      var e = assertThrows(TraceException.class, () -> readers.ask(trace -> trace.last(1)));
+      assertTrue(String.valueOf(e.getMessage()).contains("takes longer"), e.toString());
+    }
   }
 
   @Test

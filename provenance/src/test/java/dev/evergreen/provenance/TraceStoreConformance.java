@@ -255,6 +255,22 @@ abstract class TraceStoreConformance {
   }
 
   @Test
+  void readsLongBodiesAFewAtATime() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var expected = new ArrayList<Long>();
+      for (int i = 0; i < 8; i++) {
+        expected.addFirst(line.exchange("set a " + "y".repeat(3 << 20), "ok"));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(6, trace.from(0, 100).size());
+        assertEquals(expected, rows(trace.writers(key("a"), Long.MAX_VALUE)));
+      }
+    }
+  }
+
+  @Test
   void tellsWhereTheRecordIsNotWhole() throws Exception {
     try (var recording = record()) {
       var line = Line.open(recording);
@@ -277,43 +293,16 @@ abstract class TraceStoreConformance {
     }
   }
 
-  private static Trace.Break.Kind kindOfBreak(Trace trace, long before) {
+  static Trace.Break.Kind kindOfBreak(Trace trace, long before) {
     return trace.lastBreak(key("a"), before).orElseThrow().kind();
   }
 
-  private LoadSession session() throws Exception {
+  LoadSession session() throws Exception {
     return new LoadSession(
         TraceDatabase.of(directory, url),
         TraceDatabase.of(directory, url).writer(),
         Redactor.open(directory, List.of()),
         Files.readString(directory.resolve("spool/id")));
-  }
-
-  @Test
-  void foldsTheOldestAndRemovesItIfThatIsNotEnough() throws Exception {
-    var retention = new Retention(Duration.ofDays(1), 1);
-    long last = 0;
-    try (var recording = record()) {
-      var line = Line.open(recording);
-      line.exchange("get x", "y".repeat(200_000));
-      for (int i = 0; i < 300; i++) {
-        last = line.exchange("set a " + i, "ok");
-      }
-    }
-    try (var session = session()) {
-      assertTrue(session.fold(retention));
-      assertEquals(1, count("select count(*) from op"));
-      assertEquals(last, count("select seq from op"));
-      assertEquals(0, count("select count(*) from body"));
-      assertTrue(session.fold(retention));
-      assertFalse(session.fold(retention));
-    }
-    for (var table : List.of("op", "op_cell", "op_below", "body")) {
-      assertEquals(0, count("select count(*) from " + table), table);
-    }
-    try (var trace = trace()) {
-      assertEquals(Trace.Break.Kind.BEGINNING, kindOfBreak(trace, Long.MAX_VALUE));
-    }
   }
 
   @Test
@@ -451,6 +440,46 @@ abstract class TraceStoreConformance {
         assertFalse(Bytes.of(found.getBytes(1)).text().contains("secret"));
         assertFalse(Bytes.of(found.getBytes(2)).text().contains("secret"));
       }
+    }
+  }
+
+  /** The same value may have another mark then, and another value the same. */
+  @Test
+  void comparesNothingThatIsHiddenByOtherRulesOrByAnotherKey() throws Exception {
+    var rules = List.of(Pattern.compile("secret-\\d+"));
+    long epoch;
+    try (var recording = record(Retention.ALL, rules)) {
+      var line = Line.open(recording);
+      epoch = line.epoch();
+      line.exchange("set a secret-12", "ok");
+    }
+    assertEquals(Answer.Certainty.CERTAIN, certaintyOfNextLife(epoch, rules));
+    assertEquals(0, count("select count(*) from gap"));
+    var fewer = List.of(Pattern.compile("secret-\\d"));
+    assertEquals(Answer.Certainty.GAP, certaintyOfNextLife(epoch, fewer));
+    assertEquals(Answer.Certainty.GAP, certaintyOfNextLife(epoch, List.of()));
+    try (var recording = record()) {
+      line(recording, epoch).exchange("set a 2", "ok");
+    }
+    assertEquals(Answer.Certainty.CERTAIN, certaintyOfNextLife(epoch, List.of()));
+    Files.delete(directory.resolve("key"));
+    assertEquals(Answer.Certainty.GAP, certaintyOfNextLife(epoch, List.of()));
+  }
+
+  private static Line line(Recording recording, long epoch) {
+    var spool = recording.spool();
+    return new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
+  }
+
+  private Answer.Certainty certaintyOfNextLife(long epoch, List<Pattern> rules) throws Exception {
+    long row;
+    try (var recording = record(Retention.ALL, rules)) {
+      row = line(recording, epoch).exchange("get a", "secret-12");
+    }
+    try (var trace = trace()) {
+      var specification = StoreKind.named("tiny").orElseThrow().specification();
+      var question = trace.operation(row).orElseThrow();
+      return new Why(specification, trace).ask(question, Why.Wish.ONE).certainty();
     }
   }
 

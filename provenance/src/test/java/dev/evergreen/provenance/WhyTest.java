@@ -91,6 +91,53 @@ class WhyTest {
     assertEquals(Set.of(List.of(2L)), rows(ask("GET a", "2")));
   }
 
+  /** A reader on its own lane gets the old value while somebody writes, or already the new one. */
+  @Test
+  void whatOverlapsTheQuestionMayHaveComeBeforeItOrAfter() {
+    trace
+        .add(operation(1, 1, 1, 2, "PUT a 1", "kept"))
+        .add(operation(10, 1, 10, 19, "PUT a 2", "kept"))
+        .add(operation(13, 2, 13, 18, "PUT a 3", "kept"));
+    for (int value = 1; value <= 3; value++) {
+      var answer = why.ask(operation(12, 3, 12, 17, "GET a", "" + value), Why.Wish.ONE);
+      assertEquals(Certainty.CERTAIN, answer.certainty());
+      long row = List.of(1L, 10L, 13L).get(value - 1);
+      assertEquals(Set.of(List.of(row)), rows(answer));
+    }
+    var other = why.ask(operation(12, 3, 12, 17, "GET a", "4"), Why.Wish.ONE);
+    assertEquals(Certainty.OUTSIDE, other.certainty());
+    // Of a moment between, nobody knows whether the first had happened.
+    var then = why.ask(operation(12, 0, 12, 12, "GET a", null), Why.Wish.ALL);
+    assertEquals(Certainty.ONE_OF, then.certainty());
+    assertEquals(Set.of(List.of(1L), List.of(10L)), rows(then));
+  }
+
+  @Test
+  void aChainThatIsNotReadToItsEndIsNotCertainIfSomethingIsMissingThere() {
+    for (int i = 1; i <= 400; i++) {
+      trace.add(operation(i, 1, i, i, "ADD a", "" + i));
+    }
+    var question = operation(1000, 1, 1000, 1001, "GET a", "400");
+    var few = new Why.Wish(false, 1, 300, -1);
+    assertEquals(Certainty.CERTAIN, why.ask(question, few).certainty());
+    trace.add(new Break(50, Break.Kind.GAP));
+    var answer = why.ask(question, few);
+    assertEquals(Certainty.GAP, answer.certainty());
+    assertTrue(answer.truncated());
+  }
+
+  @Test
+  void saysThatNotAllWasTriedWhereThereIsTooMuch() {
+    for (int i = 1; i <= Why.MOST_RUN + 1; i++) {
+      trace.add(operation(i, 1, i, i, "ADD a", "" + i));
+    }
+    var question = operation(1000, 1, 1000, 1001, "GET a", "" + (Why.MOST_RUN + 1));
+    var answer = why.ask(question, Why.Wish.ONE);
+    assertTrue(answer.truncated());
+    assertTrue(answer.note().contains("" + Why.MOST_RUN), answer.note());
+    assertFalse(why.ask(question, Why.Wish.ALL).truncated(), "up to " + Why.MOST_RUN_FOR_ALL);
+  }
+
   @ParameterizedTest
   @EnumSource(Break.Kind.class)
   void noAnswerAcrossABreakIsCertain(Break.Kind kind) {
@@ -184,6 +231,11 @@ class WhyTest {
           .mapToObj(
               row -> operation(row, 1, 1, 1, row == rows / 2 ? "PUT a 500000" : "ADD a", "" + row))
           .iterator();
+    }
+
+    @Override
+    public Iterator<Operation> beside(Cell cell, Operation operation) {
+      return List.<Operation>of().iterator();
     }
 
     @Override

@@ -4,9 +4,11 @@ import dev.evergreen.provenance.Bytes;
 
 /**
  * Patterns of keys and channels: {@code *}, {@code ?}, {@code [a-z]}, {@code [^a]}, and a backslash
- * before what means itself.
+ * before what means itself. Looking takes no longer than the product of both lengths.
  */
 final class Glob {
+  private static final int NONE = -1;
+
   private final Bytes pattern;
   private final Bytes text;
 
@@ -16,55 +18,65 @@ final class Glob {
   }
 
   static boolean matches(Bytes pattern, Bytes text) {
-    return new Glob(pattern, text).matches(0, 0);
+    return new Glob(pattern, text).matches();
   }
 
-  private boolean matches(int p, int t) {
-    while (p < pattern.length()) {
-      int c = pattern.at(p);
-      if (c == '*') {
-        for (int rest = t; rest <= text.length(); rest++) {
-          if (matches(p + 1, rest)) {
-            return true;
-          }
-        }
-        return false;
+  private boolean matches() {
+    int p = 0;
+    int star = NONE;
+    int afterStar = 0;
+    for (int t = 0; t < text.length(); ) {
+      if (p < pattern.length() && pattern.at(p) == '*') {
+        // What an earlier star takes need not be tried again: this one can take it as well.
+        star = p++;
+        afterStar = t;
+        continue;
       }
-      if (t == text.length()) {
+      int next = p < pattern.length() ? behind(p, text.at(t)) : NONE;
+      if (next != NONE) {
+        p = next;
+        t++;
+      } else if (star == NONE) {
         return false;
-      }
-      if (c == '[') {
-        int end = p + 1;
-        boolean not = end < pattern.length() && pattern.at(end) == '^';
-        boolean found = false;
-        end += not ? 1 : 0;
-        while (end < pattern.length() && pattern.at(end) != ']') {
-          int from = pattern.at(end);
-          if (from == '\\' && end + 1 < pattern.length()) {
-            from = pattern.at(++end);
-          }
-          boolean range = end + 2 < pattern.length() && pattern.at(end + 1) == '-';
-          int to = range ? pattern.at(end + 2) : from;
-          found |= Math.min(from, to) <= text.at(t) && text.at(t) <= Math.max(from, to);
-          end += range ? 3 : 1;
-        }
-        if (found == not) {
-          return false;
-        }
-        p = end + 1;
       } else {
-        if (c == '\\' && p + 1 < pattern.length()) {
-          c = pattern.at(++p);
-        } else if (c == '?') {
-          c = text.at(t);
-        }
-        if (c != text.at(t)) {
-          return false;
-        }
-        p++;
+        p = star + 1;
+        t = ++afterStar;
       }
-      t++;
     }
-    return t == text.length();
+    while (p < pattern.length() && pattern.at(p) == '*') {
+      p++;
+    }
+    return p >= pattern.length();
+  }
+
+  /** The place in the pattern behind what stands there for one byte; or none if it is another. */
+  private int behind(int p, int c) {
+    int first = pattern.at(p);
+    if (first == '[') {
+      return behindSet(p, c);
+    }
+    if (first == '?') {
+      return p + 1;
+    }
+    int at = first == '\\' && p + 1 < pattern.length() ? p + 1 : p;
+    return pattern.at(at) == c ? at + 1 : NONE;
+  }
+
+  private int behindSet(int p, int c) {
+    int end = p + 1;
+    boolean not = end < pattern.length() && pattern.at(end) == '^';
+    boolean found = false;
+    end += not ? 1 : 0;
+    while (end < pattern.length() && pattern.at(end) != ']') {
+      int from = pattern.at(end);
+      if (from == '\\' && end + 1 < pattern.length()) {
+        from = pattern.at(++end);
+      }
+      boolean range = end + 2 < pattern.length() && pattern.at(end + 1) == '-';
+      int to = range ? pattern.at(end + 2) : from;
+      found |= Math.min(from, to) <= c && c <= Math.max(from, to);
+      end += range ? 3 : 1;
+    }
+    return found == not ? NONE : end + 1;
   }
 }

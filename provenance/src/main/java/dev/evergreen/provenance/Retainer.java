@@ -1,0 +1,313 @@
+package dev.evergreen.provenance;
+
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.PriorityQueue;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps a trace within its {@link Retention}, a step at a time, each of which is a transaction of
+ * the loader.
+ *
+ * <p>What has become too old is folded among itself. What was kept when older rows were folded may
+ * have been replaced since, and is folded anew only when as much has come since: so that an
+ * operation is looked at a few times, however long the trace is kept.
+ */
+final class Retainer {
+  private static final System.Logger LOG = System.getLogger(Retainer.class.getName());
+
+  /** So many operations are folded or removed at once at most. */
+  private static final int MOST = 20_000;
+
+  /** So many at least, if there are as many, to bring the database below its limit. */
+  private static final int LEAST = 256;
+
+  /** What an operation takes beside its bodies: a row, its cells, and their places in indexes. */
+  private static final long ROW_BYTES = 256;
+
+  /** So many are read at once. */
+  private static final int PAGE = 256;
+
+  private static final int MOST_CELLS = 1_000_000;
+  private static final String SHOWN =
+      "select %s, %s from op where seq < ? and seq >= ? order by seq desc limit %d"
+          .formatted(OpRows.COLUMNS, TraceDatabase.END, PAGE);
+
+  /** Whether an operation was sent at all, and so may have looked at something. */
+  private static final String SENT = "outcome <> " + Outcome.NOT_SENT.code();
+
+  private final LoadSession session;
+  private final OpRows rows;
+  private final Size size;
+
+  /** How many were kept when all were folded; not known until that has been done. */
+  private long kept;
+
+  /** How many were kept since, when parts were folded. */
+  private long keptSince = 1;
+
+  /** How many were removed since the database became smaller. */
+  private long inVain;
+
+  /** How many bytes the database takes. */
+  interface Size {
+    long bytes() throws SQLException;
+  }
+
+  /** An operation by its row, and the row above those that were sent while it was under way. */
+  private record Span(long row, long end) {}
+
+  /** An operation with what is to be known to remove it. */
+  private record Shown(
+      Operation operation,
+      Outcome outcome,
+      long end,
+      byte @Nullable [] requestHash,
+      byte @Nullable [] replyHash) {}
+
+  Retainer(LoadSession session, OpRows rows, Size size) {
+    this.session = session;
+    this.rows = rows;
+    this.size = size;
+  }
+
+  /**
+   * Folds or removes a part of what is more than is to be kept.
+   *
+   * @param now when the last operation was recorded, in nanoseconds since 1970
+   * @return whether there was any
+   */
+  boolean step(Retention retention, long now) throws SQLException {
+    long folded = number("select folded from trace");
+    long excess = retention.limitsBytes() ? excess(retention) : 0;
+    long oldest = now - Math.min(now, saturatedNanos(retention.age()));
+    long end = end(folded, excess > 0 ? Long.MAX_VALUE : oldest, excess);
+    if (end > 0) {
+      boolean whole = keptSince >= kept;
+      fold(whole ? 0 : folded, end);
+      return true;
+    }
+    if (excess > 0 && keptSince > kept / 8) {
+      fold(0, folded);
+      return true;
+    }
+    return excess > 0 && removeOldest(excess);
+  }
+
+  /** What the database takes more than it may, but for bodies that are still coming. */
+  private long excess(Retention retention) throws SQLException {
+    long excess = size.bytes() - retention.bytes();
+    return excess <= 0 ? 0 : excess - number("select coalesce(sum(length(content)), 0) from piece");
+  }
+
+  /**
+   * Behind the operations from a row on that are to be folded or removed next: those sent before a
+   * moment, and no more than are needed to become so many bytes less; 0 if there are none.
+   */
+  private long end(long from, long sent, long excess) throws SQLException {
+    var select =
+        session.statement(
+            "select seq, sent, request_length, coalesce(reply_length, 0) from op"
+                + " where outcome <> 0 and seq >= ? order by seq limit "
+                + MOST);
+    // So that a reader who stops early has not read all.
+    select.setFetchSize(PAGE);
+    select.setLong(1, from);
+    long end = 0;
+    long bytes = 0;
+    try (var found = select.executeQuery()) {
+      for (int i = 0; found.next() && found.getLong(2) < sent; i++) {
+        if (excess > 0 && bytes >= excess && i >= LEAST) {
+          break;
+        }
+        bytes += ROW_BYTES + kept(found.getLong(3)) + kept(found.getLong(4));
+        end = found.getLong(1) + 1;
+      }
+    }
+    return end;
+  }
+
+  /** How much of a body is kept, in a row or apart. */
+  private static long kept(long length) {
+    return length > Spool.LARGEST_BODY ? Payload.HEAD : length;
+  }
+
+  /** Removes what no answer from a row on needs, of those from another on. */
+  private void fold(long from, long end) throws SQLException {
+    var folding = new Folding(MOST_CELLS);
+    var spans = new PriorityQueue<>(Comparator.comparingLong(Span::end).reversed());
+    addSpans(spans, TraceDatabase.longer(), 0, end, from);
+    long looked = end;
+    long needed = 0;
+    for (var page = page(from, end); !page.isEmpty(); ) {
+      long lowest = page.getLast().operation().row();
+      long low = Math.min(looked, Math.max(0, lowest - TraceDatabase.LONG));
+      addSpans(spans, "not " + TraceDatabase.longer(), low, looked, from);
+      looked = low;
+      var gone = new ArrayList<Shown>();
+      for (var shown : page) {
+        showUnderWay(folding, spans, shown.operation().row());
+        if (!isNeeded(folding, shown, end)) {
+          gone.add(shown);
+        }
+      }
+      needed += page.size() - gone.size();
+      remove(gone);
+      page = page(from, lowest);
+    }
+    session.update("delete from push where seq < ?", end);
+    session.update("update trace set folded = ?", end);
+    if (from == 0) {
+      removeWhoIsGone(end);
+      kept = needed;
+      keptSince = 0;
+    } else {
+      keptSince += needed;
+    }
+  }
+
+  private List<Shown> page(long from, long before) throws SQLException {
+    var select = session.statement(SHOWN);
+    select.setLong(1, before);
+    select.setLong(2, from);
+    var page = new ArrayList<Shown>();
+    long bytes = 0;
+    try (var found = select.executeQuery()) {
+      while (bytes < Spool.LARGEST_BODY && found.next()) {
+        var operation = rows.read(found);
+        bytes += operation.bytes();
+        page.add(
+            new Shown(
+                operation,
+                Outcome.of(found.getInt(7)),
+                found.getLong(15),
+                found.getBytes(11),
+                found.getBytes(14)));
+      }
+    }
+    return page;
+  }
+
+  /** Those of some rows that end above a row, if others may have been sent meanwhile. */
+  private void addSpans(
+      PriorityQueue<Span> spans, String which, long from, long before, long endAbove)
+      throws SQLException {
+    var select =
+        session.statement(
+            "select seq, %1$s from op where %2$s and %3$s and seq >= ? and seq < ?"
+                    .formatted(TraceDatabase.END, which, SENT)
+                + " and %1$s > ? and %1$s > seq + 1".formatted(TraceDatabase.END));
+    select.setLong(1, from);
+    select.setLong(2, before);
+    select.setLong(3, endAbove);
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        spans.add(new Span(found.getLong(1), found.getLong(2)));
+      }
+    }
+  }
+
+  /** Shows those that were under way when a row was sent. */
+  private void showUnderWay(Folding folding, PriorityQueue<Span> spans, long row)
+      throws SQLException {
+    for (var span = spans.peek(); span != null && span.end() > row; span = spans.peek()) {
+      spans.remove();
+      if (span.row() < row) {
+        var operation = rows.operation(span.row());
+        if (operation.isPresent()) {
+          folding.underWay(operation.get(), session.touches(operation.get()));
+        }
+      }
+    }
+  }
+
+  private boolean isNeeded(Folding folding, Shown shown, long end) throws SQLException {
+    var operation = shown.operation();
+    if (shown.outcome() == Outcome.OPEN) {
+      var _ = folding.isNeeded(operation, session.touches(operation), false);
+      return true;
+    }
+    return rows.kind(operation.epoch()).mayBePart(operation)
+        ? folding.isNeededPart(operation)
+        : folding.isNeeded(operation, session.touches(operation), shown.end() <= end);
+  }
+
+  private void remove(List<Shown> gone) throws SQLException {
+    session.forget(gone.stream().map(Shown::operation).toList());
+    for (var shown : gone) {
+      session.update("delete from op where seq = ?", shown.operation().row());
+    }
+    for (var hash :
+        gone.stream()
+            .flatMap(shown -> Stream.of(shown.requestHash(), shown.replyHash()))
+            .filter(hash -> hash != null)
+            .toList()) {
+      session.update(
+          "delete from body where hash = ?"
+              + " and not exists (select 1 from op where request_hash = hash)"
+              + " and not exists (select 1 from op where reply_hash = hash)",
+          hash);
+    }
+  }
+
+  /** Removes connections and lanes that have ended and of which no operation is left. */
+  private void removeWhoIsGone(long end) throws SQLException {
+    session.update(
+        "delete from connection where until is not null and id < ?"
+            + " and not exists (select 1 from op where op.connection = connection.id)",
+        end);
+    session.update(
+        "delete from connection_change where seq < ?"
+            + " and not exists (select 1 from connection c where c.id = connection)",
+        end);
+    // All operations of a lane are older than its end.
+    session.update(
+        "delete from lane where id < ? and until < (select sent from op order by seq limit 1)",
+        end);
+  }
+
+  /** Removes the oldest operations, whatever answers need. */
+  private boolean removeOldest(long excess) throws SQLException {
+    long horizon = end(0, Long.MAX_VALUE, excess);
+    if (horizon == 0 || inVain > MOST) {
+      return false;
+    }
+    long before = size.bytes();
+    long removed = 0;
+    for (var page = page(0, horizon); !page.isEmpty(); ) {
+      var gone = page.stream().filter(shown -> shown.outcome() != Outcome.OPEN).toList();
+      remove(gone);
+      removed += gone.size();
+      page = page(0, page.getLast().operation().row());
+    }
+    for (var table : List.of("push", "connection_change", "gap", "outside")) {
+      session.update("delete from %s where seq < ?".formatted(table), horizon);
+    }
+    session.update("update trace set horizon = ?", horizon);
+    removeWhoIsGone(horizon);
+    inVain = size.bytes() < before ? 0 : inVain + removed;
+    if (inVain > MOST) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "The trace takes {0} bytes more than it may, and becomes no smaller by what is removed;"
+              + " what is left stays",
+          excess);
+    }
+    return true;
+  }
+
+  private long number(String sql) throws SQLException {
+    try (var found = session.statement(sql).executeQuery()) {
+      found.next();
+      return found.getLong(1);
+    }
+  }
+
+  private static long saturatedNanos(Duration age) {
+    return age.toSeconds() > Long.MAX_VALUE / 1_000_000_000L - 1 ? Long.MAX_VALUE : age.toNanos();
+  }
+}
