@@ -440,11 +440,12 @@ final class LoadSession implements AutoCloseable {
     var touches = outcome == Outcome.NOT_SENT ? Map.<Cell, Touch>of() : strongest(operation);
     if (request.stored()) {
       finish(request, outcome, clean);
-      retouch(operation(request, Outcome.OPEN, null), operation, touches);
+      retouch(withParts(operation(request, Outcome.OPEN, null)), operation, touches);
     } else {
       insert(request, operation, outcome, clean);
       touch(operation, touches);
     }
+    remember(operation);
   }
 
   /** Replaces what was noted when the reply was not known. */
@@ -549,11 +550,17 @@ final class LoadSession implements AutoCloseable {
         });
   }
 
+  /** The operation with its parts, as far as their own ends are known. */
   private Operation withParts(Operation operation) throws SQLException {
     var kind = rows.kind(operation.epoch());
+    var known = parts.getOrDefault(operation.connection(), new ArrayDeque<>(0));
+    return OpRows.withParts(kind, operation, earlier(operation, known));
+  }
+
+  /** What the connection does later may have the operation as a part, or begins anew. */
+  private void remember(Operation operation) throws SQLException {
     var known = parts.computeIfAbsent(operation.connection(), _ -> new ArrayDeque<>());
-    var whole = OpRows.withParts(kind, operation, earlier(operation, known));
-    if (kind.mayBePart(operation)) {
+    if (rows.kind(operation.epoch()).mayBePart(operation)) {
       known.addFirst(operation);
       if (known.size() > PARTS) {
         known.removeLast();
@@ -561,7 +568,6 @@ final class LoadSession implements AutoCloseable {
     } else {
       known.clear();
     }
-    return whole;
   }
 
   /** Those known by heart, and then those of the database. */
@@ -752,7 +758,7 @@ final class LoadSession implements AutoCloseable {
   void commit(SpoolReader.Position reached) throws SQLException {
     for (var entry : new ArrayList<>(open.values())) {
       if (!entry.stored()) {
-        var operation = operation(entry, Outcome.OPEN, null);
+        var operation = withParts(operation(entry, Outcome.OPEN, null));
         insert(entry, operation, Outcome.OPEN, null);
         touch(operation, strongest(operation));
         open.put(
@@ -765,6 +771,11 @@ final class LoadSession implements AutoCloseable {
                 entry.sent(),
                 entry.request(),
                 true));
+      } else if (parts.containsKey(entry.connection())
+          && !parts.get(entry.connection()).isEmpty()) {
+        // It may have got parts since it was stored.
+        var operation = withParts(operation(entry, Outcome.OPEN, null));
+        retouch(operation, operation, strongest(operation));
       }
     }
     update(

@@ -71,7 +71,9 @@ public interface StoreKind {
   }
 
   /**
-   * The operations that the store carried out at this one's place, each with its reply.
+   * The operations that the store carried out at this one's place, each with its reply. None if
+   * there are none, and also if it cannot be told which they are: the specification is then asked
+   * what the operation itself touches, which is whatever such parts could have written.
    *
    * @param earlier what the connection did before, the newest first
    */

@@ -50,7 +50,7 @@ public final class TinyKind implements StoreKind {
   @Override
   public List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
     var parts = new ArrayList<Operation>();
-    if (operation.request().getFirst().text().equals("commit")) {
+    if (operation.request().getFirst().text().equals("commit") && !operation.replied("aborted")) {
       while (earlier.hasNext()) {
         var part = earlier.next();
         if (!mayBePart(part)) {

@@ -21,6 +21,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a trace must do in either database, from the recorder to the questions. */
 @Timeout(120)
@@ -219,6 +221,31 @@ abstract class TraceStoreConformance {
         var parts = trace.operation(commit).orElseThrow().parts();
         assertEquals(List.of(part, other), parts.stream().map(Operation::row).toList());
       }
+    }
+  }
+
+  /** Its parts may end before it is loaded, or after. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aTransactionWithoutAReplyCouldHaveWrittenWhatItsPartsWrite(boolean late) throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long part = line.send("set a 1");
+      if (!late) {
+        line.spool().reply(part, Frames.bytes("queued"));
+      }
+      long commit = line.send("commit");
+      assertTrue(recording.awaitLoaded(LONG));
+      if (late) {
+        line.spool().reply(part, Frames.bytes("queued"));
+        assertTrue(recording.awaitLoaded(LONG));
+      }
+      try (var trace = trace()) {
+        assertEquals(List.of(commit), rows(trace.writers(key("a"), Long.MAX_VALUE)));
+      }
+      line.spool().reply(commit, Frames.bytes("aborted"));
+      assertTrue(recording.awaitLoaded(LONG));
+      assertEquals(0, count("select count(*) from op_cell"), "nothing stays of what it did not do");
     }
   }
 

@@ -171,6 +171,16 @@ final class RedisShimCommand implements Callable<Integer> {
   private boolean outside;
 
   @Option(
+      names = "--effects",
+      paramLabel = "FROM",
+      defaultValue = "reply",
+      description =
+          "From where it is known what scripts and functions do: reply (it is not), monitor (Redis"
+              + " then tells the shim of every command that it carries out)."
+              + " Default: ${DEFAULT-VALUE}.")
+  private Effects effects = Effects.REPLY;
+
+  @Option(
       names = "--tls-cert",
       paramLabel = "FILE",
       description = "The shim's certificates (PEM), if it listens at tls:host:port.")
@@ -185,6 +195,14 @@ final class RedisShimCommand implements Callable<Integer> {
       description =
           "Whom to trust (PEM), if Redis is at tls:host:port. Default: whom the JDK trusts.")
   private @Nullable Path authority;
+
+  /** From where it is known what scripts do. */
+  enum Effects {
+    /** It is not. */
+    REPLY,
+    /** From MONITOR. */
+    MONITOR
+  }
 
   /** Made by picocli. */
   RedisShimCommand() {}
@@ -254,6 +272,7 @@ final class RedisShimCommand implements Callable<Integer> {
             .connections(clients)
             .sharing(!noSharing)
             .outside(outside)
+            .monitor(effects == Effects.MONITOR)
             .spill(Path.of(System.getProperty("java.io.tmpdir")), (long) spill << 20)
             .processors(
                 threads != null

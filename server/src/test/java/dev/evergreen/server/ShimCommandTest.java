@@ -34,32 +34,14 @@ final class ShimCommandTest {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   @TempDir private Path folder;
-  private Process redis;
+  private RedisProcess redis;
   private Process shim;
   private int port;
 
   @BeforeEach
   void start() throws Exception {
-    var socket = folder.resolve("redis.sock");
-    redis =
-        new ProcessBuilder(
-                List.of(
-                    "redis-server",
-                    "--port",
-                    "0",
-                    "--unixsocket",
-                    socket.toString(),
-                    "--save",
-                    "",
-                    "--dir",
-                    folder.toString()))
-            .redirectErrorStream(true)
-            .start();
-    var lines = reader(redis);
-    while (!String.valueOf(lines.readLine()).contains("ready to accept connections")) {
-      assertTrue(redis.isAlive(), "redis-server does not start");
-    }
-    startShim("unix:" + socket);
+    redis = RedisProcess.start(folder);
+    startShim(redis.address());
   }
 
   private void startShim(String upstream) throws IOException {
@@ -99,7 +81,7 @@ final class ShimCommandTest {
   @AfterEach
   void end() {
     shim.destroyForcibly();
-    redis.destroyForcibly();
+    redis.close();
   }
 
   /** What redis-cli would show, in the form of a trace. */
@@ -207,7 +189,7 @@ final class ShimCommandTest {
     assertTrue(before.contains("[\"SET\",\"cart\",\"2\"]"), before);
     shim.destroyForcibly().waitFor();
     assertEquals(before, why("GET", "cart"));
-    startShim("unix:" + folder.resolve("redis.sock"));
+    startShim(redis.address());
     // What others wrote meanwhile nobody knows.
     var after = why("GET", "cart");
     assertTrue(after.contains("\"certainty\":\"before-recording\""), after);

@@ -30,7 +30,6 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -73,7 +72,7 @@ final class TracePageBrowserTest {
 
   @TempDir private Path folder;
   private final List<String> faults = new ArrayList<>();
-  private Process redis;
+  private RedisProcess redis;
   private Recording recording;
   private RedisShim shim;
   private TracePage traces;
@@ -105,25 +104,7 @@ final class TracePageBrowserTest {
 
   @BeforeEach
   void start() throws Exception {
-    var socket = folder.resolve("redis.sock");
-    redis =
-        new ProcessBuilder(
-                List.of(
-                    "redis-server",
-                    "--port",
-                    "0",
-                    "--unixsocket",
-                    socket.toString(),
-                    "--save",
-                    "",
-                    "--dir",
-                    folder.toString()))
-            .redirectErrorStream(true)
-            .start();
-    var lines = redis.inputReader(StandardCharsets.UTF_8);
-    while (!String.valueOf(lines.readLine()).contains("ready to accept connections")) {
-      assertTrue(redis.isAlive(), "redis-server does not start");
-    }
+    redis = RedisProcess.start(folder);
     var directory = folder.resolve("trace");
     recording =
         Recording.open(
@@ -134,7 +115,7 @@ final class TracePageBrowserTest {
             Retention.ALL);
     shim =
         RedisShim.start(
-            new RedisShimSettings(Address.of("127.0.0.1:0"), Address.of("unix:" + socket))
+            new RedisShimSettings(Address.of("127.0.0.1:0"), Address.of(redis.address()))
                 .spool(recording.spool())
                 .redactor(recording.redactor()));
     traces =
@@ -150,7 +131,7 @@ final class TracePageBrowserTest {
     traces.close();
     shim.close();
     recording.close();
-    redis.destroyForcibly().waitFor();
+    redis.close();
   }
 
   /** A client's connection to the shim. */

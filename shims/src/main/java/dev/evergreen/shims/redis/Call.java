@@ -45,6 +45,10 @@ final class Call {
     this.state = state;
   }
 
+  Operation operation() {
+    return operation;
+  }
+
   // Words.
 
   int words() {

@@ -34,6 +34,15 @@ final class Commands {
         throw new UnsupportedOperationException("no model of " + call.option(0));
       };
 
+  /**
+   * For replies that are no function of requests, or depend on more than what they speak of: what
+   * is touched tells who has written that, and no more is claimed.
+   */
+  static final Function<Call, Object> NO_FUNCTION =
+      call -> {
+        throw new UnsupportedOperationException("no function: " + call.option(0));
+      };
+
   private final Map<String, Command> all = new HashMap<>();
   private String family = "";
 

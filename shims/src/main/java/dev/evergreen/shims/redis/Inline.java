@@ -45,6 +45,13 @@ final class Inline {
     return out.toByteArray();
   }
 
+  /** The words of a request that is whole, and a line whose quotes are balanced or an array. */
+  static List<byte[]> requestOf(ByteBuffer bytes, int from, int to) {
+    return bytes.get(from) == '*'
+        ? wordsOf(bytes, from, to)
+        : split(bytes, from, to).orElse(List.of());
+  }
+
   /** The words of a request that is an array of bulks, and whole. */
   static List<byte[]> wordsOf(ByteBuffer bytes, int from, int to) {
     var words = new ArrayList<byte[]>();
@@ -61,14 +68,6 @@ final class Inline {
       at = begin + length + 2;
     }
     return words;
-  }
-
-  /** Where a request that is an array of bulks, and whole, ends. */
-  static int endOf(ByteBuffer bytes, int from) {
-    var scanner = new RequestScanner();
-    scanner.at = from;
-    scanner.scan(bytes, bytes.capacity());
-    return scanner.at;
   }
 
   private static int lineEnd(ByteBuffer bytes, int from) {

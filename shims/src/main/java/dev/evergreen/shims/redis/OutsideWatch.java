@@ -3,8 +3,6 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.provenance.Bytes;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.lang.System.Logger.Level;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -25,10 +23,7 @@ import java.util.regex.Pattern;
  * declare. What is not noticed: a write from outside beside one that passed, of the same key within
  * some seconds; SWAPDB; a key that is deleted while others expire.
  */
-final class OutsideWatch {
-  private static final System.Logger LOG = System.getLogger(OutsideWatch.class.getName());
-  private static final Duration PAUSE = Duration.ofMillis(100);
-
+final class OutsideWatch extends Watch {
   /** So long a request explains what it names. */
   private static final long EXPLAINS_NANOS = Duration.ofSeconds(5).toNanos();
 
@@ -40,7 +35,6 @@ final class OutsideWatch {
   private static final List<String> MORE =
       List.of("eval", "evalsha", "fcall", "pfcount", "function", "debug", "module");
 
-  private final RedisShim shim;
   private final Set<String> writes = new HashSet<>(MORE);
 
   /** In pairs: the hash of a word, and when it passed. A lost one makes for a false alarm. */
@@ -51,10 +45,10 @@ final class OutsideWatch {
   private long evicted;
 
   OutsideWatch(RedisShim shim) {
-    this.shim = shim;
+    super(shim);
   }
 
-  /** Begins to listen. */
+  @Override
   Connection begin() throws IOException {
     var made = shim.connect();
     try {
@@ -82,34 +76,9 @@ final class OutsideWatch {
     }
   }
 
-  /** Listens until the shim ends. */
-  void run(Connection first) {
-    var connection = first;
-    while (!shim.isClosed()) {
-      try (var present = connection) {
-        listen(present);
-      } catch (IOException | UncheckedIOException | IllegalStateException e) {
-        LOG.log(Level.DEBUG, "writes are not noticed", e);
-      }
-      connection = beginAgain();
-    }
-  }
-
-  private Connection beginAgain() {
-    while (true) {
-      try {
-        shim.fibers.sleep(PAUSE);
-        var made = begin();
-        // Nobody knows what was written meanwhile.
-        shim.tape.outside(ALL);
-        return made;
-      } catch (IOException e) {
-        LOG.log(Level.DEBUG, "writes are not noticed", e);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new IllegalStateException("the shim ends", e);
-      }
-    }
+  @Override
+  void beginsAgain() {
+    shim.tape.outside(ALL);
   }
 
   /** A request is about to be sent. */
@@ -156,7 +125,8 @@ final class OutsideWatch {
     return System.nanoTime() - nanos < EXPLAINS_NANOS;
   }
 
-  private void listen(Connection connection) throws IOException {
+  @Override
+  void listen(Connection connection) throws IOException {
     var buffer = ByteBuffer.allocate(1 << 16);
     var scanner = new ReplyScanner();
     var message = new java.io.ByteArrayOutputStream();
@@ -193,6 +163,11 @@ final class OutsideWatch {
       }
     }
     strange.removeIf(this::isExplained);
+    if (!strange.isEmpty()) {
+      // Those who are told of requests are told of what scripts do, too, a little later.
+      shim.awaitEffects();
+      strange.removeIf(this::isExplained);
+    }
     if (!strange.isEmpty()) {
       tell(List.copyOf(strange));
     }

@@ -49,6 +49,10 @@ final class OwnUpstream {
     final long[] numbers;
     final Words words;
     final Told told;
+
+    /** The words of a script's call, if it is watched, and they are at hand. */
+    @Nullable List<Bytes> call;
+
     int next;
 
     /** Of those that are replied to more than once. */
@@ -127,10 +131,19 @@ final class OwnUpstream {
   /** Of the sender. */
   private @Nullable SpooledBody sentBody;
 
-  /** Requests whose effect may come long after they were sent, if somebody is to know of them. */
-  private final ArrayList<ByteBuffer> late = new ArrayList<>(0);
+  /** If somebody is to know of them; guarded by the lock. */
+  private final LateRequests late = new LateRequests();
 
-  OwnUpstream(Session session, Connection connection, int database, Tape tape) {
+  /** If it is watched what scripts do. */
+  private final ScriptWatch.@Nullable Calls scripts;
+
+  OwnUpstream(
+      Session session,
+      Connection connection,
+      int database,
+      Tape tape,
+      ScriptWatch.@Nullable Calls scripts) {
+    this.scripts = scripts;
     this.session = session;
     this.connection = connection;
     this.database = database;
@@ -188,8 +201,16 @@ final class OwnUpstream {
                   told.bytes().capacity());
     }
     noteLate(batch);
-    expect(new Expected(verb, numbers, words, told));
+    var next = new Expected(verb, numbers, words, told);
+    next.call = callOf(verb, batch);
+    expect(next);
     pass(batch.bytes, batch.from, batch.to);
+  }
+
+  private @Nullable List<Bytes> callOf(Verb verb, Batch batch) {
+    return scripts != null && verb == Verb.SCRIPT
+        ? Inline.requestOf(batch.bytes, batch.from, batch.to).stream().map(Bytes::of).toList()
+        : null;
   }
 
   /** Sends a request of nothing. */
@@ -246,12 +267,10 @@ final class OwnUpstream {
 
   /** What is queued or blocks takes effect when something comes from Redis. */
   private void noteLate(Batch batch) {
-    if (tape.passing() != null && batch.bytes.get(batch.from) == '*') {
-      var copy = ByteBuffer.allocate(batch.length());
-      copy.put(0, batch.bytes, batch.from, batch.length());
+    if (tape.passing() != null) {
       lock.lock();
       try {
-        late.add(copy);
+        late.add(batch);
       } finally {
         lock.unlock();
       }
@@ -264,14 +283,7 @@ final class OwnUpstream {
     if (passing != null) {
       lock.lock();
       try {
-        for (var request : late) {
-          int at = 0;
-          while (at < request.capacity()) {
-            int end = Inline.endOf(request, at);
-            passing.passes(request, at, end);
-            at = end;
-          }
-        }
+        late.tell(passing);
       } finally {
         lock.unlock();
       }
@@ -307,6 +319,7 @@ final class OwnUpstream {
       } else {
         outstanding -= takeSilent();
       }
+      forgetLate();
     } finally {
       lock.unlock();
     }
@@ -384,6 +397,9 @@ final class OwnUpstream {
     } finally {
       lock.unlock();
     }
+    if (scripts != null) {
+      scripts.close();
+    }
     line.end();
   }
 
@@ -392,11 +408,55 @@ final class OwnUpstream {
       var buffer = loan.buffer();
       int n = connection.tryRead(buffer);
       if (n > 0) {
+        awaitEffects();
         tellLate();
         pass(buffer, n);
       }
       return n >= 0;
     }
+  }
+
+  /** What has come may be the replies of scripts: then it must be known what those did. */
+  private void awaitEffects() {
+    if (scripts != null && (scripts.doubtful() || expectsScript())) {
+      session.awaitEffects();
+    }
+  }
+
+  /** Whether the reply of a script may begin in what has come. */
+  private boolean expectsScript() {
+    lock.lock();
+    try {
+      return expected.stream()
+          .skip(scanner.atStart() ? 0 : 1)
+          .anyMatch(next -> next.verb == Verb.SCRIPT || next.verb == Verb.EXEC);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** What goes before a reply on record: what the scripts that it is of have carried out. */
+  private byte @Nullable [] effects(Expected next) {
+    if (scripts == null) {
+      return null;
+    }
+    if (next.verb == Verb.SCRIPT && !queueing) {
+      var done = scripts.take(next.call, scanner.isError());
+      return done == null ? null : Effects.attribute(List.of(done));
+    }
+    if (next.verb != Verb.EXEC || scanner.kind() != '*' || !queued(verb -> verb == Verb.SCRIPT)) {
+      return null;
+    }
+    var all = new ArrayList<byte[]>();
+    for (var one : queued) {
+      var done = one.verb == Verb.SCRIPT ? scripts.take(one.call, scanner.holdsError()) : null;
+      if (done != null) {
+        all.add(done);
+      } else if (one.verb == Verb.SCRIPT) {
+        return null;
+      }
+    }
+    return Effects.attribute(all);
   }
 
   private void pass(ByteBuffer bytes, int end) throws IOException {
@@ -553,12 +613,23 @@ final class OwnUpstream {
       } else if (hides(next)) {
         lastRecorded = tape.hiddenReply(next.number(), scanner.isError());
       } else {
-        lastRecorded = tape.reply(next.number(), bytes, from, to);
+        recordReply(next, bytes, from, to);
       }
     } finally {
       lock.unlock();
     }
     bytes.clear();
+  }
+
+  private void recordReply(Expected next, ByteBuffer bytes, int from, int to) {
+    var effects = effects(next);
+    if (effects == null) {
+      lastRecorded = tape.reply(next.number(), bytes, from, to);
+    } else {
+      var whole = ByteBuffer.allocate(effects.length + to - from);
+      whole.put(effects).put(effects.length, bytes, from, to - from);
+      lastRecorded = tape.reply(next.number(), whole, 0, whole.capacity());
+    }
   }
 
   private @Nullable SpooledBody confirmations;
@@ -590,6 +661,10 @@ final class OwnUpstream {
               && !hides(next);
       if (certain) {
         body = tape.beginReply(next.number());
+        var effects = effects(next);
+        if (body != null && effects != null) {
+          body.add(ByteBuffer.wrap(effects));
+        }
       } else {
         held = new ByteArrayOutputStream();
       }
@@ -786,7 +861,7 @@ final class OwnUpstream {
         pinned = true;
         tape.gap(NO_DATABASE);
       } else {
-        pinned |= !one.verb.isShared();
+        pinned |= !one.verb.leavesConnection();
       }
     }
   }
@@ -830,6 +905,9 @@ final class OwnUpstream {
         return 0;
       }
       tape.unanswered(next.number(), Unanswered.NONE_EXPECTED);
+      if (scripts != null && (next.verb == Verb.SCRIPT || next.verb == Verb.EXEC)) {
+        scripts.doubt();
+      }
       count++;
       if (++next.next == next.numbers.length) {
         expected.removeFirst();
@@ -891,7 +969,7 @@ final class OwnUpstream {
 
   /** Nobody can know whether it was refused. */
   private void changeUnheard(Expected next) {
-    pinned |= !next.verb.isShared() && next.verb != Verb.OWN;
+    pinned |= !next.verb.leavesConnection();
     if (next.verb == Verb.SELECT) {
       int wanted = next.words.number();
       if (wanted >= SURE_DATABASES) {
@@ -914,14 +992,27 @@ final class OwnUpstream {
               && !(queueing || watching || monitoring || tracking)
               && !(silent || silentOnce || pinned || ended)
               && !subscribed();
-      if (outstanding == 0 && !queueing) {
-        late.clear();
-      }
+      forgetLate();
+      forgetScripts();
       if (outstanding == 0 || pinned) {
         replied.signalAll();
       }
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** What nothing is waited for has happened, or will at once. */
+  private void forgetLate() {
+    if (outstanding == 0 && !queueing) {
+      late.clear();
+    }
+  }
+
+  /** No script is under way, and it was learnt what those did that were. */
+  private void forgetScripts() {
+    if (outstanding == 0 && scripts != null) {
+      scripts.settled();
     }
   }
 

@@ -46,6 +46,12 @@ final class Redaction {
     return new Told(bytes, hidesReply(words), changesRules(words));
   }
 
+  /** The words of any request, with marks for what must not be on record. */
+  List<byte[]> clean(List<byte[]> words) {
+    var hidden = hidden(words);
+    return hidden == null ? words : hidden;
+  }
+
   private static boolean hidesReply(List<byte[]> words) {
     return switch (word(words, 0) + " " + word(words, 1)) {
       // SETUSER's errors repeat what they do not like.

@@ -67,8 +67,8 @@ public final class RedisKind implements StoreKind {
       if (from > recorded.length()) {
         break;
       }
-      int length = Integer.parseInt(recorded.slice(at + 1, from - 2).text());
-      int to = (int) Math.min((long) from + length, recorded.length());
+      long length = Long.parseLong(recorded.slice(at + 1, from - 2).text());
+      int to = (int) Math.min(from + length, recorded.length());
       words.add(recorded.slice(from, to));
       at = to + 2;
     }
@@ -91,9 +91,10 @@ public final class RedisKind implements StoreKind {
 
   @Override
   public @Nullable Object value(Bytes reply) {
-    if (reply.length() == 0) {
-      return null;
-    }
+    return reply.length() == 0 ? null : shown(Effects.reply(reply));
+  }
+
+  private @Nullable Object shown(Bytes reply) {
     if (reply.at(0) == '-') {
       return reply.slice(1, Math.max(1, reply.length() - 2)).text();
     }
@@ -142,9 +143,9 @@ public final class RedisKind implements StoreKind {
 
   /**
    * Of an EXEC, what was queued since MULTI, each with its element of the reply; without one if the
-   * outcome is unknown, or the reply is hidden or was too long to be kept whole. Of one that was
-   * not carried out, because somebody had written what its client watched, the look at what is
-   * watched.
+   * outcome is unknown, or the reply is hidden or was too long to be kept whole, and then at least
+   * the MULTI. None if that is not on record. Of one that was not carried out, because somebody had
+   * written what its client watched, the look at what is watched.
    */
   @Override
   public List<Operation> parts(Operation operation, Iterator<Operation> earlier) {
@@ -155,24 +156,63 @@ public final class RedisKind implements StoreKind {
     if (reply != null && Transactions.isNil(reply)) {
       return Transactions.watched(operation, earlier);
     }
-    var elements = reply == null ? Optional.<List<Bytes>>empty() : elements(reply);
-    boolean known = elements.isPresent();
-    var replies = elements.orElse(List.of());
+    var replies = reply == null ? Optional.<List<Bytes>>empty() : elements(reply);
+    return replies.isPresent()
+        ? queued(operation, replies.get(), earlier)
+        : queued(operation, earlier);
+  }
+
+  /** The parts that have these replies; none if they are not all on record. */
+  private static List<Operation> queued(
+      Operation exec, List<Bytes> replies, Iterator<Operation> earlier) {
     var parts = new ArrayList<Operation>();
-    while ((!known || parts.size() < replies.size()) && earlier.hasNext()) {
+    while (parts.size() < replies.size() && earlier.hasNext()) {
       var part = earlier.next();
       if (isQueued(part)) {
-        var own = known ? replies.get(replies.size() - 1 - parts.size()) : null;
-        parts.addFirst(Transactions.replied(part, operation, own));
-      } else if (is(part, "MULTI")) {
+        var own = replies.get(replies.size() - 1 - parts.size());
+        parts.addFirst(Transactions.replied(part, exec, own));
+      } else if (begins(part)) {
         break;
       }
     }
-    return !known || parts.size() == replies.size() ? parts : List.of();
+    return parts.size() == replies.size() ? withEffects(parts, exec) : List.of();
+  }
+
+  /** Each script with what it has carried out, if that is known of all. */
+  private static List<Operation> withEffects(List<Operation> parts, Operation exec) {
+    var calls = Effects.calls(exec.reply()).orElse(List.of()).iterator();
+    return parts.stream()
+        .map(
+            part ->
+                Scripts.isCall(part.request()) && part.reply() != null && calls.hasNext()
+                    ? Transactions.replied(part, exec, Effects.with(calls.next(), part.reply()))
+                    : part)
+        .toList();
+  }
+
+  /** The parts, whose replies are not known; none if their beginning is not on record. */
+  private static List<Operation> queued(Operation exec, Iterator<Operation> earlier) {
+    var parts = new ArrayList<Operation>();
+    while (earlier.hasNext()) {
+      var part = earlier.next();
+      if (isQueued(part)) {
+        parts.addFirst(Transactions.replied(part, exec, null));
+      } else if (begins(part)) {
+        return parts.isEmpty() ? List.of(part) : parts;
+      }
+    }
+    return List.of();
+  }
+
+  /** Whether a transaction begins there; one within another is refused. */
+  private static boolean begins(Operation operation) {
+    var reply = operation.reply();
+    return is(operation, "MULTI") && (reply == null || reply.length() == 0 || reply.at(0) != '-');
   }
 
   /** The replies of what was queued, none of an error; empty if the reply does not tell. */
-  private static Optional<List<Bytes>> elements(Bytes reply) {
+  private static Optional<List<Bytes>> elements(Bytes recorded) {
+    var reply = Effects.reply(recorded);
     boolean tells = reply.length() > 0 && (reply.at(0) == '*' || reply.at(0) == '-');
     try {
       return tells ? Optional.of(Resp.elements(reply)) : Optional.empty();

@@ -40,6 +40,7 @@ public final class RedisShim implements AutoCloseable {
   final ServerWatch watch;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final ConnectionLimit limit;
+  private final @Nullable ScriptWatch scripts;
   private @Nullable Listener listener;
 
   private RedisShim(RedisShimSettings settings) {
@@ -51,6 +52,7 @@ public final class RedisShim implements AutoCloseable {
     spilling = new ClientOutput.Spilling(fibers, settings.spillDirectory, settings.spill);
     limit = new ConnectionLimit(settings.connections);
     watch = new ServerWatch(this, settings.user, settings.password);
+    scripts = settings.monitor ? new ScriptWatch(this) : null;
   }
 
   /**
@@ -77,6 +79,10 @@ public final class RedisShim implements AutoCloseable {
       var connection = outside.begin();
       tape.tell(outside::passes);
       fibers.spawn(() -> outside.run(connection));
+    }
+    if (scripts != null) {
+      var connection = scripts.begin();
+      fibers.spawn(() -> scripts.run(connection));
     }
     var made = listen();
     listener = made;
@@ -150,6 +156,18 @@ public final class RedisShim implements AutoCloseable {
     return (given.isZero() ? watch.threshold() : given).toNanos();
   }
 
+  /** Whether it is learnt what scripts do. */
+  boolean watchesScripts() {
+    return scripts != null;
+  }
+
+  /** Waits until all is known of what scripts have done so far, if it is learnt. */
+  void awaitEffects() {
+    if (scripts != null) {
+      scripts.awaitKnown();
+    }
+  }
+
   boolean shares() {
     return settings.sharing;
   }
@@ -190,7 +208,12 @@ public final class RedisShim implements AutoCloseable {
       }
       // While a script is busy a database cannot be selected; that is done when one is needed.
       boolean selected = database != 0 && !replies.getLast().isError();
-      return new OwnUpstream(session, connection, selected ? database : 0, tape);
+      return new OwnUpstream(
+          session,
+          connection,
+          selected ? database : 0,
+          tape,
+          scripts == null ? null : scripts.of(connection));
     } catch (IOException | RuntimeException e) {
       connection.close();
       throw e;

@@ -26,6 +26,7 @@ public final class RedisShimSettings {
   Duration patience = Duration.ZERO;
   boolean sharing = true;
   boolean outside;
+  boolean monitor;
 
   /** For a store, at an address. */
   public RedisShimSettings(Address listen, Address upstream) {
@@ -101,6 +102,16 @@ public final class RedisShimSettings {
    */
   public RedisShimSettings outside(boolean noticed) {
     outside = noticed;
+    return this;
+  }
+
+  /**
+   * Whether MONITOR tells what scripts and functions do; it does not by default, as Redis then
+   * tells the shim of every command that it carries out, and scripts go by an upstream of their
+   * client's own. The store is to be reached by TCP.
+   */
+  public RedisShimSettings monitor(boolean listens) {
+    monitor = listens;
     return this;
   }
 

@@ -41,6 +41,7 @@ public final class RedisSpecification implements Specification, Model {
     Sorting.define(all);
     Scans.define(all);
     HyperLogLogs.define(all);
+    Scripts.define(all);
     Transactions.define(all);
     Sketches.define(all);
     commands = all.all();
@@ -68,9 +69,14 @@ public final class RedisSpecification implements Specification, Model {
     if (!operation.parts().isEmpty()) {
       return Knowledge.SPECIFIED;
     }
+    if (Transactions.isUnknown(operation)) {
+      return Knowledge.OPAQUE;
+    }
     var command = commands.get(name(operation));
     if (command != null) {
-      return command.family().equals("scripts") ? Knowledge.OPAQUE : Knowledge.SPECIFIED;
+      boolean hidden = Scripts.isCall(operation.request()) && Scripts.done(operation).isEmpty();
+      boolean function = command.runs() != Commands.NO_FUNCTION;
+      return hidden ? Knowledge.OPAQUE : function ? Knowledge.SPECIFIED : Knowledge.DEFAULT;
     }
     return defaults.knows(name(operation)) ? Knowledge.DEFAULT : Knowledge.NONE;
   }
@@ -80,6 +86,10 @@ public final class RedisSpecification implements Specification, Model {
     var command = commands.get(name(operation));
     var call = new Call(operation, null);
     try {
+      var done = Scripts.done(operation);
+      if (done.isPresent()) {
+        return Scripts.touches(call, done.get(), this::touches);
+      }
       if (command == null) {
         defaults.touch(name(operation), call);
       } else {
@@ -89,19 +99,25 @@ public final class RedisSpecification implements Specification, Model {
       // No state lets such a command do anything.
       return List.of();
     }
-    return asReplied(call.touches(), call.reply());
+    return asReplied(call.touches(), call.reply(), Scripts.isCall(operation.request()));
   }
 
-  /** A command that was refused has changed nothing; of one without a reply nobody knows. */
-  private static List<Touch> asReplied(List<Touch> touches, @Nullable Object reply) {
+  /**
+   * A command that was refused has changed nothing, but for a script, which may have been refused
+   * in its middle; of one without a reply nobody knows.
+   */
+  private static List<Touch> asReplied(
+      List<Touch> touches, @Nullable Object reply, boolean ofScript) {
     if (reply != null && !(reply instanceof Resp.Failure)) {
       return List.copyOf(touches);
     }
+    boolean known =
+        reply instanceof Resp.Failure failure && !(ofScript && !Scripts.neverRan(failure));
     var changed = new ArrayList<Touch>();
     for (var touch : touches) {
       if (!touch.writes()) {
         changed.add(touch);
-      } else if (reply == null) {
+      } else if (!known) {
         changed.add(touch.effect(Effect.UNKNOWN));
       } else {
         changed.add(
@@ -113,6 +129,10 @@ public final class RedisSpecification implements Specification, Model {
 
   @Override
   public List<Instant> deadlines(Operation operation) {
+    var done = Scripts.done(operation);
+    if (done.isPresent()) {
+      return done.get().stream().flatMap(command -> deadlines(command).stream()).toList();
+    }
     try {
       var deadline = Expiry.deadline(new Call(operation, null));
       return deadline == null ? List.of() : List.of(deadline);

@@ -83,6 +83,11 @@ final class RequestScanner {
     return phase == Phase.START;
   }
 
+  /** How long the request is at least, by what it says. */
+  long declared() {
+    return at - began + (phase == Phase.BODY ? bodyLeft : 0);
+  }
+
   /** Whether an argument is there, whole, and remembered. */
   boolean has(int index) {
     return index < kept() && ends[index] <= at - began;

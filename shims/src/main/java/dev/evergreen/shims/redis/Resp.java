@@ -47,6 +47,13 @@ public final class Resp {
     return new Resp(bytes).value();
   }
 
+  /** The bytes of the first value. */
+  public static Bytes first(Bytes bytes) {
+    var reader = new Resp(bytes);
+    reader.value();
+    return bytes.slice(0, reader.place);
+  }
+
   /** All values, one after the other. */
   public static List<Object> readAll(Bytes bytes) {
     var reader = new Resp(bytes);

@@ -212,8 +212,8 @@ final class Session {
       return;
     }
     int from = requests.atStart() ? requests.at : requests.began();
-    if (end - from == Buffers.SIZE) {
-      beginLong(bytes, end);
+    if (end - from == Buffers.SIZE || isLong()) {
+      beginLong(bytes, from, end);
       return;
     }
     if (from == end) {
@@ -223,6 +223,18 @@ final class Session {
       bytes.get(from, rest);
     }
     requests.moved(-from);
+  }
+
+  /**
+   * Whether the request says that it is longer than what is looked at whole, or than what Redis
+   * takes of somebody of whom it does not know who it is: it may refuse what it was told already.
+   */
+  private boolean isLong() {
+    var shared = lane;
+    boolean ofNobody = shared != null && shared.isOfNobody();
+    return !requests.atStart()
+        && (requests.declared() > (ofNobody ? LONGEST_OF_NOBODY : Buffers.SIZE)
+            || (ofNobody && requests.count > MOST_WORDS_OF_NOBODY));
   }
 
   private boolean split(ByteBuffer bytes, int end, Batch batch) throws IOException {
@@ -311,7 +323,7 @@ final class Session {
     var array = ByteBuffer.wrap(Inline.asArray(words));
     var scanner = new RequestScanner();
     scanner.scan(array, array.capacity());
-    var verb = Verb.of(scanner, array);
+    var verb = verbOf(scanner, array);
     var told = redacts(verb) ? shim.redaction.of(words) : Told.ALL;
     var line = new Batch();
     line.begin(bytes, from);
@@ -326,7 +338,7 @@ final class Session {
 
   /** Deals with a request that is whole; false if the client is to go. */
   private boolean handle(ByteBuffer bytes, int end, Batch batch) throws IOException {
-    var verb = Verb.of(requests, bytes);
+    var verb = verbOf(requests, bytes);
     if (verb == Verb.SHARED && maySharePresently(requests.count, requests.at - requests.began())) {
       batch.add(requests.at);
       if (batch.count == MOST_AT_ONCE) {
@@ -356,6 +368,12 @@ final class Session {
 
   private Told told(Verb verb, ByteBuffer bytes, int from, int to) {
     return redacts(verb) ? shim.redaction.of(Inline.wordsOf(bytes, from, to)) : Told.ALL;
+  }
+
+  /** What scripts do has to be watched, or it is nothing that matters. */
+  private Verb verbOf(RequestScanner request, ByteBuffer bytes) {
+    var verb = Verb.of(request, bytes);
+    return verb == Verb.SCRIPT && !shim.watchesScripts() ? Verb.SHARED : verb;
   }
 
   private static boolean redacts(Verb verb) {
@@ -396,7 +414,7 @@ final class Session {
     while (whole) {
       whole = requests.scan(bytes, end) == RequestScanner.Found.WHOLE;
       if (whole) {
-        var verb = Verb.of(requests, bytes);
+        var verb = verbOf(requests, bytes);
         if (verb == Verb.EXEC && requests.count == 1) {
           batch.add(requests.at);
           return true;
@@ -441,9 +459,10 @@ final class Session {
         }
         case ENDED -> {
           outstanding.addAndGet(-batch.count);
-          if (!shared.wasLeft()) {
+          if (!shared.wasLeft() && own == null) {
             throw new EOFException("Redis has ended the connection");
           }
+          lane = null;
         }
         case REFUSED -> {
           outstanding.addAndGet(-batch.count);
@@ -605,10 +624,10 @@ final class Session {
     output.offer(bytes, 0, reply.length);
   }
 
-  private void beginLong(ByteBuffer bytes, int end) throws IOException {
+  private void beginLong(ByteBuffer bytes, int from, int end) throws IOException {
     if (requests.atStart()) {
       // A line that does not end.
-      passOn(bytes, 0, end);
+      passOn(bytes, from, end);
       return;
     }
     if (changing) {
@@ -616,7 +635,7 @@ final class Session {
       changing = false;
     }
     awaitReplied();
-    var verb = Verb.of(requests, bytes);
+    var verb = verbOf(requests, bytes);
     var upstream = own();
     if (verb.needsDatabase() && upstream.database() != database) {
       // What is refused here is refused there.
@@ -626,7 +645,7 @@ final class Session {
         verb,
         Words.of(verb, requests, bytes),
         bytes,
-        0,
+        from,
         end,
         redacts(verb) ? LONG_SECRET : Told.ALL);
     amidLong = true;
@@ -655,6 +674,11 @@ final class Session {
       connection.reset();
     }
     wake();
+  }
+
+  /** Waits until all is known of what scripts have done so far. */
+  void awaitEffects() {
+    shim.awaitEffects();
   }
 
   /** Waits until it is known what the client is to Redis. */
@@ -711,10 +735,9 @@ final class Session {
     }
   }
 
-  /** A lane has ended, and with it the connection of each client that relied on it. */
+  /** A lane has ended, and with it the connection of each client that has nothing else. */
   void ended(Lane which) {
-    var present = own;
-    if (lane == which && (present == null || present.isQuiet())) {
+    if (lane == which && own == null) {
       cutOff();
     }
   }

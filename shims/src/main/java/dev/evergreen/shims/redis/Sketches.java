@@ -3,9 +3,6 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -15,7 +12,6 @@ import java.util.function.Consumer;
  */
 final class Sketches {
   private static final Cell PARAMETERS = Cell.of("c");
-  private static final Cell SCRIPTS = Cell.of("s");
   private static final Cell CHANNELS = Cell.of("p", "channel");
   private static final Cell PATTERNS = Cell.of("p", "pattern");
 
@@ -24,7 +20,6 @@ final class Sketches {
   static void define(Commands commands) {
     connection(commands.family("connection"));
     values(commands.family("whole values"));
-    scripts(commands.family("scripts"));
     channels(commands.family("pub/sub"));
     server(commands.family("server"));
   }
@@ -40,64 +35,15 @@ final class Sketches {
   }
 
   private static void values(Commands c) {
-    on(c, "DUMP", call -> call.reads(call.key(1)));
+    // How a value is kept depends on all that it ever was, also on what was replaced since.
+    c.on("DUMP", call -> call.reads(call.key(1)), Commands.NO_FUNCTION);
+    c.on("OBJECT MEMORY XINFO", Sketches::touchKept, Commands.NO_FUNCTION);
     on(
         c,
         "RESTORE",
         call ->
             call.touch(
                 call.has("REPLACE", 4) ? Touch.replaces(call.key(1)) : Touch.changes(call.key(1))));
-  }
-
-  /** What a script does is hidden in it; it may do it to the keys that it declares. */
-  private static void scripts(Commands c) {
-    on(c, "EVAL EVALSHA FCALL", call -> touchScript(call, true));
-    on(c, "EVAL_RO EVALSHA_RO FCALL_RO", call -> touchScript(call, false));
-    on(c, "SCRIPT", Sketches::touchScripts);
-    on(c, "FUNCTION", call -> touchLibrary(call, SCRIPTS.child("function")));
-  }
-
-  private static void touchScript(Call call, boolean writes) {
-    var keys = call.keys(3, 3 + call.index(2), 1);
-    var script =
-        call.option(0).startsWith("FCALL")
-            ? SCRIPTS.child("function")
-            : SCRIPTS.child(digest(call));
-    if (call.option(0).equals("EVAL")) {
-      call.touch(Touch.replaces(script));
-    } else {
-      call.reads(script);
-    }
-    for (var key : keys) {
-      call.reads(key);
-      if (writes) {
-        call.touch(Touch.changes(key).from(keys).effect(Touch.Effect.UNKNOWN));
-      }
-    }
-  }
-
-  private static Bytes digest(Call call) {
-    return call.option(0).startsWith("EVALSHA")
-        ? Bytes.of(call.word(1).text().toLowerCase(java.util.Locale.ROOT))
-        : digest(call.word(1));
-  }
-
-  private static Bytes digest(Bytes script) {
-    try {
-      return Bytes.of(
-          HexFormat.of().formatHex(MessageDigest.getInstance("SHA-1").digest(script.toArray())));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java has SHA-1", e);
-    }
-  }
-
-  private static void touchScripts(Call call) {
-    switch (call.option(1)) {
-      case "LOAD" -> call.touch(Touch.replaces(SCRIPTS.child(digest(call.word(2)))));
-      case "EXISTS" -> call.from(2).forEach(sha -> call.reads(SCRIPTS.child(sha)));
-      case "FLUSH" -> call.touch(Touch.replaces(SCRIPTS));
-      default -> {}
-    }
   }
 
   private static void touchLibrary(Call call, Cell libraries) {
@@ -108,10 +54,19 @@ final class Sketches {
     }
   }
 
+  private static void touchKept(Call call) {
+    if (call.words() > 2) {
+      call.reads(call.key(2));
+    }
+  }
+
   /** A subscription belongs to a connection, and ends with it without a word. */
   private static void channels(Commands c) {
-    on(c, "PUBLISH SPUBLISH", call -> call.reads(List.of(CHANNELS.child(call.word(1)), PATTERNS)));
-    on(c, "PUBSUB", call -> call.reads(Cell.of("p")));
+    c.on(
+        "PUBLISH SPUBLISH",
+        call -> call.reads(List.of(CHANNELS.child(call.word(1)), PATTERNS)),
+        Commands.NO_FUNCTION);
+    c.on("PUBSUB", call -> call.reads(Cell.of("p")), Commands.NO_FUNCTION);
     on(
         c,
         "SUBSCRIBE SSUBSCRIBE",

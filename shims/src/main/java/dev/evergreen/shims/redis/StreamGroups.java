@@ -65,7 +65,6 @@ final class StreamGroups {
         "XAUTOCLAIM",
         call -> call.changes(STREAM, call.key(1), true),
         StreamGroups::claimThoseLeft);
-    c.on("XINFO", call -> call.reads(STREAM, call.key(2)), Commands.NOT_MODELLED);
   }
 
   private static void put(Call call, Cell key, Streams.Stream stream) {

@@ -19,11 +19,31 @@ final class Transactions {
   private static final Bytes NIL = Bytes.of("*-1\r\n");
   private static final Bytes NIL_OF_THREE = Bytes.of("_\r\n");
   private static final Bytes OK = Bytes.of("+OK\r\n");
+  private static final Bytes NOTHING = Bytes.of("*0\r\n");
+  private static final Bytes REFUSED = Bytes.of("-");
 
   private Transactions() {}
 
   static void define(Commands commands) {
-    commands.family("transactions").on("WATCH", Transactions::touchWatch, Commands.NOT_MODELLED);
+    var c = commands.family("transactions");
+    c.on("WATCH", Transactions::touchWatch, Commands.NOT_MODELLED);
+    c.on("EXEC", Transactions::touchUnknown, Commands.NOT_MODELLED);
+  }
+
+  /** Of an EXEC without parts: if it may have had some, they may have done anything. */
+  private static void touchUnknown(Call call) {
+    if (isUnknown(call.operation())) {
+      call.reads(Call.DATABASES);
+      call.touch(Touch.changes(Call.DATABASES).effect(Touch.Effect.UNKNOWN));
+    }
+  }
+
+  /** Whether it is an EXEC that may have carried out what is not known of it. */
+  static boolean isUnknown(Operation operation) {
+    var reply = operation.reply();
+    return RedisKind.is(operation, "EXEC")
+        && operation.parts().isEmpty()
+        && (reply == null || !(isNil(reply) || reply.equals(NOTHING) || reply.startsWith(REFUSED)));
   }
 
   private static void touchWatch(Call call) {

@@ -13,6 +13,8 @@ enum Verb {
   SHARED,
   /** The same, but it may hold what is not to be recorded. */
   SECRET,
+  /** The same, but it runs a script. */
+  SCRIPT,
   /** It blocks, or nobody knows what it does: it is replied to once. */
   OWN,
   /**
@@ -62,8 +64,7 @@ enum Verb {
       geosearchstore xadd xlen xrange xrevrange xdel xtrim xack xclaim xautoclaim xpending xgroup \
       xinfo xsetid pfadd pfcount pfmerge del unlink exists type rename renamenx copy move touch \
       object dump restore keys randomkey scan sort sort_ro expire pexpire expireat pexpireat \
-      expiretime pexpiretime ttl pttl persist eval eval_ro evalsha evalsha_ro fcall fcall_ro \
-      publish spublish pubsub flushall flushdb swapdb dbsize ping echo time info \
+      expiretime pexpiretime ttl pttl persist publish spublish pubsub flushall flushdb swapdb dbsize ping echo time info \
       memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module""";
 
   private static final Table TABLE = new Table();
@@ -71,6 +72,7 @@ enum Verb {
   static {
     putAll(SHARED, SHARED_NAMES);
     putAll(SECRET, "config acl migrate command");
+    putAll(SCRIPT, "eval eval_ro evalsha evalsha_ro fcall fcall_ro");
     putAll(PINS, "wait waitaof readonly readwrite asking restore-asking");
     putAll(STREAM, "sync psync replconf post host:");
     putAll(SUBSCRIBE, "subscribe psubscribe ssubscribe");
@@ -119,6 +121,11 @@ enum Verb {
     return this == SHARED || this == SECRET;
   }
 
+  /** Whether it leaves the connection as it is, whatever Redis makes of it. */
+  boolean leavesConnection() {
+    return isShared() || this == SCRIPT || this == OWN;
+  }
+
   /** Whether it is replied to otherwise than once. */
   boolean isUneven() {
     return switch (this) {
@@ -130,7 +137,7 @@ enum Verb {
   /** Whether it acts in a database. */
   boolean needsDatabase() {
     return switch (this) {
-      case SHARED, SECRET, OWN, MULTI, EXEC, WATCH, PINS -> true;
+      case SHARED, SECRET, SCRIPT, OWN, MULTI, EXEC, WATCH, PINS -> true;
       default -> false;
     };
   }

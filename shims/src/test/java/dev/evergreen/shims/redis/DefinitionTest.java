@@ -24,6 +24,7 @@ import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The specification of Redis against the definition of wat-provenance, which a real Redis carries
@@ -159,6 +160,19 @@ class DefinitionTest {
           !DOUBTFUL.contains(answer.certainty()),
           () -> name + ": " + answer.certainty() + " " + answer.note());
     }
+  }
+
+  /** A value that is not there any more has changed how the others are kept. */
+  @ParameterizedTest
+  @ValueSource(strings = {"DUMP a", "OBJECT ENCODING a", "MEMORY USAGE a"})
+  void nothingIsClaimedOfHowAValueIsKept(String question) {
+    var steps = Stream.of("HSET a f " + "x".repeat(99), "HSET a f 1").map(List::of).toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(steps, question);
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty());
+    var named = verdict.elements(answer.witnesses().getFirst());
+    assertEquals(Set.of(2L), named, "who has written what is there now");
+    assertTrue(!verdict.definition().isClosed(named), "else more could be claimed");
   }
 
   @RepeatedTest(2)

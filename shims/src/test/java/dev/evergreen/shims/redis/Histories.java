@@ -147,14 +147,24 @@ final class Histories {
   static final List<Family> SKETCHED =
       List.of(
           family(
-              "whole values",
-              "RPUSH {k} {v};SET {k} {v};SET {k} {n};DEL {k};SADD {k} {n};COPY a b;RENAME a b",
-              "DUMP {k};EXISTS {k}"),
-          family(
               "scripts",
               "EVAL return(redis.call('incr',KEYS[1])) 1 {k};EVAL return(redis.call('del',KEYS[1],KEYS[2])) 2 a b;SET {k} {v};INCR {k};DEL {k}"
                   + ";EVAL return(redis.call('rename',KEYS[1],KEYS[2])) 2 a b",
               "GET {k};EVAL return(redis.call('get',KEYS[1])) 1 {k};EXISTS {k};EVAL_RO return(redis.call('get',KEYS[1])) 1 {k}"));
+
+  /** Scripts whose effects depend on what they read, which are to be known. */
+  static final Family WATCHED =
+      family(
+          "watched scripts",
+          """
+          SET {k} {v};SET {k} {v};DEL {k};HSET h {f} {v};RPUSH l {v};EVAL return(redis.call('incr',KEYS[1])) 1 {k};EVAL return(redis.call('del',KEYS[1],KEYS[2])) 2 a b
+          EVAL return(redis.call('rename',KEYS[1],KEYS[2])) 2 a b;EVAL if(redis.call('get',KEYS[1])=='1')then\tredis.call('set',KEYS[2],ARGV[1])end 2 {k} {k} {v}
+          EVAL if(redis.call('exists',KEYS[1])==1)then\tredis.call('hset',KEYS[2],ARGV[1],'1')else\tredis.call('hdel',KEYS[2],ARGV[1])end 2 {k} h {f}
+          EVAL redis.call('set',KEYS[1],'1')redis.call('lpush',KEYS[2],redis.call('get',KEYS[1])) 2 {k} l;EVAL return(redis.pcall('rpoplpush',KEYS[1],KEYS[2])) 2 l {k}
+          EVAL return(1) 1 {k};EVAL for\ti=1,2\tdo\tredis.call('append',KEYS[1],'x')end 1 {k};EVAL redis.call('append',KEYS[1],redis.call('strlen',KEYS[2])) 2 {k} {k}
+          """,
+          "GET {k};GET {k};EXISTS a b;HGETALL h;HGET h {f};LRANGE l 0 -1;TYPE {k};EVAL if(redis.call('get',KEYS[1])=='1')then\treturn(redis.call('hget',KEYS[2],'f'))end 2 {k} h"
+              + ";EVAL return(redis.call('strlen',KEYS[1])) 1 {k}");
 
   private static final Family DEADLINES =
       family(

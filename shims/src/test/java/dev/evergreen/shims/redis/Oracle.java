@@ -61,6 +61,11 @@ final class Oracle {
     return verdict(operations, asked, 0, replies(operations, asked));
   }
 
+  /** Of a history that was recorded elsewhere, with rows from 1 on. */
+  Verdict judge(List<Operation> operations, Operation question) {
+    return verdict(operations, question, 0, replies(operations, question));
+  }
+
   private Verdict verdict(
       List<Operation> operations, Operation question, int tick, List<Bytes> replies) {
     var trace = new MemoryTrace(specification);

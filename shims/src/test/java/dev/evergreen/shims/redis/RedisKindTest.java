@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Redactor;
+import dev.evergreen.provenance.Specification.Knowledge;
 import dev.evergreen.provenance.StoreKind;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -15,6 +17,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -88,11 +91,44 @@ class RedisKindTest {
     var parts =
         kind.parts(
             operation(2, deep.text(), "EXEC"),
-            List.of(operation(1, "+QUEUED\r\n", "EVAL", "s", "0")).iterator());
+            List.of(operation(1, "+QUEUED\r\n", "EVAL", "s", "0"), operation(0, "+OK\r\n", "MULTI"))
+                .iterator());
     assertEquals(1, parts.size());
   }
 
-  private static Operation operation(long row, String reply, String... words) {
+  /** What is on record of an EXEC, and of what came before it. */
+  private Operation exec(@Nullable String reply, Operation... earlier) {
+    var exec = operation(9, reply, "EXEC");
+    return exec.with(kind.parts(exec, List.of(earlier).iterator()));
+  }
+
+  private boolean mayWriteAll(Operation exec) {
+    boolean opaque = kind.specification().knowledge(exec) == Knowledge.OPAQUE;
+    assertEquals(
+        opaque,
+        kind.touches(exec).stream()
+            .anyMatch(touch -> touch.writes() && touch.cell().equals(Call.DATABASES)));
+    return opaque;
+  }
+
+  @Test
+  void aTransactionOfWhichPartsAreMissingMayHaveWrittenAnything() {
+    var multi = operation(1, "+OK\r\n", "MULTI");
+    var refused = operation(2, "-ERR nested\r\n", "MULTI");
+    var queued = operation(3, "+QUEUED\r\n", "SET", "a", "1");
+    assertFalse(mayWriteAll(exec("*1\r\n+OK\r\n", queued, multi)));
+    assertFalse(mayWriteAll(exec("*1\r\n+OK\r\n", queued, refused, multi)));
+    assertTrue(mayWriteAll(exec("*2\r\n+OK\r\n+OK\r\n", queued, multi)), "one is missing");
+    assertTrue(mayWriteAll(exec("*2\r\n+OK\r\n+OK\r\n", queued)), "so is the beginning");
+    assertTrue(mayWriteAll(exec(null, queued)), "there may have been more");
+    assertFalse(mayWriteAll(exec(null, queued, multi)));
+    assertFalse(mayWriteAll(exec(null, multi)), "what has no reply counts by itself");
+    assertFalse(mayWriteAll(exec("*0\r\n", multi)));
+    assertFalse(mayWriteAll(exec("*-1\r\n", queued, multi)));
+    assertFalse(mayWriteAll(exec("-ERR EXEC without MULTI\r\n")));
+  }
+
+  private static Operation operation(long row, @Nullable String reply, String... words) {
     return new Operation(
         row,
         1,
@@ -102,7 +138,7 @@ class RedisKindTest {
         Instant.EPOCH,
         Instant.EPOCH,
         Stream.of(words).map(Bytes::of).toList(),
-        Bytes.of(reply));
+        reply == null ? null : Bytes.of(reply));
   }
 
   @Test

@@ -36,8 +36,17 @@ final class Shimmed implements AutoCloseable {
     }
   }
 
-  int port() {
+  /** Before one that is there already, and asks for a password. */
+  static RedisShim before(RedisServer redis, String password) throws IOException {
+    return RedisShim.start(settings("127.0.0.1:" + redis.port).account("default", password));
+  }
+
+  static int port(RedisShim shim) {
     return ((InetSocketAddress) shim.address()).getPort();
+  }
+
+  int port() {
+    return port(shim);
   }
 
   Talk client() throws IOException {

@@ -32,6 +32,7 @@ class SpecificationTableTest {
           new Family("HyperLogLogs", HyperLogLogs::define),
           new Family("Expiry", Expiry::define),
           new Family("Transactions", Transactions::define),
+          new Family("Scripts", Scripts::define),
           new Family("Sketches", Sketches::define));
 
   @Test

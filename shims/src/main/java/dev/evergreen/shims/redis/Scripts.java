@@ -1,0 +1,181 @@
+package dev.evergreen.shims.redis;
+
+import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Touch;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Collection;
+import java.util.HexFormat;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Function;
+
+/**
+ * Scripts and functions. What one does is hidden in it, unless its {@link Effects} are on record:
+ * then it depends on what its commands have looked at, and on nothing else.
+ */
+final class Scripts {
+  private static final Cell SCRIPTS = Cell.of("s");
+  private static final Cell FUNCTIONS = SCRIPTS.child("function");
+  private static final Set<String> CALLS =
+      Set.of("EVAL", "EVALSHA", "FCALL", "EVAL_RO", "EVALSHA_RO", "FCALL_RO");
+
+  /** Of so many cells each is named on which a write depends; of more, only what holds them. */
+  private static final int MOST_NAMED = 64;
+
+  private static final int KEY = 3;
+
+  private Scripts() {}
+
+  static void define(Commands commands) {
+    var c = commands.family("scripts");
+    c.on("EVAL EVALSHA FCALL", call -> touchHidden(call, true), Commands.NOT_MODELLED);
+    c.on("EVAL_RO EVALSHA_RO FCALL_RO", call -> touchHidden(call, false), Commands.NOT_MODELLED);
+    c.on("SCRIPT", Scripts::touchScripts, Commands.NOT_MODELLED);
+    c.on("FUNCTION", Scripts::touchFunctions, Commands.NOT_MODELLED);
+  }
+
+  /** Whether it runs a script. */
+  static boolean isCall(List<Bytes> request) {
+    return !request.isEmpty() && CALLS.contains(request.getFirst().text().toUpperCase(Locale.ROOT));
+  }
+
+  /** Whether the error says that nothing was run: any other may have come after a write. */
+  static boolean neverRan(Resp.Failure failure) {
+    return switch (failure.kind()) {
+      case "NOSCRIPT", "NOAUTH", "BUSY", "LOADING" -> true;
+      default -> false;
+    };
+  }
+
+  /** It may do anything to the keys that it declares. */
+  private static void touchHidden(Call call, boolean writes) {
+    touchScript(call);
+    var keys = keys(call);
+    for (var key : keys) {
+      call.reads(key);
+      if (writes) {
+        call.touch(Touch.changes(key).from(keys).effect(Touch.Effect.UNKNOWN));
+      }
+    }
+  }
+
+  private static List<Cell> keys(Call call) {
+    return call.keys(3, 3 + call.index(2), 1);
+  }
+
+  private static void touchScript(Call call) {
+    if (call.option(0).startsWith("FCALL")) {
+      call.reads(FUNCTIONS);
+    } else if (call.option(0).startsWith("EVALSHA")) {
+      call.reads(SCRIPTS.child(Bytes.of(call.word(1).text().toLowerCase(Locale.ROOT))));
+    } else {
+      call.touch(Touch.replaces(SCRIPTS.child(digest(call.word(1)))));
+    }
+  }
+
+  /**
+   * The commands that a call has carried out, none of which has a reply; empty if they are not
+   * known, or it is no call.
+   */
+  static Optional<List<Operation>> done(Operation operation) {
+    return Effects.calls(operation.reply())
+        .filter(calls -> calls.size() == 1 && isCall(operation.request()))
+        .map(
+            calls ->
+                Effects.commands(calls.getFirst()).stream()
+                    .map(words -> command(operation, words))
+                    .toList());
+  }
+
+  private static Operation command(Operation script, List<Bytes> words) {
+    return new Operation(
+        script.row(),
+        script.epoch(),
+        script.lane(),
+        script.connection(),
+        words.getFirst().text(),
+        script.sent(),
+        script.replied(),
+        words.subList(1, words.size()),
+        null);
+  }
+
+  /**
+   * What a call touches of which it is known what it has carried out. What it read has told it what
+   * to write. So each write depends on all that was read before; and if anything was read, it could
+   * have written whatever it declares.
+   */
+  static List<Touch> touches(
+      Call call, List<Operation> done, Function<Operation, List<Touch>> touching) {
+    touchScript(call);
+    var looked = new LinkedHashSet<Cell>();
+    call.touches().stream()
+        .filter(touch -> !touch.writes())
+        .forEach(touch -> looked.add(touch.cell()));
+    int script = looked.size();
+    for (var command : done) {
+      for (var touch : touching.apply(command)) {
+        if (touch.writes()) {
+          var from = new LinkedHashSet<>(looked);
+          from.addAll(touch.from());
+          call.touch(touch.from(named(from)));
+        } else {
+          call.touch(touch);
+        }
+        if (touch.kind() != Touch.Kind.REPLACES) {
+          looked.add(touch.cell());
+        }
+        looked.addAll(touch.from());
+      }
+    }
+    if (looked.size() > script && !call.option(0).endsWith("_RO")) {
+      var from = named(looked);
+      keys(call).forEach(key -> call.touch(Touch.changes(key).from(from).effect(false)));
+    }
+    return List.copyOf(call.touches());
+  }
+
+  private static List<Cell> named(Collection<Cell> cells) {
+    if (cells.size() <= MOST_NAMED) {
+      return List.copyOf(cells);
+    }
+    var keys = new LinkedHashSet<Cell>();
+    cells.forEach(cell -> keys.add(cell.path().size() > KEY ? cell.ancestor(KEY) : cell));
+    return keys.size() <= MOST_NAMED ? List.copyOf(keys) : List.of(Call.DATABASES, SCRIPTS);
+  }
+
+  private static Bytes digest(Bytes script) {
+    try {
+      return Bytes.of(
+          HexFormat.of().formatHex(MessageDigest.getInstance("SHA-1").digest(script.toArray())));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java has SHA-1", e);
+    }
+  }
+
+  private static void touchScripts(Call call) {
+    switch (call.option(1)) {
+      case "LOAD" -> call.touch(Touch.replaces(SCRIPTS.child(digest(call.word(2)))));
+      case "EXISTS" ->
+          call.from(2).stream()
+              .map(sha -> SCRIPTS.child(Bytes.of(sha.text().toLowerCase(Locale.ROOT))))
+              .forEach(call::reads);
+      case "FLUSH" -> call.touch(Touch.replaces(SCRIPTS));
+      default -> {}
+    }
+  }
+
+  private static void touchFunctions(Call call) {
+    if (List.of("LOAD", "DELETE", "FLUSH", "RESTORE").contains(call.option(1))) {
+      call.touch(Touch.changes(FUNCTIONS));
+    } else {
+      call.reads(FUNCTIONS);
+    }
+  }
+}
