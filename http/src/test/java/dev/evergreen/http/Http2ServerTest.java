@@ -17,7 +17,6 @@ import static dev.evergreen.http.Http2Client.get;
 import static dev.evergreen.http.Http2Client.request;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.CancelScope;
@@ -444,6 +443,15 @@ class Http2ServerTest {
     }
   }
 
+  /** Waits until the server has ended the connection, or reset it, as bytes lie unread there. */
+  private static boolean isHungUp(Http2Client client) {
+    try {
+      return client.next(-1).type() == -1;
+    } catch (IOException e) {
+      return true;
+    }
+  }
+
   @Test
   void whoPausesAmidAFrameIsHungUpOn() throws Exception {
     var forever = Duration.ofMinutes(10);
@@ -468,7 +476,7 @@ class Http2ServerTest {
           Http2Client.connect(hangs, settings, CancelScope.open(), MemoryPair.CAPACITY)) {
         client.headers(1, false, request("POST", "/"));
         client.raw(new String(bytes, java.nio.charset.StandardCharsets.ISO_8859_1));
-        assertThrows(IOException.class, () -> client.next(-1), "though a stream is being answered");
+        assertTrue(isHungUp(client), "though a stream is being answered");
         await(ended);
       }
     }
