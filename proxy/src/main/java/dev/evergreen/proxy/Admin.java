@@ -34,7 +34,8 @@ final class Admin {
   /** By what proxies say that somebody else asks; our own says the first always. */
   private static final List<String> RELAYED = List.of("via", "forwarded", "x-forwarded-for");
 
-  private static final PageFiles FILES = PageFiles.of(Admin.class, "index.html", "admin.js");
+  private static final PageFiles FILES =
+      PageFiles.of(Admin.class, "index.html", "admin.css", "admin.js");
 
   private final Proxy proxy;
   private final Report report;

@@ -151,7 +151,7 @@ class AdminTest {
   void thePageAsksThisAddressOnly() throws Exception {
     var page = order("GET /", "localhost");
     assertEquals(PageFiles.CONTENT_SECURITY_POLICY, page.field("Content-Security-Policy"));
-    for (var file : List.of("page.css", "icon.svg", "admin.js")) {
+    for (var file : List.of("page.css", "icon.svg", "admin.css", "admin.js")) {
       assertTrue(page.body().contains(file));
       assertEquals(200, order("GET /" + file, "localhost").status());
     }
