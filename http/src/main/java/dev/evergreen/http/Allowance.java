@@ -4,13 +4,15 @@ import java.util.function.LongSupplier;
 
 /**
  * How much of something a peer may cause: so many at once, then so many in each second, and as many
- * more as it is {@linkplain #giveBack given back}. Whoever uses it sees to it that one thread does
- * at a time.
+ * more as it {@linkplain #earn earns}. Whoever uses it sees to it that one thread does at a time.
  */
 final class Allowance {
   private final long nanosEach;
   private final long burst;
   private final LongSupplier clock;
+
+  /** What was earned and not taken yet; this is taken first. */
+  private int earned;
 
   /** When all that was taken will have been given again. */
   private long paidUntil;
@@ -33,6 +35,10 @@ final class Allowance {
 
   /** Takes one; false if it is one too many. */
   boolean take() {
+    if (earned > 0) {
+      earned--;
+      return true;
+    }
     long now = clock.getAsLong();
     if (paidUntil - now < 0) {
       paidUntil = now;
@@ -41,8 +47,8 @@ final class Allowance {
     return paidUntil - now <= burst;
   }
 
-  /** Gives some back; there are never more than may be caused at once. */
-  void giveBack(int number) {
-    paidUntil -= number * nanosEach;
+  /** Adds some, which are kept until they are taken, but never more than a limit. */
+  void earn(int number, int most) {
+    earned = Math.min(most, earned + number);
   }
 }

@@ -29,9 +29,10 @@ import java.util.Map;
  * <p><b>Frames that carry nothing</b> of a message are PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
  * GOAWAY, unknown ones, and DATA without a byte that is not the last. A peer may send {@value
  * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Each frame that
- * carries something gives {@value #CONTROLS_PER_CARRIED} back, as those who send and receive much
+ * carries something earns {@value #CONTROLS_PER_CARRIED} more, as those who send and receive much
  * have reason to ask how fast they are and to open windows: the head of a message that comes, DATA
  * that come, and DATA that are sent, but not if they are small only because the peer's window is.
+ * Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
  *
  * <p>A frame must be whole in the time of a head from its first byte on, as must a head with all
  * its frames. Only amid DATA the peer may pause, as often as it likes, for the time of a pause.
@@ -50,6 +51,9 @@ abstract class Http2Connection {
   private static final int CONTROLS = 500;
   private static final int CONTROLS_PER_SECOND = 50;
   private static final int CONTROLS_PER_CARRIED = 4;
+
+  /** What was sent may lie on its way for long, and be answered at once when it arrives. */
+  private static final int MOST_CONTROLS_EARNED = 1 << 14;
 
   private static final int PADDED = 8;
   private static final int PRIORITY = 0x20;
@@ -200,7 +204,7 @@ abstract class Http2Connection {
 
   /** A frame has carried something of a message, in either direction. */
   final void carried() {
-    controls.giveBack(CONTROLS_PER_CARRIED);
+    controls.earn(CONTROLS_PER_CARRIED, MOST_CONTROLS_EARNED);
   }
 
   /** So much of what has come takes no memory any more. */

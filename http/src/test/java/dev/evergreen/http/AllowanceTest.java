@@ -33,11 +33,14 @@ class AllowanceTest {
   }
 
   @Test
-  void whatIsGivenBackCanBeTakenAgain() {
-    assertEquals(10, all());
-    allowance.giveBack(4);
-    assertEquals(3, all());
-    allowance.giveBack(1000);
-    assertEquals(10, all(), "never more than at once");
+  void whatWasEarnedIsKeptUntilItIsTaken() {
+    allowance.earn(4, 20);
+    now += TimeUnit.HOURS.toNanos(1);
+    assertEquals(14, all());
+    allowance.earn(4, 20);
+    assertEquals(4, all());
+    allowance.earn(15, 20);
+    allowance.earn(15, 20);
+    assertEquals(20, all(), "never more than the limit");
   }
 }

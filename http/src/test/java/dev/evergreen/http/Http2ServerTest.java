@@ -428,14 +428,14 @@ class Http2ServerTest {
         exchange -> {
           var out = exchange.respond(ResponseHead.of(200));
           for (int i = 0; i < pieces; i++) {
-            out.write(new byte[10]);
+            out.write(new byte[100]);
           }
           out.end();
         };
     try (var client = Http2Client.connect(streams)) {
       client.headers(1, true, get("/"));
       int received = 0;
-      for (var frame = client.next(DATA); received < 10 * pieces; frame = client.next(DATA)) {
+      for (var frame = client.next(DATA); received < 100 * pieces; frame = client.next(DATA)) {
         assertEquals(DATA, frame.type(), "after " + received);
         received += frame.payload().length;
         asks(client, 1);
