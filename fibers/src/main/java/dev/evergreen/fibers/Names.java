@@ -50,6 +50,18 @@ public final class Names {
     List<InetAddress> find(String host) throws UnknownHostException;
   }
 
+  /** Decides which of a host's addresses are told. */
+  @FunctionalInterface
+  public interface Filter {
+    /**
+     * Answers those that are.
+     *
+     * @param found one at least
+     * @throws IOException why none is
+     */
+    List<InetAddress> told(String host, List<InetAddress> found) throws IOException;
+  }
+
   /**
    * What a look-up has found.
    *
@@ -60,9 +72,9 @@ public final class Names {
 
   private final Lookup lookup;
   private final long keepNanos;
-  private final ConcurrentHashMap<String, CompletableFuture<Found>> answers =
-      new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<String, CompletableFuture<Found>> answers;
   private final ThreadPoolExecutor threads;
+  private final Filter filter;
 
   /**
    * Names that are looked up in another way than the system's.
@@ -72,6 +84,8 @@ public final class Names {
   public Names(Lookup lookup, Duration keep) {
     this.lookup = lookup;
     keepNanos = Nanos.of(keep);
+    answers = new ConcurrentHashMap<>();
+    filter = (_, found) -> found;
     threads =
         new ThreadPoolExecutor(
             THREADS,
@@ -81,6 +95,22 @@ public final class Names {
             new LinkedBlockingQueue<>(WAITING),
             Thread.ofPlatform().daemon().name("names-", 0).factory());
     threads.allowCoreThreadTimeOut(true);
+  }
+
+  private Names(Names unfiltered, Filter filter) {
+    lookup = unfiltered.lookup;
+    keepNanos = unfiltered.keepNanos;
+    answers = unfiltered.answers;
+    threads = unfiltered.threads;
+    this.filter = filter;
+  }
+
+  /**
+   * The same, of which another filter decides what is told, also of a literal address. It is asked
+   * each time, so what it lets pass is what is used, whatever the name meant before.
+   */
+  public Names filtered(Filter other) {
+    return new Names(this, other);
   }
 
   /** Those that the system knows, each kept for 5 s. Always the same object. */
@@ -97,6 +127,10 @@ public final class Names {
    * @throws IOException if too many names are being looked up
    */
   public List<InetAddress> addresses(String host) throws IOException {
+    return filter.told(host, found(host));
+  }
+
+  private List<InetAddress> found(String host) throws IOException {
     try {
       return List.of(InetAddress.ofLiteral(host));
     } catch (IllegalArgumentException e) {

@@ -44,8 +44,13 @@ public interface ClientExchange extends AutoCloseable {
    *
    * @throws MalformedMessageException if it is none, or framed such that its end is unclear
    * @throws IncompleteMessageException if the connection ended before
+   * @throws java.net.SocketTimeoutException if nothing comes for as long as a peer may pause;
+   *     unless that is {@linkplain #amidHead amid a head} this may be called again
    */
   ResponseHead receive() throws IOException;
+
+  /** Whether {@link #receive} has failed when a part of a head had come. */
+  boolean amidHead();
 
   /** The body of the final response. */
   BodyReader body();

@@ -45,7 +45,8 @@ public final class Fields {
     this(256, 8);
   }
 
-  private Fields(int size, int lines) {
+  /** None at first, with room for some lines that have so many bytes together. */
+  public Fields(int size, int lines) {
     bytes = new byte[size];
     index = new int[lines * ENTRY];
   }

@@ -344,7 +344,7 @@ final class Http1Exchange implements Exchange {
     if (awaitsContinue) {
       return false;
     }
-    connection.readDeadline(settings.lingering());
+    in.beginHead(settings.lingering());
     try {
       return discard(settings.drained());
     } catch (MalformedMessageException | SocketTimeoutException e) {

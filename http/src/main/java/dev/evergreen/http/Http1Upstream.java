@@ -69,6 +69,7 @@ final class Http1Upstream {
     private boolean tunnelled;
     private int informational;
     private volatile boolean anyReceived;
+    private boolean amidHead;
 
     Turn(Pool pool, boolean reused) {
       this.pool = pool;
@@ -108,7 +109,9 @@ final class Http1Upstream {
     public ResponseHead receive() throws IOException {
       awaitHead();
       var head = ResponseHead.of(200);
+      amidHead = true;
       Http1Heads.response(in, head, settings);
+      amidHead = false;
       if (head.isInformational()) {
         long _ = Framing.ofResponse(head, toHead);
         if (++informational > MOST_INFORMATIONAL) {
@@ -118,6 +121,11 @@ final class Http1Upstream {
       }
       begin(head);
       return head;
+    }
+
+    @Override
+    public boolean amidHead() {
+      return amidHead;
     }
 
     private void awaitHead() throws IOException {

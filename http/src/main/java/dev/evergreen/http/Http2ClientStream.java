@@ -6,7 +6,13 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.util.ArrayDeque;
 
-/** A stream of HTTP/2 on the client's side: an exchange with an origin. */
+/**
+ * A stream of HTTP/2 on the client's side: an exchange with an origin.
+ *
+ * <p>A request to go on as a WebSocket, and the answer to it, have here the form of HTTP/1.1: they
+ * stand for the extended CONNECT of RFC 8441, if the origin takes that. Other wishes to leave HTTP
+ * are left out.
+ */
 final class Http2ClientStream extends Http2Stream implements ClientExchange {
   /** More informational responses to one request are nonsense. */
   private static final int MOST_INFORMATIONAL = 100;
@@ -17,6 +23,9 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
   // Guarded by the lock.
   private final ArrayDeque<ResponseHead> heads = new ArrayDeque<>(2);
   private boolean toHead;
+  private boolean connects;
+  private String key = "";
+  private boolean tunnelled;
   private boolean sent;
   private boolean refused;
   private boolean anyReceived;
@@ -35,15 +44,23 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
   @Override
   public BodyWriter send(RequestHead head, long length) throws IOException {
     toHead = head.is("HEAD");
+    connects = wantsWebSocket(head) && upstream.connects();
+    if (connects) {
+      key = String.valueOf(head.fields().get("sec-websocket-key"));
+    }
     awaitRoom();
     session.lock();
     try {
       upstream.begin(this);
-      begin(length, false);
-      var headers = Http2Heads.request(head, upstream.secure(), length);
-      session.out.headers(id(), headers, length == 0);
+      begin(connects ? -1 : length, false);
+      var headers =
+          connects
+              ? Http2Heads.webSocket(head, upstream.secure())
+              : Http2Heads.request(head, upstream.secure(), length);
+      boolean whole = length == 0 && !connects;
+      session.out.headers(id(), headers, whole);
       sent = true;
-      if (length == 0) {
+      if (whole) {
         hasEnded();
       }
     } finally {
@@ -52,9 +69,25 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     return this;
   }
 
+  private static boolean wantsWebSocket(RequestHead head) {
+    var fields = head.fields();
+    return head.is("GET")
+        && "websocket".equalsIgnoreCase(fields.get("upgrade"))
+        && fields.hasMember("connection", "upgrade");
+  }
+
+  /** What is sent before the origin agrees is no body, so it has no end. */
+  @Override
+  public void end(Fields added) throws IOException {
+    if (!connects || tunnelled) {
+      super.end(added);
+    }
+  }
+
   /** Under the lock: fields have come. */
   void receive(Http2Heads.Block block, boolean ends) throws IOException {
     anyReceived = true;
+    session.carried();
     if (answered) {
       session.receiveTrailers(this, block, ends);
       return;
@@ -65,7 +98,11 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     var head = block.response();
     if (!head.isInformational()) {
       answered = true;
-      expect(lengthOf(head, ends), ends);
+      tunnelled = connects && head.status() / 100 == 2;
+      expect(tunnelled ? -1 : lengthOf(head, ends), ends);
+      if (tunnelled) {
+        head = Http2Heads.webSocketAccepted(head, key);
+      }
     } else if (ends || ++informational > MOST_INFORMATIONAL) {
       throw malformed("it only informs");
     }
@@ -129,13 +166,21 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
   }
 
   @Override
+  public boolean amidHead() {
+    return false; // It comes as a whole.
+  }
+
+  @Override
   public BodyReader body() {
     return this;
   }
 
   @Override
   public Tunnel tunnel() {
-    throw new IllegalStateException("the origin has not left HTTP");
+    if (!tunnelled) {
+      throw new IllegalStateException("the origin has not left HTTP");
+    }
+    return new Tunnel(this, this);
   }
 
   @Override

@@ -23,8 +23,19 @@ import java.util.Map;
  * ignored, nothing is pushed.
  *
  * <p>What breaks a rule ends its stream or the connection, as the RFC says. What is allowed but
- * only serves to keep the other side busy is bounded: resets, and frames that make answers or
- * nothing, in a time; the bytes of a head, and its frames; bytes of bodies that nobody has read.
+ * only serves to keep the other side busy is bounded: resets, in a time; the bytes of a head, and
+ * its frames; bytes of bodies that nobody has read; and frames that carry nothing.
+ *
+ * <p><b>Frames that carry nothing</b> of a message are PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
+ * GOAWAY, unknown ones, and DATA without a byte that is not the last. A peer may send {@value
+ * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Each frame that
+ * carries something earns {@value #CONTROLS_PER_CARRIED} more, as those who send and receive much
+ * have reason to ask how fast they are and to open windows: the head of a message that comes, DATA
+ * that come, and DATA that are sent, but not if they are small only because the peer's window is.
+ * Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
+ *
+ * <p>A frame must be whole in the time of a head from its first byte on, as must a head with all
+ * its frames. Only amid DATA the peer may pause, as often as it likes, for the time of a pause.
  */
 abstract class Http2Connection {
   static final System.Logger LOG = System.getLogger(HttpServer.class.getName());
@@ -36,6 +47,13 @@ abstract class Http2Connection {
 
   /** How many bytes of all streams that nobody has read the peer may send. */
   private static final int WINDOW = 1 << 20;
+
+  private static final int CONTROLS = 500;
+  private static final int CONTROLS_PER_SECOND = 50;
+  private static final int CONTROLS_PER_CARRIED = 4;
+
+  /** What was sent may lie on its way for long, and be answered at once when it arrives. */
+  private static final int MOST_CONTROLS_EARNED = 1 << 14;
 
   private static final int PADDED = 8;
   private static final int PRIORITY = 0x20;
@@ -49,9 +67,9 @@ abstract class Http2Connection {
 
   // Of the reader.
   private final Allowance resets = new Allowance(200, 20);
-  private final Allowance controls = new Allowance(500, 50);
 
   // Guarded by the lock.
+  private final Allowance controls = new Allowance(CONTROLS, CONTROLS_PER_SECOND);
   final Map<Integer, Http2Stream> streams = new HashMap<>();
   private final ArrayList<Http2Stream> waiting = new ArrayList<>();
   private final Signal readerHasRoom;
@@ -103,6 +121,12 @@ abstract class Http2Connection {
 
   /** A stream is not begun, as its first frame is wrong. */
   void skip(int stream) {}
+
+  /** The peer takes extended CONNECT (RFC 8441), or not; under the lock. */
+  void peerConnects(boolean extended) {}
+
+  /** The peer has told its settings; under the lock. */
+  void peerIsSet() {}
 
   /** The peer limits how many streams it answers at a time; under the lock. */
   void peerTakes(long streams) {}
@@ -178,6 +202,11 @@ abstract class Http2Connection {
   /** So much has come of bodies, be it read or not. */
   void arrived(int bytes) {}
 
+  /** A frame has carried something of a message, in either direction. */
+  final void carried() {
+    controls.earn(CONTROLS_PER_CARRIED, MOST_CONTROLS_EARNED);
+  }
+
   /** So much of what has come takes no memory any more. */
   void consumed(int bytes) {
     credit(bytes);
@@ -230,18 +259,28 @@ abstract class Http2Connection {
       }
       first = false;
       in.skip(FRAME_HEAD);
-      awaitPayload(length);
+      if (type == Http2Output.DATA) {
+        in.endHead();
+      }
+      awaitPayload(type, length);
       try {
         take(type, flags, stream, length);
       } catch (Http2Exception e) {
         failed(e);
+      } finally {
+        in.endHead();
       }
     }
   }
 
-  private void awaitPayload(int length) throws IOException {
-    if (length > 0 && !in.await(length)) {
-      throw new IncompleteMessageException("the peer has ended amid a frame");
+  private void awaitPayload(int type, int length) throws IOException {
+    if (in.available() < length) {
+      if (type != Http2Output.DATA) {
+        in.beginHead(settings.head());
+      }
+      if (!in.await(length)) {
+        throw new IncompleteMessageException("the peer has ended amid a frame");
+      }
     }
   }
 
@@ -251,6 +290,9 @@ abstract class Http2Connection {
       if (!in.fill()) {
         if (in.ended()) {
           return false;
+        }
+        if (in.available() > 0) {
+          in.beginHead(settings.head());
         }
         if (!awaitInput()) {
           return false;
@@ -296,8 +338,16 @@ abstract class Http2Connection {
   }
 
   private static void check(Allowance allowance) throws Http2Exception {
-    if (!allowance.take()) {
-      throw Http2Exception.ofConnection(Code.ENHANCE_YOUR_CALM, "too much of that");
+    require(allowance.take(), Code.ENHANCE_YOUR_CALM, "too much of that");
+  }
+
+  /** A frame that carries nothing has come. */
+  private void checkControls() throws Http2Exception {
+    lock();
+    try {
+      check(controls);
+    } finally {
+      unlock();
     }
   }
 
@@ -331,12 +381,13 @@ abstract class Http2Connection {
       case Http2Output.PING -> ping(flags, id, length);
       case Http2Output.GO_AWAY -> {
         require(id == 0 && length >= 8, Code.PROTOCOL_ERROR, "no such GOAWAY");
+        checkControls();
         peerGoesAway(int32() & Integer.MAX_VALUE);
       }
       case Http2Output.WINDOW_UPDATE -> windowUpdate(id, length);
       case Http2Output.CONTINUATION ->
           throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "it continues nothing");
-      default -> check(controls);
+      default -> checkControls();
     }
   }
 
@@ -363,7 +414,7 @@ abstract class Http2Connection {
     boolean ends = (flags & END_STREAM) != 0;
     int padding = padding(flags, length);
     if (in.at() + padding == end && !ends) {
-      check(controls);
+      checkControls();
     }
     var bytes = new byte[end - in.at() - padding];
     in.buffer().get(in.at(), bytes);
@@ -425,6 +476,7 @@ abstract class Http2Connection {
   private byte[] continued(byte[] begun, int id) throws IOException {
     var block = begun;
     int frames = 0;
+    in.beginHead(settings.head());
     while (true) {
       if (!in.await(FRAME_HEAD)) {
         throw new IncompleteMessageException("the peer has ended amid a head");
@@ -442,7 +494,7 @@ abstract class Http2Connection {
           Code.ENHANCE_YOUR_CALM,
           "a head without an end");
       in.skip(FRAME_HEAD);
-      awaitPayload(length);
+      awaitPayload(Http2Output.CONTINUATION, length);
       int before = block.length;
       block = Arrays.copyOf(block, before + length);
       in.buffer().get(in.at(), block, before, length);
@@ -467,7 +519,7 @@ abstract class Http2Connection {
 
   private void priority(int id, int length) throws Http2Exception {
     require(id != 0, Code.PROTOCOL_ERROR, "a priority of no stream");
-    check(controls);
+    checkControls();
     if (length != 5) {
       throw Http2Exception.ofStream(id, Code.FRAME_SIZE_ERROR, "no priority");
     }
@@ -496,7 +548,7 @@ abstract class Http2Connection {
 
   private void settings(int flags, int id, int length) throws IOException {
     require(id == 0, Code.PROTOCOL_ERROR, "settings of a stream");
-    check(controls);
+    checkControls();
     if ((flags & ACK) != 0) {
       require(length == 0, Code.FRAME_SIZE_ERROR, "an answer to settings sets nothing");
       return;
@@ -509,6 +561,7 @@ abstract class Http2Connection {
             in.buffer().getShort(in.at() + i) & 0xffff,
             in.buffer().getInt(in.at() + i + 2) & 0xffff_ffffL);
       }
+      peerIsSet();
       var _ = out.frame(Http2Output.SETTINGS, ACK, 0, 0);
     } finally {
       unlock();
@@ -530,6 +583,10 @@ abstract class Http2Connection {
         }
         require(good, Code.FLOW_CONTROL_ERROR, "a window too large");
       }
+      case 8 -> {
+        require(value <= 1, Code.PROTOCOL_ERROR, "extended CONNECT is on or off");
+        peerConnects(value == 1);
+      }
       case 5 ->
           require(
               value >= MOST_FRAME && value < 1 << 24, Code.PROTOCOL_ERROR, "no such frame size");
@@ -540,7 +597,7 @@ abstract class Http2Connection {
   private void ping(int flags, int id, int length) throws Http2Exception {
     require(id == 0, Code.PROTOCOL_ERROR, "a ping of a stream");
     require(length == 8, Code.FRAME_SIZE_ERROR, "a ping has eight bytes");
-    check(controls);
+    checkControls();
     if ((flags & ACK) == 0) {
       lock();
       try {
@@ -559,6 +616,7 @@ abstract class Http2Connection {
     long more = int32() & Integer.MAX_VALUE;
     lock();
     try {
+      check(controls);
       if (id == 0) {
         require(more > 0, Code.PROTOCOL_ERROR, "an increment of nothing");
         sendWindow += more;

@@ -1,5 +1,7 @@
 package dev.evergreen.http;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
+
 import dev.evergreen.http.Http2Exception.Code;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
@@ -8,6 +10,8 @@ import io.netty.handler.codec.http2.Http2Exception.HeaderListSizeException;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.util.AsciiString;
 import java.io.IOException;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
@@ -20,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  * HTTP/1.1, before they are taken for anything; and makes those that are sent. HPACK is Netty's.
  */
 final class Http2Heads {
+  /** RFC 6455 §1.3. */
+  private static final String WEB_SOCKET = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
   private final HttpSettings settings;
   private final Decoder decoder;
 
@@ -296,6 +303,31 @@ final class Http2Heads {
       headers.add("content-length", Long.toString(length));
     }
     return headers;
+  }
+
+  /** The extended CONNECT that a request for a WebSocket stands for (RFC 8441 §5). */
+  static Http2Headers webSocket(RequestHead head, boolean secure) {
+    var headers = request(head, secure, -1);
+    headers.method("CONNECT").add(":protocol", "websocket");
+    headers.remove("sec-websocket-key");
+    return headers;
+  }
+
+  /** What an answer to that stands for (RFC 6455 §4.2.2). */
+  static ResponseHead webSocketAccepted(ResponseHead head, String key) {
+    var fields = head.fields();
+    fields.set("connection", "upgrade").set("upgrade", "websocket");
+    return ResponseHead.of(101, fields.set("sec-websocket-accept", accept(key)))
+        .version(Version.HTTP_2);
+  }
+
+  private static String accept(String key) {
+    try {
+      var digest = MessageDigest.getInstance("SHA-1").digest((key + WEB_SOCKET).getBytes(US_ASCII));
+      return Base64.getEncoder().encodeToString(digest);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JDK has SHA-1", e);
+    }
   }
 
   /** Trailers, without those that cannot be. */

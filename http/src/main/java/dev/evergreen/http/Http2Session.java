@@ -117,9 +117,11 @@ final class Http2Session extends Http2Connection {
     } finally {
       unlock();
     }
+    in.beginHead(settings.head());
     if (!in.await(PREFACE.length) || !isPreface(in, PREFACE.length)) {
       throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "no preface");
     }
+    in.endHead();
     in.skip(PREFACE.length);
   }
 
@@ -189,6 +191,9 @@ final class Http2Session extends Http2Connection {
       }
       goAway();
     } catch (SocketTimeoutException e) {
+      if (in.available() > 0) {
+        throw e;
+      }
       // Nobody is idle who is being answered.
       return isAnswering();
     }
@@ -280,6 +285,7 @@ final class Http2Session extends Http2Connection {
       stream = new Http2ServerStream(this, id, head, peerWindow(), ends);
       streams.put(id, stream);
       answering++;
+      carried();
     } finally {
       unlock();
     }

@@ -6,7 +6,6 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,11 +19,14 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   private static final int MOST_DATA = 16 << 10;
 
+  /** Who opens its window by less than this at a time gets nothing for it. */
+  private static final int WORTHWHILE = 1 << 10;
+
   final Http2Connection session;
 
   // Guarded by the session's lock.
   private int id;
-  private final ArrayDeque<ByteBuffer> received = new ArrayDeque<>(2);
+  private final Unread received = new Unread();
   private long receivedInAll;
   private int receiveWindow = WINDOW;
   private int consumed;
@@ -123,13 +125,15 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
       throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "the body has not the length it told");
     }
     receivedInAll = inAll;
+    int padding = flowed - data.remaining();
     if (data.hasRemaining()) {
       received.add(data);
+      session.carried();
     }
     if (end) {
       peerEnded = true;
     }
-    hasConsumed(flowed - data.remaining());
+    hasConsumed(padding);
     readable.raise();
   }
 
@@ -181,9 +185,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   /** Nobody reads what has come. */
   final void dropReceived() {
-    for (var data : received) {
-      session.consumed(data.remaining());
-    }
+    session.consumed(received.bytes());
     received.clear();
   }
 
@@ -208,17 +210,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   public int tryRead(ByteBuffer into) throws IOException {
     session.lock();
     try {
-      int read = 0;
-      while (into.hasRemaining() && !received.isEmpty()) {
-        var data = received.peek();
-        int n = Math.min(data.remaining(), into.remaining());
-        into.put(into.position(), data, data.position(), n).position(into.position() + n);
-        data.position(data.position() + n);
-        read += n;
-        if (!data.hasRemaining()) {
-          received.poll();
-        }
-      }
+      int read = received.read(into);
       if (read > 0) {
         hasConsumed(read);
         return read;
@@ -314,9 +306,13 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     session.lock();
     try {
       checkSending();
-      int n = (int) Math.min(Math.min(from.remaining(), MOST_DATA), session.room(this, sendWindow));
+      int wanted = Math.min(from.remaining(), MOST_DATA);
+      int n = (int) Math.min(wanted, session.room(this, sendWindow));
       if (n > 0) {
         boolean last = left == n;
+        if (n == wanted || n >= WORTHWHILE) {
+          session.carried();
+        }
         session.out.data(id, from, n, last);
         sendWindow -= n;
         session.sent(n);

@@ -3,11 +3,13 @@ package dev.evergreen.http;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Signal;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.ArrayList;
 
 /**
  * A connection to an origin by HTTP/2, for many exchanges at a time. It takes new ones until either
@@ -26,12 +28,15 @@ final class Http2Upstream extends Http2Connection {
   private final Pool pool;
   private final boolean secure;
   private final CancelScope over = CancelScope.open();
+  private final ArrayList<Signal> awaitSettings = new ArrayList<>(0);
 
   // Guarded by the lock.
   private int nextStream = 1;
   private int exchanges;
   private long limit = MOST_STREAMS;
   private boolean retired;
+  private boolean set;
+  private boolean connects;
   private long lastUsed = System.nanoTime();
 
   private Http2Upstream(
@@ -41,8 +46,8 @@ final class Http2Upstream extends Http2Connection {
     this.secure = secure;
   }
 
-  /** Begins to speak on a new connection, which has a place of the pool. */
-  static Http2Upstream start(
+  /** Greets an origin on a new connection. */
+  static Http2Upstream greet(
       Fibers fibers, HttpSettings settings, Connection connection, Pool pool, boolean secure)
       throws IOException {
     var upstream = new Http2Upstream(fibers, settings, connection, pool, secure);
@@ -55,8 +60,16 @@ final class Http2Upstream extends Http2Connection {
     } finally {
       upstream.unlock();
     }
-    fibers.spawn(upstream::run);
     return upstream;
+  }
+
+  /**
+   * Puts it into the pool, with the place that it has there, and serves it until it ends; then it
+   * takes itself out. In this order, as it may end at once.
+   */
+  void start() {
+    pool.add(this);
+    fibers.spawn(this::run);
   }
 
   boolean secure() {
@@ -171,6 +184,7 @@ final class Http2Upstream extends Http2Connection {
         stream.fail(new IncompleteMessageException("the connection has ended"));
       }
       streams.clear();
+      peerIsSet();
       out.goAway(0, error);
     } finally {
       unlock();
@@ -186,6 +200,9 @@ final class Http2Upstream extends Http2Connection {
     } catch (WaitCancelledException e) {
       return false;
     } catch (SocketTimeoutException e) {
+      if (in.available() > 0) {
+        throw e;
+      }
       return true; // Between frames it may be silent for as long as it likes.
     }
   }
@@ -242,6 +259,35 @@ final class Http2Upstream extends Http2Connection {
   /** It was given up, and this was on its way. */
   @Override
   void receiveBehindTheEnd(int stream) {}
+
+  /** Whether the origin takes extended CONNECT; waits until it has said so or not. */
+  boolean connects() throws IOException {
+    var told = new Signal(fibers);
+    while (true) {
+      lock();
+      try {
+        if (set || retired) {
+          return connects;
+        }
+        awaitSettings.add(told);
+      } finally {
+        unlock();
+      }
+      told.await(settings.read());
+    }
+  }
+
+  @Override
+  void peerConnects(boolean extended) {
+    connects = extended;
+  }
+
+  @Override
+  void peerIsSet() {
+    set = true;
+    awaitSettings.forEach(Signal::raise);
+    awaitSettings.clear();
+  }
 
   @Override
   void peerTakes(long streams) {

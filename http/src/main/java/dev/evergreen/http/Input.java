@@ -190,11 +190,16 @@ final class Input implements AutoCloseable {
 
   /** Like {@link #awaitMore}, amid a head, which must be whole in a time from the first wait on. */
   void awaitHead(Duration limit) throws IOException {
+    beginHead(limit);
+    awaitMore();
+  }
+
+  /** From now on all waits together may last so long until the {@linkplain #endHead end}. */
+  void beginHead(Duration limit) {
     if (!inHead) {
       inHead = true;
       connection.readDeadline(limit);
     }
-    awaitMore();
   }
 
   /** The head is whole. */

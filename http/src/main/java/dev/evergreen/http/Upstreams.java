@@ -132,9 +132,13 @@ public final class Upstreams implements AutoCloseable {
         done = true;
         return exchange;
       }
-      var made = Http2Upstream.start(dialer.fibers(), settings, connection, pool, origin.secure());
+      var made = Http2Upstream.greet(dialer.fibers(), settings, connection, pool, origin.secure());
+      // Nobody else has it yet, so there is room.
+      boolean _ = made.tryTake();
+      pool.sharing(true);
       done = true; // The place is that connection's from now on.
-      return share(pool, made);
+      made.start();
+      return made.exchange(false);
     } finally {
       if (!done) {
         if (connection != null) {
@@ -155,16 +159,6 @@ public final class Upstreams implements AutoCloseable {
       throw new IOException(origin + " does not speak HTTP/2");
     }
     return chosen;
-  }
-
-  private static ClientExchange share(Pool pool, Http2Upstream made) throws IOException {
-    boolean taken = made.tryTake();
-    pool.sharing(true);
-    pool.add(made);
-    if (!taken) {
-      throw new IOException("the origin has ended the connection");
-    }
-    return made.exchange(false);
   }
 
   private Pool pool(Origin origin) {

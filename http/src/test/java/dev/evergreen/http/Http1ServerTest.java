@@ -43,6 +43,27 @@ class Http1ServerTest {
   }
 
   @Test
+  void aBodyThatWasDroppedLeavesNoDeadlineBehind() throws Exception {
+    var time = Duration.ofMillis(50);
+    var settings = HttpSettings.DEFAULT.withDrained(1000, time);
+    var empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    try (var pair = MemoryPair.of(Talk.FIBERS, MemoryPair.CAPACITY, MemoryPair.CAPACITY)) {
+      var served =
+          Talk.serve(
+              responds(ResponseHead.of(200, Fields.of("Content-Length", "0"))),
+              settings,
+              pair.far());
+      Talk.write(pair.near(), "POST / HTTP/1.1\r\n" + HOST + "Content-Length: 3\r\n\r\nabc");
+      assertEquals(empty, Talk.until(pair.near(), "\r\n\r\n"));
+      Thread.sleep(time.multipliedBy(3)); // longer than what was left might have taken
+      Talk.write(pair.near(), "GET / HTTP/1.1\r\n" + HOST + "\r\n");
+      assertEquals(empty, Talk.until(pair.near(), "\r\n\r\n"));
+      pair.near().shutdownOutput();
+      served.join();
+    }
+  }
+
+  @Test
   void pipelinedRequestsAreAnsweredInOrder() throws Exception {
     var sent = new StringBuilder();
     var expected = new StringBuilder();

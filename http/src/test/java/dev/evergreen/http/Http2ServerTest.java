@@ -23,6 +23,7 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.MemoryPair;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -310,6 +311,18 @@ class Http2ServerTest {
             ENHANCE_YOUR_CALM,
             flood(c -> c.send(PRIORITY, 0, 1, new byte[5]))),
         error("flood of what is unknown", ENHANCE_YOUR_CALM, flood(c -> c.send(99, 0, 0))),
+        error("flood of windows", ENHANCE_YOUR_CALM, flood(c -> c.send(WINDOW_UPDATE, 0, 0, 1))),
+        error(
+            "flood of farewells", ENHANCE_YOUR_CALM, flood(c -> c.send(GOAWAY, 0, 0, new byte[8]))),
+        error(
+            "windows of a byte each",
+            ENHANCE_YOUR_CALM,
+            c -> {
+              c.send(SETTINGS, 0, 0, setting(4, 0));
+              c.headers(1, false, request("POST", "/"));
+              c.send(DATA, END_STREAM, 1, new byte[5000]);
+              flood(it -> it.send(WINDOW_UPDATE, 0, 1, 1)).by(c);
+            }),
         error(
             "flood of empty data",
             ENHANCE_YOUR_CALM,
@@ -373,6 +386,99 @@ class Http2ServerTest {
       assertEquals(code, client.goAway(), name);
       assertEquals(-1, client.next(GOAWAY).type());
       sender.exceptionally(_ -> 0).join();
+    }
+  }
+
+  /** As many remote calls do, for each piece of a body: it measures, and opens both windows. */
+  private static void asks(Http2Client client, int stream) throws IOException {
+    client.send(PING, 0, 0, new byte[8]);
+    client.send(WINDOW_UPDATE, 0, 0, 100);
+    client.send(WINDOW_UPDATE, 0, stream, 100);
+  }
+
+  @Test
+  void whoSendsMuchMayAskOften() throws Exception {
+    int pieces = 3000;
+    Handler counts =
+        exchange -> {
+          var length = Integer.toString(Talk.text(exchange.body()).length());
+          exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(Talk.bytes(length)));
+        };
+    try (var client = Http2Client.connect(counts)) {
+      client.headers(1, false, request("POST", "/"));
+      var sender =
+          Talk.start(
+              () -> {
+                for (int i = 0; i < pieces; i++) {
+                  client.send(DATA, 0, 1, new byte[10]);
+                  asks(client, 1);
+                }
+                client.send(DATA, END_STREAM, 1);
+                return 0;
+              });
+      assertEquals("200 " + 10 * pieces, client.response(1));
+      sender.join();
+    }
+  }
+
+  @Test
+  void whoReceivesMuchMayAskOften() throws Exception {
+    int pieces = 3000;
+    Handler streams =
+        exchange -> {
+          var out = exchange.respond(ResponseHead.of(200));
+          for (int i = 0; i < pieces; i++) {
+            out.write(new byte[100]);
+          }
+          out.end();
+        };
+    try (var client = Http2Client.connect(streams)) {
+      client.headers(1, true, get("/"));
+      int received = 0;
+      for (var frame = client.next(DATA); received < 100 * pieces; frame = client.next(DATA)) {
+        assertEquals(DATA, frame.type(), "after " + received);
+        received += frame.payload().length;
+        asks(client, 1);
+      }
+    }
+  }
+
+  /** Waits until the server has ended the connection, or reset it, as bytes lie unread there. */
+  private static boolean isHungUp(Http2Client client) {
+    try {
+      return client.next(-1).type() == -1;
+    } catch (IOException e) {
+      return true;
+    }
+  }
+
+  @Test
+  void whoPausesAmidAFrameIsHungUpOn() throws Exception {
+    var forever = Duration.ofMinutes(10);
+    var settings =
+        HttpSettings.DEFAULT.withTimes(forever, Duration.ofMillis(200), forever, forever);
+    byte[][] cut = {
+      {0, 0, 8, PING, 0}, // amid the frame's head
+      {0, 0, 8, PING, 0, 0, 0, 0, 0, 1, 2}, // amid what it has
+      {0, 0, 1, HEADERS, 0, 0, 0, 0, 3, (byte) 0x82}, // amid a head of several frames
+    };
+    for (var bytes : cut) {
+      var ended = new CountDownLatch(1);
+      Handler hangs =
+          exchange -> {
+            try {
+              exchange.body().await();
+            } finally {
+              ended.countDown();
+            }
+          };
+      try (var client =
+          Http2Client.connect(hangs, settings, CancelScope.open(), MemoryPair.CAPACITY)) {
+        client.headers(1, false, request("POST", "/"));
+        client.raw(new String(bytes, java.nio.charset.StandardCharsets.ISO_8859_1));
+        assertTrue(isHungUp(client), "though a stream is being answered");
+        await(ended);
+      }
     }
   }
 

@@ -447,6 +447,34 @@ class Http2UpstreamTest {
   }
 
   @Test
+  void aRequestBeyondTheLastMayBeSentAgainThoughItsBodyHasBegun() throws Exception {
+    // GOAWAY, of which the last stream is 0.
+    var origin = saying(0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    try (var exchange = upstreams.open(origin)) {
+      var out = exchange.send(RequestHead.of("POST", "/", Fields.of("Host", "a")), -1);
+      out.write(Talk.bytes("/asked"));
+      assertThrows(IncompleteMessageException.class, exchange::receive);
+      assertFalse(exchange.anySent(), "RFC 9113 §6.8");
+      assertThrows(IOException.class, () -> out.write(Talk.bytes("more")));
+    }
+  }
+
+  @Test
+  void aRequestUpToTheLastGoesOn() throws Exception {
+    // GOAWAY, of which the last stream is 1; then ":status: 200" and the end.
+    var origin =
+        saying(0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88);
+    try (var exchange = upstreams.open(origin)) {
+      exchange.send(RequestHead.of("POST", "/asked", Fields.of("Host", "a")), -1);
+      assertEquals(200, exchange.receive().status());
+      assertTrue(exchange.anySent());
+    }
+    try (var next = upstreams.open(origin)) {
+      assertFalse(next.reused(), "the connection takes no new ones");
+    }
+  }
+
+  @Test
   void anAnswerCountsThoughTheRestOfTheRequestIsNotWanted() throws Exception {
     // ":status: 200" with the end, then RST_STREAM (NO_ERROR).
     var origin = saying(0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88, 0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 0);
@@ -461,6 +489,18 @@ class Http2UpstreamTest {
             }
           });
       assertEquals("", Talk.text(exchange.body()), "RFC 9113 §8.1");
+    }
+  }
+
+  @Test
+  void aWebSocketIsNotAskedForWhereTheOriginDoesNotTakeIt() throws Exception {
+    // ":status: 200" with the end.
+    var origin = saying(0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88);
+    try (var exchange = upstreams.open(origin)) {
+      var wish = Fields.of("Host", "a", "Connection", "upgrade", "Upgrade", "websocket");
+      exchange.send(RequestHead.of("GET", "/asked", wish));
+      assertEquals(200, exchange.receive().status(), "RFC 9110 §7.8: it may be left out");
+      assertThrows(IllegalStateException.class, exchange::tunnel);
     }
   }
 

@@ -7,6 +7,7 @@ import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
+import dev.evergreen.pages.PageFiles;
 import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -33,6 +34,9 @@ final class Admin {
   /** By what proxies say that somebody else asks; our own says the first always. */
   private static final List<String> RELAYED = List.of("via", "forwarded", "x-forwarded-for");
 
+  private static final PageFiles FILES =
+      PageFiles.of(Admin.class, "index.html", "admin.css", "admin.js");
+
   private final Proxy proxy;
   private final Report report;
 
@@ -55,26 +59,20 @@ final class Admin {
       case "GET /stats" -> respond(exchange, 200, "application/json", report.json() + "\n");
       case "GET /metrics" -> respond(exchange, 200, Report.METRICS_TYPE, report.metrics());
       case "GET /log" -> log(exchange, parameters);
-      case "GET /" -> page(exchange, "index.html", "text/html");
-      case "GET /admin.css" -> page(exchange, "admin.css", "text/css");
-      case "GET /admin.js" -> page(exchange, "admin.js", "text/javascript");
       case "POST /purge" -> purge(exchange, parameters);
-      default -> respond(exchange, 404, "text/plain", "nothing here\n");
+      default -> page(exchange, name.equals("/") ? "index.html" : name.substring(1));
     }
   }
 
-  private void page(Exchange exchange, String file, String type) throws IOException {
-    try (var in = Admin.class.getResourceAsStream("admin/" + file)) {
-      if (in == null) {
-        throw new IOException("the program lacks its file " + file);
-      }
-      var head = head(200, type + "; charset=utf-8");
-      head.fields()
-          .set(
-              "Content-Security-Policy",
-              "default-src 'self'; img-src data:; frame-ancestors 'none'");
-      exchange.respond(head, ByteBuffer.wrap(in.readAllBytes()));
+  private void page(Exchange exchange, String name) throws IOException {
+    var file = exchange.request().is("GET") ? FILES.find(name).orElse(null) : null;
+    if (file == null) {
+      respond(exchange, 404, "text/plain", "nothing here\n");
+      return;
     }
+    var head = head(200, file.contentType());
+    head.fields().set("Content-Security-Policy", PageFiles.CONTENT_SECURITY_POLICY);
+    exchange.respond(head, ByteBuffer.wrap(file.text().getBytes(UTF_8)));
   }
 
   private static boolean isLocal(Exchange exchange) throws IOException {
@@ -122,20 +120,22 @@ final class Admin {
   }
 
   private void purge(Exchange exchange, Map<String, String> parameters) throws IOException {
-    Purge purge;
+    boolean soft = parameters.containsKey("soft");
     if (parameters.containsKey("uri")) {
-      purge = Purge.uri(Proxy.segment(parameters.getOrDefault("uri", "")));
+      proxy.purge(parameters.getOrDefault("uri", ""), key -> by(Purge.uri(key), soft));
     } else if (parameters.containsKey("tag")) {
-      purge = Purge.tag(Tags.tag(parameters.getOrDefault("tag", "")));
+      proxy.purge(by(Purge.tag(Tags.tag(parameters.getOrDefault("tag", ""))), soft));
     } else if (parameters.containsKey("prefix")) {
-      purge = Purge.prefix(Proxy.segment(parameters.getOrDefault("prefix", "")));
+      proxy.purge(parameters.getOrDefault("prefix", ""), key -> by(Purge.prefix(key), soft));
     } else {
       respond(exchange, 400, "text/plain", "say what: uri=, tag= or prefix=\n");
       return;
     }
-    boolean soft = parameters.containsKey("soft");
-    proxy.purge(soft ? purge.softly() : purge);
     respond(exchange, 200, "text/plain", "purged\n");
+  }
+
+  private static Purge by(Purge purge, boolean soft) {
+    return soft ? purge.softly() : purge;
   }
 
   /** The last transactions, and with "follow" those that come. */

@@ -13,6 +13,7 @@ import java.util.List;
  * Validates what is stored while clients still get it (RFC 5861 §3): once for all who want the
  * same, by a fiber of its own.
  *
+ * @param reach whom it may be for
  * @param origins who may be asked
  * @param request a copy of that which found it stale
  * @param asked what the origin is asked; it becomes conditional here
@@ -20,6 +21,7 @@ import java.util.List;
 record Background(
     Proxy proxy,
     Proxy.Setup setup,
+    Reach reach,
     Origins origins,
     RequestHead request,
     RequestHead asked,
@@ -60,7 +62,7 @@ record Background(
   private boolean validate(Found found, long stamp, String what, Fetch fetch) throws IOException {
     Conditions.validate(asked.fields(), List.of(found.validators()), found.validators());
     var keeper = new Keeper(proxy, setup, request, key);
-    var answer = proxy.client().ask(origins, asked, null, _ -> {});
+    var answer = proxy.client(reach).ask(origins, asked, null, _ -> {});
     if (answer.head().status() == 304) {
       try (answer) {
         if (!Freshening.chosen(answer.head(), List.of(found.validators())).isEmpty()) {

@@ -29,6 +29,9 @@ final class Delivery {
   private static final List<String> OF_304 =
       List.of("cache-control", "content-location", "date", "etag", "expires", "vary");
 
+  /** Room for the lines that are added to what is stored. */
+  private static final int ADDED = 96;
+
   private final Exchange exchange;
   private final RequestHead request;
   private final Course course;
@@ -48,7 +51,7 @@ final class Delivery {
 
   /** Answers, by a response that may be used. */
   void send(StoredHead head, Lease lease, CacheStatus status, long now) throws IOException {
-    var more = new Fields();
+    var more = new Fields(ADDED, 3);
     more.add("Age", Long.toString(head.life().age(now)));
     more.add("Via", "1.1 " + name);
     more.add("Cache-Status", status.member(name));

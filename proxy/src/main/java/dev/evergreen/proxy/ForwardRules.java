@@ -10,8 +10,10 @@ import java.util.Set;
  * @param clients who may ask for that; as whatever this machine can reach is within their reach
  *     then, strangers should not
  * @param tunnelPorts the ports to which tunnels are made
+ * @param toItself whether clients on other machines, too, may ask for what is on this machine or
+ *     has an address of its link only, by whatever name
  */
-public record ForwardRules(Trust clients, Set<Integer> tunnelPorts) {
+public record ForwardRules(Trust clients, Set<Integer> tunnelPorts, boolean toItself) {
 
   /** For this machine and for networks that are not the internet's; tunnels for TLS only. */
   public static final ForwardRules DEFAULT =
@@ -25,7 +27,8 @@ public record ForwardRules(Trust clients, Set<Integer> tunnelPorts) {
                   "192.168.0.0/16",
                   "fc00::/7",
                   "fe80::/10")),
-          Set.of(443));
+          Set.of(443),
+          false);
 
   public ForwardRules {
     tunnelPorts = Set.copyOf(tunnelPorts);

@@ -101,14 +101,17 @@ final class OriginClient {
       return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
     }
 
-    /** An origin need not answer as long as it is still being sent the body. */
+    /**
+     * An origin need not answer as long as it is still being sent the body, however long that
+     * takes, as long as the body goes on.
+     */
     private static ResponseHead receive(ClientExchange from, @Nullable Upload upload)
         throws IOException {
       while (true) {
         try {
           return from.receive();
         } catch (SocketTimeoutException e) {
-          if (upload == null || from.anyReceived() || !upload.hasGoneOn()) {
+          if (upload == null || from.amidHead() || !upload.hasGoneOn()) {
             throw e;
           }
         }
@@ -116,19 +119,17 @@ final class OriginClient {
     }
 
     /**
-     * RFC 9110 §9.2.2: if it never arrived, or changes nothing and was not answered. Who took too
-     * long is not asked again, as the client has waited for as long as it should.
+     * RFC 9110 §9.2.2: if it never arrived, or changes nothing and was not answered; and if all of
+     * it is still there. Who took too long is not asked again, as the client has waited for as long
+     * as it should.
      */
     boolean mayBeRepeated(RequestHead request, @Nullable Upload upload, IOException why) {
       var present = exchange;
       if (present == null) {
         return true;
       }
-      if (why instanceof SocketTimeoutException) {
+      if (why instanceof SocketTimeoutException || (upload != null && !upload.isKept())) {
         return false;
-      }
-      if (upload != null) {
-        return !present.anySent() && !upload.started();
       }
       return !present.anySent()
           || (Forwarding.idempotent(request.method()) && !present.anyReceived());

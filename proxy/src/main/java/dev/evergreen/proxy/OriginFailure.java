@@ -21,6 +21,7 @@ final class OriginFailure extends IOException {
   static OriginFailure of(IOException cause) {
     return switch (cause) {
       case OriginFailure failure -> failure;
+      case Reach.RefusedException refused -> new OriginFailure(403, "refused", refused);
       case SocketTimeoutException timeout -> new OriginFailure(504, "timeout", timeout);
       case MalformedMessageException malformed -> new OriginFailure(502, "malformed", malformed);
       case IncompleteMessageException cut -> new OriginFailure(502, "cut-off", cut);

@@ -24,6 +24,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -41,7 +42,9 @@ public final class Proxy implements AutoCloseable {
   private final Fibers fibers;
   private final Storage storage;
   private final Upstreams upstreams;
+  private final Upstreams toOthers;
   private final OriginClient client;
+  private final OriginClient clientOfOthers;
   private final LongSupplier clock;
   private final Fetches fetches = new Fetches();
   private final Statistics statistics = new Statistics();
@@ -53,14 +56,16 @@ public final class Proxy implements AutoCloseable {
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile Setup setup;
 
-  private Proxy(ProxySettings settings, Fibers fibers, Storage storage, Upstreams upstreams)
-      throws IOException {
+  private Proxy(ProxySettings settings, Fibers fibers, Storage storage) throws IOException {
     this.fibers = fibers;
     this.storage = storage;
-    this.upstreams = upstreams;
+    var dialer = Dialer.of(fibers);
+    upstreams = upstreams(settings, dialer);
+    toOthers = upstreams(settings, dialer.withNames(Reach.others(dialer.names())));
     var given = settings.clock;
     clock = given == null ? steadyClock() : given;
     client = new OriginClient(upstreams, clock);
+    clientOfOthers = new OriginClient(toOthers, clock);
     log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
     limit = new ConnectionLimit(settings.connections);
     accessLog =
@@ -94,17 +99,7 @@ public final class Proxy implements AutoCloseable {
     }
     var fibers = builder.start();
     try {
-      var proxy =
-          new Proxy(
-              copy,
-              fibers,
-              Storage.open(copy.storage),
-              new Upstreams(
-                  Dialer.of(fibers),
-                  engines(copy),
-                  copy.http,
-                  UpstreamLimits.DEFAULT,
-                  copy.originVersion));
+      var proxy = new Proxy(copy, fibers, Storage.open(copy.storage));
       try {
         proxy.listen();
         return proxy;
@@ -116,6 +111,11 @@ public final class Proxy implements AutoCloseable {
       fibers.close();
       throw e;
     }
+  }
+
+  private static Upstreams upstreams(ProxySettings settings, Dialer dialer) {
+    return new Upstreams(
+        dialer, engines(settings), settings.http, UpstreamLimits.DEFAULT, settings.originVersion);
   }
 
   private static Upstreams.@Nullable Engines engines(ProxySettings settings) {
@@ -223,6 +223,18 @@ public final class Proxy implements AutoCloseable {
     }
   }
 
+  /**
+   * Purges a URI, or all that begin with one, whoever may ask for it.
+   *
+   * @param how what is purged, by its key
+   * @throws IOException if it might be lost when the machine goes down
+   */
+  void purge(String uri, Function<MemorySegment, Purge> how) throws IOException {
+    for (var reach : Reach.all(setup.settings().forward)) {
+      purge(how.apply(segment(reach.key(uri))));
+    }
+  }
+
   /** Purges what a request has invalidated. */
   void invalidate(Purge purge) {
     storage.invalidate(purge);
@@ -241,12 +253,13 @@ public final class Proxy implements AutoCloseable {
     return storage;
   }
 
-  Upstreams upstreams() {
-    return upstreams;
+  /** Connections to whom a request may be for. */
+  Upstreams upstreams(Reach reach) {
+    return reach == Reach.OTHERS ? toOthers : upstreams;
   }
 
-  OriginClient client() {
-    return client;
+  OriginClient client(Reach reach) {
+    return reach == Reach.OTHERS ? clientOfOthers : client;
   }
 
   Fetches fetches() {
@@ -321,6 +334,7 @@ public final class Proxy implements AutoCloseable {
       admin.close();
     }
     upstreams.close();
+    toOthers.close();
     fibers.close();
     storage.close();
     if (accessLog != null) {

@@ -54,6 +54,7 @@ final class Transaction {
   private final Demands demands;
   private final Delivery delivery;
   private final String authority;
+  private final Reach reach;
   private final String key;
 
   /** Why the cache could not answer at first; null if it could. */
@@ -76,7 +77,8 @@ final class Transaction {
     delivery = new Delivery(exchange, course, setup.settings().name);
     authority = OriginRequests.authority(request, client, setup);
     var scheme = setup.settings().forward == null ? client.scheme() : request.scheme();
-    key = CacheKey.of(scheme, authority, request.path());
+    reach = Reach.of(setup.settings().forward, client, request.fields());
+    key = reach.key(CacheKey.of(scheme, authority, request.path()));
   }
 
   /** Answers the request. */
@@ -124,6 +126,8 @@ final class Transaction {
       connect(forward);
     } else if (forward != null && originOfUri() == null) {
       refuse(400, "a forward proxy is asked for whole URIs, of http or https");
+    } else if (forward == null && request.isAbsolute() && !hasOwnScheme()) {
+      refuse(421, "this connection is not by the scheme of that URI");
     } else if (Forwarding.passes(request.fields(), setup.settings().name) > PASSES) {
       refuse(508, "the request goes in a circle");
     } else if (Forwarding.maxForwards(request).orElse(1) == 0) {
@@ -134,6 +138,11 @@ final class Transaction {
       return false;
     }
     return true;
+  }
+
+  /** Else anybody could have origins told that a request came by TLS (RFC 9110 §7.4). */
+  private boolean hasOwnScheme() {
+    return request.scheme().equals(request.secure() ? "https" : "http");
   }
 
   // What a forward proxy does.
@@ -169,7 +178,7 @@ final class Transaction {
     course.reached(Point.ORIGIN_REQUEST, request.target());
     ClientExchange origin;
     try {
-      origin = proxy.upstreams().tunnel(to);
+      origin = proxy.upstreams(reach).tunnel(to);
     } catch (IOException e) {
       fail(null, OriginFailure.of(e));
       return;
@@ -202,13 +211,9 @@ final class Transaction {
     boolean soft = "soft".equals(request.fields().get("purge-mode"));
     for (var scheme : List.of("http", "https")) {
       var uri = CacheKey.of(scheme, CacheKey.normal(scheme, authority), request.path());
-      proxy.purge(by(Purge.uri(Proxy.segment(uri)), soft));
+      proxy.purge(uri, each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
     }
     respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
-  }
-
-  private static Purge by(Purge purge, boolean soft) {
-    return soft ? purge.softly() : purge;
   }
 
   private void refuse(int status, String why) throws IOException {
@@ -401,7 +406,7 @@ final class Transaction {
    */
   private boolean follow(Arrival arrival) throws IOException {
     try (var lease = arrival.follow()) {
-      if (lease == null || !hasBeginning(lease)) {
+      if (lease == null || !(request.is("HEAD") || hasBeginning(lease))) {
         return false;
       }
       deliver(arrival.head(), lease, usedAsItIs(arrival.head().life().ttl(proxy.now())));
@@ -525,7 +530,7 @@ final class Transaction {
 
   private OriginAnswer ask(RequestHead asked, @Nullable Upload upload) throws IOException {
     course.reached(Point.ORIGIN_REQUEST, authority);
-    var answer = proxy.client().ask(origins(), asked, upload, this::inform);
+    var answer = proxy.client(reach).ask(origins(), asked, upload, this::inform);
     course.reached(Point.RESPONSE, answer);
     return answer;
   }
@@ -668,7 +673,8 @@ final class Transaction {
   }
 
   private void validateInBackground(@Nullable Vary vary) {
-    new Background(proxy, setup, origins(), request.copy(), originRequest(), key).start(what(vary));
+    new Background(proxy, setup, reach, origins(), request.copy(), originRequest(), key)
+        .start(what(vary));
   }
 
   // Requests that go to the origin without the cache.

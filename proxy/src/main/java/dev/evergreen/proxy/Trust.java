@@ -71,6 +71,11 @@ public record Trust(List<Network> networks) {
 
   /** Whether an address is one of these. */
   public boolean includes(InetAddress address) {
-    return networks.stream().anyMatch(network -> network.contains(address));
+    for (var network : networks) {
+      if (network.contains(address)) {
+        return true;
+      }
+    }
+    return false;
   }
 }

@@ -2,8 +2,10 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.BodyWriter;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CountDownLatch;
@@ -13,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Sends a client's body on to the origin, in a fiber of its own, so that an answer is seen that
- * comes before the body's end. What comes is sent at once.
+ * comes before the body's end. What comes is sent at once. As long as it is short it is also kept,
+ * so that it can be sent to another origin instead.
  */
 final class Upload {
 
@@ -22,15 +25,22 @@ final class Upload {
 
   private static final int PIECE = 16 << 10;
 
+  /** A longer body is not kept. */
+  static final int KEPT = 64 << 10;
+
   private final Fibers fibers;
   private final BodyReader from;
-  private final CancelScope scope = CancelScope.open();
+  private CancelScope scope = CancelScope.open();
   private final CountDownLatch wanted;
   private @Nullable Thread fiber;
 
   private volatile @Nullable IOException failure;
 
   private boolean started;
+
+  // Of the fiber that sends, and when that has ended of who starts it.
+  private ByteArrayOutputStream kept = new ByteArrayOutputStream(0);
+  private boolean isKept = true;
 
   /** How much has come from the client; only this object's fiber counts. */
   private final AtomicLong sent = new AtomicLong();
@@ -77,18 +87,36 @@ final class Upload {
   }
 
   /**
-   * Begins. What has come of the body leaves together with the head, which is in the output
+   * Begins, also after it was {@linkplain #stop stopped}, if all that has come {@linkplain #isKept
+   * is kept}. What has come of the body leaves together with the head, which is in the output
    * already; from then on only this object's fiber writes there.
    *
    * @throws IOException if the origin does not take it
    */
   void start(BodyWriter into) throws IOException {
     started = true;
-    if (!awaitsContinue() && sendsAtOnce(into)) {
+    var before = kept.toByteArray();
+    if (!awaitsContinue() && before.length == 0 && sendsAtOnce(into)) {
       return;
     }
     into.flush();
-    fiber = fibers.spawn(() -> send(into));
+    var now = CancelScope.open();
+    scope = now;
+    fiber = fibers.spawn(() -> send(into, before, now));
+  }
+
+  /** Whether all that has come of the body is still there, so that it can be sent again. */
+  boolean isKept() {
+    return isKept;
+  }
+
+  private void keep(ByteBuffer piece) {
+    isKept &= kept.size() + piece.remaining() <= KEPT;
+    if (isKept) {
+      kept.write(piece.array(), piece.arrayOffset() + piece.position(), piece.remaining());
+    } else {
+      kept = new ByteArrayOutputStream(0);
+    }
   }
 
   /** Whether there is nothing more to be sent. */
@@ -101,19 +129,24 @@ final class Upload {
       fail(into, e);
       return true;
     }
-    into.write(piece.flip());
+    keep(piece.flip());
+    into.write(piece);
     if (from.ended()) {
       into.end(from.trailers());
     }
     return from.ended();
   }
 
-  private void send(BodyWriter into) {
+  private void send(BodyWriter into, byte[] before, CancelScope until) {
     try {
       if (awaitsContinue()) {
         var _ = wanted.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
       }
-      scope.run(() -> copy(into));
+      until.run(
+          () -> {
+            into.write(before);
+            copy(into);
+          });
     } catch (IOException e) {
       // Of the origin's side: who receives learns it there.
       into.abort();
@@ -126,7 +159,8 @@ final class Upload {
   private void copy(BodyWriter into) throws IOException {
     var piece = ByteBuffer.allocate(PIECE);
     for (int n = read(piece, into); n >= 0; n = read(piece, into)) {
-      into.write(piece.flip());
+      keep(piece.flip());
+      into.write(piece);
       piece.clear();
       sent.addAndGet(n);
     }
@@ -137,9 +171,11 @@ final class Upload {
     }
   }
 
-  private int read(ByteBuffer piece, BodyWriter into) {
+  private int read(ByteBuffer piece, BodyWriter into) throws WaitCancelledException {
     try {
       return from.read(piece);
+    } catch (WaitCancelledException e) {
+      throw e; // Nothing is wrong with the body: it was stopped.
     } catch (IOException e) {
       fail(into, e);
       return -1;
@@ -152,14 +188,9 @@ final class Upload {
     into.abort();
   }
 
-  /** Whether some of the body may be gone. For who starts it. */
-  boolean started() {
-    return started;
-  }
-
   /**
-   * Ends it, whether all was sent or not, and waits until its fiber has let go of the body. One
-   * that has not begun may still do so.
+   * Ends it, whether all was sent or not, and waits until its fiber has let go of the body. It may
+   * begin again.
    */
   void stop() {
     if (!started) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.pages.PageFiles;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -149,11 +150,13 @@ class AdminTest {
   @Test
   void thePageAsksThisAddressOnly() throws Exception {
     var page = order("GET /", "localhost");
-    assertTrue(page.field("Content-Security-Policy").startsWith("default-src 'self'"));
-    for (var file : List.of("admin.css", "admin.js")) {
+    assertEquals(PageFiles.CONTENT_SECURITY_POLICY, page.field("Content-Security-Policy"));
+    for (var file : List.of("page.css", "icon.svg", "admin.css", "admin.js")) {
       assertTrue(page.body().contains(file));
       assertEquals(200, order("GET /" + file, "localhost").status());
     }
+    assertEquals(404, order("GET /Admin.class", "localhost").status());
+    assertEquals(404, order("GET //page.css", "localhost").status());
   }
 
   @Test
@@ -235,8 +238,11 @@ class AdminTest {
     var address = Objects.requireNonNull(proxy.admin());
     var page = chromium("--dump-dom", "http://127.0.0.1:%d/".formatted(address.getPort()));
     assertTrue(page.contains("data-state=\"live\""), page);
-    assertTrue(page.contains("/shown-to-operators</td><td>2</td><td>1</td>"), "requests, hits");
-    assertTrue(page.contains("<td>" + origin.origin() + "</td>"), "the origin");
+    var hot =
+        "/shown-to-operators</td>%s\"Requests\">2</td>%s\"Hits\">1</td>"
+            .replace("%s", "<td class=\"number\" data-label=");
+    assertTrue(page.contains(hot), "requests, hits");
+    assertTrue(page.contains(">" + origin.origin() + "</td>"), "the origin");
     assertTrue(page.contains("ORIGIN_REQUEST"), "the course of what was asked");
   }
 

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -33,29 +34,38 @@ class FaultsTest {
   private final CountDownLatch ending = new CountDownLatch(1);
   private final ScriptedOrigin origin = new ScriptedOrigin();
   private final List<AutoCloseable> open = new ArrayList<>();
-  private final Proxy proxy =
-      Proxy.start(
-          new ProxySettings()
-              .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-              .origins(List.of(origin.origin()))
-              .http(IMPATIENT)
-              .processors(2)
-              .storage(StorageOptions.memory(64 << 20)));
+  private final Proxy proxy = start(IMPATIENT);
 
   FaultsTest() throws IOException {}
+
+  private Proxy start(HttpSettings http) throws IOException {
+    var started =
+        Proxy.start(
+            new ProxySettings()
+                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .origins(List.of(origin.origin()))
+                .http(http)
+                .processors(2)
+                .storage(StorageOptions.memory(64 << 20)));
+    open.add(started);
+    return started;
+  }
 
   @AfterEach
   void end() throws Exception {
     ending.countDown();
-    for (var each : open) {
+    for (var each : open.reversed()) {
       each.close();
     }
     origin.close();
-    proxy.close();
   }
 
   private Browser browser() throws IOException {
-    var made = new Browser(proxy.addresses().getFirst());
+    return browser(proxy);
+  }
+
+  private Browser browser(Proxy asked) throws IOException {
+    var made = new Browser(asked.addresses().getFirst());
     open.add(made);
     return made;
   }
@@ -87,35 +97,55 @@ class FaultsTest {
 
   @Test
   void anOriginThatHangsInMidBodyHoldsUpNobodyElse() throws Exception {
+    // It waits for as long as it takes here to look at all.
+    var patient = start(HttpSettings.DEFAULT);
     var go = new CountDownLatch(1);
+    var die = new CountDownLatch(1);
+    var first = new AtomicBoolean(true);
     origin.then(
         (request, wire) -> {
           if (request.line().startsWith("GET /other")) {
             wire.send(ScriptedOrigin.response(200, "other"));
-          } else if (go.getCount() > 0) {
+          } else if (first.getAndSet(false)) {
             go.await();
             wire.send(head(10) + "01234");
-            ending.await();
+            die.await();
+            wire.socket().close();
           } else {
             wire.send(head(5) + "whole");
           }
         });
     var waiting = new ArrayList<Browser>();
     for (int i = 0; i < 4; i++) {
-      var each = browser();
+      var each = browser(patient);
       each.ask("GET", "/a");
       waiting.add(each);
     }
-    await(() -> count(Statistics.Count.COLLAPSED) == 3);
+    await(() -> patient.statistics().get(Statistics.Count.COLLAPSED) == 3);
     go.countDown();
     for (var each : waiting) {
       while (!each.line().isEmpty()) {}
       assertEquals("01234", each.read(5));
     }
-    assertEquals("other", browser().get("/other").body(), "while the others wait");
+    assertEquals("other", browser(patient).get("/other").body(), "while the others wait");
+    die.countDown();
     for (var each : waiting) {
       assertThrows(IOException.class, () -> each.read(1), "nobody takes the half for the whole");
     }
+    await(() -> patient.fetches().underWay() == 0);
+    assertEquals("whole", browser(patient).get("/a").body(), "nothing was stored");
+  }
+
+  @Test
+  void anOriginThatHangsInMidBodyIsGivenUp() throws Exception {
+    origin
+        .then(
+            (_, wire) -> {
+              wire.send(head(10) + "01234");
+              ending.await();
+            })
+        .then((_, wire) -> wire.send(head(5) + "whole"));
+    assertThrows(IOException.class, () -> browser().get("/a"));
     await(() -> proxy.fetches().underWay() == 0);
     assertEquals("whole", browser().get("/a").body(), "nothing was stored");
   }
@@ -232,15 +262,38 @@ class FaultsTest {
 
   @Test
   void anOriginNeedNotAnswerBeforeTheBodysEnd() throws Exception {
-    origin.then(200, "thanks");
-    var browser = browser();
-    browser.send("POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\n");
-    for (int sent = 0; sent < 6; sent++) {
-      // Each pause is one that a client may make; together they are longer than that.
-      Thread.sleep(SHORT.dividedBy(3));
-      browser.send("x");
+    origin.then(
+        (_, wire) -> {
+          wire.send("HTTP/1.1 100 Continue\r\n\r\n");
+          var body = new String(wire.in().readNBytes(6), ISO_8859_1);
+          wire.send(ScriptedOrigin.response(200, body));
+        });
+    for (var expectation : List.of("X-None: 1", "Expect: 100-continue")) {
+      var browser = browser();
+      browser.send(post(6, expectation));
+      if (expectation.startsWith("Expect")) {
+        assertEquals(100, browser.receive().status());
+      }
+      for (int sent = 0; sent < 6; sent++) {
+        // Each pause is one that a client may make; together they are longer than that.
+        Thread.sleep(SHORT.dividedBy(3));
+        browser.send("x");
+      }
+      assertEquals("xxxxxx", browser.receive().body(), "though it took longer than a pause may");
     }
-    assertEquals("thanks", browser.receive().body(), "though it took longer than a pause may");
+  }
+
+  @Test
+  void anOriginThatDiesAmidAnUploadIs502AtOnce() throws Exception {
+    var patient = start(HttpSettings.DEFAULT);
+    origin.then(
+        (_, wire) -> {
+          wire.in().readNBytes(5);
+          wire.socket().close();
+        });
+    var browser = browser(patient);
+    browser.send(post(1000) + "begin");
+    assertEquals(502, browser.receive().status(), "though the client is not done");
   }
 
   @Test

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.Names;
 import dev.evergreen.http.HttpServer;
 import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.ResponseHead;
@@ -17,6 +18,7 @@ import dev.evergreen.tls.ServerTls;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -52,7 +54,8 @@ class ForwardProxyTest {
   }
 
   private Proxy proxy() throws IOException {
-    return proxy(new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(origin.origin().port())));
+    return proxy(
+        new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(origin.origin().port()), false));
   }
 
   private Browser browser(Proxy proxy) throws IOException {
@@ -140,12 +143,105 @@ class ForwardProxyTest {
 
   @Test
   void strangersAreRefused() throws Exception {
-    var proxy = proxy(new ForwardRules(Trust.of(List.of("192.0.2.0/24")), Set.of(443)));
+    var proxy = proxy(new ForwardRules(Trust.of(List.of("192.0.2.0/24")), Set.of(443), false));
     assertEquals(403, browser(proxy).get("http://" + at(origin) + "/a").status());
     var connecting = browser(proxy);
     connecting.ask("CONNECT", "127.0.0.1:443");
     assertEquals(403, connecting.receive().status());
     assertEquals(0, origin.count());
+  }
+
+  /** Says that somebody else asks, who is elsewhere. */
+  private static final String FOR_ANOTHER = "X-Forwarded-For: 192.0.2.1";
+
+  @Test
+  void thisMachineIsForClientsOnIt() throws Exception {
+    origin.then(200, "own", "Cache-Control: max-age=60");
+    var proxy = proxy();
+    int port = origin.origin().port();
+    for (var name : List.of("127.0.0.1", "localhost", "0.0.0.0", "127.1.2.3", "[::1]")) {
+      var uri = "http://" + name + ":" + port + "/" + name;
+      assertEquals(403, browser(proxy).get(uri, FOR_ANOTHER).status(), name);
+      var connecting = browser(proxy);
+      connecting.ask("CONNECT", name + ":" + port, FOR_ANOTHER);
+      assertEquals(403, connecting.receive().status(), name);
+    }
+    assertEquals(0, origin.count());
+    var uri = "http://" + at(origin) + "/127.0.0.1";
+    assertEquals("own", browser(proxy).get(uri).body());
+    assertEquals("own", browser(proxy).get(uri).body());
+    assertEquals(1, origin.count(), "it is in the cache");
+    assertEquals(403, browser(proxy).get(uri, FOR_ANOTHER).status(), "and is not for all");
+  }
+
+  @Test
+  void thisMachineMayBeOpenToOthers() throws Exception {
+    origin.then(200, "own", "Cache-Control: max-age=60");
+    var proxy = proxy(new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(443), true));
+    var uri = "http://" + at(origin) + "/a";
+    assertEquals("own", browser(proxy).get(uri, FOR_ANOTHER).body());
+    assertEquals("own", browser(proxy).get(uri).body());
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void addressesOfThisMachineAreKnownInWhateverNetwork() throws Exception {
+    for (var each : NetworkInterface.networkInterfaces().toList()) {
+      for (var address : each.inetAddresses().toList()) {
+        assertTrue(Reach.isOwn(address), address.toString());
+      }
+    }
+    assertTrue(Reach.isOwn(InetAddress.ofLiteral("169.254.169.254")), "of a link");
+    assertTrue(Reach.isOwn(InetAddress.ofLiteral("::ffff:127.0.0.1")), "IPv4 as IPv6");
+    assertFalse(Reach.isOwn(InetAddress.ofLiteral("192.0.2.1")));
+  }
+
+  /** It tells another address each time that it is asked. */
+  @Test
+  void aNameThatChangesItsMeaningLeadsNobodyFurther() throws Exception {
+    var told = new ArrayList<>(List.of("192.0.2.1", "127.0.0.1"));
+    var names =
+        Reach.others(
+            new Names(_ -> List.of(InetAddress.ofLiteral(told.removeFirst())), Duration.ZERO));
+    assertEquals(List.of(InetAddress.ofLiteral("192.0.2.1")), names.addresses("rebinds"));
+    assertThrows(Reach.RefusedException.class, () -> names.addresses("rebinds"));
+    var both = List.of(InetAddress.ofLiteral("127.0.0.1"), InetAddress.ofLiteral("192.0.2.1"));
+    var mixed = Reach.others(new Names(_ -> both, Duration.ZERO));
+    assertEquals(both.subList(1, 2), mixed.addresses("mixed"));
+  }
+
+  @Test
+  void whatWasStoredForOwnOriginsIsNotFound(@TempDir Path folder) throws Exception {
+    origin.then(200, "of its own", "Cache-Control: max-age=60");
+    other.then(200, "of the named", "Cache-Control: max-age=60");
+    var settings =
+        new ProxySettings()
+            .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+            .processors(1)
+            .storage(StorageOptions.memory(16 << 20).onDisk(folder, 64 << 20).segment(1 << 20));
+    try (var reverse = Proxy.start(settings.origins(List.of(origin.origin())))) {
+      for (int i = 0; i < 3; i++) {
+        var browser = browser(reverse);
+        browser.send("GET /a HTTP/1.1\r\nHost: " + at(other) + "\r\n\r\n");
+        assertEquals("of its own", browser.receive().body());
+      }
+    }
+    assertEquals(1, origin.count());
+    var forward = Proxy.start(settings.origins(List.of()).forward(ForwardRules.DEFAULT));
+    open.add(forward);
+    assertTrue(forward.storage().stats().diskObjects() > 0, "it is still there");
+    assertEquals("of the named", browser(forward).get("http://" + at(other) + "/a").body());
+  }
+
+  @Test
+  void purgesReachWhatIsStoredForWhomever() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");
+    var browser = browser(proxy());
+    var uri = "http://" + at(origin) + "/a";
+    assertEquals("1", browser.get(uri).body());
+    browser.ask("PURGE", uri);
+    assertEquals(200, browser.receive().status());
+    assertEquals("2", browser.get(uri).body());
   }
 
   @Test
@@ -179,7 +275,7 @@ class ForwardProxyTest {
       fibers.spawn(() -> serveSecurely(fibers, secure, tls));
       int port = ((InetSocketAddress) secure.address()).getPort();
       var address =
-          proxy(new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(port)))
+          proxy(new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(port), false))
               .addresses()
               .getFirst();
       var through = "http://127.0.0.1:" + address.getPort();

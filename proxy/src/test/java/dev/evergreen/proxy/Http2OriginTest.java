@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.Exchange;
@@ -29,6 +30,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -126,6 +128,74 @@ class Http2OriginTest {
     }
   }
 
+  /** SETTINGS that open the windows of streams, and then that of the connection. */
+  private static final byte[] WIDE = {
+    0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 16, 0, 0, 0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 16, 0, 0
+  };
+
+  /** GOAWAY: nothing of what was asked has been looked at. */
+  private static final byte[] FAREWELL = {0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+
+  /** An origin that goes away when so much was sent to it, and echoes at the next connection. */
+  private Proxy beforeAnOriginThatLeaves(int bytes) throws IOException {
+    var connections = new AtomicInteger();
+    var listener = fibers.listen(ANYWHERE);
+    var server = new HttpServer(fibers, Http2OriginTest::echo, HttpSettings.DEFAULT);
+    fibers.spawn(
+        () ->
+            listener.serve(
+                connection -> {
+                  if (connections.getAndIncrement() == 0) {
+                    leave(connection, bytes);
+                  } else {
+                    server.serve(connection, listener.draining());
+                  }
+                }));
+    int port = ((InetSocketAddress) listener.address()).getPort();
+    return start(
+        new ProxySettings()
+            .origins(List.of(new Origin(false, "127.0.0.1", port)))
+            .originVersion(UpstreamVersion.HTTP_2));
+  }
+
+  private static void leave(Connection connection, int bytes) throws IOException {
+    connection.write(WIDE);
+    connection.flush();
+    var into = ByteBuffer.allocate(1 << 16);
+    for (int n = 0; n < bytes; n += connection.read(into.clear())) {
+      // On to the next.
+    }
+    connection.write(FAREWELL);
+    connection.flush();
+    while (connection.read(into.clear()) >= 0) {
+      // Until the proxy ends it.
+    }
+  }
+
+  private static final String POST = "POST /a HTTP/1.1\r\nHost: test\r\nContent-Length: ";
+
+  @Test
+  void aShortBodyIsSentAgainIfTheOriginHasNotLookedAtIt() throws Exception {
+    int begun = 20_000;
+    var address = beforeAnOriginThatLeaves(begun).addresses().getFirst();
+    try (var browser = new Browser(address)) {
+      browser.send(POST + (begun + 3) + "\r\n\r\n" + "x".repeat(begun));
+      // The first origin has all of that, and its farewell is on the way or was heard.
+      browser.send("end");
+      assertEquals("x".repeat(begun) + "end", browser.receive().body());
+    }
+  }
+
+  @Test
+  void aLongBodyIsNotAndIts502ComesAtOnce() throws Exception {
+    int begun = Upload.KEPT + 1000;
+    var address = beforeAnOriginThatLeaves(begun).addresses().getFirst();
+    try (var browser = new Browser(address)) {
+      browser.send(POST + 2 * begun + "\r\n\r\n" + "x".repeat(begun));
+      assertEquals(502, browser.receive().status(), "though the client is not done");
+    }
+  }
+
   @Test
   void whatAnOriginSaysByHttp2IsKept() throws Exception {
     var fields = Fields.of("Cache-Control", "max-age=60", "ETag", "\"1\"");
@@ -206,6 +276,50 @@ class Http2OriginTest {
     var tls = certificate(folder, "localhost", "h2", "http/1.1");
     var _ = certificate(other, "localhost", "h2", "http/1.1");
     assertEquals("502 the origin: unreachable", versionByTls(other, tls, "localhost"));
+  }
+
+  @Test
+  void webSocketsByHttp1PassToOriginsByHttp2() throws Exception {
+    Handler greets =
+        exchange -> {
+          assertEquals(Version.HTTP_2, exchange.request().version());
+          assertEquals("13", exchange.request().fields().get("sec-websocket-version"));
+          var fields = Fields.of("Connection", "upgrade", "Upgrade", "websocket");
+          fields.add("Sec-WebSocket-Protocol", "chat");
+          var tunnel = exchange.tunnel(ResponseHead.of(101, fields));
+          tunnel.out().write("hello".getBytes(ISO_8859_1));
+          var piece = ByteBuffer.allocate(4);
+          while (piece.hasRemaining() && tunnel.in().read(piece) >= 0) {
+            // Until all is there.
+          }
+          tunnel.out().write(piece.flip());
+          tunnel.out().end();
+        };
+    var address =
+        start(
+                new ProxySettings()
+                    .origins(List.of(new Origin(false, "127.0.0.1", serve(greets, null))))
+                    .originVersion(UpstreamVersion.HTTP_2))
+            .addresses()
+            .getFirst();
+    try (var browser = new Browser(address)) {
+      browser.ask(
+          "GET",
+          "/socket",
+          "Connection: Upgrade",
+          "Upgrade: WebSocket",
+          "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+          "Sec-WebSocket-Version: 13");
+      var answer = browser.receive();
+      assertEquals(101, answer.status());
+      assertEquals("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", answer.field("Sec-WebSocket-Accept"));
+      assertEquals("websocket", answer.field("Upgrade"));
+      assertEquals("chat", answer.field("Sec-WebSocket-Protocol"));
+      assertEquals("hello", browser.read(5));
+      browser.send("ping");
+      assertEquals("ping", browser.read(4));
+      assertTrue(browser.ended());
+    }
   }
 
   @Test

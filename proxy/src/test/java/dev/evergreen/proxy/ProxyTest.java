@@ -426,6 +426,48 @@ class ProxyTest {
   }
 
   @Test
+  void headIsAnsweredFromAGetThatIsUnderWay() throws Exception {
+    var go = new CountDownLatch(1);
+    var more = new CountDownLatch(1);
+    origin.then(
+        (_, wire) -> {
+          go.await();
+          wire.send("HTTP/1.1 200 X\r\nContent-Length: 4\r\nCache-Control: max-age=60\r\n\r\n");
+          more.await();
+          wire.send("body");
+        });
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.ask("HEAD", "/a");
+    await(() -> proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    go.countDown();
+    assertEquals("4", other.receive(true).field("Content-Length"), "and before the body comes");
+    more.countDown();
+    assertEquals("body", browser.receive().body());
+    assertEquals(1, origin.count());
+  }
+
+  @Test
+  void aCodingIsNotGivenToWhoRefusesIt() throws Exception {
+    origin
+        .then(200, "coded", "Cache-Control: max-age=60", "Content-Encoding: gzip")
+        .then(200, "plain", "Cache-Control: max-age=60");
+    assertEquals("coded", get("/a", "Accept-Encoding: gzip").body());
+    assertEquals("plain", get("/a", "Accept-Encoding: identity").body(), "no Vary says so");
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void nobodySaysByHttpThatItCameByTls() throws Exception {
+    origin.then(200, "1");
+    assertEquals(421, get("https://test/a").status());
+    assertEquals(200, get("http://test/a").status());
+    assertEquals("http", origin.next().field("X-Forwarded-Proto"));
+    assertEquals(1, origin.count());
+  }
+
+  @Test
   void whoWaitsOutlivesTheFirstClient() throws Exception {
     var go = new CountDownLatch(1);
     var more = new CountDownLatch(1);

@@ -74,6 +74,13 @@ final class ProxyOptions {
   private List<String> forwardFor = List.of();
 
   @Option(
+      names = "--forward-to-itself",
+      description =
+          "Lets clients on other machines, too, ask for what is on this machine, or has an address"
+              + " of its link only.")
+  private boolean forwardToItself;
+
+  @Option(
       names = "--tunnel-port",
       paramLabel = "PORT",
       split = ",",
@@ -287,7 +294,7 @@ final class ProxyOptions {
             .grace(Duration.ofSeconds(grace));
     if (forward) {
       var clients = forwardFor.isEmpty() ? ForwardRules.DEFAULT.clients() : Trust.of(forwardFor);
-      settings.forward(new ForwardRules(clients, tunnelPorts));
+      settings.forward(new ForwardRules(clients, tunnelPorts, forwardToItself));
     }
     if (admin != null) {
       settings.admin(address(admin));

@@ -19,7 +19,7 @@ public final class CacheKey {
     return of(request.scheme(), request.authority(), request.path());
   }
 
-  /** The same of its parts. */
+  /** The same of its parts. It has no blank, so what stands before one tells keys apart. */
   public static String of(String scheme, String authority, String path) {
     return scheme + "://" + normal(scheme, authority) + path;
   }
@@ -37,10 +37,15 @@ public final class CacheKey {
   /**
    * The key of a URI that a field names, if that has the same origin (RFC 9111 §4.4).
    *
-   * @param key of the request
+   * @param key of the request; what stands before a blank stays there
    * @param reference absolute or relative
    */
   public static Optional<String> resolve(String key, String reference) {
+    int begin = key.indexOf(' ') + 1;
+    return resolveUri(key.substring(begin), reference).map(key.substring(0, begin)::concat);
+  }
+
+  private static Optional<String> resolveUri(String key, String reference) {
     try {
       var uri = new URI(key).resolve(new URI(reference));
       if (uri.getScheme() == null || uri.getRawAuthority() == null) {

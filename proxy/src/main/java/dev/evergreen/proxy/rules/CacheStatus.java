@@ -105,8 +105,12 @@ public record CacheStatus(
     } else {
       text.append("fwd=").append(forward);
     }
-    forwardStatus.ifPresent(status -> text.append("; fwd-status=").append(status));
-    ttl.ifPresent(seconds -> text.append("; ttl=").append(seconds));
+    if (forwardStatus.isPresent()) {
+      text.append("; fwd-status=").append(forwardStatus.getAsInt());
+    }
+    if (ttl.isPresent()) {
+      text.append("; ttl=").append(ttl.getAsLong());
+    }
     if (stored) {
       text.append("; stored");
     }

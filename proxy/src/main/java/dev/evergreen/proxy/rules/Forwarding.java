@@ -82,7 +82,9 @@ public final class Forwarding {
 
   /** How often a message has passed proxies of a name: one that goes in a circle does so often. */
   public static long passes(Fields fields, String name) {
-    return fields.members("via").stream().filter(each -> each.endsWith(" " + name)).count();
+    return !fields.has("via")
+        ? 0
+        : fields.members("via").stream().filter(each -> each.endsWith(" " + name)).count();
   }
 
   /**

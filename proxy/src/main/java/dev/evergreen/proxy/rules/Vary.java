@@ -26,12 +26,21 @@ public record Vary(List<String> names) {
     names = List.copyOf(names);
   }
 
-  /** Of a response; empty if it varies by more than fields ({@code *}). */
+  /**
+   * Of a response; empty if it varies by more than fields ({@code *}).
+   *
+   * <p>One with a coding varies by what codings the client accepts, also where its origin forgets
+   * to say so: else who has refused that coding (RFC 9110 §12.5.3) would get it from the cache.
+   */
   public static Optional<Vary> of(Fields response) {
-    if (!response.has("vary")) {
+    boolean coded = response.has("content-encoding");
+    if (!coded && !response.has("vary")) {
       return Optional.of(NOTHING);
     }
     var names = new TreeSet<String>();
+    if (coded) {
+      names.add("accept-encoding");
+    }
     for (var name : response.members("vary")) {
       names.add(name.toLowerCase(Locale.ROOT));
     }

@@ -82,7 +82,7 @@ final class Image {
 
   boolean hasVariant(byte[] variant) {
     return variant.length == variantLength
-        && bytes.equalsAt(variantAt(), MemorySegment.ofArray(variant));
+        && (variant.length == 0 || bytes.equalsAt(variantAt(), MemorySegment.ofArray(variant)));
   }
 
   /** What comes before the body. */

@@ -12,7 +12,9 @@ import dev.evergreen.store.Store;
 import dev.evergreen.store.StoreOptions;
 import dev.evergreen.store.StoreStats;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +28,7 @@ final class MemoryTier implements AutoCloseable {
   private static final int KEY_LENGTH = 8;
 
   private final Store store;
+  private final Keys keys = new Keys();
   private final int largest;
 
   MemoryTier(long limit, int largest) {
@@ -40,10 +43,36 @@ final class MemoryTier implements AutoCloseable {
   }
 
   private static Key key(long hash) {
-    var bytes = new byte[KEY_LENGTH];
-    var key = MemorySegment.ofArray(bytes);
-    key.set(JAVA_LONG_UNALIGNED, 0, hash);
-    return new Key().set(key, 0, KEY_LENGTH);
+    return set(new Key(), MemorySegment.ofArray(new byte[KEY_LENGTH]), hash);
+  }
+
+  private static Key set(Key key, MemorySegment bytes, long hash) {
+    bytes.set(JAVA_LONG_UNALIGNED, 0, hash);
+    return key.set(bytes, 0, KEY_LENGTH);
+  }
+
+  /**
+   * Keys that look-ups use again, each of one look-up at a time. They are found by the thread's
+   * number, so that those that run at once seldom want the same.
+   */
+  private static final class Keys {
+    private static final int MOST = 16;
+
+    private record Used(Key key, MemorySegment bytes) {}
+
+    private final AtomicReferenceArray<@Nullable Used> free = new AtomicReferenceArray<>(MOST);
+
+    Outcome hold(Store store, long hash, Item item) {
+      int slot = (int) Thread.currentThread().threadId() & (MOST - 1);
+      var taken = free.getAndSet(slot, null);
+      var used =
+          taken != null ? taken : new Used(new Key(), MemorySegment.ofArray(new byte[KEY_LENGTH]));
+      try {
+        return store.hold(set(used.key, used.bytes, hash), item);
+      } finally {
+        free.setRelease(slot, used);
+      }
+    }
   }
 
   /** An object that is held: it stays as it is until {@link #close}. */
@@ -55,6 +84,9 @@ final class MemoryTier implements AutoCloseable {
 
     /** The whole object, if it lies in one place. */
     private final @Nullable MemorySegment whole;
+
+    /** The same for those who want buffers. */
+    private @Nullable ByteBuffer view;
 
     private Held(Item item, Buffers.@Nullable Loan copy) {
       this.item = item;
@@ -79,6 +111,29 @@ final class MemoryTier implements AutoCloseable {
       return offset == 0 ? whole : whole.asSlice(offset);
     }
 
+    /** A part of what lies in one place. */
+    private ByteBuffer slice(MemorySegment all, int offset, int length) {
+      var present = view;
+      if (present == null) {
+        present = all.asByteBuffer();
+        view = present;
+      }
+      return present.slice(offset, length);
+    }
+
+    @Override
+    public ByteBuffer whole(int offset, int length) {
+      return whole == null ? Bytes.super.whole(offset, length) : slice(whole, offset, length);
+    }
+
+    @Override
+    public ByteBuffer[] pieces(int offset, int length) {
+      if (whole == null || length == 0) {
+        return Bytes.super.pieces(offset, length);
+      }
+      return new ByteBuffer[] {slice(whole, offset, length)};
+    }
+
     @Override
     public boolean equalsAt(int offset, MemorySegment key) {
       long n = key.byteSize();
@@ -100,10 +155,9 @@ final class MemoryTier implements AutoCloseable {
   /** Finds an object and holds it. */
   @Nullable Held find(long hash) {
     var item = new Item();
-    var key = key(hash);
-    return switch (store.hold(key, item)) {
+    return switch (keys.hold(store, hash, item)) {
       case FOUND -> new Held(item, null);
-      case BUSY -> copy(key, item);
+      case BUSY -> copy(key(hash), item);
       default -> null;
     };
   }

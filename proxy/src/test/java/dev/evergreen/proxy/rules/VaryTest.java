@@ -55,6 +55,12 @@ class VaryTest {
   }
 
   @Test
+  void aCodingVariesByWhatIsAccepted() {
+    assertEquals(of("| Vary: Accept-Encoding"), of("| Content-Encoding: gzip"));
+    assertEquals(of("| Vary: a, Accept-Encoding"), of("| Vary: A | Content-Encoding: gzip"));
+  }
+
+  @Test
   void withoutVaryAllRequestsAreTheSame() {
     assertEquals(Vary.NOTHING, of(""));
     assertEquals("", Vary.NOTHING.select(Heads.fields("| A: 1")));
