@@ -89,7 +89,7 @@ need_postgres() {
     [ ! -x "$initdb" ] || return 0
   done
   command -v initdb >/dev/null || apt_install postgresql ||
-    say "PostgreSQL is not there and could not be installed: its tests will be skipped (Debian: apt-get install postgresql)"
+    say "PostgreSQL is not there and could not be installed: what needs it will be skipped (Debian: apt-get install postgresql)"
 }
 
 # want COMMAND PACKAGE: something that only some tests and measurements need.

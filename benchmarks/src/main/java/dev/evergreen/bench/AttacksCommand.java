@@ -6,7 +6,6 @@ import dev.evergreen.bench.load.LoadPlan;
 import dev.evergreen.bench.load.LoadResult;
 import dev.evergreen.bench.load.Pool;
 import dev.evergreen.bench.load.ServerProcess;
-import dev.evergreen.bench.load.ServerUnderTest;
 import java.io.IOException;
 import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Path;
@@ -85,7 +84,7 @@ final class AttacksCommand implements Callable<Integer> {
     int rounds = roundsGiven != null ? roundsGiven : quick ? 4 : 7;
     double seconds = secondsGiven != null ? secondsGiven : quick ? 0.7 : 1;
     var lines = new ArrayList<Line>();
-    try (var server = ServerProcess.start(command(), Path.of("."), SERVER_CORE);
+    try (var server = ServerProcess.memcached(command(), SERVER_CORE);
         var generators = Generators.start(1, CLIENT_CORE)) {
       var plan =
           LoadPlan.of(server.address())
@@ -127,7 +126,7 @@ final class AttacksCommand implements Callable<Integer> {
   }
 
   private List<Line> measure(
-      Attack attack, LoadPlan plan, int rounds, Generators generators, ServerUnderTest server)
+      Attack attack, LoadPlan plan, int rounds, Generators generators, ServerProcess server)
       throws IOException, InterruptedException {
     var without = new ArrayList<LoadResult>();
     var with = new ArrayList<LoadResult>();
@@ -163,7 +162,7 @@ final class AttacksCommand implements Callable<Integer> {
   }
 
   private static LoadResult attacked(
-      Attack attack, LoadPlan turn, Generators generators, ServerUnderTest server)
+      Attack attack, LoadPlan turn, Generators generators, ServerProcess server)
       throws IOException, InterruptedException {
     var attackers = start(attack, server);
     try {
@@ -185,7 +184,7 @@ final class AttacksCommand implements Callable<Integer> {
   }
 
   /** Starts the attackers, and waits until all have begun. */
-  private static Process start(Attack attack, ServerUnderTest server) throws IOException {
+  private static Process start(Attack attack, ServerProcess server) throws IOException {
     var java =
         List.of(
             "nice",

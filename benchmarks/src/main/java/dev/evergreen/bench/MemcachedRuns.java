@@ -4,9 +4,7 @@ import dev.evergreen.bench.load.Generators;
 import dev.evergreen.bench.load.LoadPlan;
 import dev.evergreen.bench.load.Pool;
 import dev.evergreen.bench.load.ServerProcess;
-import dev.evergreen.bench.load.ServerUnderTest;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -101,7 +99,7 @@ final class MemcachedRuns implements AutoCloseable {
 
   private static final int KEYS = 100_000;
 
-  private final Map<String, ServerUnderTest> servers = new HashMap<>();
+  private final Map<String, ServerProcess> servers = new HashMap<>();
   private final LoadResults results;
   private final Extent extent;
   private final int serverCore;
@@ -154,7 +152,7 @@ final class MemcachedRuns implements AutoCloseable {
         .orElseThrow(() -> new IllegalStateException("memcached's peak comes first"));
   }
 
-  private static LoadPlan plan(ServerUnderTest server, LoadRun.Setting load) {
+  private static LoadPlan plan(ServerProcess server, LoadRun.Setting load) {
     return LoadPlan.of(server.address())
         .withConnections(load.connections())
         .withDepth(load.depth())
@@ -163,7 +161,7 @@ final class MemcachedRuns implements AutoCloseable {
         .withHotKey(load.hot());
   }
 
-  private ServerUnderTest server(String name) {
+  private ServerProcess server(String name) {
     var server = servers.get(name);
     if (server == null) {
       throw new IllegalStateException(name + " was not started");
@@ -177,7 +175,7 @@ final class MemcachedRuns implements AutoCloseable {
    * @throws IOException if it does not start
    */
   void start(Contestant contestant) throws IOException, InterruptedException {
-    var server = ServerProcess.start(contestant.command(), Path.of("."), serverCore);
+    var server = ServerProcess.memcached(contestant.command(), serverCore);
     servers.put(contestant.name(), server);
     generators.fill(plan(server, LoadRun.CLOSED.getFirst()));
     var half = extent.serverWarmUp().dividedBy(2);

@@ -1,8 +1,7 @@
 package dev.evergreen.bench;
 
+import dev.evergreen.bench.load.Programs;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -25,9 +24,7 @@ final class OwnPostgres implements AutoCloseable {
   private OwnPostgres() throws IOException {
     folder = Files.createTempDirectory("bench-postgres");
     log = Files.createTempFile("bench-postgres", ".log");
-    try (var socket = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
-      port = socket.getLocalPort();
-    }
+    port = Programs.freePort();
   }
 
   /**
@@ -114,11 +111,7 @@ final class OwnPostgres implements AutoCloseable {
     }
     try {
       run("pg_ctl", "stop", "-m", "immediate", "-D", data());
-      try (var files = Files.walk(folder)) {
-        for (var file : files.sorted(Comparator.reverseOrder()).toList()) {
-          Files.delete(file);
-        }
-      }
+      Folders.delete(folder);
       Files.deleteIfExists(log);
     } catch (IOException e) {
       System.err.println("Something of " + folder + " is left: " + e);

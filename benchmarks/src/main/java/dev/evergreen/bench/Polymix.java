@@ -5,7 +5,7 @@ import com.sun.net.httpserver.HttpServer;
 import dev.evergreen.bench.Figure.Panel;
 import dev.evergreen.bench.Figure.Point;
 import dev.evergreen.bench.Figure.Series;
-import dev.evergreen.bench.ProxyServers.Server;
+import dev.evergreen.bench.load.ServerProcess;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -129,7 +129,7 @@ final class Polymix implements AutoCloseable {
   }
 
   /** Asks a proxy at a rate; the first third of the time fills its cache and does not count. */
-  Result run(Server server, int rate) throws InterruptedException {
+  Result run(ServerProcess server, int rate) throws InterruptedException {
     var random = new SplittableRandom(7);
     var answers = new ConcurrentLinkedQueue<Answer>();
     var base = "http://127.0.0.1:" + server.port() + "/" + runs++ + "/";

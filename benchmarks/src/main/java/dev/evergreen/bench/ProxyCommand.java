@@ -1,14 +1,12 @@
 package dev.evergreen.bench;
 
-import dev.evergreen.bench.ProxyServers.Server;
 import dev.evergreen.bench.load.Cores;
+import dev.evergreen.bench.load.Programs;
+import dev.evergreen.bench.load.ServerProcess;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
@@ -23,9 +21,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "proxy",
     description = {
-      "Measures the HTTP proxy beside nginx with open_file_cache, and beside Varnish, Apache Traffic",
-      "Server and HAProxy where they are installed, in turns: processor time of a request, and rate.",
-      "Each proxy has core 0 and one worker; the load and the origin, another nginx, have core 1.",
+      "Measures the HTTP proxy beside nginx and other proxies, in turns.",
+      "It tells the processor time of a request, and the rate. nginx has open_file_cache. Varnish, Apache Traffic Server and HAProxy take part where they are installed.",
+      "Each proxy has core 0 and one worker. The load and the origin, another nginx, have core 1.",
       "Needs nginx and wrk; h2load for HTTP/2."
     },
     mixinStandardHelpOptions = true)
@@ -91,7 +89,7 @@ final class ProxyCommand implements Callable<Integer> {
 
   /** What a turn asks, by whatever program, of a server. */
   private interface Load {
-    Turn run(Server server) throws IOException, InterruptedException;
+    Turn run(ServerProcess server) throws IOException, InterruptedException;
   }
 
   @Override
@@ -117,7 +115,7 @@ final class ProxyCommand implements Callable<Integer> {
         lines.addAll(
             compare("passed on, 1 KB, 64 connections", evergreen, nginx, load("/p/1024", 64)));
       }
-      if (wants("http2") && ProxyServers.has("h2load")) {
+      if (wants("http2") && Programs.has("h2load")) {
         try (var other = servers.nginxByHttp2(origin.port())) {
           lines.addAll(byHttp2(evergreen, other));
         }
@@ -132,7 +130,7 @@ final class ProxyCommand implements Callable<Integer> {
         workload(servers, lines);
       }
     } finally {
-      delete(folder);
+      Folders.delete(folder);
     }
     var table = new Report(lines, rounds);
     spec.commandLine().getOut().print(table.text());
@@ -147,7 +145,8 @@ final class ProxyCommand implements Callable<Integer> {
     return only.isEmpty() || only.contains(what);
   }
 
-  private List<Line> hits(Server evergreen, Server nginx) throws IOException, InterruptedException {
+  private List<Line> hits(ServerProcess evergreen, ServerProcess nginx)
+      throws IOException, InterruptedException {
     var lines = new ArrayList<Line>();
     for (int size : SIZES) {
       for (int connections : quick ? List.of(16, 512) : CONNECTIONS) {
@@ -161,7 +160,7 @@ final class ProxyCommand implements Callable<Integer> {
     return lines;
   }
 
-  private List<Line> byHttp2(Server evergreen, Server nginx)
+  private List<Line> byHttp2(ServerProcess evergreen, ServerProcess nginx)
       throws IOException, InterruptedException {
     var found =
         compare("hits of 1 KB by HTTP/2, 16 × 32 streams", evergreen, nginx, s -> h2load(s));
@@ -170,7 +169,11 @@ final class ProxyCommand implements Callable<Integer> {
 
   /** Hits and stored misses beside the other proxies, one after the other. */
   private void others(
-      ProxyServers servers, int origin, Server evergreen, Server nginx, List<Line> lines)
+      ProxyServers servers,
+      int origin,
+      ServerProcess evergreen,
+      ServerProcess nginx,
+      List<Line> lines)
       throws IOException, InterruptedException {
     var script = Files.writeString(servers.folder().resolve("miss.lua"), MISSES);
     Load misses = server -> wrk(server, "/", 64, script);
@@ -181,7 +184,7 @@ final class ProxyCommand implements Callable<Integer> {
       lines.addAll(compare("stored misses of 1 KB, 64 connections", evergreen, nginx, misses));
     }
     for (var program : List.of("varnishd", "haproxy", "traffic_server")) {
-      if (!ProxyServers.has(program)) {
+      if (!Programs.has(program)) {
         continue;
       }
       try (var other =
@@ -204,7 +207,7 @@ final class ProxyCommand implements Callable<Integer> {
     }
   }
 
-  private List<Line> compare(String what, Server ours, Server theirs, Load load)
+  private List<Line> compare(String what, ServerProcess ours, ServerProcess theirs, Load load)
       throws IOException, InterruptedException {
     var our = new ArrayList<Turn>();
     var their = new ArrayList<Turn>();
@@ -236,7 +239,7 @@ final class ProxyCommand implements Callable<Integer> {
     return server -> wrk(server, path, connections, null);
   }
 
-  private Turn wrk(Server server, String path, int connections, @Nullable Path script)
+  private Turn wrk(ServerProcess server, String path, int connections, @Nullable Path script)
       throws IOException, InterruptedException {
     var command = new ArrayList<>(List.of("wrk", "-t1", "-c" + connections, "-d" + seconds + "s"));
     if (script != null) {
@@ -252,7 +255,7 @@ final class ProxyCommand implements Callable<Integer> {
     return new Turn(used / number(REQUESTS, said), number(RATE, said));
   }
 
-  private Turn h2load(Server server) throws IOException, InterruptedException {
+  private Turn h2load(ServerProcess server) throws IOException, InterruptedException {
     var uri = "http://127.0.0.1:" + server.port() + "/" + SMALL;
     double before = server.processorMicros();
     var said = run(List.of("h2load", "-t1", "-c16", "-m32", "-D" + seconds, uri));
@@ -264,7 +267,7 @@ final class ProxyCommand implements Callable<Integer> {
   }
 
   /** The 99th percentiles at three quarters of nginx's peak. */
-  private List<Line> tails(Server evergreen, Server nginx)
+  private List<Line> tails(ServerProcess evergreen, ServerProcess nginx)
       throws IOException, InterruptedException {
     int clients = 64;
     double peak = 0;
@@ -285,7 +288,7 @@ final class ProxyCommand implements Callable<Integer> {
     return List.of(Line.compared(what, "µs", our, "nginx", their).ratioAtMost(1));
   }
 
-  private double tail(Server server, int clients, double rate)
+  private double tail(ServerProcess server, int clients, double rate)
       throws IOException, InterruptedException {
     var command =
         List.of(
@@ -324,15 +327,7 @@ final class ProxyCommand implements Callable<Integer> {
   }
 
   private static String run(List<String> command) throws IOException, InterruptedException {
-    var process =
-        new ProcessBuilder(Cores.pinned(ProxyServers.LOAD_CORE, command))
-            .redirectErrorStream(true)
-            .start();
-    var said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    if (process.waitFor() != 0) {
-      throw new IOException(String.join(" ", command) + ":\n" + said);
-    }
-    return said;
+    return Programs.run(Cores.pinned(ProxyServers.LOAD_CORE, command));
   }
 
   private static double number(Pattern pattern, String said) throws IOException {
@@ -341,20 +336,5 @@ final class ProxyCommand implements Callable<Integer> {
       throw new IOException("this was not expected:\n" + said);
     }
     return Double.parseDouble(found.group(1));
-  }
-
-  private static void delete(Path folder) throws IOException {
-    try (var files = Files.walk(folder)) {
-      files
-          .sorted(Comparator.reverseOrder())
-          .forEach(
-              file -> {
-                try {
-                  Files.delete(file);
-                } catch (IOException e) {
-                  throw new UncheckedIOException(e);
-                }
-              });
-    }
   }
 }

@@ -1,8 +1,11 @@
 package dev.evergreen.bench;
 
+import dev.evergreen.bench.load.Programs;
+import dev.evergreen.bench.load.ServerProcess;
+import dev.evergreen.bench.load.ServerProcess.Plan;
+import dev.evergreen.bench.load.ServerProcess.Probe;
 import dev.evergreen.provenance.StoredTrace;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -19,7 +22,7 @@ final class RedisArms implements AutoCloseable {
   private static final Duration LONGEST_DRAIN = Duration.ofMinutes(10);
 
   private final Path folder;
-  private final BackgroundServer redis;
+  private final ServerProcess redis;
   private final Path socket;
   private final List<Arm> arms = new ArrayList<>();
 
@@ -30,7 +33,7 @@ final class RedisArms implements AutoCloseable {
    * @param server what stands between, or null for nothing
    * @param trace where it records, or null if it does not
    */
-  record Arm(String name, @Nullable BackgroundServer server, int port, @Nullable Path trace) {
+  record Arm(String name, @Nullable ServerProcess server, int port, @Nullable Path trace) {
 
     /**
      * Waits until all that was recorded is in the database.
@@ -63,7 +66,7 @@ final class RedisArms implements AutoCloseable {
     }
   }
 
-  private RedisArms(Path folder, BackgroundServer redis) {
+  private RedisArms(Path folder, ServerProcess redis) {
     this.folder = folder;
     this.redis = redis;
     this.socket = folder.resolve("redis.sock");
@@ -71,23 +74,26 @@ final class RedisArms implements AutoCloseable {
 
   /** Starts the Redis alone. */
   static RedisArms start(Path folder) throws IOException {
-    int port = BackgroundServer.freePort();
     var redis =
-        BackgroundServer.start(
-            List.of(
+        plan(
+                "Redis",
                 "redis-server",
                 "--bind",
                 "127.0.0.1",
                 "--port",
-                Integer.toString(port),
+                ServerProcess.PORT,
                 "--unixsocket",
                 folder.resolve("redis.sock").toString(),
                 "--save",
                 "",
                 "--dir",
-                folder.toString()),
-            port);
+                folder.toString())
+            .start();
     return new RedisArms(folder, redis);
+  }
+
+  private static Plan plan(String name, String... command) {
+    return Plan.of(name, List.of(command), Probe.CONNECTION);
   }
 
   /** Nothing between. */
@@ -103,7 +109,6 @@ final class RedisArms implements AutoCloseable {
    */
   Arm shim(String name, @Nullable String durability, boolean unix)
       throws IOException, InterruptedException {
-    int port = BackgroundServer.freePort();
     var command =
         new ArrayList<>(
             List.of(
@@ -111,7 +116,7 @@ final class RedisArms implements AutoCloseable {
                 "shim",
                 "redis",
                 "--listen",
-                "127.0.0.1:" + port,
+                "127.0.0.1:" + ServerProcess.PORT,
                 "--upstream",
                 unix ? "unix:" + socket : "127.0.0.1:" + redis.port()));
     var trace = durability == null ? null : folder.resolve("trace-" + name.replace(' ', '-'));
@@ -120,12 +125,12 @@ final class RedisArms implements AutoCloseable {
     } else {
       command.addAll(List.of("--trace", trace.toString(), "--durability", durability));
     }
-    return paused(name, BackgroundServer.start(command, port), trace);
+    return paused(Plan.of(name, command, Probe.CONNECTION), trace);
   }
 
   /** HAProxy as a relay of bytes. */
   Arm haproxy() throws IOException, InterruptedException {
-    int port = BackgroundServer.freePort();
+    int port = Programs.freePort();
     var file =
         Files.writeString(
             folder.resolve("haproxy.cfg"),
@@ -143,16 +148,13 @@ final class RedisArms implements AutoCloseable {
               server redis 127.0.0.1:%d
             """
                 .formatted(port, redis.port()));
-    return paused(
-        "HAProxy",
-        BackgroundServer.start(List.of("haproxy", "-db", "-f", file.toString()), port),
-        null);
+    return paused(plan("HAProxy", "haproxy", "-db", "-f", file.toString()).at(port), null);
   }
 
   /** Twemproxy, which also shares one upstream among all clients. */
   Arm twemproxy() throws IOException, InterruptedException {
-    int port = BackgroundServer.freePort();
-    int statistics = BackgroundServer.freePort();
+    int port = Programs.freePort();
+    int statistics = Programs.freePort();
     var file =
         Files.writeString(
             folder.resolve("nutcracker.yml"),
@@ -166,8 +168,9 @@ final class RedisArms implements AutoCloseable {
                - 127.0.0.1:%d:1
             """
                 .formatted(port, redis.port()));
-    var command =
-        List.of(
+    var twemproxy =
+        plan(
+            "twemproxy",
             "nutcracker",
             "-c",
             file.toString(),
@@ -179,12 +182,12 @@ final class RedisArms implements AutoCloseable {
             folder.resolve("nutcracker.pid").toString(),
             "-o",
             folder.resolve("nutcracker.log").toString());
-    return paused("twemproxy", BackgroundServer.start(command, port), null);
+    return paused(twemproxy.at(port), null);
   }
 
-  private Arm paused(String name, BackgroundServer server, @Nullable Path trace)
-      throws IOException, InterruptedException {
-    var arm = add(new Arm(name, server, server.port(), trace));
+  private Arm paused(Plan plan, @Nullable Path trace) throws IOException, InterruptedException {
+    var server = plan.start();
+    var arm = add(new Arm(plan.name(), server, server.port(), trace));
     arm.pause();
     return arm;
   }
@@ -207,18 +210,7 @@ final class RedisArms implements AutoCloseable {
 
   /** Empties the Redis. */
   void flush() throws IOException, InterruptedException {
-    var command = List.of("redis-cli", "-p", Integer.toString(redis.port()), "FLUSHALL");
-    run(command);
-  }
-
-  /** What a command prints. */
-  static String run(List<String> command) throws IOException, InterruptedException {
-    var process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    var said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-    if (process.waitFor() != 0) {
-      throw new IOException("%s says: %s".formatted(String.join(" ", command), said));
-    }
-    return said;
+    Programs.run(List.of("redis-cli", "-p", Integer.toString(redis.port()), "FLUSHALL"));
   }
 
   /** The one of that name. */
@@ -235,7 +227,7 @@ final class RedisArms implements AutoCloseable {
     arms.reversed().stream()
         .map(Arm::server)
         .flatMap(server -> Optional.ofNullable(server).stream())
-        .forEach(BackgroundServer::close);
+        .forEach(ServerProcess::close);
     redis.close();
   }
 }

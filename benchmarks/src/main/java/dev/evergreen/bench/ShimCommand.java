@@ -2,6 +2,7 @@ package dev.evergreen.bench;
 
 import dev.evergreen.bench.RedisArms.Arm;
 import dev.evergreen.bench.load.Cores;
+import dev.evergreen.bench.load.Programs;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.StoredTrace;
@@ -29,10 +30,9 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "shim",
     description = {
-      "Measures what the recording shim costs a Redis, beside HAProxy and twemproxy, in turns; idle",
-      "ones are stopped. The paper's experiment (one client, SETs of one key), then pipelining, many",
-      "clients, and several commands. Needs redis-server, redis-benchmark; haproxy and nutcracker if",
-      "they shall be compared."
+      "Measures what the recording shim costs a Redis, beside HAProxy and twemproxy.",
+      "They take turns, and those that are idle are stopped. The loads are the paper's experiment (one client, SETs of one key), pipelining, many clients, and several commands.",
+      "Needs redis-server and redis-benchmark; haproxy and nutcracker to compare with them."
     },
     mixinStandardHelpOptions = true)
 final class ShimCommand implements Callable<Integer> {
@@ -126,7 +126,7 @@ final class ShimCommand implements Callable<Integer> {
       }
       text.append(succinctness(arms));
     } finally {
-      delete(here);
+      Folders.delete(here);
     }
     var table = new Report(lines, rounds);
     spec.commandLine().getOut().print(table.text() + text);
@@ -148,10 +148,10 @@ final class ShimCommand implements Callable<Integer> {
     arms.shim(BATCH, "batch", false);
     arms.shim(UNIX, "batch", true);
     arms.shim("recording, reply", "reply", false);
-    if (Files.isExecutable(Path.of("/usr/sbin/haproxy"))) {
+    if (Programs.has("haproxy")) {
       arms.haproxy();
     }
-    if (Files.isExecutable(Path.of("/usr/sbin/nutcracker"))) {
+    if (Programs.has("nutcracker")) {
       arms.twemproxy();
     }
   }
@@ -238,7 +238,7 @@ final class ShimCommand implements Callable<Integer> {
         work.tests() == null
             ? List.of("SET", "k", "42")
             : List.of("-d", "100", "-r", Integer.toString(work.keys()), "-t", work.tests()));
-    var said = RedisArms.run(pinned ? Cores.pinned(0, command) : command);
+    var said = Programs.run(pinned ? Cores.pinned(0, command) : command);
     double time = 0;
     long all = 0;
     for (var line : said.lines().filter(line -> line.startsWith("\"")).toList()) {
@@ -364,9 +364,5 @@ final class ShimCommand implements Callable<Integer> {
       }
       return text.toString();
     }
-  }
-
-  private static void delete(Path folder) throws IOException, InterruptedException {
-    RedisArms.run(List.of("rm", "-rf", folder.toString()));
   }
 }

@@ -3,7 +3,6 @@ package dev.evergreen.bench;
 import dev.evergreen.bench.load.ServerProcess;
 import dev.evergreen.bench.load.SoakLoad;
 import dev.evergreen.bench.load.SoakSample;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -98,7 +97,7 @@ final class Soak implements Callable<Integer> {
     var samples = new ArrayList<SoakSample>();
     long requests;
     var words = List.of(command.trim().split(" +"));
-    try (var server = ServerProcess.start(words, Path.of("."), 0)) {
+    try (var server = ServerProcess.memcached(words, 0)) {
       requests = load(server, samples);
       var rest = SoakSample.of(server, seconds);
       say("after the load: " + rest);

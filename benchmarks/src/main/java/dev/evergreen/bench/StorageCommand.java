@@ -5,7 +5,6 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.storage.PostgresStorage;
 import dev.evergreen.storage.SqliteStorage;
-import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -27,9 +26,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "storage",
     description = {
-      "Measures what it costs that each save looks whether its node is alive, at several numbers of",
-      "callers. Both sorts of saves go through one storage, in turns that are short beside what else",
-      "the machine does, and each turn is compared with the one before it."
+      "Measures what it costs that each save looks whether its node is alive.",
+      "It does so at several numbers of callers. Saves that look and saves that do not go through one storage, in short turns, and each turn is compared with the one before it, so that what else the machine does counts for both."
     },
     mixinStandardHelpOptions = true)
 final class StorageCommand implements Callable<Integer> {
@@ -80,10 +78,7 @@ final class StorageCommand implements Callable<Integer> {
     try {
       return measure(folder.resolve("states.db").toString());
     } finally {
-      try (var files = Files.list(folder)) {
-        files.map(Path::toFile).forEach(File::delete);
-      }
-      Files.delete(folder);
+      Folders.delete(folder);
     }
   }
 

@@ -27,16 +27,16 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** A trace of millions of operations: how fast it is loaded, and how soon it answers. */
 @Command(
     name = "trace",
     description = {
-      "Records operations of Redis straight into a trace, without a Redis: six in ten set random",
-      "keys, one counts in a single key, one sets random fields of a single hash, two read. Tells how",
-      "many a second the loader brings into the database, each million alone, and then how long",
-      "the first page of an answer takes, and a whole history."
+      "Measures how fast a trace of millions of operations is loaded, and how soon it answers.",
+      "Operations of Redis are recorded straight into the trace, without a Redis: six in ten set random keys, one counts in a single key, one sets random fields of a single hash, two read.",
+      "It tells how many a second the loader brings into the database, each million alone, and how long the first page of an answer takes, and a whole history."
     },
     mixinStandardHelpOptions = true)
 final class TraceCommand implements Callable<Integer> {
@@ -64,6 +64,11 @@ final class TraceCommand implements Callable<Integer> {
       description = "A schema of PostgreSQL to load into; an SQLite file if not given")
   private String url = "";
 
+  @Option(
+      names = "--postgres",
+      description = "Loads into a PostgreSQL server of its own, in a temporary folder")
+  private boolean postgres;
+
   @Mixin
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private ReportOption report;
@@ -73,22 +78,36 @@ final class TraceCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
+    if (!postgres) {
+      return measure(url);
+    }
+    if (!url.isEmpty()) {
+      throw new ParameterException(
+          spec.commandLine(), "--postgres is a place of its own, but there is also " + url);
+    }
+    try (var server = OwnPostgres.start()) {
+      return measure(server.url());
+    }
+  }
+
+  /** Loads into this schema of PostgreSQL, or into an SQLite file if it is empty. */
+  private int measure(String place) throws Exception {
     var section = report.section("trace");
     var directory = Files.createTempDirectory("bench-trace");
     var lines = new ArrayList<Line>();
     try (var recording =
         Recording.open(
             directory,
-            url,
+            place,
             SpoolSettings.DEFAULT.withBytes(2L << 30),
             Redactor.open(directory, List.of()),
             Retention.ALL)) {
       load(recording, lines);
-      try (var trace = StoredTrace.open(url.isEmpty() ? directory.toString() : url, LONG)) {
+      try (var trace = StoredTrace.open(place.isEmpty() ? directory.toString() : place, LONG)) {
         ask(trace, lines);
       }
     } finally {
-      RedisArms.run(List.of("rm", "-rf", directory.toString()));
+      Folders.delete(directory);
     }
     var table = new Report(lines, 1);
     spec.commandLine().getOut().print(table.text());

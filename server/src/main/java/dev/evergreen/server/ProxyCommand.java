@@ -20,8 +20,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "proxy",
     description = {
-      "An HTTP proxy with a cache, in the foreground. SIGTERM and SIGINT end it when the requests",
-      "that have begun are answered; SIGHUP reads its file and its certificates again."
+      "An HTTP proxy with a cache, in the foreground.",
+      "SIGTERM and SIGINT end it when the requests that have begun are answered. SIGHUP reads its file and its certificates again."
     },
     footer = "docs/proxy.md tells what it does.",
     mixinStandardHelpOptions = true,

@@ -123,9 +123,9 @@ public final class TraceCommand implements Runnable {
   @Command(
       name = "page",
       description = {
-        "Serves a page to look at the trace with: search for keys, their histories, why an answer is",
-        "as it is, and what passes now. Prints its address, which holds the token that whoever",
-        "reads must know: who may see the page may see the data. SIGINT and SIGTERM end it."
+        "Serves a page to look at the trace with.",
+        "It searches for keys and shows their histories, why an answer is as it is, and what passes now.",
+        "The command prints the page's address. It contains a token: whoever has the address may see the data. SIGINT and SIGTERM end it."
       },
       mixinStandardHelpOptions = true)
   static final class Page implements Callable<Integer> {

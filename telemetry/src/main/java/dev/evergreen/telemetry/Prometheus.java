@@ -4,6 +4,8 @@ import dev.evergreen.core.Node;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /** The metrics of a process as the text that Prometheus reads. Thread-safe. */
 public final class Prometheus implements AutoCloseable {
@@ -13,11 +15,12 @@ public final class Prometheus implements AutoCloseable {
 
   private final PrometheusMeterRegistry registry =
       new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
-  private final NodeMetrics metrics;
+  private final List<Runnable> refreshing = new CopyOnWriteArrayList<>();
 
   private Prometheus(Node node) {
-    metrics = NodeMetrics.of(node);
+    var metrics = NodeMetrics.of(node);
     metrics.bindTo(registry);
+    refreshing.add(metrics::refresh);
   }
 
   /** The metrics of this node; others can be added to {@link #registry}. */
@@ -30,9 +33,16 @@ public final class Prometheus implements AutoCloseable {
     return registry;
   }
 
+  /** Adds the metrics of a web server, whichever of the process's. */
+  public Prometheus add(WebMetrics server) {
+    server.bindTo(registry);
+    refreshing.add(server::refresh);
+    return this;
+  }
+
   /** All metrics as text, in the format {@link #CONTENT_TYPE}. */
   public String scrape() {
-    metrics.refresh();
+    refreshing.forEach(Runnable::run);
     return registry.scrape("text/plain");
   }
 

@@ -48,6 +48,9 @@ final class Edge extends Handler.Abstract {
     }
   }
 
+  /** The attribute of a request that was authenticated: who asks. */
+  static final String CALLER = Edge.class.getName() + ".caller";
+
   private static final String LIVE = "/live";
 
   private final Guard guard;
@@ -129,6 +132,25 @@ final class Edge extends Handler.Abstract {
       }
     }
     return path.startsWith(LIVE) ? "A request for a view" : "A request";
+  }
+
+  /**
+   * The path that the application declared for what is asked for: a route's, a command's or a
+   * view's; empty where it did not. Never the words of who asks, of which there is no end.
+   */
+  String route(Request request) {
+    var path = Request.getPathInContext(request);
+    if (path.equals(LIVE)) {
+      return LIVE;
+    }
+    if (path.startsWith(LIVE + "/")) {
+      return hub.has(path.substring(LIVE.length() + 1)) ? path : "";
+    }
+    return routes.stream()
+        .filter(route -> route.rest(path) != null)
+        .map(Route::path)
+        .findFirst()
+        .orElse("");
   }
 
   private boolean admit(Request request, Response response, Callback callback, Peer peer)
@@ -238,7 +260,10 @@ final class Edge extends Handler.Abstract {
   }
 
   private Caller caller(Request request, String path) {
-    return authenticator.authenticate(new Exchange(request, settings, path, "", Caller.ANONYMOUS));
+    var caller =
+        authenticator.authenticate(new Exchange(request, settings, path, "", Caller.ANONYMOUS));
+    request.setAttribute(CALLER, caller);
+    return caller;
   }
 
   private void look(

@@ -99,11 +99,15 @@ final class Exchange implements Request {
         .findFirst();
   }
 
-  @Override
-  public String remoteAddress() {
+  static String remoteAddress(org.eclipse.jetty.server.Request request) {
     return request.getAttribute(CLIENT) instanceof String client
         ? client
         : org.eclipse.jetty.server.Request.getRemoteAddr(request);
+  }
+
+  @Override
+  public String remoteAddress() {
+    return remoteAddress(request);
   }
 
   @Override

@@ -110,6 +110,10 @@ final class Hub {
     return view;
   }
 
+  boolean has(String name) {
+    return views.containsKey(name);
+  }
+
   /**
    * The live computation for these parameters, after the check that the caller may see it. Give it
    * back with {@link #release}.

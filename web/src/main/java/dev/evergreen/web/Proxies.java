@@ -3,8 +3,8 @@ package dev.evergreen.web;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -20,11 +20,14 @@ public final class Proxies {
   /** None: every peer is a client. */
   static final Proxies NONE = new Proxies(Way.NONE, List.of());
 
-  /** Text in quotes or without, as the header's grammar has it. */
-  private static final Pattern FORWARDED_FOR =
-      Pattern.compile("(?i)(?:^|[;,])\\s*for\\s*=\\s*(?:\"([^\"]*)\"|([^;,\\s]*))");
+  /** An address with a port or without; that may be hidden behind a name (RFC 7239, section 6). */
+  private static final Pattern NODE =
+      Pattern.compile(
+          "(?:(?<four>N(?:\\.N){3})|\\[(?<six>[0-9A-Fa-f:.]+)])(?::(?:[0-9]{1,5}|_[\\w.-]+))?"
+              .replace("N", "(?:0|[1-9][0-9]{0,2})"));
 
-  private static final Pattern PORT = Pattern.compile("(?<=^[0-9.]{7,15}|]):[0-9]+$");
+  /** An IPv6 address without the brackets that would tell a port from it. */
+  private static final Pattern BARE_IPV6 = Pattern.compile("[0-9A-Fa-f]*:[0-9A-Fa-f:.]+");
 
   private enum Way {
     NONE,
@@ -121,39 +124,48 @@ public final class Proxies {
     }
     Optional<InetAddress> client = Optional.empty();
     for (var said : chain(headers).reversed()) {
-      var address = address(said);
-      if (address.isEmpty()) {
+      if (said.isEmpty()) {
         return client;
       }
-      client = address;
-      if (!isTrusted(address.get())) {
+      client = said;
+      if (!isTrusted(said.get())) {
         return client;
       }
     }
     return client;
   }
 
-  private List<String> chain(HttpFields headers) {
-    if (way == Way.X_FORWARDED_FOR) {
-      return Stream.of(joined(headers, "X-Forwarded-For").split(",", -1)).toList();
-    }
-    var chain = new ArrayList<String>();
-    var matcher = FORWARDED_FOR.matcher(joined(headers, "Forwarded"));
-    while (matcher.find()) {
-      chain.add(matcher.group(1) == null ? matcher.group(2) : matcher.group(1));
-    }
-    return chain;
+  /** For whom each proxy says that it asks; empty for one that does not, or not by an address. */
+  private List<Optional<InetAddress>> chain(HttpFields headers) {
+    return way == Way.X_FORWARDED_FOR
+        ? values(headers, "X-Forwarded-For")
+            .flatMap(line -> Stream.of(line.split(",", -1)))
+            .map(said -> addressOrBare(said.strip()))
+            .toList()
+        : values(headers, "Forwarded")
+            .flatMap(line -> Forwarded.clients(line).stream())
+            .map(said -> said.flatMap(Proxies::address))
+            .toList();
   }
 
-  private static String joined(HttpFields headers, String name) {
-    return String.join(",", headers.getValuesList(name));
+  private static Stream<String> values(HttpFields headers, String name) {
+    return headers.getValuesList(name).stream();
   }
 
-  /** An address, with a port or without; empty for what is none. */
-  private static Optional<InetAddress> address(String said) {
-    var text = PORT.matcher(said.strip()).replaceFirst("");
+  private static Optional<InetAddress> addressOrBare(String said) {
+    return address(BARE_IPV6.matcher(said).matches() ? "[" + said + "]" : said);
+  }
+
+  /** The address of a node; empty for what is none, such as {@code unknown} or a hidden name. */
+  private static Optional<InetAddress> address(String node) {
+    var found = NODE.matcher(node);
+    if (!found.matches()) {
+      return Optional.empty();
+    }
     try {
-      return Optional.of(InetAddress.ofLiteral(text.replaceAll("^\\[|]$", "")));
+      return Optional.of(
+          InetAddress.ofLiteral(
+              Objects.requireNonNullElseGet(found.group("four"), () -> found.group("six"))));
     } catch (IllegalArgumentException e) {
       return Optional.empty();
     }

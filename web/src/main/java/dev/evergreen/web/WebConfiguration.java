@@ -19,10 +19,18 @@ final class WebConfiguration {
   /** What the variables of a server begin with. */
   static final String VARIABLES = "EVERGREEN_WEB_";
 
+  /** What the keys of reverse proxies begin with: one for each way to say who the client is. */
+  private static final String BEHIND = "behind-";
+
   private WebConfiguration() {}
 
   static void apply(Settings settings, WebServer.Builder server, WebSettings.Builder limits) {
     settings.apply(takers(server, limits));
+    var behind = settings.keys().stream().filter(key -> key.startsWith(BEHIND)).toList();
+    if (behind.size() > 1) {
+      throw settings.refusal(
+          behind.getLast(), "cannot be beside " + behind.getFirst() + ": choose one way", null);
+    }
   }
 
   private static Map<String, Consumer<String>> takers(
@@ -32,6 +40,11 @@ final class WebConfiguration {
     takers.put("bind", server::bind);
     takers.put("allowed-hosts", value -> server.allowedHosts(list(value)));
     takers.put("allowed-origins", value -> server.allowedOrigins(list(value)));
+    takers.put(BEHIND + "forwarded", value -> server.behind(Proxies.forwarded(list(value))));
+    takers.put(
+        BEHIND + "x-forwarded-for", value -> server.behind(Proxies.xForwardedFor(list(value))));
+    takers.put(
+        BEHIND + "proxy-protocol", value -> server.behind(Proxies.proxyProtocol(list(value))));
     takers.put("compressed", value -> server.compressed(Settings.yes(value)));
     takers.put("peers", value -> server.peers(list(value)));
     for (var limit : WebSettings.class.getRecordComponents()) {

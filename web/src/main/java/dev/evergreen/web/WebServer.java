@@ -104,7 +104,11 @@ public final class WebServer implements AutoCloseable {
     var handlers = new ArrayList<Handler>();
     handlers.add(edge);
     builder.files.forEach((path, base) -> handlers.add(new Files(path, base, builder.singlePage)));
-    server.setHandler(new Handler.Sequence(handlers));
+    var answering = new Handler.Sequence(handlers);
+    server.setHandler(new TracedHandler(answering, builder.tracing, edge, settings));
+    if (builder.requestLog != null) {
+      server.setRequestLog(new AnsweredRequests(builder.requestLog, edge));
+    }
     server.setErrorHandler(replies::refuseForServer);
     watchdog = new Watchdog(settings, edge.live, peers, hub, counters, failures);
   }
@@ -309,6 +313,8 @@ public final class WebServer implements AutoCloseable {
     private Authenticator authenticator = request -> Caller.ANONYMOUS;
     private Function<Exception, Optional<WebException>> errorMapping = failure -> Optional.empty();
     private final Set<String> peers = new LinkedHashSet<>();
+    private WebTracing tracing = WebTracing.NONE;
+    private @Nullable Consumer<? super AnsweredRequest> requestLog;
     private @Nullable String contentSecurityPolicy;
 
     private final TypeScript typeScript = new TypeScript();
@@ -367,6 +373,22 @@ public final class WebServer implements AutoCloseable {
     /** The reverse proxies that stand before this server; none by default. */
     public Builder behind(Proxies value) {
       proxies = value;
+      return this;
+    }
+
+    /**
+     * Is told of each request when its answer has been taken, on the thread that has sent it: do
+     * not block. {@link AnsweredRequest#line} is the usual line of a log. Nobody is told by
+     * default.
+     */
+    public Builder requestLog(Consumer<? super AnsweredRequest> log) {
+      requestLog = log;
+      return this;
+    }
+
+    /** Traces the work on requests; nothing does by default. */
+    public Builder tracing(WebTracing value) {
+      tracing = value;
       return this;
     }
 

@@ -105,6 +105,10 @@ final class Browser implements AutoCloseable {
     }
   }
 
+  boolean isClosed() {
+    return listener.closed.isDone();
+  }
+
   @Override
   public void close() {
     socket.abort();

@@ -48,6 +48,10 @@ final class ProxiesTest {
             new Case("192.0.2.7", "X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: 192.0.2.7"),
             new Case("10.9.9.9", "X-Forwarded-For: nonsense, 10.9.9.9"),
             new Case("2001:db8:0:0:0:0:0:1", "X-Forwarded-For: [2001:db8::1]:80, fd00::2"),
+            new Case("2001:db8:0:0:0:0:0:1", "X-Forwarded-For: 2001:db8::1, fd00::2"),
+            new Case("192.0.2.7", "X-Forwarded-For: ::ffff:192.0.2.7"),
+            new Case("the peer", "X-Forwarded-For: 192.0.2.7, 3221225991"),
+            new Case("the peer", "X-Forwarded-For: 192.0.2.7,"),
             new Case("the peer", "X-Forwarded-For: unknown"),
             new Case("the peer", "Forwarded: for=192.0.2.7"),
             new Case("the peer"))) {
@@ -68,9 +72,71 @@ final class ProxiesTest {
             new Case("2001:db8:0:0:0:0:0:1", "Forwarded: for=\"[2001:db8::1]:4711\""),
             new Case("the peer", "Forwarded: for=_hidden"),
             new Case("the peer", "Forwarded: for=\"1.1.1.1, for=\"192.0.2.7\""),
-            new Case("the peer", "X-Forwarded-For: 192.0.2.7"))) {
+            new Case("the peer", "X-Forwarded-For: 192.0.2.7"),
+            // What a quoted value holds is no parameter.
+            new Case("the peer", "Forwarded: secret=\"a;for=192.0.2.7\""),
+            new Case("the peer", "Forwarded: secret=\"a,for=192.0.2.7\""),
+            new Case("192.0.2.7", "Forwarded: ext=\"\\\";for=1.1.1.1;x=\\\"\";for=192.0.2.7"),
+            new Case("192.0.2.7", "Forwarded: for=\"1\\92.0.2.7\""),
+            new Case("192.0.2.7", "Forwarded: for=\"192.0.2.7:_a.b-c\" ; host=\"a, b\" ,"),
+            new Case("192.0.2.7", "Forwarded: , ,for=192.0.2.7"),
+            // Who stands last does not say for whom, or not by an address: what is before is not
+            // his.
+            new Case("the peer", "Forwarded: for=192.0.2.7, proto=https"),
+            new Case("the peer", "Forwarded: for=192.0.2.7, ;"),
+            new Case("the peer", "Forwarded: for=192.0.2.7, for=unknown"),
+            new Case("the peer", "Forwarded: for=192.0.2.7, for=\"_gazonk:_1\""),
+            new Case("10.0.0.1", "Forwarded: for=192.0.2.7, for=unknown, for=10.0.0.1"),
+            // Neither a grammar of ours nor half an address.
+            new Case("the peer", "Forwarded: for=192.0.2.7:80"),
+            new Case("the peer", "Forwarded: for=[2001:db8::1]"),
+            new Case("the peer", "Forwarded: for=\"2001:db8::1\""),
+            new Case("the peer", "Forwarded: for=\"[2001:db8::1\""),
+            new Case("the peer", "Forwarded: for=\"[2001:db8::1]:port\""),
+            new Case("the peer", "Forwarded: for=\"[fe80::1%lo]\""),
+            new Case("the peer", "Forwarded: for=\"[:::1]\""),
+            new Case("the peer", "Forwarded: for=\"192.0.2.7:123456\""),
+            new Case("the peer", "Forwarded: for=192.0.2"),
+            new Case("the peer", "Forwarded: for=3221225991"),
+            new Case("the peer", "Forwarded: for=192.0.2.256"),
+            new Case("the peer", "Forwarded: for=0300.0.2.7"),
+            new Case("the peer", "Forwarded: for=192.0.2.7;for=192.0.2.7"),
+            new Case("the peer", "Forwarded: for = 192.0.2.7"),
+            new Case("the peer", "Forwarded: for=192.0.2.7 by=10.0.0.1"),
+            new Case("the peer", "Forwarded: for=\"192.0.2.7"),
+            new Case("the peer", "Forwarded: for=\"192.0.2.7\\"),
+            new Case("the peer", "Forwarded: for="),
+            new Case("the peer", "Forwarded: ="),
+            new Case("the peer", "Forwarded: for"))) {
       assertEquals(one.client(), who(ours, "10.0.0.1", one.line()), one.line());
     }
+  }
+
+  @Test
+  void whatAClientWroteIntoALineOfItsOwnDoesNotSpoilTheProxysLine() {
+    var ours = Proxies.forwarded("10.0.0.1");
+    assertEquals(
+        "192.0.2.7", who(ours, "10.0.0.1", "Forwarded: for=\"1.1.1.1", "Forwarded: for=192.0.2.7"));
+    assertEquals(
+        "the peer", who(ours, "10.0.0.1", "Forwarded: for=192.0.2.7", "Forwarded: for=\"1.1.1.1"));
+  }
+
+  /** However long: one pass, no recursion. A header of a server is much shorter. */
+  @Test
+  void aLongLineIsReadToItsEnd() {
+    var ours = Proxies.forwarded("10.0.0.1");
+    int many = 1 << 20;
+    assertEquals(
+        "192.0.2.7", who(ours, "10.0.0.1", "Forwarded: " + ",".repeat(many) + "for=192.0.2.7"));
+    assertEquals(
+        "192.0.2.7",
+        who(ours, "10.0.0.1", "Forwarded: x=\"" + "\\\"".repeat(many) + "\";for=192.0.2.7"));
+    assertEquals("the peer", who(ours, "10.0.0.1", "Forwarded: for=\"" + "[".repeat(many)));
+    assertEquals(
+        "the peer", who(ours, "10.0.0.1", "Forwarded: for=\"[" + ":".repeat(many) + "]\""));
+    assertEquals(
+        "192.0.2.7",
+        who(ours, "10.0.0.1", "Forwarded: " + "for=unknown,".repeat(many / 8) + "for=192.0.2.7"));
   }
 
   @Test

@@ -80,6 +80,60 @@ final class WebConfigurationTest {
     refuses("it must be a whole number", "MAX_VIEWS", "many");
     refuses("EVERGREEN_WEB_STALL_AFTER_MILLIS", "STALL_AFTER_MILLIS", "0");
     refuses("An origin is written as", "PEERS", "two.example");
+    refuses("A network is written as", "BEHIND_FORWARDED", "proxy.example");
+  }
+
+  @Test
+  void theProxiesAreNamedInOneWay() throws Exception {
+    for (var way : new String[] {"behind-forwarded", "behind-x-forwarded-for"}) {
+      var file = folder.resolve("proxies.properties");
+      Files.writeString(file, way + " = 127.0.0.1, 10.0.0.0/8\n");
+      try (var node = EmbeddedNode.builder().start();
+          var server =
+              WebServer.builder(node)
+                  .configuredBy(file)
+                  .port(0)
+                  .route("GET", "/who", request -> Reply.text(request.remoteAddress()))
+                  .start()) {
+        var header = way.substring("behind-".length());
+        var value = header.equals("forwarded") ? "for=192.0.2.7" : "192.0.2.7";
+        assertEquals("192.0.2.7", Http.get(server, "/who", header, value).body());
+      }
+    }
+    var both =
+        Map.of(
+            "EVERGREEN_WEB_BEHIND_FORWARDED", "::1", "EVERGREEN_WEB_BEHIND_PROXY_PROTOCOL", "::1");
+    var refused = assertThrows(IllegalArgumentException.class, () -> limits(both));
+    assertEquals(
+        "EVERGREEN_WEB_BEHIND_PROXY_PROTOCOL in the environment cannot be beside behind-forwarded:"
+            + " choose one way",
+        refused.getMessage());
+  }
+
+  /** The page for those who write clients and run servers. */
+  @Test
+  void everyLimitIsDocumentedWithItsDefault() throws Exception {
+    var page = Files.readString(Path.of("../docs/web-protocol.md"));
+    for (var limit : WebSettings.class.getRecordComponents()) {
+      var row = "| `" + limit.getName() + "` | ";
+      // What depends on the heap is told in words.
+      var value =
+          limit.getName().equals("maxHeldBytes")
+              ? "256 MiB, or a quarter of the heap if that is less"
+              : told(limit.getName(), limit.getAccessor().invoke(WebSettings.DEFAULT));
+      assertTrue(page.contains(row + value + " | "), () -> row + value);
+    }
+  }
+
+  private static String told(String name, Object value) {
+    if (value instanceof Duration time) {
+      return time.toSeconds() + " s";
+    }
+    int number = (Integer) value;
+    if (!name.contains("Bytes")) {
+      return String.format(Locale.ROOT, "%,d", number);
+    }
+    return number < 1 << 20 ? (number >> 10) + " KiB" : (number >> 20) + " MiB";
   }
 
   private static void refuses(String message, String key, String value) {

@@ -1,10 +1,6 @@
 package dev.evergreen.bench.load;
 
-import java.io.File;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
-import java.util.regex.Pattern;
 
 /** The memcached of the system, run as a child and never as its service. */
 public final class DebianMemcached {
@@ -13,9 +9,7 @@ public final class DebianMemcached {
 
   /** Whether it is installed. */
   public static boolean present() {
-    return Pattern.compile(File.pathSeparator)
-        .splitAsStream(System.getenv().getOrDefault("PATH", ""))
-        .anyMatch(folder -> Files.isExecutable(Path.of(folder, "memcached")));
+    return Programs.has("memcached");
   }
 
   /**

@@ -38,7 +38,7 @@ public record SoakSample(
   private static final Pattern NATIVE_TOTAL = Pattern.compile("committed=(\\d+)KB");
 
   /** Asks a server and its process. A full collection is part of that. */
-  public static SoakSample of(ServerUnderTest server, long second) throws Exception {
+  public static SoakSample of(ServerProcess server, long second) throws Exception {
     long pid = server.process().pid();
     var stats = stats(server.address());
     var status = Files.readString(Path.of("/proc/" + pid + "/status"));

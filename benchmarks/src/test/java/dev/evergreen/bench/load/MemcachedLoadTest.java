@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Assumptions;
@@ -15,13 +14,13 @@ class MemcachedLoadTest {
 
   private static final int KEYS = 2000;
 
-  private static ServerUnderTest start() throws Exception {
+  private static ServerProcess start() throws Exception {
     Assumptions.assumeTrue(
         DebianMemcached.present(), "memcached is not there (Debian: apt-get install memcached)");
-    return ServerProcess.start(DebianMemcached.command(64, 200), Path.of("."), 0);
+    return ServerProcess.memcached(DebianMemcached.command(64, 200), 0);
   }
 
-  private static LoadPlan plan(ServerUnderTest server) {
+  private static LoadPlan plan(ServerProcess server) {
     return LoadPlan.of(server.address())
         .withKeys(KEYS, Pool.ETC)
         .withTimes(Duration.ofMillis(50), Duration.ofMillis(300));

@@ -9,7 +9,6 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -22,7 +21,7 @@ class SoakLoadTest {
   void allRequestsAreAnsweredAsTheyMustBeAndWhatTheServerTakesIsSeen() throws Exception {
     Assumptions.assumeTrue(
         DebianMemcached.present(), "memcached is not there (Debian: apt-get install memcached)");
-    try (var server = ServerProcess.start(DebianMemcached.command(64, 200), Path.of("."), 0);
+    try (var server = ServerProcess.memcached(DebianMemcached.command(64, 200), 0);
         var load = SoakLoad.start(server.address())) {
       while (load.requests() < 5_000) {
         load.check();

@@ -121,6 +121,7 @@ final class ChirperServer implements AutoCloseable {
     new Pages(node.grains(), sessions, pages).addTo(builder);
     watching.addHealthTo(builder);
     var started = builder.staticResources("/", Chirper.class, "/page").singlePage().start();
+    watching.watch(started);
     web = started;
     return started.port();
   }

@@ -6,6 +6,7 @@ import dev.evergreen.dashboard.Dashboard;
 import dev.evergreen.reports.NodeReport;
 import dev.evergreen.telemetry.Health;
 import dev.evergreen.telemetry.Prometheus;
+import dev.evergreen.telemetry.WebMetrics;
 import dev.evergreen.web.Authorisation;
 import dev.evergreen.web.WebServer;
 import java.util.List;
@@ -31,6 +32,11 @@ final class Watching implements AutoCloseable {
         .add(Dashboard.at("/dashboard", Authorisation.everyone(), this::reports))
         .metrics("/metrics", Authorisation.everyone(), prometheus::scrape);
     addHealthTo(server);
+  }
+
+  /** Counts what this server does among the metrics. */
+  void watch(WebServer server) {
+    prometheus.add(WebMetrics.of(server::counts));
   }
 
   void addHealthTo(WebServer.Builder server) {

@@ -51,7 +51,9 @@ final class ChirperCommandTest {
     try (var chirper = ChirperProcess.start(0, directory.resolve("data"), "--operations", "0")) {
       var dashboard = chirper.await(Chirper.OPERATIONS).substring(Chirper.OPERATIONS.length());
       assertTrue(get(dashboard).contains("<title>Evergreen dashboard</title>"));
-      assertTrue(get(dashboard.replace("dashboard", "metrics")).contains("evergreen_grains"));
+      var metrics = get(dashboard.replace("dashboard", "metrics"));
+      assertTrue(metrics.contains("evergreen_grains"), metrics);
+      assertTrue(metrics.contains("evergreen_web_connections"), metrics);
       for (var path : List.of("/metrics", "/dashboard", "/live/evergreen.dashboard")) {
         assertTrue(get(chirper, path).contains("\"status\":404"), path);
       }
