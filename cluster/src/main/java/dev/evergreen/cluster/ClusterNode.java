@@ -21,7 +21,6 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
-import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.core.spi.Tracing;
 import dev.evergreen.reports.LifeLog;
 import dev.evergreen.reports.NodeReport;
@@ -477,7 +476,7 @@ public final class ClusterNode implements Node {
     }
 
     @Override
-    public void failed(StorageException reason) {
+    public void failed(RuntimeException reason) {
       log.warning("fence-unknown", "reason", String.valueOf(reason.getMessage()));
     }
 
