@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.cluster.links.LinkSecurity;
+import dev.evergreen.cluster.links.LinkSettings;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.InvalidGrainException;
@@ -28,6 +29,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -137,6 +140,30 @@ final class ClusterNodeTest {
     }
     await("the other being gone", () -> second.members().size() == 1);
     first.close();
+  }
+
+  /** As behind a firewall that lets only Pekko's port through: the links refuse each other. */
+  @Test
+  void aNodeThatIsHeardButNotReachedByCallsIsGivenNoGrainsAndDoesNotStart() {
+    var first = start(describe());
+    await("being ready", first::ready);
+    var starting =
+        CompletableFuture.supplyAsync(
+            () ->
+                start(
+                    describe()
+                        .seeds(first.self().address())
+                        .joinWithin(Duration.ofSeconds(8))
+                        .links(shipped -> LinkSettings.of("another"))));
+    for (long number = 1; !starting.isDone(); number++) {
+      for (int i = 0; i < 50; i++) {
+        ledger(first, "l" + i).put("first", number);
+      }
+    }
+    var failure = assertThrows(CompletionException.class, starting::join);
+    assertNames(failure.getCause(), "no connection for calls to [" + first.self().address());
+    await("being alone", () -> first.members().size() == 1);
+    assertEquals(128, first.ownedPartitions());
   }
 
   @Test
