@@ -253,7 +253,7 @@ public final class ClusterNode implements Node {
     owners = asking;
     partitions.askAt(partition -> asking.tell(new Owners.Wanted(partition), ActorRef.noSender()));
     // Whoever was refused for good has no need to wait.
-    var takesPart = up.thenCombine(reached, (isUp, isReached) -> isUp);
+    var takesPart = up.thenCombine(reached, (done, _) -> done);
     var _ =
         ended.whenComplete(
             (done, failure) -> {
@@ -366,9 +366,11 @@ public final class ClusterNode implements Node {
     return other.equals(self) || links.isConnected(other);
   }
 
+  /** Whether it may be given partitions; who is cut off itself knows nothing against it. */
   private boolean isReached(String address) {
-    return members.keySet().stream()
-        .anyMatch(other -> other.address().equals(address) && isReached(other));
+    return !isConnected()
+        || members.keySet().stream()
+            .anyMatch(other -> other.address().equals(address) && isReached(other));
   }
 
   /**

@@ -144,7 +144,7 @@ final class CutTest {
   @Test
   void ofTwoThatGiveEachOtherUpOneGoesOn() throws Exception {
     assumeAll();
-    var two = List.of("n1", "n2").toArray(String[]::new);
+    String[] two = {"n1", "n2"};
     try (var network = namespaces();
         var cluster = new Processes(directory, List.of("evidence"), network.places(), two)) {
       cluster.start(two);
