@@ -21,7 +21,6 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
-import dev.evergreen.core.spi.StorageException;
 import dev.evergreen.core.spi.Tracing;
 import dev.evergreen.reports.LifeLog;
 import dev.evergreen.reports.NodeReport;
@@ -74,6 +73,7 @@ public final class ClusterNode implements Node {
   private static final System.Logger.Level USUAL = System.Logger.Level.INFO;
   private static final Duration REPORT_PATIENCE = Duration.ofSeconds(1);
   private static final long ROSTER_MILLIS = 1_000;
+  private static final long LOOK_NANOS = Duration.ofSeconds(1).toNanos();
 
   /** Pekko knows of a death sooner than so long after a connection has ended. */
   private static final long UNKNOWN_DEATH_NANOS = Duration.ofSeconds(15).toNanos();
@@ -96,6 +96,10 @@ public final class ClusterNode implements Node {
   private final LifeLog log;
   private final ConcurrentHashMap<NodeId, Member> members = new ConcurrentHashMap<>();
   private final CompletableFuture<Done> up = new CompletableFuture<>();
+
+  /** Completed when it is connected to all who host grains and are heard of. */
+  private final CompletableFuture<Done> reached = new CompletableFuture<>();
+
   private final CompletableFuture<Done> ended = new CompletableFuture<>();
 
   /** Members to whom a connection has ended, and when the last did, by the system's nanoseconds. */
@@ -103,6 +107,12 @@ public final class ClusterNode implements Node {
 
   /** Members whose hosts refuse connections since the last one ended, which is evidence. */
   private final Set<NodeId> refusing = ConcurrentHashMap.newKeySet();
+
+  /** Addresses of members that Pekko's failure detector is to miss. */
+  private final Set<String> missed;
+
+  private final long unreachedNanos;
+  private volatile Map<NodeId, Set<NodeId>> missedBy = Map.of();
 
   private volatile @Nullable ActorRef membership;
   private volatile @Nullable ActorRef region;
@@ -117,7 +127,9 @@ public final class ClusterNode implements Node {
     this.settings = settings;
     this.whenFenced = builder.whenFenced;
     var security = settings.security().orElse(null);
-    this.links = bindLinks(settings, builder.links.apply(LinkSettings.of(settings.name())));
+    var linkSettings = builder.links.apply(LinkSettings.of(settings.name()));
+    this.unreachedNanos = linkSettings.deadAfter().toNanos();
+    this.links = bindLinks(settings, linkSettings);
     try {
       this.system =
           PekkoSystem.start(settings, links.port(), builder.settings.stopGrace(), security);
@@ -126,6 +138,7 @@ public final class ClusterNode implements Node {
       time.close();
       throw e instanceof IllegalArgumentException refused ? refused : notStarted(settings, e);
     }
+    this.missed = CrashDetector.of(system.eventStream());
     this.cluster = Cluster.get(system);
     this.self = Member.idOf(cluster.selfUniqueAddress());
     this.tenure =
@@ -230,7 +243,9 @@ public final class ClusterNode implements Node {
         system.actorOf(
             Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
             "members");
-    var started = Sharding.start(system, settings, node, partitions, self, this::someMayBeDead);
+    var started =
+        Sharding.start(
+            system, settings, node, partitions, self, this::someMayBeDead, this::isReached);
     region = started;
     var asking =
         system.actorOf(
@@ -238,8 +253,15 @@ public final class ClusterNode implements Node {
     owners = asking;
     partitions.askAt(partition -> asking.tell(new Owners.Wanted(partition), ActorRef.noSender()));
     // Whoever was refused for good has no need to wait.
-    var _ = ended.whenComplete((done, failure) -> up.complete(Done.getInstance()));
-    if (!Joining.join(cluster, settings.seeds().find(deadline), up, deadline) || ended.isDone()) {
+    var takesPart = up.thenCombine(reached, (done, _) -> done);
+    var _ =
+        ended.whenComplete(
+            (done, failure) -> {
+              up.complete(Done.getInstance());
+              reached.complete(Done.getInstance());
+            });
+    if (!Joining.join(cluster, settings.seeds().find(deadline), takesPart, deadline)
+        || ended.isDone()) {
       throw new IllegalStateException(
           "%s could not join the cluster '%s' by %s, %s"
               .formatted(self.address(), settings.name(), settings.seeds(), whyNotJoined()));
@@ -249,6 +271,7 @@ public final class ClusterNode implements Node {
     }
     settings.operatorPort().ifPresent(this::startOperator);
     joined = true;
+    lookWhoIsNotReached();
     log.usual("joined", "cluster", settings.name(), "hosts", settings.hosts());
   }
 
@@ -264,6 +287,11 @@ public final class ClusterNode implements Node {
 
   private String whyNotJoined() {
     var reason = CoordinatedShutdown.get(system).getShutdownReason();
+    if (reason.isEmpty() && up.isDone()) {
+      return ("as it was let in, but within %d s there was no connection for calls to %s. Can each of"
+              + " them reach the link port of the other?")
+          .formatted(settings.joinWithin().toSeconds(), notReached());
+    }
     if (reason.isEmpty()) {
       return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster? Only the"
               + " first of them begins one, and only when all others have answered that they are in"
@@ -316,9 +344,90 @@ public final class ClusterNode implements Node {
 
   private boolean isConnected() {
     var voters = tenure.voters();
-    long connected =
-        voters.stream().filter(other -> other.equals(self) || links.isConnected(other)).count();
-    return 2 * connected >= voters.size();
+    return 2 * voters.stream().filter(this::isReached).count() >= voters.size();
+  }
+
+  /** Who hosts grains and is heard of, but not connected. */
+  private List<String> notReached() {
+    return members.values().stream()
+        .filter(member -> member.votes() && member.reachable() && !isReached(member.id()))
+        .map(member -> "%s (links at %d)".formatted(member.id().address(), member.linkPort()))
+        .toList();
+  }
+
+  private void lookWhetherItIsReached() {
+    if (up.isDone() && !reached.isDone() && notReached().isEmpty()) {
+      reached.complete(Done.getInstance());
+    }
+  }
+
+  /** Whether calls reach a node. */
+  boolean isReached(NodeId other) {
+    return other.equals(self) || links.isConnected(other);
+  }
+
+  /** Whether it may be given partitions; who is cut off itself knows nothing against it. */
+  private boolean isReached(String address) {
+    return !isConnected()
+        || members.keySet().stream()
+            .anyMatch(other -> other.address().equals(address) && isReached(other));
+  }
+
+  /**
+   * Has Pekko miss whom it hears, but calls do not reach any more: its grains would be nobody's. It
+   * may be this node that the others do not reach, which the majority decides. What is wrong may
+   * also be something that concerns all; then nobody is connected to more than half, and nobody is
+   * missed.
+   */
+  private void lookWhoIsNotReached() {
+    for (var member : members.values()) {
+      var other = member.id();
+      boolean unreached = member.isUp() && links.brokenNanos(other) > unreachedNanos && mayJudge();
+      if (!unreached && !refusing.contains(other)) {
+        missed.remove(other.address());
+      } else if (unreached && missed.add(other.address())) {
+        log.warning("not-reached", "other", other, "port", member.linkPort());
+      }
+    }
+    if (!ended.isDone()) {
+      time.after(LOOK_NANOS, this::lookWhoIsNotReached);
+    }
+  }
+
+  private boolean mayJudge() {
+    return CrashDetector.mayJudge(links.counts().connected(), memberCount());
+  }
+
+  /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
+  private int memberCount() {
+    return (int) members.values().stream().filter(Member::isUp).count() + tenure.givenUpCount();
+  }
+
+  /**
+   * Gives up whose processes have ended, as all say who are heard. Missed first: the others need
+   * not have seen what a node that is missed should see.
+   */
+  private void giveUpTheDead() {
+    if (leaving || refusing.isEmpty()) {
+      return;
+    }
+    var heard =
+        members.values().stream()
+            .filter(member -> member.votes() && !missed.contains(member.id().address()))
+            .map(Member::id)
+            .filter(other -> !other.equals(self))
+            .toList();
+    for (var member : cluster.state().getMembers()) {
+      var other = Member.idOf(member);
+      if (refusing.contains(other)
+          && missed.contains(other.address())
+          && CrashDetector.allMiss(other, heard, missedBy)) {
+        if (memberCount() == 2) {
+          tenure.left(other); // of more a majority must agree, as the evidence may deceive
+        }
+        cluster.down(member.address());
+      }
+    }
   }
 
   /** Whether the process can be of use again: false once it is fenced or has stopped. */
@@ -405,6 +514,8 @@ public final class ClusterNode implements Node {
 
     @Override
     public void connected(NodeId other) {
+      refusing.remove(other);
+      lookWhetherItIsReached();
       node.found(grain -> partitions.isAt(grain, other));
     }
 
@@ -430,31 +541,11 @@ public final class ClusterNode implements Node {
         return;
       }
       refusing.add(other);
-      if (!leaving && mayJudge()) {
-        log.warning("declared-dead", "other", other, "because", "its host refuses connections");
-        dead(other);
-      }
-    }
-
-    private boolean mayJudge() {
-      return CrashDetector.mayJudge(links.counts().connected(), memberCount());
-    }
-
-    /** Who was given up a moment ago counts, or a node that is cut off would judge all in turn. */
-    private int memberCount() {
-      return (int) members.values().stream().filter(Member::isUp).count() + tenure.givenUpCount();
-    }
-
-    /** Unreachable first: the others need not have seen what an unreachable node should see. */
-    private void dead(NodeId other) {
-      if (memberCount() == 2) {
-        tenure.left(other); // of more a majority must agree, as the evidence may deceive
-      }
-      for (var member : cluster.state().getMembers()) {
-        if (Member.idOf(member).equals(other)) {
-          CrashDetector.of(system.eventStream()).add(member.address().toString());
-          cluster.down(member.address());
+      if (mayJudge()) {
+        if (missed.add(other.address())) {
+          log.warning("declared-dead", "other", other, "because", "its host refuses connections");
         }
+        giveUpTheDead();
       }
     }
 
@@ -477,7 +568,7 @@ public final class ClusterNode implements Node {
     }
 
     @Override
-    public void failed(StorageException reason) {
+    public void failed(RuntimeException reason) {
       log.warning("fence-unknown", "reason", String.valueOf(reason.getMessage()));
     }
 
@@ -504,6 +595,7 @@ public final class ClusterNode implements Node {
               .sorted(Member.BY_ADDRESS)
               .map(Member::id)
               .toList());
+      lookWhetherItIsReached();
     }
 
     @Override
@@ -526,6 +618,12 @@ public final class ClusterNode implements Node {
             member.id(), InetSocketAddress.createUnresolved(member.host(), member.linkPort()));
         node.found(grain -> true); // it may be one that was not heard of
       }
+    }
+
+    @Override
+    public void missed(Map<NodeId, Set<NodeId>> by) {
+      missedBy = by;
+      giveUpTheDead();
     }
 
     @Override
@@ -570,10 +668,7 @@ public final class ClusterNode implements Node {
 
     @Override
     public void gone(Set<NodeId> others) {
-      for (var other : others) {
-        CrashDetector.of(system.eventStream())
-            .removeIf(dead -> dead.endsWith("@" + other.address()));
-      }
+      others.forEach(other -> missed.remove(other.address()));
       if (leaving || fenced != null || cluster.isTerminated()) {
         // To a node that leaves all others seem gone. It must not tell them so.
         others.forEach(partitions::forget);

@@ -1,6 +1,8 @@
 package dev.evergreen.cluster;
 
 import com.typesafe.config.Config;
+import dev.evergreen.core.spi.NodeId;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.Map;
 import java.util.Set;
@@ -10,28 +12,29 @@ import org.apache.pekko.event.EventStream;
 import org.apache.pekko.remote.PhiAccrualFailureDetector;
 
 /**
- * Pekko's failure detector, which also believes the evidence that a process has ended: its
- * connections were reset and its host refuses new ones. Made by Pekko, one for each node that is
- * watched, by its name in the settings.
+ * Pekko's failure detector, which also believes what the links know: that a process has ended, as
+ * its connections were reset and its host refuses new ones; or that a node is heard of by Pekko
+ * alone, so that calls do not reach the grains that it has. Made by Pekko, one for each node that
+ * is watched, by its name in the settings.
  */
 public final class CrashDetector extends PhiAccrualFailureDetector {
 
-  /** The addresses of dead processes, by the system whose instances watch them; until it ends. */
-  private static final Map<EventStream, Set<String>> DEAD =
+  /** Each as {@code host:port}, by the system whose instances watch them; until it ends. */
+  private static final Map<EventStream, Set<String>> MISSED =
       Collections.synchronizedMap(new WeakHashMap<>());
 
-  private final Set<String> dead;
+  private final Set<String> missed;
   private volatile String address = "";
 
   /** Called by Pekko. */
   public CrashDetector(Config config, EventStream system) {
     super(config, system);
-    this.dead = of(system);
+    this.missed = of(system);
   }
 
-  /** The dead as one system knows them; changes are seen at once. */
+  /** Whom the links of one system miss, each as {@code host:port}; changes are seen at once. */
   static Set<String> of(EventStream system) {
-    return DEAD.computeIfAbsent(system, made -> ConcurrentHashMap.newKeySet());
+    return MISSED.computeIfAbsent(system, made -> ConcurrentHashMap.newKeySet());
   }
 
   /**
@@ -46,14 +49,29 @@ public final class CrashDetector extends PhiAccrualFailureDetector {
     return members <= 2 || 2 * (connected + 1) > members;
   }
 
+  /**
+   * Whether all who are heard miss a node, too: then it is dead, and not only a wire to it cut. Of
+   * two that miss each other, while others hear both, neither is to give up the other by itself.
+   *
+   * @param heard those who decide, but for this node, the one in question, and whom this node
+   *     misses
+   * @param missedBy who misses whom
+   */
+  static boolean allMiss(
+      NodeId other, Collection<NodeId> heard, Map<NodeId, Set<NodeId>> missedBy) {
+    // In larger clusters not each is watched by all.
+    return heard.size() + 2 > FewestDown.ALL_WATCHED
+        || missedBy.getOrDefault(other, Set.of()).containsAll(heard);
+  }
+
   @Override
   public void setAddress(String watched) {
     super.setAddress(watched);
-    address = watched;
+    address = watched.substring(watched.indexOf('@') + 1);
   }
 
   @Override
   public boolean isAvailable() {
-    return !dead.contains(address) && super.isAvailable();
+    return !missed.contains(address) && super.isAvailable();
   }
 }

@@ -29,7 +29,8 @@ import java.util.function.Supplier;
  *   <li>A majority answers a question that was asked after both. So the smaller part of a split
  *       cluster gives nobody up, and the cluster had not removed this node when it joined the
  *       fence: whoever is to have its partitions later finds it there.
- *   <li>It gives up who is missing; the storage waits for their saves that are under way.
+ *   <li>It gives up who is missing, unless it was given up itself; the storage waits for their
+ *       saves that are under way. So of two nodes that have removed each other one stays.
  * </ol>
  *
  * <p>Pekko removes a member when all who stay have seen that it is down, and gives its partitions
@@ -61,8 +62,8 @@ final class FencedMandate implements Mandate {
     /** A node was given up in the storage. */
     void gaveUp(NodeId other);
 
-    /** The storage could not be asked; it is tried again. */
-    void failed(StorageException reason);
+    /** The storage or the cluster could not be asked; it is tried again. */
+    void failed(RuntimeException reason);
 
     /** This node itself was given up. May be called more than once, by threads of turns. */
     void givenUp();
@@ -164,21 +165,24 @@ final class FencedMandate implements Mandate {
         return false;
       }
       joined = true;
-      giveUp(gone);
-      return true;
-    } catch (StorageException e) {
+      return giveUp(gone);
+    } catch (RuntimeException e) {
+      // Whatever it is: whoever waits for this look asks again, and nobody else will.
       listener.failed(e);
-      return false;
-    } catch (IllegalStateException e) {
       return false;
     }
   }
 
-  private void giveUp(Set<NodeId> gone) {
+  /** Whether this node was alive itself. */
+  private boolean giveUp(Set<NodeId> gone) {
     for (var node : gone) {
-      fence.giveUp(node);
+      if (!fence.giveUp(node, self)) {
+        listener.givenUp();
+        return false;
+      }
       listener.gaveUp(node);
     }
+    return true;
   }
 
   /** A node that has left has no need to be given up by others. */

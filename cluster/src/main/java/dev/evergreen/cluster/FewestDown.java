@@ -34,7 +34,7 @@ import scala.jdk.javaapi.CollectionConverters;
 final class FewestDown extends DowningStrategy {
 
   /** Pekko has each node watched by nine others. */
-  private static final int ALL_WATCHED = 10;
+  static final int ALL_WATCHED = 10;
 
   /** Who is dispensable first: guests, then hosts, those with the highest addresses before. */
   private static final Comparator<Member> DISPENSABLE =

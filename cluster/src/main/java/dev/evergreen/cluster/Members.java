@@ -2,6 +2,8 @@ package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
 import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Queue;
@@ -14,9 +16,11 @@ import org.apache.pekko.cluster.Cluster;
 import org.apache.pekko.cluster.ClusterEvent;
 import org.apache.pekko.cluster.ClusterEvent.CurrentClusterState;
 import org.apache.pekko.cluster.ClusterEvent.MemberEvent;
+import org.apache.pekko.cluster.ClusterEvent.ReachabilityChanged;
 import org.apache.pekko.cluster.ClusterEvent.ReachableMember;
 import org.apache.pekko.cluster.ClusterEvent.UnreachableMember;
 import org.apache.pekko.cluster.MemberStatus;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Follows who belongs to the cluster, and tells what that means for links and results.
@@ -37,6 +41,13 @@ final class Members extends AbstractActor {
 
     /** A node is not heard of and may come back. */
     void unreachable(Member member);
+
+    /**
+     * Who misses whom has changed.
+     *
+     * @param missedBy for each that is missed those who do
+     */
+    void missed(Map<NodeId, Set<NodeId>> missedBy);
 
     /** The others have given a node up: it decides nothing any more. Told at once. */
     void judged(NodeId node);
@@ -82,6 +93,7 @@ final class Members extends AbstractActor {
         getSelf(),
         ClusterEvent.initialStateAsEvents(),
         MemberEvent.class,
+        ReachabilityChanged.class,
         UnreachableMember.class,
         ReachableMember.class);
   }
@@ -97,6 +109,7 @@ final class Members extends AbstractActor {
         .match(MemberEvent.class, event -> changed(event.member()))
         .match(WhoBelongs.class, this::ask)
         .match(CurrentClusterState.class, this::answer)
+        .match(ReachabilityChanged.class, this::missed)
         .match(UnreachableMember.class, event -> reachable(event.member(), false))
         .match(ReachableMember.class, event -> reachable(event.member(), true))
         .build();
@@ -158,6 +171,16 @@ final class Members extends AbstractActor {
       ended.clear();
       what.accept(all);
     }
+  }
+
+  private void missed(ReachabilityChanged event) {
+    var missedBy = new HashMap<NodeId, Set<NodeId>>();
+    for (var record : CollectionConverters.asJava(event.reachability().records())) {
+      missedBy
+          .computeIfAbsent(Member.idOf(record.subject()), missed -> new HashSet<>())
+          .add(Member.idOf(record.observer()));
+    }
+    listener.missed(missedBy);
   }
 
   private void reachable(org.apache.pekko.cluster.Member member, boolean reachable) {

@@ -84,12 +84,13 @@ final class OperatorEndpoint implements AutoCloseable {
             .formatted(node.self(), node.ready() ? "ready" : "not ready", node.ownedPartitions()));
     for (var member : node.members()) {
       lines.append(
-          "%n%s %s %s %s"
+          "%n%s %s %s %s%s"
               .formatted(
                   member.id(),
                   member.status(),
                   member.reachable() ? "reachable" : "unreachable",
-                  member.hosts() ? "hosts" : "guest"));
+                  member.hosts() ? "hosts" : "guest",
+                  node.isReached(member.id()) ? "" : " without-link"));
     }
     return lines.toString();
   }

@@ -80,8 +80,6 @@ final class PekkoSystem {
     ours.put(PHASE.formatted("cluster-sharding-shutdown-region"), stopGrace.plus(PHASE_TIME));
     ours.put(PHASE.formatted("before-actor-system-terminate"), stopGrace.plus(PHASE_TIME));
     if (settings.crashEvidence()) {
-      ours.put(
-          "pekko.cluster.failure-detector.implementation-class", CrashDetector.class.getName());
       // Who is surely dead needs no time to notice it; for others Tenure keeps the full margin.
       ours.put(PekkoRules.MARGIN, "100 ms");
     }

@@ -4,6 +4,7 @@ import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.spi.NodeId;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
+import java.util.function.Predicate;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
 import org.apache.pekko.cluster.sharding.ClusterSharding;
@@ -38,6 +39,7 @@ final class Sharding {
    *
    * @param owner this node
    * @param someMayBeDead whether some node may have died without Pekko knowing it by now
+   * @param isReached whether there is a connection to the node with an address, {@code host:port}
    * @return where to ask
    */
   static ActorRef start(
@@ -46,7 +48,8 @@ final class Sharding {
       EngineNode node,
       Partitions partitions,
       NodeId owner,
-      BooleanSupplier someMayBeDead) {
+      BooleanSupplier someMayBeDead,
+      Predicate<String> isReached) {
     var sharding = ClusterSharding.get(system);
     if (!settings.hosts()) {
       return sharding.startProxy(PartitionActor.TYPE, Optional.of(Member.HOSTS), new ByNumber());
@@ -57,7 +60,8 @@ final class Sharding {
         PartitionActor.props(node, partitions, owner),
         shardingSettings,
         new ByNumber(),
-        new Rebalancing(sharding.defaultShardAllocationStrategy(shardingSettings), someMayBeDead),
+        new Rebalancing(
+            sharding.defaultShardAllocationStrategy(shardingSettings), someMayBeDead, isReached),
         PartitionActor.HandOff.BEGIN);
   }
 }

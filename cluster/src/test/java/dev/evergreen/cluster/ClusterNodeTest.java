@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.cluster.links.LinkSecurity;
+import dev.evergreen.cluster.links.LinkSettings;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.InvalidGrainException;
@@ -22,12 +23,15 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketException;
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -137,6 +141,43 @@ final class ClusterNodeTest {
     }
     await("the other being gone", () -> second.members().size() == 1);
     first.close();
+  }
+
+  /** As behind a firewall that lets only Pekko's port through: the links refuse each other. */
+  @Test
+  void aNodeThatIsHeardButNotReachedByCallsIsGivenNoGrainsAndDoesNotStart() throws Exception {
+    var first = start(describe().operator(0));
+    await("being ready", first::ready);
+    var starting =
+        CompletableFuture.supplyAsync(
+            () ->
+                start(
+                    describe()
+                        .seeds(first.self().address())
+                        .joinWithin(Duration.ofSeconds(8))
+                        .links(shipped -> LinkSettings.of("another"))));
+    var listed = "";
+    for (long number = 1; !starting.isDone(); number++) {
+      if (!listed.contains(" hosts without-link")) {
+        listed = asOperator(first, "members");
+      }
+      for (int i = 0; i < 50; i++) {
+        ledger(first, "l" + i).put("first", number);
+      }
+    }
+    var failure = assertThrows(CompletionException.class, starting::join);
+    assertNames(failure, "no connection for calls to [" + first.self().address());
+    assertTrue(listed.contains(" hosts without-link"), listed);
+    await("being alone", () -> first.members().size() == 1);
+    assertEquals(128, first.ownedPartitions());
+  }
+
+  private static String asOperator(ClusterNode node, String question) throws IOException {
+    int port = node.operatorPort().orElseThrow();
+    try (var answer =
+        URI.create("http://127.0.0.1:%d/%s".formatted(port, question)).toURL().openStream()) {
+      return new String(answer.readAllBytes(), UTF_8);
+    }
   }
 
   @Test

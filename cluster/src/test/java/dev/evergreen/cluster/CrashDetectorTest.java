@@ -1,8 +1,13 @@
 package dev.evergreen.cluster;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.spi.NodeId;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 final class CrashDetectorTest {
@@ -24,5 +29,17 @@ final class CrashDetectorTest {
     for (int members = 2; members <= 12; members++) {
       assertTrue(CrashDetector.mayJudge(members - 2, members), members + " nodes");
     }
+  }
+
+  /** Of a, b and c. */
+  @Test
+  void whoIsStillHeardBySomebodyIsNotDead() {
+    var a = new NodeId("a:1", 1);
+    var b = new NodeId("b:1", 1);
+    var c = new NodeId("c:1", 1);
+    assertFalse(CrashDetector.allMiss(c, List.of(b), Map.of(c, Set.of(a))), "a bad wire");
+    assertFalse(CrashDetector.allMiss(c, List.of(b), Map.of(a, Set.of(b, c))));
+    assertTrue(CrashDetector.allMiss(c, List.of(b), Map.of(c, Set.of(a, b))));
+    assertTrue(CrashDetector.allMiss(c, List.of(), Map.of()), "of two");
   }
 }

@@ -24,6 +24,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class CutTest {
 
   private static final String[] NAMES = {"n1", "n2", "n3"};
+  private static final String CUTS = "evergreen.cuts";
+  private static final int USUAL_CUTS = 4;
 
   private final Path directory;
 
@@ -39,7 +41,7 @@ final class CutTest {
     }
   }
 
-  /** The more telling ones first; all of them by {@code -Devergreen.cuts=20}. */
+  /** The more telling ones first; all of them by {@code -Devergreen.cuts=12}. */
   static Stream<Arguments> splits() {
     return Stream.of(
             arguments(Cut.DROPPED, ""),
@@ -54,7 +56,7 @@ final class CutTest {
             arguments(Cut.REFUSED_TO_IT, "evidence"),
             arguments(Cut.DROPPED, "evidence"),
             arguments(Cut.STUCK, "evidence"))
-        .limit(Integer.getInteger("evergreen.cuts", 4));
+        .limit(Integer.getInteger(CUTS, USUAL_CUTS));
   }
 
   @ParameterizedTest
@@ -84,18 +86,93 @@ final class CutTest {
     }
   }
 
+  static Stream<Arguments> wires() {
+    return Stream.of(arguments(false, List.of()), arguments(true, List.of("evidence")))
+        .limit(all() ? 2 : 1);
+  }
+
+  private static boolean all() {
+    return Integer.getInteger(CUTS, USUAL_CUTS) > USUAL_CUTS;
+  }
+
+  private static void assumeAll() {
+    Assumptions.assumeTrue(all(), "runs with all cuts, as it takes long");
+  }
+
   /** The third one hears both. */
+  @ParameterizedTest
+  @MethodSource("wires")
+  void ofTwoThatDoNotHearEachOtherOneEndsAndTheOthersGoOn(boolean refused, List<String> options)
+      throws Exception {
+    try (var network = namespaces();
+        var cluster = new Processes(directory, options, network.places(), NAMES)) {
+      cluster.start(NAMES);
+      cluster.write();
+      cluster.probe(1);
+      var ended = cluster.drop("n3"); // that with the higher address
+      network.part("n1", "n3", refused);
+      assertEquals(75, ended.exitValue());
+      cluster.probe(2);
+      network.heal("n1");
+      cluster.still();
+      cluster.assertAllTrue();
+    }
+  }
+
+  /** Pekko hears it all the time. */
   @Test
-  void ofTwoThatDoNotHearEachOtherOneEndsAndTheOthersGoOn() throws Exception {
+  void aNodeThatCallsDoNotReachEndsAndTheOthersGoOn() throws Exception {
+    assumeAll();
     try (var network = namespaces();
         var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.write();
       cluster.probe(1);
-      var ended = cluster.drop("n3"); // that with the higher address
-      network.part("n1", "n3");
+      var unreached = cluster.drop("n1");
+      network.silence("n1", cluster.linkPorts());
+      assertEquals(75, unreached.exitValue());
+      cluster.probe(2);
+      network.heal("n1");
+      cluster.still();
+      cluster.assertAllTrue();
+      cluster.start("n1");
+      cluster.assertAllTrue();
+    }
+  }
+
+  /** Each is sure of the other's death; the storage decides. */
+  @Test
+  void ofTwoThatGiveEachOtherUpOneGoesOn() throws Exception {
+    assumeAll();
+    String[] two = {"n1", "n2"};
+    try (var network = namespaces();
+        var cluster = new Processes(directory, List.of("evidence"), network.places(), two)) {
+      cluster.start(two);
+      cluster.write();
+      cluster.probe(1);
+      network.part("n1", "n2", true);
+      var ended = cluster.dropTheFirstThatEnds();
       assertEquals(75, ended.exitValue());
       cluster.probe(2);
+      network.heal("n1");
+      cluster.still();
+      cluster.assertAllTrue();
+    }
+  }
+
+  @Test
+  void aNodeThatIsCutOffWhileItLeavesEndsAndTheOthersGoOn() throws Exception {
+    assumeAll();
+    try (var network = namespaces();
+        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
+      cluster.start(NAMES);
+      cluster.write();
+      cluster.probe(1);
+      var leaving = cluster.drop("n1");
+      leaving.beginToLeave();
+      network.cut("n1", Cut.DROPPED);
+      cluster.probe(2);
+      leaving.exitValue();
       network.heal("n1");
       cluster.still();
       cluster.assertAllTrue();

@@ -41,7 +41,7 @@ final class FencedMandateTest {
   private final Set<NodeId> answering = ConcurrentHashMap.newKeySet();
   private final AtomicInteger questions = new AtomicInteger();
   private final AtomicInteger givenUp = new AtomicInteger();
-  private final ConcurrentLinkedQueue<StorageException> failures = new ConcurrentLinkedQueue<>();
+  private final ConcurrentLinkedQueue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
   private final Tenure tenure =
       new Tenure(
           A,
@@ -91,7 +91,7 @@ final class FencedMandateTest {
           public void gaveUp(NodeId other) {}
 
           @Override
-          public void failed(StorageException reason) {
+          public void failed(RuntimeException reason) {
             failures.add(reason);
           }
 
@@ -196,16 +196,34 @@ final class FencedMandateTest {
     assertTrue(get(waiting));
   }
 
+  /** So of two that the cluster's halves have removed at the same time not both end. */
   @Test
-  void aStorageThatIsAwayIsAskedAgain() throws Exception {
-    var away = new AtomicInteger(2);
+  void whoWasGivenUpItselfGivesNobodyUp() throws Exception {
+    assertTrue(mandate.takeOver());
+    fence.join(B);
+    fence.giveUp(A, B);
+    roster = roster(A, C);
+    var waiting = takingOver(mandate);
+    Await.await("knowing it", () -> givenUp.get() > 0);
+    assertEquals(Set.of(B), fence.alive());
+    tenure.end();
+    assertFalse(get(waiting));
+  }
+
+  /** Whatever it answers: a partition that nobody owns any more would be lost for ever. */
+  @Test
+  void aStorageThatIsAwayOrFailsIsAskedAgain() throws Exception {
+    var failing =
+        new ConcurrentLinkedQueue<RuntimeException>(
+            List.of(new StorageException("away"), new NullPointerException("its own fault")));
     var hard =
         mandate(
             new Hooked(
                 fence,
                 () -> {
-                  if (away.getAndDecrement() > 0) {
-                    throw new StorageException("away");
+                  var failure = failing.poll();
+                  if (failure != null) {
+                    throw failure;
                   }
                 }));
     fence.join(B);
@@ -300,9 +318,9 @@ final class FencedMandateTest {
     }
 
     @Override
-    public void giveUp(NodeId node) {
+    public boolean giveUp(NodeId node, NodeId by) {
       hook.run();
-      fence.giveUp(node);
+      return fence.giveUp(node, by);
     }
   }
 }

@@ -128,8 +128,8 @@ final class LedgerNode {
       }
 
       @Override
-      public void giveUp(NodeId node) {
-        fence.giveUp(node);
+      public boolean giveUp(NodeId node, NodeId by) {
+        return fence.giveUp(node, by);
       }
     }
 

@@ -8,6 +8,7 @@ import dev.evergreen.core.spi.NodeId;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -65,6 +66,9 @@ final class MembersTest {
 
     @Override
     public void belongs(Member member) {}
+
+    @Override
+    public void missed(Map<NodeId, Set<NodeId>> missedBy) {}
 
     @Override
     public void unreachable(Member member) {}

@@ -140,10 +140,42 @@ final class Namespaces implements AutoCloseable {
     }
   }
 
-  /** Nothing passes between two any more; what each exchanges with others does. */
-  void part(String name, String other) throws IOException {
-    lose(name, other);
-    lose(other, name);
+  /**
+   * Nothing passes between two any more; what each exchanges with others does.
+   *
+   * @param refused whether their connections are reset and refused; else what is sent is lost
+   */
+  void part(String name, String other, boolean refused) throws IOException {
+    if (!refused) {
+      lose(name, other);
+      lose(other, name);
+      return;
+    }
+    for (var third : others(name)) {
+      if (!third.equals(other)) {
+        // Else one of them could answer it in the place of the other.
+        know(third, name);
+        know(third, other);
+      }
+    }
+    refuse(name, other);
+    refuse(other, name);
+  }
+
+  private void know(String name, String other) throws IOException {
+    neighbour(name, other, card(address(other)), "eth0");
+    healings.add(() -> in(namespace(name), "neigh", "del", address(other), "dev", "eth0"));
+  }
+
+  /** What one sends from or to some ports is lost. */
+  void silence(String name, List<String> ports) throws IOException {
+    for (var port : ports) {
+      for (var end : List.of("sport", "dport")) {
+        in(namespace(name), "rule", "add", "ipproto", "tcp", end, port, "blackhole");
+        healings.add(
+            () -> in(namespace(name), "rule", "del", "ipproto", "tcp", end, port, "blackhole"));
+      }
+    }
   }
 
   /** One sends what is for another to a card that there is not. */

@@ -231,8 +231,13 @@ final class NodeProcess implements AutoCloseable {
 
   /** Has it leave the cluster and end, and waits for that. */
   void leave() throws IOException, InterruptedException {
-    process.getOutputStream().close();
+    beginToLeave();
     exitValue();
+  }
+
+  /** Has it leave the cluster and end. */
+  void beginToLeave() throws IOException {
+    process.getOutputStream().close();
   }
 
   /** Everything it told has been read afterwards. */

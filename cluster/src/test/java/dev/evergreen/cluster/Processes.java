@@ -122,6 +122,14 @@ final class Processes implements AutoCloseable {
         });
   }
 
+  /** By which the nodes send each other calls and results. */
+  List<String> linkPorts() {
+    return ports.entrySet().stream()
+        .filter(one -> one.getKey().endsWith("links"))
+        .map(one -> one.getValue().toString())
+        .toList();
+  }
+
   NodeProcess node(String name) {
     return Objects.requireNonNull(running.get(name), name);
   }
@@ -137,6 +145,12 @@ final class Processes implements AutoCloseable {
   /** It is not one of the cluster any more. */
   NodeProcess drop(String name) {
     return Objects.requireNonNull(running.remove(name), name);
+  }
+
+  /** Waits until one ends, which is not one of the cluster any more. */
+  NodeProcess dropTheFirstThatEnds() {
+    await(() -> "the end of a node", () -> !nodes().stream().allMatch(NodeProcess::alive));
+    return drop(nodes().stream().filter(node -> !node.alive()).findFirst().orElseThrow().name());
   }
 
   /** It is one of the cluster again. */

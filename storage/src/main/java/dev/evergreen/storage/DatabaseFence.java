@@ -23,8 +23,13 @@ final class DatabaseFence implements Fence {
     /** Whose rows there are; among them may be one that is being given up. */
     Set<NodeId> alive(String cluster) throws SQLException;
 
-    /** Waits for the saves of this node that are under way, and takes the row away. */
-    void giveUp(Member member) throws SQLException;
+    /**
+     * Waits for the saves of this node that are under way, and takes the row away; if the other one
+     * has a row.
+     *
+     * @return whether it had
+     */
+    boolean giveUp(Member member, Member by) throws SQLException;
   }
 
   /** Looks whether a node has a row. */
@@ -70,15 +75,9 @@ final class DatabaseFence implements Fence {
   }
 
   @Override
-  public void giveUp(NodeId node) {
+  public boolean giveUp(NodeId node, NodeId by) {
     var member = member(node);
-    workers.apart(
-        "Giving up",
-        member,
-        () -> {
-          nodes.giveUp(member);
-          return true;
-        });
+    return workers.apart("Giving up", member, () -> nodes.giveUp(member, member(by)));
   }
 
   /** Answers questions, most of which are for the same node: each node is looked up once. */

@@ -81,15 +81,15 @@ final class GrainTable implements AutoCloseable {
    * @throws SQLException if the transaction failed; whether it was committed is unknown
    */
   List<Outcome> saveAll(List<Save> saves) throws SQLException {
-    var outcomes = new ArrayList<Outcome>(saves.size());
     var alive = new HashMap<Member, Boolean>();
-    inTransaction(
+    return inTransaction(
         () -> {
+          var outcomes = new ArrayList<Outcome>(saves.size());
           for (var save : saves) {
             outcomes.add(save(save, alive));
           }
+          return outcomes;
         });
-    return outcomes;
   }
 
   /**
@@ -125,15 +125,16 @@ final class GrainTable implements AutoCloseable {
   }
 
   /** Does it with the lock on the database, so that it sees what all others have committed. */
-  void inTransaction(Work work) throws SQLException {
+  <A> A inTransaction(Work<A> work) throws SQLException {
     turn.take(begin::executeUpdate);
-    work.run();
+    var answer = work.run();
     commit.executeUpdate();
+    return answer;
   }
 
   /** What a transaction does. */
-  interface Work {
-    void run() throws SQLException;
+  interface Work<A> {
+    A run() throws SQLException;
   }
 
   /** UTF-8; a text that has none is 0xFF, which begins no UTF-8, and its UTF-16 code units. */

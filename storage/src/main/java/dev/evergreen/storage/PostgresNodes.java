@@ -19,9 +19,11 @@ import javax.sql.DataSource;
  * each other without a pause cannot keep it from being given up:
  *
  * <ol>
- *   <li>{@code alive} becomes false. That lock allows it, so nobody is waited for, and statements
- *       that begin afterwards save nothing.
- *   <li>The row is deleted. That lock does not allow it, so this waits for the statements that
+ *   <li>{@code alive} becomes false, if the one who wants it is alive. Both rows are locked for
+ *       that, in their order, so that two that give each other up follow each other. A save's lock
+ *       allows it, so nobody that saves is waited for, and statements that begin afterwards save
+ *       nothing.
+ *   <li>The row is deleted. A save's lock does not allow it, so this waits for the statements that
  *       began before. One of them that had no lock yet finds no row when it tries, and saves
  *       nothing either: PostgreSQL looks at the latest version of a row that it locks.
  * </ol>
@@ -35,7 +37,19 @@ final class PostgresNodes implements DatabaseFence.Nodes {
       "select from grain_node where cluster = ? and address = ? and incarnation = ? and alive"
           + " for key share";
 
-  private static final String ONE = " where cluster = ? and address = ? and incarnation = ?";
+  private static final String IS = "(cluster = ? and address = ? and incarnation = ?)";
+  private static final String ONE = " where " + IS;
+
+  /** For the node and whoever wants it; then that one; then the node. */
+  private static final String JUDGE =
+      """
+      with locked as (
+        select * from grain_node where %s or %s
+        order by cluster, address, incarnation for no key update),
+      judges as (select from locked where %s and alive),
+      judged as (update grain_node set alive = false where %s and exists (select from judges))
+      select exists (select from judges)"""
+          .formatted(IS, IS, IS, IS);
 
   private final DataSource pool;
 
@@ -50,9 +64,25 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   }
 
   @Override
-  public void giveUp(Member member) throws SQLException {
-    execute("update grain_node set alive = false" + ONE, member);
-    execute("delete from grain_node" + ONE, member);
+  public boolean giveUp(Member member, Member by) throws SQLException {
+    boolean may = judge(member, by);
+    // Also if another one has begun to give it up.
+    execute("delete from grain_node" + ONE + " and not alive", member);
+    return may;
+  }
+
+  private boolean judge(Member member, Member by) throws SQLException {
+    try (var connection = pool.getConnection();
+        var judge = connection.prepareStatement(JUDGE)) {
+      int set = set(judge, 0, member);
+      set = set(judge, set, by);
+      set = set(judge, set, by);
+      set(judge, set, member);
+      try (var row = judge.executeQuery()) {
+        row.next();
+        return row.getBoolean(1);
+      }
+    }
   }
 
   private void execute(String sql, Member member) throws SQLException {
@@ -102,9 +132,14 @@ final class PostgresNodes implements DatabaseFence.Nodes {
    * @return how many
    */
   static int set(PreparedStatement statement, Member member) throws SQLException {
-    statement.setString(1, member.cluster());
-    statement.setString(2, member.id().address());
-    statement.setLong(3, member.id().incarnation());
-    return 3;
+    return set(statement, 0, member);
+  }
+
+  private static int set(PreparedStatement statement, int before, Member member)
+      throws SQLException {
+    statement.setString(before + 1, member.cluster());
+    statement.setString(before + 2, member.id().address());
+    statement.setLong(before + 3, member.id().incarnation());
+    return before + 3;
   }
 }

@@ -50,17 +50,21 @@ final class SqliteNodes {
     return alive;
   }
 
-  void join(Member member) throws SQLException {
+  boolean join(Member member) throws SQLException {
     try (var insert =
         statement("insert into grain_node values (?, ?, ?) on conflict do nothing", member)) {
-      insert.executeUpdate();
+      return insert.executeUpdate() == 1;
     }
   }
 
-  void giveUp(Member member) throws SQLException {
+  boolean giveUp(Member member, Member by) throws SQLException {
+    if (!isAlive(by)) {
+      return false;
+    }
     try (var delete = statement("delete from grain_node" + ONE, member)) {
       delete.executeUpdate();
     }
+    return true;
   }
 
   private PreparedStatement statement(String sql, Member member) throws SQLException {

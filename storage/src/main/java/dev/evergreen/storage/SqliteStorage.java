@@ -109,7 +109,7 @@ public final class SqliteStorage implements Storage {
     @Override
     public void join(Member member) throws SQLException {
       try (var table = file.connect(true)) {
-        table.inTransaction(() -> table.nodes().join(member));
+        var _ = table.inTransaction(() -> table.nodes().join(member));
       }
     }
 
@@ -121,9 +121,9 @@ public final class SqliteStorage implements Storage {
     }
 
     @Override
-    public void giveUp(Member member) throws SQLException {
+    public boolean giveUp(Member member, Member by) throws SQLException {
       try (var table = file.connect(true)) {
-        table.inTransaction(() -> table.nodes().giveUp(member));
+        return table.inTransaction(() -> table.nodes().giveUp(member, by));
       }
     }
   }

@@ -1,15 +1,12 @@
 package dev.evergreen.tls;
 
 import java.net.Socket;
-import java.security.GeneralSecurityException;
 import java.security.Principal;
 import java.security.PrivateKey;
 import java.security.cert.X509Certificate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Set;
-import java.util.TreeSet;
 import javax.net.ssl.ExtendedSSLSession;
 import javax.net.ssl.SNIHostName;
 import javax.net.ssl.SSLEngine;
@@ -18,15 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /** The keys of a server, chosen by the host that a client asks for. An alias is an index. */
 final class HostKeys extends X509ExtendedKeyManager {
-  private static final int DNS_NAME = 2;
-
   /** A key, and the names that its certificate is for. */
-  private record Host(PemFiles.Identity identity, Set<String> names) {
-
-    boolean is(String name) {
-      int dot = name.indexOf('.');
-      return names.contains(name) || (dot > 0 && names.contains("*" + name.substring(dot)));
-    }
+  private record Host(PemFiles.Identity identity, CertificateNames names) {
 
     boolean isOfType(String keyType) {
       return identity.chain()[0].getPublicKey().getAlgorithm().equals(keyType);
@@ -35,23 +25,10 @@ final class HostKeys extends X509ExtendedKeyManager {
 
   private final List<Host> hosts = new ArrayList<>();
 
-  HostKeys(List<PemFiles.Identity> identities) throws GeneralSecurityException {
+  HostKeys(List<PemFiles.Identity> identities) {
     for (var identity : identities) {
-      hosts.add(new Host(identity, names(identity.chain()[0])));
+      hosts.add(new Host(identity, CertificateNames.of(identity.chain()[0])));
     }
-  }
-
-  private static Set<String> names(X509Certificate certificate) throws GeneralSecurityException {
-    var names = new TreeSet<String>();
-    var alternatives = certificate.getSubjectAlternativeNames();
-    if (alternatives != null) {
-      for (var alternative : alternatives) {
-        if (alternative.getFirst().equals(DNS_NAME)) {
-          names.add(alternative.getLast().toString().toLowerCase(Locale.ROOT));
-        }
-      }
-    }
-    return names;
   }
 
   @Override
@@ -62,14 +39,14 @@ final class HostKeys extends X509ExtendedKeyManager {
     for (int i = 0; i < hosts.size(); i++) {
       var host = hosts.get(i);
       if (host.isOfType(keyType)) {
-        if (host.is(name)) {
+        if (host.names.match(name)) {
           return String.valueOf(i);
         }
         otherwise = otherwise < 0 ? i : otherwise;
       }
     }
     // Another type of key may be that of the host; only if none is, the first will do.
-    return otherwise < 0 || hosts.stream().anyMatch(host -> host.is(name))
+    return otherwise < 0 || hosts.stream().anyMatch(host -> host.names.match(name))
         ? null
         : String.valueOf(otherwise);
   }

@@ -51,6 +51,7 @@ final class Link implements Connection.Receiver {
   private @Nullable Connection connection; // guarded by lock
   private boolean connectedBefore; // guarded by lock
   private boolean probing; // guarded by lock
+  private long brokenAt; // guarded by lock; set if it was connected before
 
   /** That of the connection. */
   private volatile @Nullable SendQueue queue;
@@ -78,6 +79,16 @@ final class Link implements Connection.Receiver {
     lock.lock();
     try {
       return state == State.UP;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** For how long there has been no connection any more; 0 if there is one or was none yet. */
+  long brokenNanos() {
+    lock.lock();
+    try {
+      return state == State.UP || !connectedBefore ? 0 : System.nanoTime() - brokenAt;
     } finally {
       lock.unlock();
     }
@@ -174,6 +185,7 @@ final class Link implements Connection.Receiver {
     lock.lock();
     try {
       state = State.ENDING;
+      brokenAt = System.nanoTime();
       connection = null;
       queue = null;
     } finally {

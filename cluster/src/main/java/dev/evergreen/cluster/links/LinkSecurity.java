@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import dev.evergreen.tls.CertificateNames;
 import dev.evergreen.tls.PemFiles;
 import java.io.IOException;
 import java.io.InputStream;

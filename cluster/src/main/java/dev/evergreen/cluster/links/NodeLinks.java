@@ -194,6 +194,15 @@ public final class NodeLinks implements Links, AutoCloseable {
   }
 
   /**
+   * For how long there has been no connection to a node any more; 0 if there is one, or was none
+   * yet.
+   */
+  public long brokenNanos(NodeId node) {
+    var link = links.get(node);
+    return link == null ? 0 : link.brokenNanos();
+  }
+
+  /**
    * Asks another node for a sign that it has not removed this one: {@link LinkListener#ponged}.
    * There may be none, as messages may be lost.
    *

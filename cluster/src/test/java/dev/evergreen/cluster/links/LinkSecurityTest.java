@@ -17,6 +17,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.cluster.links.TestNode.Broken;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.tls.CertificateNames;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;

@@ -583,8 +583,10 @@ class NodeLinksTest {
     var c = closing(TestNode.start("c"));
     connect(a, b);
     connect(b, c);
+    assertEquals(0, a.links.brokenNanos(b.id));
     b.close();
     a.next(Broken.class);
+    assertTrue(a.links.brokenNanos(b.id) > 0);
     assertEquals(b.id, a.next(Refused.class).node(), "the one that dials");
     c.next(Broken.class);
     assertEquals(b.id, c.next(Refused.class).node(), "the one that is dialled");

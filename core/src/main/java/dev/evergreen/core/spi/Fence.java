@@ -43,9 +43,18 @@ public interface Fence {
   /** Whether a node is alive. One question to the storage may answer many that wait for it. */
   boolean isAlive(NodeId node);
 
+  /** Gives a node up in its own name: it leaves, or nobody else is concerned. */
+  default void giveUp(NodeId node) {
+    giveUp(node, node);
+  }
+
   /**
    * Gives a node up, for good. Saves that are under way are waited for, and no others may begin
-   * meanwhile. Nothing happens if it is not alive.
+   * meanwhile. Nothing happens if it is not alive, or if the one who wants it is not: so of two
+   * that give each other up at the same time one stays.
+   *
+   * @param by who wants it
+   * @return whether that one was alive
    */
-  void giveUp(NodeId node);
+  boolean giveUp(NodeId node, NodeId by);
 }

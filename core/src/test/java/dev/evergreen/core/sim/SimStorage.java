@@ -204,11 +204,15 @@ final class SimStorage implements Storage {
     }
 
     @Override
-    public void giveUp(NodeId node) {
+    public boolean giveUp(NodeId node, NodeId by) {
       delay();
-      alive.remove(node);
-      trace(node + " is given up");
+      boolean may = alive.contains(by);
+      if (may) {
+        alive.remove(node);
+        trace(node + " is given up");
+      }
       delay();
+      return may;
     }
   }
 

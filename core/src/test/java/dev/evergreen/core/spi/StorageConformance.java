@@ -393,6 +393,36 @@ public abstract class StorageConformance {
   }
 
   @Test
+  void whoIsNotAliveGivesNobodyUp() {
+    var fence = fence(storage());
+    fence.join(NODE);
+    assertFalse(fence.giveUp(NODE, OTHER));
+    assertTrue(fence.isAlive(NODE));
+    fence.join(OTHER);
+    assertTrue(fence.giveUp(NODE, OTHER));
+    assertTrue(fence.giveUp(NODE, OTHER));
+    assertFalse(fence.giveUp(OTHER, NODE));
+    assertEquals(Set.of(OTHER), fence.alive());
+  }
+
+  @Test
+  void ofTwoThatGiveEachOtherUpAtTheSameTimeOneStays() throws Exception {
+    var storages = persistent() ? List.of(storage(), storage()) : List.of(storage());
+    var one = fence(storages.getFirst());
+    var other = fence(storages.getLast());
+    for (int round = 0; round < 50; round++) {
+      one.join(NODE);
+      other.join(OTHER);
+      try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+        var otherStays = executor.submit(() -> other.giveUp(NODE, OTHER));
+        boolean nodeStays = one.giveUp(OTHER, NODE);
+        assertEquals(nodeStays, !otherStays.get(), "round " + round);
+        assertEquals(Set.of(nodeStays ? NODE : OTHER), one.alive());
+      }
+    }
+  }
+
+  @Test
   void whoIsAliveIsKnownToAllWhoOpenTheStorage() {
     assumeTrue(persistent());
     var fence = fence(storage());

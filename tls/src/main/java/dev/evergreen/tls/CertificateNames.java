@@ -1,4 +1,4 @@
-package dev.evergreen.cluster.links;
+package dev.evergreen.tls;
 
 import java.net.InetAddress;
 import java.security.cert.Certificate;
@@ -14,14 +14,14 @@ import java.util.Locale;
  * @param names host names, in lower case, perhaps with {@code *} as the first label
  * @param addresses IP addresses
  */
-record CertificateNames(List<String> names, List<InetAddress> addresses) {
+public record CertificateNames(List<String> names, List<InetAddress> addresses) {
 
   // The numbers of RFC 5280, section 4.2.1.6
   private static final int DNS = 2;
   private static final int IP = 7;
 
   /** Those of a certificate; none if it has none that can be read. */
-  static CertificateNames of(Certificate certificate) {
+  public static CertificateNames of(Certificate certificate) {
     var names = new ArrayList<String>();
     var addresses = new ArrayList<InetAddress>();
     try {
@@ -40,7 +40,7 @@ record CertificateNames(List<String> names, List<InetAddress> addresses) {
   }
 
   /** Whether a host, by its name or its address, is one of them. Asks no DNS. */
-  boolean match(String host) {
+  public boolean match(String host) {
     InetAddress address;
     try {
       address = InetAddress.ofLiteral(host);
