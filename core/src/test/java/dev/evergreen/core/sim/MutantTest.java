@@ -247,13 +247,13 @@ final class MutantTest {
   @ParameterizedTest(allowZeroInvocations = true)
   @MethodSource("faults")
   void aFaultThatWasMendedIsFoundIfItComesBack(Fault fault) throws InterruptedException {
-    assertNotNull(MutantLoader.load(fault.mutant()).scope(fault.scope(), SCHEDULES));
+    assertNotNull(CoreLoader.load(fault.mutant()).scope(fault.scope(), SCHEDULES));
   }
 
   @ParameterizedTest(allowZeroInvocations = true)
   @MethodSource("mutants")
   void aBrokenAlgorithmIsCaught(Mutant mutant) throws InterruptedException {
-    var run = MutantLoader.load(mutant);
+    var run = CoreLoader.load(mutant);
     assertFalse(
         Seeds.<String>failures(1, SEEDS, 1, run::seed).isEmpty(),
         () -> mutant + ", and " + SEEDS + " seeds do not notice");
@@ -266,7 +266,7 @@ final class MutantTest {
             new Mutant.Says("Edges", "no such line", ""),
             new Mutant.LeavesOut("Edges", "release", "noSuchMethod"),
             new Mutant.DoesNothing("Edges", "noSuchMethod"))) {
-      assertThrows(IllegalStateException.class, () -> MutantLoader.load(mutant));
+      assertThrows(IllegalStateException.class, () -> CoreLoader.load(mutant));
     }
   }
 }
