@@ -182,21 +182,20 @@ final class MutantTest {
             // The members of a circle kept each other in doubt.
             new Fault(
                 new Mutant.Says(
-                    "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
+                    "GrainSummary",
+                    "(suspect != null && suspect.inDoubt()) || (!inCircle() && edges.inDoubt())",
+                    "edges.inDoubt()"),
                 "the link between two members of a cycle breaks"),
             // A verdict on a circle outlived the edges that made it.
             new Fault(
                 new Mutant.Says(
-                    "GrainSummary",
-                    "released = accepted(released);",
-                    "released = accepted(read); verdict.edges().release();"),
+                    "Circles",
+                    "!suspect.outdated && suspect.circle != circleNow(suspect)",
+                    "false"),
                 "a circle ends as it is found, and nobody's value differs"),
             // A member of a circle that caught the exception was none.
             new Fault(
-                new Mutant.Says(
-                    "GrainSummary",
-                    "verdict.circle() != null ? verdict.circle() : computed",
-                    "computed"),
+                new Mutant.Says("GrainSummary", "circle != null ? circle : computed", "computed"),
                 "a cycle is replaced by another one, whose member the first catches"),
             // Members of a circle that nobody reads kept each other.
             new Fault(
