@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.spi.Message;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -299,6 +300,33 @@ class CycleTest {
                 b.sweep();
                 return a.counts().summaries() + b.counts().summaries() == 0;
               });
+        });
+  }
+
+  @Test
+  void aSweepThatFailsIsNotTheLast() {
+    var settings =
+        WiredNodes.quick()
+            .withRenewEvery(Duration.ofMillis(50))
+            .withLeaseFor(Duration.ofMillis(600));
+    inTwoNodes(
+        settings,
+        (wired, a, b) -> {
+          var failures = new AtomicInteger();
+          wired.wire =
+              (from, to, message) -> {
+                if (message instanceof Message.Probe && failures.incrementAndGet() <= 4) {
+                  throw new IllegalStateException("a link with a fault");
+                }
+                wired.deliver(from, to, message);
+              };
+          var link = a.grains().get(Link.class, "a");
+          try (var first = a.reactive(link::length)) {
+            assertThrows(CycleException.class, () -> awaitLast(first.tracker(), -1));
+          }
+          WiredNodes.await(
+              "the end of the circle", () -> a.counts().summaries() + b.counts().summaries() == 0);
+          assertTrue(failures.get() > 4);
         });
   }
 
