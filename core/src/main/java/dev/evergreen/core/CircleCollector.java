@@ -4,6 +4,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -49,11 +50,13 @@ final class CircleCollector {
     this.patience = parts.base().settings().pushRetryAfter().toNanos();
   }
 
-  /** Looks at all members of circles. Blocks. */
+  /** Looks at all circles, by one member of each: who reads one reads all. Blocks. */
   void sweep() {
+    var seen = new HashSet<Outcome.Threw>();
     for (var activation : activations.all()) {
       for (var summary : activation.summaries()) {
-        if (summary.inCircle()) {
+        var circle = summary.circle();
+        if (circle != null && seen.add(circle)) {
           collect(summary.key());
         }
       }

@@ -230,8 +230,14 @@ class NodeRuntime implements EngineNode {
     workers.after(
         least.toNanos() / 3 + 1,
         next -> {
-          if (!lifetime.stopped()) {
+          if (lifetime.stopped()) {
+            return;
+          }
+          try {
             sweep();
+          } catch (RuntimeException e) {
+            Failures.log("giving back what is not used any more", e);
+          } finally {
             sweepLater();
           }
         });
@@ -240,8 +246,11 @@ class NodeRuntime implements EngineNode {
   /** Gives back what is not used any more. */
   void sweep() {
     var next = new Tasks();
-    activations.sweep(next);
-    workers.fork(next);
+    try {
+      activations.sweep(next);
+    } finally {
+      workers.fork(next);
+    }
     circles.sweep();
   }
 

@@ -15,6 +15,7 @@ import dev.evergreen.core.TestGrains.GateGrain;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Storage;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,6 +35,7 @@ class HardTurnsTest {
       TestGrains.node()
           .grain(Worker.class, WorkerGrain::new)
           .grain(Nest.class, NestGrain::new)
+          .grain(Log.class, context -> new LogGrain())
           .storage(storage)
           .settings(
               NodeSettings.DEFAULT
@@ -80,6 +82,9 @@ class HardTurnsTest {
     String interruptedCall(String gate);
 
     void waitAt(String gate);
+
+    /** Whether nothing keeps what it has called others with, while it goes on. */
+    boolean forgetsItsCalls(int calls);
 
     void tickSoonAndWait();
 
@@ -134,6 +139,25 @@ class HardTurnsTest {
     @Override
     public void waitAt(String gate) {
       context.grains().get(Gate.class, gate).readWhenOpen();
+    }
+
+    @Override
+    public boolean forgetsItsCalls(int calls) {
+      var given = IntStream.range(0, calls).mapToObj(this::call).toList();
+      long deadline = System.nanoTime() + SOON.toNanos();
+      while (given.stream().anyMatch(text -> text.get() != null)) {
+        if (System.nanoTime() - deadline > 0) {
+          return false;
+        }
+        System.gc();
+      }
+      return true;
+    }
+
+    private WeakReference<String> call(int number) {
+      var text = "number " + number;
+      context.grains().get(Log.class, "l").take(text);
+      return new WeakReference<>(text);
     }
 
     /** The timer is due while as many calls wait for this one as may. */
@@ -211,8 +235,22 @@ class HardTurnsTest {
     }
   }
 
+  interface Log extends Grain {
+    void take(String text);
+  }
+
+  static final class LogGrain implements Log {
+    @Override
+    public void take(String text) {}
+  }
+
   private Worker worker(String key) {
     return node.grains().get(Worker.class, key);
+  }
+
+  @Test
+  void aTurnThatGoesOnForLongKeepsNothingOfTheCallsThatItHasMade() {
+    assertTrue(worker("w").forgetsItsCalls(10));
   }
 
   @Test

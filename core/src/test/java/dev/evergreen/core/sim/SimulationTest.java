@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -27,33 +26,33 @@ final class SimulationTest {
     }
     long first = Long.getLong("evergreen.sim.first", 1);
     long count = Long.getLong("evergreen.sim.seeds", 600);
-    var failures = Seeds.failures(first, count, ENOUGH, seed -> Verdict.of(seed, false).orNull());
+    var failures = Seeds.<String>failures(first, count, ENOUGH, CoreLoader.load()::seed);
     if (!failures.isEmpty()) {
-      fail(failures.stream().map(Verdict::report).collect(Collectors.joining("\n")));
+      fail(String.join("\n", failures));
     }
   }
 
   private static void replay(long seed) {
-    var verdict = Verdict.of(seed, true);
-    var file = verdict.write(HISTORIES);
-    System.out.println(verdict.summary() + "\nhistory: " + file);
-    if (verdict.failed()) {
-      fail(verdict.report() + "  history: " + file);
+    var failure = CoreLoader.load().replay(seed, HISTORIES);
+    if (failure != null) {
+      fail(failure);
     }
   }
 
   @Test
   void aSeedsTraceIsTheSameTwice() {
+    var trials = CoreLoader.load();
     for (long seed = 1; seed <= 12; seed++) {
-      assertEquals(Replay.hash(seed), Replay.hash(seed), "seed " + seed + " run twice");
+      assertEquals(trials.hash(seed), trials.hash(seed), "seed " + seed + " run twice");
     }
   }
 
   @Test
   void aSeedsTraceIsTheSameInAnotherProcess() throws IOException, InterruptedException {
+    var trials = CoreLoader.load();
     for (long seed = 1; seed <= 12; seed++) {
       assertEquals(
-          Replay.hash(seed), Replay.hashInAnotherProcess(seed), "seed " + seed + " elsewhere");
+          trials.hash(seed), Replay.hashInAnotherProcess(seed), "seed " + seed + " elsewhere");
     }
   }
 }
