@@ -577,14 +577,11 @@ final class OwnConnection extends Connection {
   }
 
   private void sendRest(Sending what) throws IOException {
-    var hold = holdForWriter();
-    try {
+    try (var _ = holdForWriter()) {
       do {
         awaitRoom();
         sentInARow = 0;
       } while (!what.sendWhatHasRoom());
-    } finally {
-      SlowPeers.end(hold);
     }
   }
 
