@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
+import dev.evergreen.kernel.PollCalls;
 import java.nio.channels.ClosedChannelException;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -22,7 +23,7 @@ public final class DescriptorStress {
 
   /** A real number, so that giving it back too early or twice could hit another one. */
   private static Descriptor open() {
-    return new Descriptor(TABLE, Kernel.eventfd(Scratch.current()));
+    return new Descriptor(TABLE, PollCalls.openEvent(Carrier.currentScratch()));
   }
 
   @JCStressTest

@@ -420,8 +420,22 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     wire().blockedWriters = peers;
   }
 
-  final SlowPeers.@Nullable Hold holdForWriter() {
-    return blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
+  /**
+   * What is kept for the peer while the writer waits for it, as the server and buffers count it.
+   */
+  record WriterHold(SlowPeers.@Nullable Hold server, SlowPeers.@Nullable Hold buffers)
+      implements AutoCloseable {
+    @Override
+    public void close() {
+      SlowPeers.end(server);
+      SlowPeers.end(buffers);
+    }
+  }
+
+  final WriterHold holdForWriter() {
+    return new WriterHold(
+        blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING),
+        Buffers.hold(this));
   }
 
   /** The connection whose bytes go over the wire. */

@@ -1,5 +1,7 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.FileCalls;
+import dev.evergreen.kernel.SocketCalls;
 import java.io.IOException;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
@@ -75,11 +77,11 @@ final class Descriptor extends UseCount {
       return false;
     }
     if (reset) {
-      Kernel.disconnect(Scratch.current(), number);
+      SocketCalls.disconnect(Carrier.currentScratch(), number);
     }
     if (inside > 0) {
       // Who is inside may take a moment to leave, and the peer shall not wait for that.
-      Kernel.shutdown(Scratch.current(), number, Kernel.SHUT_RDWR);
+      SocketCalls.shutdown(Carrier.currentScratch(), number, SocketCalls.SHUT_RDWR);
       readable.open();
       writable.open();
     }
@@ -90,7 +92,7 @@ final class Descriptor extends UseCount {
   @Override
   void giveBack() {
     table.remove(this);
-    Kernel.close(Scratch.current(), number);
+    FileCalls.close(Carrier.currentScratch(), number);
   }
 
   /**

@@ -1,5 +1,9 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.Errno;
+import dev.evergreen.kernel.FileCalls;
+import dev.evergreen.kernel.PollCalls;
+import dev.evergreen.kernel.Scratch;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -14,14 +18,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class EventPoll implements Poller {
 
   private static final int EVENTS =
-      Kernel.EPOLLIN | Kernel.EPOLLPRI | Kernel.EPOLLOUT | Kernel.EPOLLRDHUP | Kernel.EPOLLET;
+      PollCalls.EPOLLIN
+          | PollCalls.EPOLLPRI
+          | PollCalls.EPOLLOUT
+          | PollCalls.EPOLLRDHUP
+          | PollCalls.EPOLLET;
 
   /** After these the end of input may follow without an edge of its own, or what is urgent. */
   private static final int MORE_MAY_FOLLOW =
-      Kernel.EPOLLPRI | Kernel.EPOLLRDHUP | Kernel.EPOLLHUP | Kernel.EPOLLERR;
+      PollCalls.EPOLLPRI | PollCalls.EPOLLRDHUP | PollCalls.EPOLLHUP | PollCalls.EPOLLERR;
 
-  private static final int INPUT = Kernel.EPOLLIN | MORE_MAY_FOLLOW;
-  private static final int OUTPUT = Kernel.EPOLLOUT | Kernel.EPOLLHUP | Kernel.EPOLLERR;
+  private static final int INPUT = PollCalls.EPOLLIN | MORE_MAY_FOLLOW;
+  private static final int OUTPUT = PollCalls.EPOLLOUT | PollCalls.EPOLLHUP | PollCalls.EPOLLERR;
 
   /** No key of a descriptor, as those are positive. */
   private static final long WAKE_UP = -1;
@@ -40,29 +48,30 @@ final class EventPoll implements Poller {
   EventPoll(Descriptors descriptors, Scratch owner) throws IOException {
     this.descriptors = descriptors;
     this.owner = owner;
-    var scratch = Scratch.current();
-    epoll = SocketErrors.check(Kernel.epollCreate(scratch), "make an epoll");
-    eventfd = Kernel.eventfd(scratch);
+    var scratch = Carrier.currentScratch();
+    epoll = Errno.check(PollCalls.open(scratch), "make an epoll");
+    eventfd = PollCalls.openEvent(scratch);
     if (eventfd < 0) {
-      Kernel.close(scratch, epoll);
-      throw SocketErrors.of(eventfd, "make an eventfd");
+      FileCalls.close(scratch, epoll);
+      throw Errno.of(eventfd, "make an eventfd");
     }
-    SocketErrors.check(
-        Kernel.epollAdd(scratch, epoll, eventfd, Kernel.EPOLLIN | Kernel.EPOLLET, WAKE_UP),
+    Errno.check(
+        PollCalls.add(scratch, epoll, eventfd, PollCalls.EPOLLIN | PollCalls.EPOLLET, WAKE_UP),
         "register an eventfd");
   }
 
   @Override
   public void register(Descriptor descriptor) throws IOException {
-    SocketErrors.check(
-        Kernel.epollAdd(Scratch.current(), epoll, descriptor.number(), EVENTS, descriptor.key()),
+    Errno.check(
+        PollCalls.add(
+            Carrier.currentScratch(), epoll, descriptor.number(), EVENTS, descriptor.key()),
         "register a socket");
   }
 
   @Override
   public int await(Scratch scratch, long nanos) {
-    int n = Kernel.epollWait(scratch, epoll, nanos);
-    if (n < 0 && n != -Kernel.EINTR) {
+    int n = PollCalls.await(scratch, epoll, nanos);
+    if (n < 0 && n != -Errno.EINTR) {
       throw new IllegalStateException("epoll_wait failed with error " + -n);
     }
     return Math.max(0, n);
@@ -102,7 +111,7 @@ final class EventPoll implements Poller {
   public void wake() {
     wakers.incrementAndGet();
     if (!closed) {
-      Kernel.signal(eventfd);
+      PollCalls.signal(eventfd);
     }
     wakers.decrementAndGet();
   }
@@ -113,7 +122,7 @@ final class EventPoll implements Poller {
     while (wakers.get() != 0) {
       Thread.onSpinWait();
     }
-    Kernel.close(scratch, eventfd);
-    Kernel.close(scratch, epoll);
+    FileCalls.close(scratch, eventfd);
+    FileCalls.close(scratch, epoll);
   }
 }

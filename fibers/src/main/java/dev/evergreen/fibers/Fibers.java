@@ -87,6 +87,16 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
   void sleep(Duration time) throws InterruptedException;
 
   /**
+   * Whether the calling fiber should {@linkplain #letOthersRun let others run}: some are ready, or
+   * it has run for so long that some may have become so. Costs a look at the clock at most. Where
+   * that is not known, as in mode {@link Mode#JDK}, the answer is yes.
+   */
+  static boolean othersWait() {
+    var processor = Processor.current();
+    return processor == null || processor.othersWait();
+  }
+
+  /**
    * Has the calling fiber let others run that are ready: those whose turn was over before its own,
    * and those that something has woken, also meanwhile. Of the former at least one runs in each
    * millisecond, and when its turn is over, so that all get on. A fiber that computes for long

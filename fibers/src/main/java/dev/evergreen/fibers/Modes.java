@@ -60,9 +60,6 @@ final class Modes {
     if (!Modes.class.getModule().isNativeAccessEnabled()) {
       return "native access is off; start Java with --enable-native-access=ALL-UNNAMED";
     }
-    if (!VirtualThreadHook.missing().isEmpty()) {
-      return VirtualThreadHook.missing();
-    }
-    return Kernel.available() ? "" : "the C library lacks epoll or eventfd";
+    return VirtualThreadHook.missing();
   }
 }

@@ -1,5 +1,7 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.Errno;
+import dev.evergreen.kernel.FileCalls;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -34,7 +36,7 @@ public final class OpenFile implements AutoCloseable {
           if (channel != null) {
             JdkSockets.close(channel);
           } else {
-            Kernel.close(Scratch.current(), number);
+            FileCalls.close(Carrier.currentScratch(), number);
           }
         }
       };
@@ -52,7 +54,7 @@ public final class OpenFile implements AutoCloseable {
    */
   public static OpenFile open(Path path) throws IOException {
     if (path.getFileSystem() == FileSystems.getDefault() && Modes.obstacle().isEmpty()) {
-      int number = Kernel.open(Scratch.current(), path.toString());
+      int number = FileCalls.open(Carrier.currentScratch(), path.toString());
       if (number >= 0) {
         return new OpenFile(path, null, number);
       }
@@ -82,8 +84,10 @@ public final class OpenFile implements AutoCloseable {
     }
     int n;
     do {
-      n = Kernel.readAt(Scratch.current(), number, MemorySegment.ofBuffer(into), position);
-    } while (n == -Kernel.EINTR);
+      n =
+          FileCalls.readAt(
+              Carrier.currentScratch(), number, MemorySegment.ofBuffer(into), position);
+    } while (n == -Errno.EINTR);
     if (n < 0) {
       throw new IOException("could not read " + path + ": error number " + -n);
     }

@@ -1,5 +1,9 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.Errno;
+import dev.evergreen.kernel.FileCalls;
+import dev.evergreen.kernel.Scratch;
+import dev.evergreen.kernel.SocketCalls;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
@@ -74,21 +78,21 @@ final class OwnConnection extends Connection {
     descriptor.enter();
     try {
       int result = OwnSockets.connect(descriptor, address);
-      while (result == -Kernel.EAGAIN) {
+      while (result == -Errno.EAGAIN) {
         // Only a UNIX socket says so: too many wait to be accepted, and no event will tell.
         CancelScope.check(what);
         checkTime(until, what);
         pause();
         result = OwnSockets.connect(descriptor, address);
       }
-      if (result == -Kernel.EINPROGRESS) {
+      if (result == -Errno.EINPROGRESS) {
         while (!connected(what)) {
           CancelScope.check(what);
           checkTime(until, what);
           await(descriptor.writable(), limit != null, until);
         }
       } else {
-        SocketErrors.check(result, what);
+        Errno.check(result, what);
       }
     } finally {
       descriptor.leave();
@@ -96,11 +100,11 @@ final class OwnConnection extends Connection {
   }
 
   private boolean connected(String what) throws IOException {
-    int error = Kernel.takeError(Scratch.current(), descriptor.number());
+    int error = SocketCalls.takeError(Carrier.currentScratch(), descriptor.number());
     if (error != 0) {
-      throw SocketErrors.of(error, what);
+      throw Errno.of(error, what);
     }
-    return Kernel.peerName(Scratch.current(), descriptor.number()) >= 0;
+    return SocketCalls.peerName(Carrier.currentScratch(), descriptor.number()) >= 0;
   }
 
   private void pause() throws IOException {
@@ -323,15 +327,15 @@ final class OwnConnection extends Connection {
     var _ = descriptor.readable().pass();
     int n;
     do {
-      n = Kernel.receive(Scratch.current(), descriptor.number(), into);
-    } while (n == -Kernel.EINTR);
-    if (n == -Kernel.EAGAIN) {
+      n = SocketCalls.receive(Carrier.currentScratch(), descriptor.number(), into, 0);
+    } while (n == -Errno.EINTR);
+    if (n == -Errno.EAGAIN) {
       drained = true;
       return 0;
     }
     if (n < 0) {
       descriptor.checkOpen();
-      throw SocketErrors.of(n, "read");
+      throw Errno.of(n, "read");
     }
     if (n == 0) {
       // Also after our own close, which shuts the socket down first.
@@ -454,7 +458,7 @@ final class OwnConnection extends Connection {
       return;
     }
     var _ = descriptor.writable().pass();
-    int n = Kernel.sendGathered(Scratch.current(), descriptor.number(), from);
+    int n = SocketCalls.sendGathered(Carrier.currentScratch(), descriptor.number(), from);
     if (n < 0) {
       // Sending the parts tells what is the matter.
       return;
@@ -474,7 +478,7 @@ final class OwnConnection extends Connection {
       return;
     }
     // The peer is to get one packet, not first one with what precedes the file.
-    sendFlags = count > 0 ? Kernel.MSG_MORE : 0;
+    sendFlags = count > 0 ? SocketCalls.MSG_MORE : 0;
     try {
       flush();
     } finally {
@@ -515,13 +519,13 @@ final class OwnConnection extends Connection {
         var _ = descriptor.writable().pass();
         int fd = descriptor.number();
         long piece = Math.min(WRITER_TURN, end - at);
-        int n = Kernel.sendFile(Scratch.current(), fd, file.number(), at, piece);
+        int n = FileCalls.send(Carrier.currentScratch(), fd, file.number(), at, piece);
         if (n > 0) {
           at += n;
           hasTaken(n);
         } else if (n == 0) {
           throw endsAt(at, end);
-        } else if (n == -Kernel.EAGAIN) {
+        } else if (n == -Errno.EAGAIN) {
           return false;
         } else {
           checkSend(n);
@@ -573,14 +577,11 @@ final class OwnConnection extends Connection {
   }
 
   private void sendRest(Sending what) throws IOException {
-    var hold = holdForWriter();
-    try {
+    try (var _ = holdForWriter()) {
       do {
         awaitRoom();
         sentInARow = 0;
       } while (!what.sendWhatHasRoom());
-    } finally {
-      SlowPeers.end(hold);
     }
   }
 
@@ -589,12 +590,15 @@ final class OwnConnection extends Connection {
     while (from.hasRemaining()) {
       var _ = descriptor.writable().pass();
       int n =
-          Kernel.send(
-              Scratch.current(), descriptor.number(), MemorySegment.ofBuffer(from), sendFlags);
+          SocketCalls.send(
+              Carrier.currentScratch(),
+              descriptor.number(),
+              MemorySegment.ofBuffer(from),
+              sendFlags);
       if (n >= 0) {
         from.position(from.position() + n);
         hasTaken(n);
-      } else if (n == -Kernel.EAGAIN) {
+      } else if (n == -Errno.EAGAIN) {
         return false;
       } else {
         checkSend(n);
@@ -604,9 +608,9 @@ final class OwnConnection extends Connection {
   }
 
   private void checkSend(int error) throws IOException {
-    if (error != -Kernel.EINTR) {
+    if (error != -Errno.EINTR) {
       descriptor.checkOpen();
-      throw SocketErrors.of(error, "write");
+      throw Errno.of(error, "write");
     }
   }
 
@@ -634,8 +638,9 @@ final class OwnConnection extends Connection {
     descriptor.enter();
     try {
       settle();
-      int result = Kernel.shutdown(Scratch.current(), descriptor.number(), Kernel.SHUT_WR);
-      SocketErrors.check(result, "shut down the output");
+      int result =
+          SocketCalls.shutdown(Carrier.currentScratch(), descriptor.number(), SocketCalls.SHUT_WR);
+      Errno.check(result, "shut down the output");
     } finally {
       descriptor.leave();
     }

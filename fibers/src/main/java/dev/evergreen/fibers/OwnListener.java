@@ -1,5 +1,7 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.Errno;
+import dev.evergreen.kernel.SocketCalls;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -44,12 +46,12 @@ final class OwnListener extends ListenerBase {
     try {
       while (true) {
         var _ = descriptor.readable().pass();
-        int fd = Kernel.accept(Scratch.current(), descriptor.number());
+        int fd = SocketCalls.accept(Carrier.currentScratch(), descriptor.number());
         if (fd >= 0) {
           return accepted(fd);
         }
         switch (-fd) {
-          case Kernel.EAGAIN -> {
+          case Errno.EAGAIN -> {
             acceptedInARow = 0;
             if (lastCall) {
               close();
@@ -58,12 +60,12 @@ final class OwnListener extends ListenerBase {
             fibers.outputs().flushAll();
             await();
           }
-          case Kernel.EINTR, Kernel.ECONNABORTED, Kernel.EPROTO -> {
+          case Errno.EINTR, Errno.ECONNABORTED, Errno.EPROTO -> {
             // The next one may be better.
           }
           default -> {
             descriptor.checkOpen();
-            throw SocketErrors.of(fd, "accept a connection");
+            throw Errno.of(fd, "accept a connection");
           }
         }
       }
@@ -120,7 +122,7 @@ final class OwnListener extends ListenerBase {
       return false;
     }
     try {
-      SharedPort.leave(Scratch.current(), descriptor.number());
+      SharedPort.leave(Carrier.currentScratch(), descriptor.number());
       return true;
     } finally {
       descriptor.leave();

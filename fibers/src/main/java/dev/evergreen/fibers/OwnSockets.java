@@ -1,5 +1,9 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.Addresses;
+import dev.evergreen.kernel.Errno;
+import dev.evergreen.kernel.Scratch;
+import dev.evergreen.kernel.SocketCalls;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.net.UnixDomainSocketAddress;
@@ -12,10 +16,10 @@ final class OwnSockets {
   /** Opens a socket of the address's family with the options, neither bound nor connected. */
   static Descriptor open(Descriptors table, SocketAddress address, SocketOptions options)
       throws IOException {
-    var scratch = Scratch.current();
+    var scratch = Carrier.currentScratch();
     int fd =
-        SocketErrors.check(
-            Kernel.socket(scratch, Addresses.family(address)), "open a socket for " + address);
+        Errno.check(
+            SocketCalls.open(scratch, Addresses.family(address)), "open a socket for " + address);
     var descriptor = new Descriptor(table, fd);
     try {
       configure(scratch, fd, address, options);
@@ -28,57 +32,59 @@ final class OwnSockets {
 
   private static void configure(
       Scratch scratch, int fd, SocketAddress address, SocketOptions options) throws IOException {
-    int socket = Kernel.SOL_SOCKET;
+    int socket = SocketCalls.SOL_SOCKET;
     if (options.sendBuffer() > 0) {
-      set(Kernel.option(scratch, fd, socket, Kernel.SO_SNDBUF, options.sendBuffer()));
+      set(SocketCalls.option(scratch, fd, socket, SocketCalls.SO_SNDBUF, options.sendBuffer()));
     }
     if (options.receiveBuffer() > 0) {
-      set(Kernel.option(scratch, fd, socket, Kernel.SO_RCVBUF, options.receiveBuffer()));
+      set(SocketCalls.option(scratch, fd, socket, SocketCalls.SO_RCVBUF, options.receiveBuffer()));
     }
     if (!(address instanceof UnixDomainSocketAddress)) {
       int noDelay = options.noDelay() ? 1 : 0;
-      set(Kernel.option(scratch, fd, Kernel.IPPROTO_TCP, Kernel.TCP_NODELAY, noDelay));
+      set(
+          SocketCalls.option(
+              scratch, fd, SocketCalls.IPPROTO_TCP, SocketCalls.TCP_NODELAY, noDelay));
     }
   }
 
   private static void set(int result) throws IOException {
-    SocketErrors.check(result, "set an option of a socket");
+    Errno.check(result, "set an option of a socket");
   }
 
   /** Accepted sockets inherit the options. */
   static void listen(Descriptor descriptor, SocketAddress address, SocketOptions options)
       throws IOException {
-    var scratch = Scratch.current();
+    var scratch = Carrier.currentScratch();
     int fd = descriptor.number();
     int family = Addresses.family(address);
-    if (family != Kernel.AF_UNIX) {
-      set(Kernel.option(scratch, fd, Kernel.SOL_SOCKET, Kernel.SO_REUSEADDR, 1));
+    if (family != SocketCalls.AF_UNIX) {
+      set(SocketCalls.option(scratch, fd, SocketCalls.SOL_SOCKET, SocketCalls.SO_REUSEADDR, 1));
       if (options.reusePort()) {
         set(SharedPort.allow(scratch, fd));
       }
     }
-    if (family == Kernel.AF_INET6) {
-      set(Kernel.option(scratch, fd, Kernel.IPPROTO_IPV6, Kernel.IPV6_V6ONLY, 0));
+    if (family == SocketCalls.AF_INET6) {
+      set(SocketCalls.option(scratch, fd, SocketCalls.IPPROTO_IPV6, SocketCalls.IPV6_V6ONLY, 0));
     }
     int length = Addresses.write(address, scratch.address());
-    SocketErrors.check(Kernel.bind(scratch, fd, length), "bind to " + address);
-    SocketErrors.check(Kernel.listen(scratch, fd, options.backlog()), "listen at " + address);
+    Errno.check(SocketCalls.bind(scratch, fd, length), "bind to " + address);
+    Errno.check(SocketCalls.listen(scratch, fd, options.backlog()), "listen at " + address);
     if (options.reusePort()) {
       SharedPort.join(scratch, fd);
     }
   }
 
   static int connect(Descriptor descriptor, SocketAddress address) throws IOException {
-    var scratch = Scratch.current();
+    var scratch = Carrier.currentScratch();
     int length = Addresses.write(address, scratch.address());
-    return Kernel.connect(scratch, descriptor.number(), length);
+    return SocketCalls.connect(scratch, descriptor.number(), length);
   }
 
   static SocketAddress localAddress(Descriptor descriptor) throws IOException {
     descriptor.enter();
     try {
-      var scratch = Scratch.current();
-      SocketErrors.check(Kernel.localName(scratch, descriptor.number()), "tell its own address");
+      var scratch = Carrier.currentScratch();
+      Errno.check(SocketCalls.localName(scratch, descriptor.number()), "tell its own address");
       return Addresses.read(scratch.address(), scratch.length());
     } finally {
       descriptor.leave();
@@ -88,8 +94,8 @@ final class OwnSockets {
   static SocketAddress peerAddress(Descriptor descriptor) throws IOException {
     descriptor.enter();
     try {
-      var scratch = Scratch.current();
-      SocketErrors.check(Kernel.peerName(scratch, descriptor.number()), "tell its peer's address");
+      var scratch = Carrier.currentScratch();
+      Errno.check(SocketCalls.peerName(scratch, descriptor.number()), "tell its peer's address");
       return Addresses.read(scratch.address(), scratch.length());
     } finally {
       descriptor.leave();

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.Scratch;
 import java.io.IOException;
 
 /**

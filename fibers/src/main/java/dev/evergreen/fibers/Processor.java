@@ -1,6 +1,7 @@
 package dev.evergreen.fibers;
 
 import dev.evergreen.fibers.Fibers.Io;
+import dev.evergreen.kernel.Scratch;
 import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;

@@ -4,6 +4,12 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import dev.evergreen.kernel.Errno;
+import dev.evergreen.kernel.FileCalls;
+import dev.evergreen.kernel.MemoryCalls;
+import dev.evergreen.kernel.RingCalls;
+import dev.evergreen.kernel.Scratch;
+import dev.evergreen.kernel.SocketCalls;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -22,7 +28,7 @@ import java.util.Arrays;
 final class Ring {
 
   private static final byte OP_SEND = 26;
-  private static final int MSG_FLAGS = Kernel.MSG_DONTWAIT | Kernel.MSG_NOSIGNAL;
+  private static final int MSG_FLAGS = SocketCalls.MSG_DONTWAIT | SocketCalls.MSG_NOSIGNAL;
   private static final int ENTRY_SIZE = 64;
   private static final int COMPLETION_SIZE = 16;
 
@@ -63,9 +69,9 @@ final class Ring {
    * @throws IOException if the kernel refuses it
    */
   Ring(int size) throws IOException {
-    var scratch = Scratch.current();
+    var scratch = Carrier.currentScratch();
     var parameters = Arena.ofAuto().allocate(PARAMETERS_SIZE, 8);
-    fd = SocketErrors.check(Kernel.ringSetup(scratch, size, parameters), "make an io_uring");
+    fd = Errno.check(RingCalls.open(scratch, size, parameters), "make an io_uring");
     results = new int[size];
     mask = size - 1;
     tailAt = parameters.get(JAVA_INT, 44);
@@ -81,10 +87,10 @@ final class Ring {
       }
       long ends =
           Math.max(arrayAt + 4L * size, completionsAt + (long) COMPLETION_SIZE * completions);
-      queues = Kernel.map(scratch, fd, QUEUES, ends);
-      entries = Kernel.map(scratch, fd, ENTRIES, (long) ENTRY_SIZE * size);
+      queues = map(scratch, QUEUES, ends);
+      entries = map(scratch, ENTRIES, (long) ENTRY_SIZE * size);
     } catch (IOException e) {
-      Kernel.close(scratch, fd);
+      FileCalls.close(scratch, fd);
       throw e;
     }
     for (int i = 0; i < size; i++) {
@@ -94,10 +100,22 @@ final class Ring {
     }
   }
 
+  @SuppressWarnings("restricted") // The kernel has just mapped so much there.
+  private MemorySegment map(Scratch scratch, long offset, long size) throws IOException {
+    long address = MemoryCalls.share(scratch, fd, offset, size);
+    Errno.check((int) Math.min(0, address), "map memory of the kernel's");
+    return MemorySegment.ofAddress(address).reinterpret(size);
+  }
+
+  private static void unmap(Scratch scratch, MemorySegment mapped) {
+    // It can fail only for what is no mapping.
+    var _ = MemoryCalls.unmap(scratch, mapped);
+  }
+
   /** Says why there can be none; empty if there can. */
   static String obstacle() {
     try {
-      new Ring(1).close(Scratch.current());
+      new Ring(1).close(Carrier.currentScratch());
       return "";
     } catch (IOException e) {
       return String.valueOf(e.getMessage());
@@ -127,15 +145,15 @@ final class Ring {
     int submitted = 0;
     int some;
     do {
-      some = Kernel.ringEnter(scratch, fd, n - submitted, n - submitted);
+      some = RingCalls.enter(scratch, fd, n - submitted, n - submitted);
       submitted += Math.max(0, some);
-    } while (submitted < n && (some > 0 || some == -Kernel.EINTR));
+    } while (submitted < n && (some > 0 || some == -Errno.EINTR));
     // What the kernel did not take, for want of memory, must not leave later.
     tail += submitted;
     INT.setRelease(queues, tailAt, tail);
     for (int taken = takeResults(); taken < submitted; taken += takeResults()) {
-      int result = Kernel.ringEnter(scratch, fd, 0, submitted - taken);
-      if (result < 0 && result != -Kernel.EINTR) {
+      int result = RingCalls.enter(scratch, fd, 0, submitted - taken);
+      if (result < 0 && result != -Errno.EINTR) {
         throw new IllegalStateException("io_uring_enter failed with error " + -result);
       }
     }
@@ -154,8 +172,8 @@ final class Ring {
   }
 
   void close(Scratch scratch) {
-    Kernel.unmap(scratch, queues);
-    Kernel.unmap(scratch, entries);
-    Kernel.close(scratch, fd);
+    unmap(scratch, queues);
+    unmap(scratch, entries);
+    FileCalls.close(scratch, fd);
   }
 }

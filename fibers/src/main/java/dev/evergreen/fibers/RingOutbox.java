@@ -1,5 +1,6 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.kernel.SocketCalls;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -86,12 +87,12 @@ final class RingOutbox implements Outbox {
     int n = posted;
     if (n == 1) {
       // One alone is cheaper without the ring.
-      left(0, Kernel.send(Scratch.current(), sender(0).number(), letter(0, 0), 0));
+      left(0, SocketCalls.send(Carrier.currentScratch(), sender(0).number(), letter(0, 0), 0));
     } else if (n > 1) {
       for (int i = 0; i < n; i++) {
         ring.put(sender(i).number(), memory.address() + (long) i * LETTER_SIZE, sizes[i]);
       }
-      var results = ring.submit(Scratch.current());
+      var results = ring.submit(Carrier.currentScratch());
       for (int i = 0; i < n; i++) {
         left(i, results[i]);
       }
@@ -117,6 +118,6 @@ final class RingOutbox implements Outbox {
 
   @Override
   public void close() {
-    ring.close(Scratch.current());
+    ring.close(Carrier.currentScratch());
   }
 }

@@ -261,7 +261,7 @@ final class Scheduler {
   /** Gives the pollers back; after {@link #stop}, when no socket is left. */
   void release() {
     for (var processor : processors) {
-      processor.poller().close(Scratch.current());
+      processor.poller().close(Carrier.currentScratch());
       processor.outbox().close();
       processor.buffers().discard();
     }

@@ -5,6 +5,8 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_SHORT;
 
+import dev.evergreen.kernel.Scratch;
+import dev.evergreen.kernel.SocketCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -20,11 +22,6 @@ import java.lang.foreign.MemorySegment;
  * then.
  */
 final class SharedPort {
-
-  private static final int SO_ATTACH_FILTER = 26;
-  private static final int SO_REUSEPORT = 15;
-  private static final int SO_ATTACH_REUSEPORT_CBPF = 51;
-  private static final int SO_DETACH_REUSEPORT_BPF = 68;
 
   private static final int LOAD_BYTE = 0x30;
   private static final int JUMP_IF_SET = 0x45;
@@ -66,19 +63,29 @@ final class SharedPort {
 
   /** To be called before the socket is bound. */
   static int allow(Scratch scratch, int fd) {
-    return Kernel.option(scratch, fd, Kernel.SOL_SOCKET, SO_REUSEPORT, 1);
+    return SocketCalls.option(scratch, fd, SocketCalls.SOL_SOCKET, SocketCalls.SO_REUSEPORT, 1);
   }
 
   /** The socket listens: from now on connections are spread over all, it included. */
   static void join(Scratch scratch, int fd) {
     // An error says that they are already.
-    var _ = Kernel.option(scratch, fd, Kernel.SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, 0);
+    var _ =
+        SocketCalls.option(
+            scratch, fd, SocketCalls.SOL_SOCKET, SocketCalls.SO_DETACH_REUSEPORT_BPF, 0);
   }
 
   /** From now on no connection begins at the socket; those that have begun are completed. */
   static void leave(Scratch scratch, int fd) {
     // A kernel that refuses this goes on as before: what is dropped comes again a second later.
-    var _ = Kernel.option(scratch, fd, Kernel.SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, TO_THE_SECOND);
-    var _ = Kernel.option(scratch, fd, Kernel.SOL_SOCKET, SO_ATTACH_FILTER, NOTHING_NEW);
+    var _ =
+        SocketCalls.option(
+            scratch,
+            fd,
+            SocketCalls.SOL_SOCKET,
+            SocketCalls.SO_ATTACH_REUSEPORT_CBPF,
+            TO_THE_SECOND);
+    var _ =
+        SocketCalls.option(
+            scratch, fd, SocketCalls.SOL_SOCKET, SocketCalls.SO_ATTACH_FILTER, NOTHING_NEW);
   }
 }

@@ -26,6 +26,7 @@ final class AdminCommands {
   private static final int MOST_MEMORY_MIB = 1_000_000_000;
   private static final int BUCKETS_PER_STEP = 8;
   private static final int MOST_CLASSES = 64;
+  private static final byte[] HTTP = bytes("HTTP/");
   private static final String BEHIND_OTHERS = "ERROR cannot pipeline other commands before ";
 
   private final TextProtocol protocol;
@@ -60,9 +61,7 @@ final class AdminCommands {
    */
   private Step unknown() throws IOException {
     int words = line.count();
-    return words > 0 && line.text(words - 1).startsWith("HTTP/")
-        ? Step.CLOSE
-        : protocol.reply(ERROR);
+    return words > 0 && line.startsWith(words - 1, HTTP) ? Step.CLOSE : protocol.reply(ERROR);
   }
 
   private Step say(String text) throws IOException {

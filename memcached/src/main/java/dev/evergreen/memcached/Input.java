@@ -75,9 +75,15 @@ final class Input implements AutoCloseable {
     return false;
   }
 
-  /** Lets others go first, after all that was answered has left. May move the bytes. */
+  /**
+   * A turn is over: lets others go first if any wait, after all that was answered has left. May
+   * move the bytes.
+   */
   void letOthersRun() throws IOException {
     server.statistics.yields.increment();
+    if (!Fibers.othersWait()) {
+      return;
+    }
     // What is left of a buffer that is well filled would take as much memory elsewhere.
     if (available() < Buffers.SIZE / 4) {
       giveBack();

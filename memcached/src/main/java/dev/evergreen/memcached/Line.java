@@ -108,9 +108,14 @@ final class Line {
 
   /** A word of up to eight bytes as one number, for comparison with {@link #packed}; else 0. */
   long packed(int word) {
+    return length(word) <= 8 ? prefix(word) : 0;
+  }
+
+  /** The first bytes of a word, eight at most, as one number. */
+  long prefix(int word) {
     long packed = 0;
-    int length = length(word);
-    for (int i = 0; length <= 8 && i < length; i++) {
+    int length = Math.min(8, length(word));
+    for (int i = 0; i < length; i++) {
       packed = packed << 8 | (memory.get(JAVA_BYTE, begins[word] + i) & 0xff);
     }
     return packed;
@@ -126,6 +131,14 @@ final class Line {
 
   boolean is(int word, String text) {
     return word < count && text(word).equals(text);
+  }
+
+  boolean startsWith(int word, byte[] text) {
+    boolean same = length(word) >= text.length;
+    for (int i = 0; same && i < text.length; i++) {
+      same = memory.get(JAVA_BYTE, begins[word] + i) == text[i];
+    }
+    return same;
   }
 
   /** The words that were found first, for people. */

@@ -32,7 +32,7 @@ public final class MemcachedSettings {
   boolean cas = true;
   int connections = 1024;
   int processors = Math.min(4, Runtime.getRuntime().availableProcessors());
-  int requestsPerTurn = 1000;
+  int requestsPerTurn = 250;
   boolean flushes = true;
   boolean shutsDown;
   boolean dumps = true;
@@ -148,8 +148,9 @@ public final class MemcachedSettings {
   }
 
   /**
-   * After how many requests in a row a connection lets others go first. Its replies are sent then,
-   * so that a small number costs system calls.
+   * After how many requests in a row a connection lets others go first that wait. Its replies are
+   * sent then, so that a small number costs system calls. It does so as well when its replies have
+   * filled a buffer.
    */
   public MemcachedSettings requestsPerTurn(int requests) {
     requestsPerTurn = requests;

@@ -33,6 +33,7 @@ final class Output {
   private @Nullable ByteBuffer buffer;
   private MemorySegment memory = MemorySegment.NULL;
   private int at;
+  private long writtenInTurn;
 
   Output(Statistics statistics, SlowPeers valueHolders) {
     this.statistics = statistics;
@@ -42,6 +43,15 @@ final class Output {
   /** From now on replies go to this connection. */
   void attach(Connection connection) {
     this.connection = connection;
+  }
+
+  void beginTurn() {
+    writtenInTurn = 0;
+  }
+
+  /** How many bytes of replies were written since a turn began. */
+  long writtenInTurn() {
+    return writtenInTurn;
   }
 
   /** Makes room; may send what was written before, and wait until the peer takes it. */
@@ -77,7 +87,9 @@ final class Output {
   void end() {
     var into = buffer;
     if (into != null) {
-      statistics.written.add(at - into.position());
+      int written = at - into.position();
+      statistics.written.add(written);
+      writtenInTurn += written;
       into.position(at);
     }
   }

@@ -1,5 +1,6 @@
 package dev.evergreen.memcached;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.store.Change;
 import dev.evergreen.store.Fetch;
 import dev.evergreen.store.Item;
@@ -92,11 +93,16 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
 
   final void beginTurn() {
     left = server.settings.requestsPerTurn;
+    out.beginTurn();
   }
 
-  /** Counts a request, or what is as much work; true if it is one too many for this turn. */
+  /**
+   * Counts a request, or what is as much work; true if it is one too many for this turn. A turn has
+   * also been long enough when its replies have filled a buffer: that has been sent in any case, so
+   * that nothing is lost if others run now.
+   */
   final boolean isTurnOver() {
-    return left-- <= 0;
+    return left-- <= 0 || out.writtenInTurn() >= Buffers.SIZE;
   }
 
   /** Says that what is being done is as much work as many requests. */

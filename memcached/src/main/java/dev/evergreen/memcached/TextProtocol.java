@@ -187,7 +187,7 @@ final class TextProtocol extends Protocol {
   }
 
   private Step rareCommand() throws IOException {
-    var name = line.length(0) > 20 ? "" : line.text(0);
+    var name = CommandNames.of(line, 0);
     return switch (name) {
       case "gets" -> get(true, false);
       case "gat" -> get(false, true);

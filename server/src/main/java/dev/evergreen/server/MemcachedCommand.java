@@ -1,6 +1,7 @@
 package dev.evergreen.server;
 
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.kernel.Account;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.memcached.MemcachedSettings;
 import dev.evergreen.tls.PemFiles;
@@ -119,7 +120,7 @@ public final class MemcachedCommand implements Callable<Integer> {
   @Option(
       names = {"-R", "--max-reqs-per-event"},
       paramLabel = "N",
-      defaultValue = "1000",
+      defaultValue = "250",
       description =
           "Requests of a connection in a row while others wait. Default: ${DEFAULT-VALUE}.")
   private int requests;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.kernel.Account;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.tls.PemFiles;
 import java.io.BufferedReader;

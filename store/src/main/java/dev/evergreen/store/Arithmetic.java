@@ -43,7 +43,7 @@ final class Arithmetic {
       index.unlockChanged(bucket);
       return outcome;
     }
-    long cas = old == 0 ? 0 : records.cas(old);
+    long header = index.unlockedHeader(bucket);
     int queue = old == 0 ? Segments.NEW : items.segments.queueOf(old);
     index.unlock(bucket);
     if (outcome == Outcome.NOT_FOUND && change.vivifies) {
@@ -57,7 +57,7 @@ final class Arithmetic {
       return Outcome.OUT_OF_MEMORY;
     }
     write(place, item.number, digits, digits);
-    return link(key, place, cas, change, item);
+    return link(key, place, bucket, header, old, change, item);
   }
 
   /** Leaves the new number in the item if there is one. */
@@ -84,7 +84,8 @@ final class Arithmetic {
   private boolean addInPlace(long old, Change change, Item item, int now) {
     int digits = digits(item.number);
     int length = Math.max(digits, records.valueLength(old));
-    if (records.headSize(records.keyLength(old), length) != records.size(old)) {
+    if (items.isHeld(old)
+        || records.headSize(records.keyLength(old), length) != records.size(old)) {
       return false;
     }
     records.valueLength(old, length);
@@ -100,12 +101,16 @@ final class Arithmetic {
     return true;
   }
 
-  private Outcome link(Key key, long place, long cas, Change change, Item item) {
+  /**
+   * Links the record with the new number if the item is as it was when its bucket was looked at.
+   */
+  private Outcome link(
+      Key key, long place, long bucketThen, long header, long oldThen, Change change, Item item) {
     int now = items.life.now();
     long bucket = index.lock(key.hash);
     long slot = index.find(bucket, key);
     long old = linker.alive(slot, now);
-    boolean same = old == 0 ? cas == 0 : records.cas(old) == cas;
+    boolean same = bucket == bucketThen && index.unlockedHeader(bucket) == header && old == oldThen;
     if (same) {
       int former = old == 0 ? 0 : records.expiry(old);
       int expiry = old == 0 ? change.vivifiedExpiry : change.touches ? change.expiry : former;
@@ -114,7 +119,7 @@ final class Arithmetic {
           old == 0 ? 0 : records.flags(old),
           expiry,
           old == 0 ? change.bits() : records.bits(old),
-          linker.newCas(change, cas),
+          linker.newCas(change, old == 0 ? 0 : records.cas(old)),
           now);
       linker.link(bucket, slot, old, key.hash, place, item);
       item.isNew = old == 0;

@@ -7,7 +7,7 @@ import java.lang.foreign.MemorySegment;
 public interface EvictionListener {
   /**
    * Called while the item is locked: must return soon, and must neither use the store nor keep the
-   * bytes.
+   * bytes. One that throws is not called again.
    *
    * @param memory holds the key
    * @param keyAt where the key begins

@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  * killed.
  */
 final class Items {
+  private static final System.Logger LOG = System.getLogger(Store.class.getName());
+
   final Records records;
   final Segments segments;
   final Index index;
@@ -126,16 +128,27 @@ final class Items {
       counters.evictedActive.increment();
     }
     ghosts.add(hash);
+    tellEvicted(place, fetched);
+    unlink(slot);
+  }
+
+  /** What the listener throws must neither end the request of another one, nor leave a lock. */
+  private void tellEvicted(long place, boolean fetched) {
     var listener = this.listener;
-    if (listener != null) {
+    if (listener == null) {
+      return;
+    }
+    try {
       listener.evicted(
           records.memory,
           Records.keyAt(place),
           records.keyLength(place),
           records.itemSize(place),
           fetched);
+    } catch (RuntimeException e) {
+      this.listener = null;
+      LOG.log(System.Logger.Level.ERROR, "an eviction listener failed; it hears no more", e);
     }
-    unlink(slot);
   }
 
   /** Whether {@link #access} would change anything. */
@@ -177,6 +190,15 @@ final class Items {
       }
     }
     segments.pin(place);
+  }
+
+  /**
+   * Whether somebody may be reading the value where it is, which must then not be overwritten. Of
+   * the item itself this is exact under its bucket's lock; but pins are the segment's, so that the
+   * answer may also be yes because of another one.
+   */
+  boolean isHeld(long place) {
+    return segments.isPinned(segments.of(place));
   }
 
   /** Takes back what {@link #pin} or allocating did. Needs no lock. */

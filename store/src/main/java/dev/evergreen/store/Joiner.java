@@ -3,9 +3,10 @@ package dev.evergreen.store;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Appends and prepends: makes a record for the joined value without the lock, and links it if the
- * item has not changed. A large old value is pinned and copied without the lock; a small one is
- * copied when the record is linked.
+ * Appends and prepends: makes a record for the joined value without the lock, and links it if
+ * nothing in the bucket has changed. The item's CAS number would not tell that: clients may choose
+ * it, and items may have none. A large old value is pinned and copied without the lock; a small one
+ * is copied when the record is linked.
  */
 final class Joiner {
   /** Writes what is joined into a value, from an offset on. */
@@ -46,7 +47,7 @@ final class Joiner {
       return outcome;
     }
     int oldLength = old == 0 ? 0 : records.valueLength(old);
-    long cas = old == 0 ? 0 : records.cas(old);
+    long header = index.unlockedHeader(bucket);
     boolean large = old != 0 && records.isLarge(old);
     int queue = old == 0 ? Segments.NEW : items.segments.queueOf(old);
     if (large) {
@@ -63,7 +64,7 @@ final class Joiner {
       }
       items.unpin(old);
     }
-    return place < 0 ? Outcome.OUT_OF_MEMORY : link(key, place, oldLength, cas, change, item);
+    return place < 0 ? Outcome.OUT_OF_MEMORY : link(key, place, bucket, header, old, change, item);
   }
 
   private Outcome admit(Key key, long old, int length, Change change) {
@@ -81,20 +82,20 @@ final class Joiner {
     return change.mode == Mode.APPEND;
   }
 
-  /** Links the joined record if the item still has the CAS number, else null. */
+  /** Links the joined record if the item is as it was when its bucket was looked at, else null. */
   private @Nullable Outcome link(
-      Key key, long place, int oldLength, long cas, Change change, Item item) {
+      Key key, long place, long bucketThen, long header, long oldThen, Change change, Item item) {
     int now = items.life.now();
     long bucket = index.lock(key.hash);
     long slot = index.find(bucket, key);
     long old = linker.alive(slot, now);
-    boolean same =
-        old == 0 ? cas == 0 : records.cas(old) == cas && records.valueLength(old) == oldLength;
+    boolean same = bucket == bucketThen && index.unlockedHeader(bucket) == header && old == oldThen;
     if (same) {
       if (old != 0 && !records.isLarge(old)) {
-        int at = appends(change) ? 0 : records.valueLength(place) - oldLength;
+        int at = appends(change) ? 0 : records.valueLength(place) - records.valueLength(old);
         records.copyValue(old, place, at);
       }
+      long cas = old == 0 ? 0 : records.cas(old);
       int flags = old == 0 ? change.flags : records.flags(old);
       int expiry = old == 0 ? change.vivifiedExpiry : records.expiry(old);
       items.stamp(place, flags, expiry, linker.frequency(old), linker.newCas(change, cas), now);

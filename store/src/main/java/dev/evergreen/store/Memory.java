@@ -1,14 +1,9 @@
 package dev.evergreen.store;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
+import dev.evergreen.kernel.MemoryCalls;
+import dev.evergreen.kernel.Scratch;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 
 /**
  * Memory that costs nothing until it is written to.
@@ -18,9 +13,6 @@ import java.lang.invoke.MethodHandle;
  * same but for the cost.
  */
 public final class Memory {
-  private static final int READ_AND_WRITE = 3;
-  private static final int PRIVATE_ANONYMOUS_NORESERVE = 0x2 | 0x20 | 0x4000;
-  private static final int DONT_NEED = 4;
   private static final boolean LINUX = System.getProperty("os.name", "").equals("Linux");
 
   private Memory() {}
@@ -37,74 +29,31 @@ public final class Memory {
    *
    * @throws OutOfMemoryError if the system refuses
    */
-  // The address and its length come from one mmap call that succeeded, and the arena unmaps exactly
+  // The address and its length come from one call that succeeded, and the arena unmaps exactly
   // that.
   @SuppressWarnings("restricted")
   public static MemorySegment reserve(long bytes, Arena arena) {
     if (!LINUX) {
       return arena.allocate(bytes, 64);
     }
-    var address = Calls.mmap(bytes);
-    return MemorySegment.ofAddress(address)
-        .reinterpret(bytes, arena, ignored -> Calls.munmap(address, bytes));
+    long address = MemoryCalls.reserve(Scratch.ofThread(), bytes);
+    if (address < 0) {
+      throw new OutOfMemoryError(
+          "cannot reserve " + bytes + " bytes of address space; ask for less, or raise ulimit -v");
+    }
+    return MemorySegment.ofAddress(address).reinterpret(bytes, arena, Memory::unmap);
   }
 
-  /** Gives the pages of a range back to the system; they read as zeros afterwards. */
+  private static void unmap(MemorySegment mapped) {
+    // It can fail only for what is no mapping.
+    var _ = MemoryCalls.unmap(Scratch.ofThread(), mapped);
+  }
+
+  /** Gives the pages of a range back to the system, as far as that can be done now. */
   static void giveBack(MemorySegment range) {
     if (LINUX) {
-      Calls.madvise(range);
-    }
-  }
-
-  private static final class Calls {
-    private static final MethodHandle MMAP =
-        link(
-            "mmap",
-            FunctionDescriptor.of(
-                JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG));
-    private static final MethodHandle MUNMAP =
-        link("munmap", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG));
-    private static final MethodHandle MADVISE =
-        link("madvise", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
-
-    // The descriptors above are those of the C library's functions.
-    @SuppressWarnings("restricted")
-    private static MethodHandle link(String name, FunctionDescriptor type) {
-      var linker = Linker.nativeLinker();
-      return linker.downcallHandle(linker.defaultLookup().findOrThrow(name), type);
-    }
-
-    static long mmap(long bytes) {
-      long address;
-      try {
-        address =
-            (long) MMAP.invokeExact(0L, bytes, READ_AND_WRITE, PRIVATE_ANONYMOUS_NORESERVE, -1, 0L);
-      } catch (Throwable e) {
-        throw new AssertionError("mmap cannot throw", e);
-      }
-      if (address == -1) {
-        throw new OutOfMemoryError(
-            "cannot reserve "
-                + bytes
-                + " bytes of address space; ask for less, or raise ulimit -v");
-      }
-      return address;
-    }
-
-    static void munmap(long address, long bytes) {
-      try {
-        int unused = (int) MUNMAP.invokeExact(address, bytes);
-      } catch (Throwable e) {
-        throw new AssertionError("munmap cannot throw", e);
-      }
-    }
-
-    static void madvise(MemorySegment range) {
-      try {
-        int unused = (int) MADVISE.invokeExact(range, range.byteSize(), DONT_NEED);
-      } catch (Throwable e) {
-        throw new AssertionError("madvise cannot throw", e);
-      }
+      // The system keeps what is locked; nothing is wrong then but that it is not free for others.
+      var _ = MemoryCalls.giveBack(Scratch.ofThread(), range);
     }
   }
 }

@@ -90,9 +90,12 @@ final class Reader {
     long bucket = index.lock(key.hash);
     long slot = index.find(bucket, key);
     if (slot != 0 && items.isAlive(index.place(slot), now)) {
-      var outcome = hit(index.place(slot), fetch, item, now);
-      index.unlock(bucket);
-      return outcome;
+      // Copying a value takes heap, of which there may be none.
+      try {
+        return hit(index.place(slot), fetch, item, now);
+      } finally {
+        index.unlock(bucket);
+      }
     }
     if (slot != 0) {
       countMiss(items.records.expiry(index.place(slot)), now);
@@ -135,10 +138,12 @@ final class Reader {
     long bucket = index.lock(key.hash);
     long slot = index.find(bucket, key);
     if (slot != 0 && items.isAlive(index.place(slot), now)) {
-      var outcome = hit(index.place(slot), fetch, item, now);
-      index.unlock(bucket);
-      allocator.abandon(place);
-      return outcome;
+      try {
+        return hit(index.place(slot), fetch, item, now);
+      } finally {
+        index.unlock(bucket);
+        allocator.abandon(place);
+      }
     }
     long cas = fetch.setsCas ? items.life.chosenCas(fetch.vivifiedCas) : items.life.nextCas(0);
     int bits = fetch.binaryKey ? Records.BINARY : 0;

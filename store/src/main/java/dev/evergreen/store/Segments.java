@@ -92,10 +92,10 @@ final class Segments {
 
   /**
    * Hundreds of segments, so that one is a small part of the memory, but none longer than is
-   * cleaned in a moment.
+   * cleaned in a moment, and none shorter than the head of an item of a thousand fragments.
    */
   static int sizeFor(long limit) {
-    return Math.clamp(Long.highestOneBit(limit / 512), 1 << 13, 1 << 19);
+    return Math.clamp(Long.highestOneBit(limit / 512), 1 << 14, 1 << 19);
   }
 
   int count() {

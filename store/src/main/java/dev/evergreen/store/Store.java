@@ -2,6 +2,7 @@ package dev.evergreen.store;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -100,6 +101,8 @@ public final class Store implements AutoCloseable {
    * @param item shows what was stored
    * @return STORED, NOT_STORED, EXISTS, NOT_FOUND, TOO_LARGE or OUT_OF_MEMORY; only STORED changed
    *     anything
+   * @throws IndexOutOfBoundsException if the source is too short; nothing was changed then
+   * @throws IllegalStateException if the source was freed, or is another thread's; likewise
    */
   public Outcome store(
       Key key, MemorySegment source, long from, int length, Change change, Item item) {
@@ -107,6 +110,7 @@ public final class Store implements AutoCloseable {
     if (!takes(key.length, length, change.flags)) {
       return Outcome.TOO_LARGE;
     }
+    checkReadable(source, from, length);
     key.hash = items.hash(key);
     return switch (change.mode) {
       case SET, ADD, REPLACE -> writer.store(key, source, from, length, change, item);
@@ -118,6 +122,14 @@ public final class Store implements AutoCloseable {
               change,
               item);
     };
+  }
+
+  /** What is copied under a lock must not fail. */
+  private static void checkReadable(MemorySegment source, long from, int length) {
+    Objects.checkFromIndexSize(from, length, source.byteSize());
+    if (!source.scope().isAlive() || !source.isAccessibleBy(Thread.currentThread())) {
+      throw new IllegalStateException("the value's memory was freed, or is another thread's");
+    }
   }
 
   /**
@@ -225,12 +237,14 @@ public final class Store implements AutoCloseable {
    * Changes the memory limit; items are evicted if it is lowered, and the memory goes back to the
    * system.
    *
-   * @return false if the limit is out of range (from 1 MiB to four times the first one), or too
-   *     much is held, or may not be evicted, to lower it so far; then it stays as it was
+   * @return false if the limit is out of range (from 1 MiB or two of the largest items, whichever
+   *     is more, to four times the first one), or too much is held, or may not be evicted, to lower
+   *     it so far; then it stays as it was
    */
   public synchronized boolean limit(long bytes) {
     long segmentsWanted = bytes / items.segments.size;
-    if (bytes < StoreOptions.LEAST_LIMIT
+    // Else an item that is taken could have no room though all others were evicted for it.
+    if (bytes < Math.max(StoreOptions.LEAST_LIMIT, 2L * options.itemLimit())
         || segmentsWanted > items.segments.count()
         || !cleaner.resize((int) segmentsWanted)) {
       return false;

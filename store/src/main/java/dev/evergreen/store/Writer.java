@@ -96,6 +96,7 @@ final class Writer {
 
   private boolean canOverwrite(long old, int keyLength, int length) {
     return length <= LONGEST_OVERWRITE
+        && !items.isHeld(old)
         && !records.isLarge(old)
         && !records.isLargeSize(keyLength, length)
         && records.headSize(keyLength, length) == records.size(old);

@@ -2,6 +2,7 @@ package dev.evergreen.bench.load;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
+import dev.evergreen.kernel.Errno;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -76,7 +77,7 @@ final class Link {
       unsent = joined(unsent, from, 0, end);
       return;
     }
-    long sent = count(sockets.send(fd, from.address(), end), "send");
+    long sent = count(sockets.send(fd, from.asSlice(0, end)), "send");
     if (sent < end) {
       unsent = joined(new byte[0], from, sent, end);
       sockets.watchOutput(fd, index, true);
@@ -90,7 +91,7 @@ final class Link {
     for (int at = 0; rest != null && sent != 0; at += (int) sent) {
       long length = Math.min(rest.length - at, scratch.byteSize());
       MemorySegment.copy(rest, at, scratch, JAVA_BYTE, 0, (int) length);
-      sent = count(sockets.send(fd, scratch.address(), length), "send");
+      sent = count(sockets.send(fd, scratch.asSlice(0, length)), "send");
       if (at + sent == rest.length) {
         unsent = null;
         sockets.watchOutput(fd, index, false);
@@ -108,7 +109,7 @@ final class Link {
       MemorySegment.copy(unread, 0, into, JAVA_BYTE, 0, (int) kept);
       unread = null;
     }
-    int read = sockets.receive(fd, into.address() + kept, into.byteSize() - kept);
+    int read = sockets.receive(fd, into.asSlice(kept));
     if (read == 0) {
       throw new IOException("the server closed a connection");
     }
@@ -121,10 +122,7 @@ final class Link {
   }
 
   private static int count(int result, String action) throws IOException {
-    if (result < 0 && result != Sockets.AGAIN) {
-      throw new IOException("could not " + action + ": error " + -result);
-    }
-    return Math.max(0, result);
+    return result == -Errno.EAGAIN ? 0 : Errno.check(result, action);
   }
 
   private static byte[] joined(byte[] before, MemorySegment from, long at, long end) {

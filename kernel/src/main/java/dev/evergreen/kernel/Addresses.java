@@ -1,4 +1,4 @@
-package dev.evergreen.fibers;
+package dev.evergreen.kernel;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
@@ -17,21 +17,30 @@ import java.net.UnknownHostException;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 
-/** Addresses of sockets between Java and the kernel's form, in scratch memory. */
-final class Addresses {
+/**
+ * Addresses of sockets between Java and the kernel's form, in {@linkplain Scratch scratch memory}.
+ */
+public final class Addresses {
 
   private static final ValueLayout.OfShort PORT = JAVA_SHORT.withOrder(ByteOrder.BIG_ENDIAN);
   private static final int PATH_SIZE = 108;
 
   private Addresses() {}
 
-  static int family(SocketAddress address) throws IOException {
+  /**
+   * The family of an address.
+   *
+   * @throws UnknownHostException if its host is not resolved
+   * @throws SocketException if it is of none that is known here
+   */
+  public static int family(SocketAddress address) throws IOException {
     return switch (address) {
-      case UnixDomainSocketAddress unix -> Kernel.AF_UNIX;
+      case UnixDomainSocketAddress unix -> SocketCalls.AF_UNIX;
       case InetSocketAddress inet when inet.isUnresolved() ->
           throw new UnknownHostException("the host " + inet.getHostString() + " is not known");
-      case InetSocketAddress inet when inet.getAddress() instanceof Inet6Address -> Kernel.AF_INET6;
-      case InetSocketAddress inet -> Kernel.AF_INET;
+      case InetSocketAddress inet when inet.getAddress() instanceof Inet6Address ->
+          SocketCalls.AF_INET6;
+      case InetSocketAddress inet -> SocketCalls.AF_INET;
       default ->
           throw new SocketException(
               "an address of the internet or of a UNIX socket was expected, but this is "
@@ -39,8 +48,8 @@ final class Addresses {
     };
   }
 
-  /** Writes an address; returns its length. */
-  static int write(SocketAddress address, MemorySegment into) throws IOException {
+  /** Writes an address; returns its length in bytes. */
+  public static int write(SocketAddress address, MemorySegment into) throws IOException {
     into.fill((byte) 0);
     into.set(JAVA_SHORT, 0, (short) family(address));
     return switch (address) {
@@ -77,13 +86,14 @@ final class Addresses {
   }
 
   /** Reads an address of {@code length} bytes. */
-  static SocketAddress read(MemorySegment from, int length) throws IOException {
+  public static SocketAddress read(MemorySegment from, int length) throws IOException {
     int family = from.get(JAVA_SHORT, 0);
-    if (family == Kernel.AF_UNIX) {
+    if (family == SocketCalls.AF_UNIX) {
       return UnixDomainSocketAddress.of(length <= 2 ? "" : from.getString(2));
     }
-    var bytes = new byte[family == Kernel.AF_INET6 ? 16 : 4];
-    MemorySegment.copy(from, JAVA_BYTE, family == Kernel.AF_INET6 ? 8 : 4, bytes, 0, bytes.length);
+    var bytes = new byte[family == SocketCalls.AF_INET6 ? 16 : 4];
+    MemorySegment.copy(
+        from, JAVA_BYTE, family == SocketCalls.AF_INET6 ? 8 : 4, bytes, 0, bytes.length);
     return new InetSocketAddress(
         InetAddress.getByAddress(bytes), Short.toUnsignedInt(from.get(PORT, 2)));
   }

@@ -1,0 +1,148 @@
+package dev.evergreen.kernel;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+
+/**
+ * The native memory that a thread needs to make system calls: for error numbers, events, addresses.
+ * Each call may overwrite all of it, so one thread at a time may use it, from a call until it has
+ * read what that left here.
+ */
+public final class Scratch {
+
+  /** As many events one wait takes at most. */
+  static final int EVENTS = 512;
+
+  static final int ADDRESS_SIZE = 128;
+
+  /** As many buffers one send gathers at most. */
+  public static final int PARTS = 16;
+
+  /** The size of C's {@code struct msghdr}, behind which the parts are put. */
+  private static final int MESSAGE_SIZE = 56;
+
+  private static final int PARTS_AT = 16;
+  private static final int PART_COUNT_AT = 24;
+
+  private static final ThreadLocal<Scratch> OF_THREADS = ThreadLocal.withInitial(Scratch::new);
+
+  private final MemorySegment errno;
+  private final MemorySegment address;
+  private final MemorySegment event;
+  private final MemorySegment duration;
+  private final MemorySegment number;
+  private final MemorySegment length;
+  private final MemorySegment position;
+  private MemorySegment events = MemorySegment.NULL;
+  private MemorySegment message = MemorySegment.NULL;
+
+  /** Allocates it; it goes with the garbage. */
+  public Scratch() {
+    var arena = Arena.ofAuto();
+    errno = arena.allocate(CLibrary.ERRNO_LAYOUT);
+    address = arena.allocate(ADDRESS_SIZE, 8);
+    event = arena.allocate(16, 8);
+    duration = arena.allocate(16, 8);
+    number = arena.allocate(4, 8);
+    length = arena.allocate(4, 8);
+    position = arena.allocate(8, 8);
+  }
+
+  /** The current thread's, made when it is first needed. */
+  public static Scratch ofThread() {
+    return OF_THREADS.get();
+  }
+
+  MemorySegment errno() {
+    return errno;
+  }
+
+  /** The result of a call, or the negated error number that it left. */
+  long result(long result) {
+    return result >= 0 ? result : -errno.get(JAVA_INT, CLibrary.ERRNO_AT);
+  }
+
+  int result(int result) {
+    return (int) result((long) result);
+  }
+
+  /** An address of a socket, to be written before a call, or as the last one has left it. */
+  public MemorySegment address() {
+    return address;
+  }
+
+  /** How many bytes the address has that the last call has left. */
+  public int length() {
+    return length.get(JAVA_INT, 0);
+  }
+
+  MemorySegment length(int value) {
+    length.set(JAVA_INT, 0, value);
+    return length;
+  }
+
+  /** A message of all that is in some buffers of native memory. */
+  MemorySegment message(ByteBuffer[] from) {
+    if (message.byteSize() == 0) {
+      message = Arena.ofAuto().allocate(MESSAGE_SIZE + 16L * PARTS, 8);
+      message.set(JAVA_LONG, PARTS_AT, message.address() + MESSAGE_SIZE);
+    }
+    message.set(JAVA_LONG, PART_COUNT_AT, from.length);
+    for (int i = 0; i < from.length; i++) {
+      long at = MESSAGE_SIZE + 16L * i;
+      message.set(JAVA_LONG, at, MemorySegment.ofBuffer(from[i]).address());
+      message.set(JAVA_LONG, at + 8, from[i].remaining());
+    }
+    return message;
+  }
+
+  MemorySegment events() {
+    if (events.byteSize() == 0) {
+      events = Arena.ofAuto().allocate((long) EVENTS * PollCalls.EVENT_SIZE, 8);
+    }
+    return events;
+  }
+
+  /** What has happened, of one of the events of the last wait. */
+  public int eventFlags(int index) {
+    return events.get(JAVA_INT_UNALIGNED, (long) index * PollCalls.EVENT_SIZE);
+  }
+
+  /** With what the descriptor was registered to which an event has happened. */
+  public long eventData(int index) {
+    return events.get(
+        JAVA_LONG_UNALIGNED, (long) index * PollCalls.EVENT_SIZE + PollCalls.EVENT_DATA);
+  }
+
+  MemorySegment event(int flags, long data) {
+    event.set(JAVA_INT, 0, flags);
+    event.set(JAVA_LONG_UNALIGNED, PollCalls.EVENT_DATA, data);
+    return event;
+  }
+
+  MemorySegment duration(long nanos) {
+    duration.set(JAVA_LONG, 0, nanos / 1_000_000_000);
+    duration.set(JAVA_LONG, 8, nanos % 1_000_000_000);
+    return duration;
+  }
+
+  MemorySegment position(long value) {
+    position.set(JAVA_LONG, 0, value);
+    return position;
+  }
+
+  MemorySegment number(int value) {
+    number.set(JAVA_INT, 0, value);
+    return number;
+  }
+
+  int number() {
+    return number.get(JAVA_INT, 0);
+  }
+}

@@ -1,0 +1,354 @@
+package dev.evergreen.store;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What happens at the edges: of sizes and limits, amid a request, and when a caller fails. */
+@Timeout(60)
+class EdgesTest {
+  private static final int MIB = 1 << 20;
+
+  private static String held(Item item) {
+    return new String(item.valueFrom(0).toArray(ValueLayout.JAVA_BYTE), ISO_8859_1);
+  }
+
+  // A held value
+
+  @Test
+  void aHeldSmallValueStaysWhileItsItemIsReplacedByOneOfItsSize() {
+    try (var test = new TestStore(MIB)) {
+      test.set("k", "first");
+      var item = new Item();
+      assertEquals(Outcome.FOUND, test.store.hold(test.key("k"), item));
+      assertEquals(Outcome.STORED, test.set("k", "other"));
+      assertEquals("first", held(item));
+      assertEquals("other", test.get("k"));
+      item.release();
+      test.checkAccounts();
+    }
+  }
+
+  @Test
+  void aHeldNumberStaysWhileItIsIncremented() {
+    try (var test = new TestStore(MIB)) {
+      test.set("k", "41");
+      var item = new Item();
+      assertEquals(Outcome.FOUND, test.store.hold(test.key("k"), item));
+      assertEquals(Outcome.STORED, test.add("k", new Change().increment(1)));
+      assertEquals("41", held(item));
+      assertEquals("42", test.get("k"));
+      item.release();
+      test.checkAccounts();
+    }
+  }
+
+  // Callers that fail
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aSourceThatIsTooShortDoesNoHarm(boolean thereIsOne) {
+    try (var test = new TestStore(MIB)) {
+      if (thereIsOne) {
+        test.set("k", "value");
+      }
+      var source = MemorySegment.ofArray(new byte[4]);
+      assertThrows(
+          IndexOutOfBoundsException.class,
+          () -> test.store.store(test.key("k"), source, 0, 5, new Change(), test.item));
+      assertEquals(thereIsOne ? "value" : null, test.get("k"));
+      test.checkAccounts();
+    }
+  }
+
+  @Test
+  void aSourceThatWasFreedDoesNoHarm() {
+    try (var test = new TestStore(MIB)) {
+      test.set("k", "value");
+      var arena = Arena.ofConfined();
+      var source = arena.allocate(5);
+      arena.close();
+      assertThrows(
+          IllegalStateException.class,
+          () -> test.store.store(test.key("k"), source, 0, 5, new Change(), test.item));
+      assertEquals("value", test.get("k"));
+      test.checkAccounts();
+    }
+  }
+
+  @Test
+  void aListenerThatThrowsDoesNoHarm() {
+    try (var test = new TestStore(MIB)) {
+      int[] calls = {0};
+      test.store.listener(
+          (memory, keyAt, keyLength, size, fetched) -> {
+            calls[0]++;
+            throw new IllegalStateException("of the listener");
+          });
+      for (int i = 0; i < 20_000; i++) {
+        assertEquals(Outcome.STORED, test.set("k" + i, "y".repeat(100)));
+      }
+      assertEquals(1, calls[0]);
+      assertTrue(test.store.stats().evictions() > 0);
+      test.checkAccounts();
+    }
+  }
+
+  // Sizes
+
+  /** Seen: the head of an item of more than a thousand fragments was larger than a segment. */
+  @ParameterizedTest
+  @CsvSource({"1, 1", "2, 1", "4, 3", "7, 3", "8, 7", "15, 7"})
+  void everyValueUpToTheItemLimitCanBeStored(int mebibytes, int more) {
+    long limit = (long) mebibytes * MIB + more;
+    try (var test = new TestStore(new StoreOptions(limit, (int) (limit / 2), true))) {
+      var key = "k".repeat(Key.MAX_LENGTH);
+      int most = test.store.maxValueLength(Key.MAX_LENGTH);
+      test.set("small", "stays");
+      for (int length = most; length > 0; length -= most / 97) {
+        assertEquals(Outcome.STORED, test.set(key, "v".repeat(length)), length + " bytes");
+        test.delete(key);
+      }
+      assertEquals("stays", test.get("small"));
+      test.checkAccounts();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1 << 20, 8 << 20, 64 << 20, 1L << 30, 1L << 34})
+  void noRecordIsLargerThanASegment(long limit) {
+    int size = Segments.sizeFor(limit);
+    var records = new Records(MemorySegment.NULL, size);
+    int most = (int) Math.min(limit / 2, StoreOptions.MOST_ITEM_LIMIT);
+    int fragment = records.fragmentBytes(most);
+    for (int length = most; length > 0; length -= 1 + most / 10_007) {
+      for (int key : new int[] {1, Key.MAX_LENGTH}) {
+        assertTrue(
+            records.headSize(key, length) <= size - Segments.FIRST,
+            "the head of " + length + " bytes takes " + records.headSize(key, length));
+      }
+    }
+    assertTrue(fragment + Records.FRAGMENT_HEADER <= size - Segments.FIRST);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1, 7, 8, 9, 4095, 4096, 4097})
+  void valuesAtTheBordersOfWordsAndPagesAreWhole(int length) {
+    try (var test = new TestStore(MIB)) {
+      for (int key : new int[] {1, 8, Key.MAX_LENGTH}) {
+        var name = "k".repeat(key);
+        var value = "v".repeat(length);
+        assertEquals(Outcome.STORED, test.set(name, value));
+        assertEquals(value, test.get(name));
+        var change = new Change().mode(Mode.APPEND);
+        assertEquals(Outcome.STORED, test.store(name, "", change));
+        assertEquals(Outcome.STORED, test.store(name, "end", change));
+        assertEquals(value + "end", test.get(name));
+      }
+      test.checkAccounts();
+    }
+  }
+
+  @Test
+  void theLimitIsNotLoweredSoFarThatTheLargestItemHasNoRoom() {
+    try (var test = new TestStore(new StoreOptions(8 * MIB, MIB, true))) {
+      test.set("small", "stays");
+      assertFalse(test.store.limit(2 * MIB - 1));
+      assertTrue(test.store.limit(2 * MIB));
+      assertEquals(Outcome.STORED, test.set("large", "v".repeat(MIB - 100)));
+      assertEquals("stays", test.get("small"));
+    }
+  }
+
+  // Time
+
+  @Test
+  void aFlushThatIsDueIsNotTakenBackByALaterOne() {
+    try (var test = new TestStore(MIB)) {
+      test.set("k", "v");
+      test.store.flush(1010);
+      test.clock.set(1020);
+      test.store.flush(1100);
+      assertNull(test.get("k"));
+      test.set("k", "new");
+      assertEquals("new", test.get("k"));
+      test.clock.set(1100);
+      assertNull(test.get("k"));
+    }
+  }
+
+  @Test
+  void aClockThatGoesBackHarmsNobody() {
+    try (var test = new TestStore(MIB)) {
+      test.store("k", "v", new Change().expiry(1010));
+      test.clock.set(1010);
+      assertNull(test.get("k"));
+      test.clock.set(900);
+      assertNull(test.get("k"));
+      assertEquals(Outcome.STORED, test.store("k", "w", new Change().expiry(950)));
+      test.store.maintain();
+      assertEquals("w", test.get("k"));
+      test.checkAccounts();
+    }
+  }
+
+  // Walks
+
+  /** What the visitor does comes between two items, as other threads' changes do. */
+  @Test
+  void aWalkMeetsWhatIsThereAllTheTimeThoughItsBucketIsSplit() {
+    try (var parts = new Parts()) {
+      long buckets = parts.items.index.buckets();
+      // They are in the first bucket before and after it is split, the last ones in chained
+      // buckets.
+      var together =
+          IntStream.iterate(0, i -> i + 1)
+              .mapToObj(i -> "together" + i)
+              .filter(name -> parts.key(name).hash % (2 * buckets) == 0)
+              .limit(20)
+              .toList();
+      together.forEach(name -> parts.set(name, "v"));
+      var passing = together.subList(1, 6);
+      var met = new HashSet<String>();
+      new Walker(parts.items)
+          .step(
+              1,
+              (key, item) -> {
+                if (met.isEmpty()) {
+                  passing.forEach(parts::delete);
+                  for (int i = 0; parts.items.index.buckets() == buckets; i++) {
+                    parts.set("other" + i, "v");
+                  }
+                }
+                met.add(new String(key.toArray(ValueLayout.JAVA_BYTE), ISO_8859_1));
+              });
+      var missed = new HashSet<>(together);
+      missed.removeAll(passing);
+      missed.removeAll(met);
+      assertEquals(Set.of(), missed);
+    }
+  }
+
+  // Changes between a look at an item and its replacement
+
+  /** The parts of a store whose items have no numbers by which a change could be told. */
+  private static final class Parts implements AutoCloseable {
+    final Arena arena = Arena.ofShared();
+    final Items items;
+    final Allocator allocator;
+    final Writer writer;
+    final Joiner joiner;
+    final Remover remover;
+    final Reader reader;
+
+    Parts() {
+      var options = new StoreOptions(MIB, MIB / 2, true, false);
+      items = new Items(options, new Life(() -> 1, false), arena);
+      allocator = new Allocator(items, new Cleaner(items, true));
+      var linker = new Linker(items, allocator);
+      writer = new Writer(items, allocator, linker);
+      joiner = new Joiner(items, allocator, linker);
+      remover = new Remover(items, allocator, linker);
+      reader = new Reader(items, allocator);
+    }
+
+    Key key(String name) {
+      var bytes = MemorySegment.ofArray(name.getBytes(ISO_8859_1));
+      var key = new Key().set(bytes, 0, name.length());
+      key.hash = items.hash(key);
+      return key;
+    }
+
+    Key key() {
+      return key("k");
+    }
+
+    void set(String name, String value) {
+      var source = MemorySegment.ofArray(value.getBytes(ISO_8859_1));
+      var item = new Item();
+      var outcome = writer.store(key(name), source, 0, value.length(), new Change(), item);
+      assertEquals(Outcome.STORED, outcome);
+    }
+
+    void set(String value) {
+      set("k", value);
+    }
+
+    void delete(String name) {
+      assertEquals(Outcome.STORED, remover.delete(key(name), new Change(), new Item()));
+    }
+
+    String get() {
+      var item = new Item();
+      assertEquals(Outcome.FOUND, reader.hold(key(), item));
+      var value = new StringBuilder();
+      while (value.length() < item.valueLength()) {
+        var part = item.valueFrom(value.length()).toArray(ValueLayout.JAVA_BYTE);
+        value.append(new String(part, ISO_8859_1));
+      }
+      item.release();
+      return value.toString();
+    }
+
+    /** Appends an exclamation mark; something happens the first time that it is written. */
+    Outcome append(Runnable amid) {
+      boolean[] happened = {false};
+      var mark = MemorySegment.ofArray(new byte[] {'!'});
+      return joiner.join(
+          key(),
+          (place, at) -> {
+            items.records.write(place, at, mark, 0, 1);
+            if (!happened[0]) {
+              happened[0] = true;
+              amid.run();
+            }
+          },
+          1,
+          new Change().mode(Mode.APPEND),
+          new Item());
+    }
+
+    @Override
+    public void close() {
+      arena.close();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {5, 5_000})
+  void anAppendGoesToTheValueThatIsThereAtItsEnd(int length) {
+    try (var parts = new Parts()) {
+      parts.set("a".repeat(length));
+      assertEquals(Outcome.STORED, parts.append(() -> parts.set("b".repeat(length))));
+      assertEquals("b".repeat(length) + "!", parts.get());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {5, 5_000})
+  void anAppendToAnItemThatIsDeletedMeanwhileStoresNothing(int length) {
+    try (var parts = new Parts()) {
+      parts.set("a".repeat(length));
+      var outcome = parts.append(() -> parts.remover.delete(parts.key(), new Change(), new Item()));
+      assertEquals(Outcome.NOT_STORED, outcome);
+      assertEquals(Outcome.NOT_FOUND, parts.reader.hold(parts.key(), new Item()));
+      assertEquals(0, parts.items.segments.liveBytes());
+      assertEquals(0, parts.items.segments.pins());
+    }
+  }
+}
