@@ -64,6 +64,21 @@ public final class MemoryTrace implements Trace {
   }
 
   @Override
+  public long end(Operation operation) {
+    if (operation.isAsked()) {
+      return operation.row();
+    }
+    var replied = operation.replied();
+    return replied == null
+        ? Long.MAX_VALUE
+        : operations.reversed().stream()
+            .filter(other -> other.sent().isBefore(replied))
+            .mapToLong(other -> other.row() + 1)
+            .findFirst()
+            .orElse(0);
+  }
+
+  @Override
   public Optional<Break> lastBreak(Cell cell, long before) {
     return breaks.reversed().stream().filter(place -> place.row() < before).findFirst();
   }

@@ -545,16 +545,19 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
   }
 
-  /** Above the rows that were sent before an operation had its reply. */
-  private long end(Operation operation) throws SQLException {
-    if (operation.isAsked()) {
-      return operation.row();
-    }
-    var select = statement("select %s from op where seq = ?".formatted(END));
-    select.setLong(1, operation.row());
-    try (var found = select.executeQuery()) {
-      return found.next() ? found.getLong(1) : operation.row();
-    }
+  @Override
+  public long end(Operation operation) {
+    return operation.isAsked()
+        ? operation.row()
+        : read(
+            () -> {
+              checkTime();
+              var select = statement("select %s from op where seq = ?".formatted(END));
+              select.setLong(1, operation.row());
+              try (var found = select.executeQuery()) {
+                return found.next() ? found.getLong(1) : operation.row();
+              }
+            });
   }
 
   /** The long operations below a row that were under way at another, or that have no end. */

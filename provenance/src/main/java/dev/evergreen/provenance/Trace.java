@@ -24,6 +24,12 @@ public interface Trace {
   Iterator<Operation> beside(Cell cell, Operation operation);
 
   /**
+   * The row above those that were sent while the operation was under way: none sent later can have
+   * come before it. Its own row if it was never sent, above all if it has no reply.
+   */
+  long end(Operation operation);
+
+  /**
    * The newest place with a row below {@code before} at which something may have happened to the
    * cell that is not on record; empty if the record is whole from an empty store on.
    */

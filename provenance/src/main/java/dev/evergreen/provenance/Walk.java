@@ -4,9 +4,11 @@ import dev.evergreen.provenance.Touch.Effect;
 import dev.evergreen.provenance.Touch.Kind;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.PriorityQueue;
 import java.util.Set;
@@ -43,6 +45,11 @@ final class Walk implements Iterator<Operation> {
   private Trace.@Nullable Break reached;
   private boolean hidden;
   private boolean unordered;
+
+  /** Above all that can have come before the question. */
+  private long last;
+
+  private final Map<Long, Long> ends = new HashMap<>();
   private @Nullable Operation next;
 
   Walk(Specification specification, Trace trace, boolean all) {
@@ -59,6 +66,7 @@ final class Walk implements Iterator<Operation> {
       List<Operation> parts,
       boolean all) {
     var walk = new Walk(specification, trace, all);
+    walk.last = Math.max(question.row(), trace.end(question));
     for (var touch : specification.touches(parts.getLast())) {
       if (touch.kind() != Kind.REPLACES) {
         walk.demand(touch.cell(), question);
@@ -115,10 +123,11 @@ final class Walk implements Iterator<Operation> {
    * depend on.
    */
   boolean covers(Operation operation) {
+    long before = end(operation);
     for (var part : parts(operation)) {
       for (var touch : specification.touches(part)) {
-        if (!covers(touch.cell(), operation.row())
-            || !touch.from().stream().allMatch(cell -> covers(cell, operation.row()))) {
+        if (!covers(touch.cell(), before)
+            || !touch.from().stream().allMatch(cell -> covers(cell, before))) {
           return false;
         }
       }
@@ -126,8 +135,8 @@ final class Walk implements Iterator<Operation> {
     return true;
   }
 
-  private boolean covers(Cell cell, long row) {
-    return open.stream().anyMatch(demand -> demand.includes(cell, row));
+  private boolean covers(Cell cell, long before) {
+    return open.stream().anyMatch(demand -> demand.includes(cell, before));
   }
 
   @Override
@@ -172,6 +181,12 @@ final class Walk implements Iterator<Operation> {
     if (take(operation, parts(operation)) && given.add(operation.row())) {
       next = operation;
     }
+  }
+
+  /** Above all that can have come before an operation. */
+  private long end(Operation operation) {
+    return Math.min(
+        last, ends.computeIfAbsent(operation.row(), _ -> trace.end(operation)));
   }
 
   /** A cell that is to be demanded. */
@@ -224,8 +239,7 @@ final class Walk implements Iterator<Operation> {
   private void demand(Wanted wanted) {
     long before = wanted.before();
     if (all) {
-      var beside = trace.beside(wanted.cell(), wanted.by());
-      before = Math.max(before, beside.hasNext() ? beside.next().row() + 1 : 0);
+      before = Math.max(before, end(wanted.by()));
     } else {
       lookBeside(wanted.cell(), wanted.by(), wanted.by(), wanted.changed());
     }

@@ -78,20 +78,144 @@ class LoaderFaultTest {
     }
   }
 
+  /** A process that folds and is killed, again and again, leaves what was needed, and no more. */
+  @Test
+  void keepsWhatIsNeededThroughKillsWhileItFolds() throws Exception {
+    var redactor = Redactor.open(directory, List.of());
+    int keys = 50;
+    var last = new long[keys];
+    try (var recording =
+        Recording.open(
+            directory, "", TraceStoreConformance.settings(), redactor, Retention.ALL)) {
+      var line = TraceStoreConformance.Line.open(recording);
+      for (int i = 0; i < 30_000; i++) {
+        last[i % keys] = line.exchange("set key" + i % keys + " " + i, "ok");
+        line.exchange("get key" + i % keys, "" + i);
+      }
+    }
+    var random = new Random(5);
+    boolean done = false;
+    while (!done) {
+      var process = start(Folder.class);
+      try (var output = process.inputReader()) {
+        for (int i = 1 + random.nextInt(2); i > 0 && !done; i--) {
+          done = "done".equals(output.readLine());
+        }
+        process.toHandle().destroyForcibly();
+      }
+      process.waitFor();
+      // What is there is whole, wherever it was killed.
+      assertEquals(
+          0,
+          count(
+              "select count(*) from op_cell t where t.effect = 1"
+                  + " and not exists (select 1 from op where op.seq = t.seq)"));
+      assertEquals(
+          0,
+          count(
+              "select count(*) from op where verb = 'SET'"
+                  + " and not exists (select 1 from op_cell t where t.seq = op.seq)"));
+    }
+    assertEquals(keys, count("select count(*) from op"));
+    for (long row : last) {
+      assertEquals(1, count("select count(*) from op where seq = " + row));
+    }
+  }
+
+  /** The process: folds all, and tells after each part. */
+  static final class Folder {
+    private Folder() {}
+
+    public static void main(String[] arguments) throws Exception {
+      var directory = Path.of(arguments[0]);
+      var database = TraceDatabase.of(directory, "");
+      var id = Files.readString(directory.resolve("spool/id"));
+      try (var session =
+          new LoadSession(
+              database, database.writer(), Redactor.open(directory, List.of()), id)) {
+        System.out.println("begun");
+        while (session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE))) {
+          System.out.println("folded");
+        }
+      }
+      System.out.println("done");
+    }
+  }
+
+  /**
+   * A process whose files may not become larger, as on a full disk, keeps what it has recorded, and
+   * loads it when there is room again.
+   */
+  @Test
+  void waitsInTheSpoolWhileTheDatabaseHasNoRoom() throws Exception {
+    var process =
+        start(List.of("bash", "-c", "ulimit -f 1024 && exec \"$@\"", "bash"), Filler.class);
+    long told;
+    try (var output = process.inputReader()) {
+      told = output.lines().filter(line -> line.startsWith("told ")).count();
+    }
+    assertEquals(0, process.waitFor());
+    assertEquals(Filler.EXCHANGES, told);
+    var redactor = Redactor.open(directory, List.of());
+    try (var recording =
+        Recording.open(directory, "", Filler.SETTINGS, redactor, Retention.ALL)) {
+      assertTrue(recording.awaitLoaded(LONG));
+    }
+    assertEquals(Filler.EXCHANGES, count("select count(*) from op where outcome = 1"));
+    assertEquals(0, count("select count(*) from gap"));
+  }
+
+  /** The process: records more than its database can hold, and ends when that has been told. */
+  static final class Filler {
+    static final int EXCHANGES = 4_000;
+    static final SpoolSettings SETTINGS =
+        SpoolSettings.DEFAULT.withSegmentBytes(256 << 10).withBytes(16 << 20);
+
+    private Filler() {}
+
+    public static void main(String[] arguments) throws Exception {
+      var directory = Path.of(arguments[0]);
+      var redactor = Redactor.open(directory, List.of());
+      var recording = Recording.open(directory, "", SETTINGS, redactor, Retention.ALL);
+      var line = TraceStoreConformance.Line.open(recording);
+      for (int i = 0; i < EXCHANGES; i++) {
+        line.exchange("set key" + i + " " + "y".repeat(500), "ok");
+        System.out.println("told " + i);
+      }
+      while (recording.loading().failures() == 0) {
+        if (recording.awaitLoaded(Duration.ofMillis(50))) {
+          throw new IllegalStateException("its database has room");
+        }
+      }
+      System.out.flush();
+      Runtime.getRuntime().halt(0);
+    }
+  }
+
+  private Process start(Class<?> program, String... arguments) throws IOException {
+    return start(List.of(), program, arguments);
+  }
+
+  private Process start(List<String> before, Class<?> program, String... arguments)
+      throws IOException {
+    var words = new ArrayList<>(before);
+    words.addAll(
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:TieredStopAtLevel=1",
+            "-XX:-UsePerfData",
+            "-cp",
+            System.getProperty("java.class.path"),
+            program.getName(),
+            directory.toString()));
+    words.addAll(List.of(arguments));
+    return new ProcessBuilder(words).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+  }
+
   /** How many exchanges were finished, at least. */
   private long recordUntilKilled(int life, int lines) throws IOException, InterruptedException {
-    var process =
-        new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                System.getProperty("java.class.path"),
-                Recorder.class.getName(),
-                directory.toString(),
-                Integer.toString(life))
-            .redirectError(ProcessBuilder.Redirect.INHERIT)
-            .start();
+    var process = start(Recorder.class, Integer.toString(life));
     long finished = 0;
     try (var output = process.inputReader()) {
       for (int i = 0; i < lines; i++) {

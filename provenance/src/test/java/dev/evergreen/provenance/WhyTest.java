@@ -234,6 +234,11 @@ class WhyTest {
     }
 
     @Override
+    public long end(Operation operation) {
+      return operation.row();
+    }
+
+    @Override
     public Iterator<Operation> beside(Cell cell, Operation operation) {
       return List.<Operation>of().iterator();
     }

@@ -91,7 +91,7 @@ final class RedisShimCommand implements Callable<Integer> {
       paramLabel = "MIB",
       description =
           "When the database takes more, the oldest operations are folded, and removed if that is"
-              + " not enough. Default: all is kept.")
+              + " not enough. Not for PostgreSQL. Default: all is kept.")
   private @Nullable Long keepMib;
 
   @Option(names = "--no-record", description = "Records nothing; to see what recording costs.")
