@@ -210,20 +210,29 @@ final class Circles {
    */
   @GuardedBy("this")
   private boolean isInnocent(Suspect suspect, int least) {
-    var seen = new HashSet<Page>();
-    var frontier = new ArrayDeque<>(List.of(suspect.reads));
-    while (!frontier.isEmpty()) {
-      for (var read : frontier.poll()) {
-        var page = follows(read, least) ? pages.get(read.summary()) : null;
-        if (page != null && seen.add(page)) {
-          if (page.key.equals(suspect.own) || page.circle != null || isInDoubt(page)) {
-            return false;
-          }
-          frontier.add(page.reads);
-        }
+    var seen = new LinkedHashSet<Page>();
+    var frontier = new ArrayDeque<Page>();
+    for (var read : suspect.reads) {
+      meet(read, least, seen, frontier);
+    }
+    for (var page = frontier.poll(); page != null; page = frontier.poll()) {
+      if (page.key.equals(suspect.own) || page.circle != null || isInDoubt(page)) {
+        return false;
+      }
+      for (var read : page.reads) {
+        // How deep it is on a page may be less than it is by now.
+        meet(read, Math.min(least, page.least), seen, frontier);
       }
     }
     return true;
+  }
+
+  @GuardedBy("this")
+  private void meet(Graph.Read read, int least, Set<Page> seen, ArrayDeque<Page> frontier) {
+    var page = follows(read, least) ? pages.get(read.summary()) : null;
+    if (page != null && seen.add(page)) {
+      frontier.add(page);
+    }
   }
 
   @GuardedBy("this")
@@ -235,6 +244,7 @@ final class Circles {
    * Whether a run waits for itself, along reads that have no result. Blocks as {@link #judge}.
    *
    * @param scope of the calling thread, which holds a baton
+   * @param first what it waits for
    * @param through whose reads are looked at
    * @return the circle; null if there is none
    */
@@ -242,9 +252,9 @@ final class Circles {
       Scope scope,
       Dependent summary,
       SummaryKey own,
-      SummaryKey awaited,
+      SummaryKey first,
       Predicate<SummaryKey> through) {
-    var suspect = new Suspect(summary, own, ownNames(List.of(new Graph.Read(awaited, 0))));
+    var suspect = new Suspect(summary, own, ownNames(List.of(new Graph.Read(first, 0))));
     synchronized (this) {
       suspects.add(suspect);
     }
@@ -259,9 +269,12 @@ final class Circles {
                 .toList();
         frontier = waitedFor.isEmpty() ? List.of() : readOn(waitedFor, scope);
       }
+      if (!seen.contains(own)) {
+        return null;
+      }
       synchronized (this) {
         findCircles();
-        var circle = seen.contains(own) ? circleNow(suspect) : null;
+        var circle = circleNow(suspect);
         return circle == null ? null : circle.result;
       }
     } finally {

@@ -401,7 +401,7 @@ class CycleTest {
   /** Each member runs to find the circle, to learn of its end, and when its neighbour has. */
   @Test
   void aLargeCircleTakesAFewRunsOfEachMember() {
-    int members = 2_000;
+    int members = 1_000;
     closeRing(node.grains(), members);
     int before = LinkGrain.RUNS.get();
     try (var computation = node.reactive(() -> link("n0").length())) {
