@@ -115,7 +115,8 @@ class LoaderFaultTest {
               "select count(*) from op where verb = 'SET'"
                   + " and not exists (select 1 from op_cell t where t.seq = op.seq)"));
     }
-    assertEquals(keys, count("select count(*) from op"));
+    // What one part has kept is folded with the rest only when as much has come since.
+    assertTrue(count("select count(*) from op") <= 2 * keys);
     for (long row : last) {
       assertEquals(1, count("select count(*) from op where seq = " + row));
     }
