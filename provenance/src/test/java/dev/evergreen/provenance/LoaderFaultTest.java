@@ -116,7 +116,7 @@ class LoaderFaultTest {
                   + " and not exists (select 1 from op_cell t where t.seq = op.seq)"));
     }
     // What one part has kept is folded with the rest only when as much has come since.
-    assertTrue(count("select count(*) from op") <= 2 * keys);
+    assertTrue(count("select count(*) from op") <= 2L * keys);
     for (long row : last) {
       assertEquals(1, count("select count(*) from op where seq = " + row));
     }
