@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
@@ -180,7 +181,7 @@ final class Folding {
     return overlaps(demanded, cell) || !isReplaced(cell, operation) || isLookedAt(cell, operation);
   }
 
-  private static boolean overlaps(TreeMap<Cell, ?> cells, Cell cell) {
+  private static boolean overlaps(NavigableMap<Cell, ?> cells, Cell cell) {
     // Those within it come right behind it.
     var next = cells.ceilingKey(cell);
     return (next != null && cell.contains(next))

@@ -195,8 +195,7 @@ final class Loader implements AutoCloseable {
     lock.lock();
     try {
       long now = System.nanoTime();
-      complain =
-          !failure.equals(e.toString()) || now - complainedAt > BETWEEN_COMPLAINTS.toNanos();
+      complain = !failure.equals(e.toString()) || now - complainedAt > BETWEEN_COMPLAINTS.toNanos();
       complainedAt = complain ? now : complainedAt;
       failure = e.toString();
       failures++;

@@ -19,8 +19,8 @@ import javax.crypto.spec.SecretKeySpec;
  * key} of the trace's directory; who removes it makes the marks meaningless.
  *
  * <p>Under one key and the same rules, equal values have equal marks, and unequal ones have unequal
- * marks but for one chance in 2<sup>64</sup>. Of marks under different keys or rules nothing is said:
- * where they change, the loader notes a gap, so that no answer compares them.
+ * marks but for one chance in 2<sup>64</sup>. Of marks under different keys or rules nothing is
+ * said: where they change, the loader notes a gap, so that no answer compares them.
  */
 public final class Redactor {
   private static final String ALGORITHM = "HmacSHA256";

@@ -514,7 +514,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
                   .map(this::operation)
                   .flatMap(Optional::stream);
           return Stream.concat(near, far)
-              .filter(other -> Orders.unordered(other, operation))
+              .filter(other -> Orders.unordered(operation, other))
               .iterator();
         });
   }

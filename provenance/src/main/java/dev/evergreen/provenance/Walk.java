@@ -185,8 +185,7 @@ final class Walk implements Iterator<Operation> {
 
   /** Above all that can have come before an operation. */
   private long end(Operation operation) {
-    return Math.min(
-        last, ends.computeIfAbsent(operation.row(), _ -> trace.end(operation)));
+    return Math.min(last, ends.computeIfAbsent(operation.row(), _ -> trace.end(operation)));
   }
 
   /** A cell that is to be demanded. */

@@ -85,10 +85,9 @@ class LoaderFaultTest {
     int keys = 50;
     var last = new long[keys];
     try (var recording =
-        Recording.open(
-            directory, "", TraceStoreConformance.settings(), redactor, Retention.ALL)) {
+        Recording.open(directory, "", TraceStoreConformance.settings(), redactor, Retention.ALL)) {
       var line = TraceStoreConformance.Line.open(recording);
-      for (int i = 0; i < 30_000; i++) {
+      for (int i = 0; i < 12_000; i++) {
         last[i % keys] = line.exchange("set key" + i % keys + " " + i, "ok");
         line.exchange("get key" + i % keys, "" + i);
       }
@@ -98,7 +97,7 @@ class LoaderFaultTest {
     while (!done) {
       var process = start(Folder.class);
       try (var output = process.inputReader()) {
-        for (int i = 1 + random.nextInt(2); i > 0 && !done; i--) {
+        for (int i = 1 + random.nextInt(3); i > 0 && !done; i--) {
           done = "done".equals(output.readLine());
         }
         process.toHandle().destroyForcibly();
@@ -116,7 +115,8 @@ class LoaderFaultTest {
               "select count(*) from op where verb = 'SET'"
                   + " and not exists (select 1 from op_cell t where t.seq = op.seq)"));
     }
-    assertEquals(keys, count("select count(*) from op"));
+    // What one part has kept is folded with the rest only when as much has come since.
+    assertTrue(count("select count(*) from op") <= 2L * keys);
     for (long row : last) {
       assertEquals(1, count("select count(*) from op where seq = " + row));
     }
@@ -131,8 +131,7 @@ class LoaderFaultTest {
       var database = TraceDatabase.of(directory, "");
       var id = Files.readString(directory.resolve("spool/id"));
       try (var session =
-          new LoadSession(
-              database, database.writer(), Redactor.open(directory, List.of()), id)) {
+          new LoadSession(database, database.writer(), Redactor.open(directory, List.of()), id)) {
         System.out.println("begun");
         while (session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE))) {
           System.out.println("folded");
@@ -157,8 +156,7 @@ class LoaderFaultTest {
     assertEquals(0, process.waitFor());
     assertEquals(Filler.EXCHANGES, told);
     var redactor = Redactor.open(directory, List.of());
-    try (var recording =
-        Recording.open(directory, "", Filler.SETTINGS, redactor, Retention.ALL)) {
+    try (var recording = Recording.open(directory, "", Filler.SETTINGS, redactor, Retention.ALL)) {
       assertTrue(recording.awaitLoaded(LONG));
     }
     assertEquals(Filler.EXCHANGES, count("select count(*) from op where outcome = 1"));

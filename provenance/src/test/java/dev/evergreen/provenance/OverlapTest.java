@@ -15,7 +15,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -168,8 +167,8 @@ final class OverlapTest {
     var replies = history.replies();
     var operations = new ArrayList<Operation>();
     for (int step = 0; step < history.steps().size(); step++) {
-      long sent = history.events().indexOf(new Event(Kind.SENT, step)) + 1;
-      long replied = history.events().indexOf(new Event(Kind.REPLIED, step)) + 1;
+      long sent = history.events().indexOf(new Event(Kind.SENT, step)) + 1L;
+      long replied = history.events().indexOf(new Event(Kind.REPLIED, step)) + 1L;
       operations.add(
           operation(
               sent,
@@ -265,8 +264,8 @@ final class OverlapTest {
       }
     }
     // Neither of the two is all that is ever said.
-    assertTrue(counts.get(Certainty.CERTAIN) > HISTORIES, counts.toString());
-    assertTrue(counts.get(Certainty.ONE_OF) > HISTORIES / 10, counts.toString());
+    assertTrue(counts.getOrDefault(Certainty.CERTAIN, 0) > HISTORIES, counts.toString());
+    assertTrue(counts.getOrDefault(Certainty.ONE_OF, 0) > HISTORIES / 10, counts.toString());
   }
 
   /** The same of what is stored, and of what is left of it when it is folded. */
@@ -325,7 +324,8 @@ final class OverlapTest {
         case DONE -> {}
         case REPLIED ->
             spool.reply(
-                rows.get(step), Frames.bytes(Optional.of(replies.get(step)).orElseThrow().text()));
+                rows.getOrDefault(step, 0L),
+                Frames.bytes(replies.getOrDefault(step, Bytes.EMPTY).text()));
       }
     }
     return steps;
