@@ -69,16 +69,22 @@ public final class RedisSpecification implements Specification, Model {
     if (!operation.parts().isEmpty()) {
       return Knowledge.SPECIFIED;
     }
-    if (Transactions.isUnknown(operation)) {
-      return Knowledge.OPAQUE;
-    }
     var command = commands.get(name(operation));
     if (command != null) {
-      boolean hidden = Scripts.isCall(operation.request()) && Scripts.done(operation).isEmpty();
-      boolean function = command.runs() != Commands.NO_FUNCTION;
-      return hidden ? Knowledge.OPAQUE : function ? Knowledge.SPECIFIED : Knowledge.DEFAULT;
+      return isHidden(command, operation)
+          ? Knowledge.OPAQUE
+          : command.runs() == Commands.NO_FUNCTION ? Knowledge.DEFAULT : Knowledge.SPECIFIED;
     }
     return defaults.knows(name(operation)) ? Knowledge.DEFAULT : Knowledge.NONE;
+  }
+
+  private static boolean isHidden(Commands.Command command, Operation operation) {
+    return switch (command.family()) {
+      case Scripts.FAMILY ->
+          Scripts.isCall(operation.request()) && Scripts.done(operation).isEmpty();
+      case Transactions.FAMILY -> Transactions.isUnknown(operation);
+      default -> false;
+    };
   }
 
   @Override
@@ -99,7 +105,8 @@ public final class RedisSpecification implements Specification, Model {
       // No state lets such a command do anything.
       return List.of();
     }
-    return asReplied(call.touches(), call.reply(), Scripts.isCall(operation.request()));
+    return asReplied(
+        call.touches(), call.reply(), command != null && command.family().equals(Scripts.FAMILY));
   }
 
   /**

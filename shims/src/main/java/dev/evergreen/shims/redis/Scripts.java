@@ -20,6 +20,7 @@ import java.util.function.Function;
  * then it depends on what its commands have looked at, and on nothing else.
  */
 final class Scripts {
+  static final String FAMILY = "scripts";
   private static final Cell SCRIPTS = Cell.of("s");
   private static final Cell FUNCTIONS = SCRIPTS.child("function");
   private static final Set<String> CALLS =
@@ -33,7 +34,7 @@ final class Scripts {
   private Scripts() {}
 
   static void define(Commands commands) {
-    var c = commands.family("scripts");
+    var c = commands.family(FAMILY);
     c.on("EVAL EVALSHA FCALL", call -> touchHidden(call, true), Commands.NOT_MODELLED);
     c.on("EVAL_RO EVALSHA_RO FCALL_RO", call -> touchHidden(call, false), Commands.NOT_MODELLED);
     c.on("SCRIPT", Scripts::touchScripts, Commands.NOT_MODELLED);

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * witness, and so does the WATCH.
  */
 final class Transactions {
+  static final String FAMILY = "transactions";
   private static final Bytes NIL = Bytes.of("*-1\r\n");
   private static final Bytes NIL_OF_THREE = Bytes.of("_\r\n");
   private static final Bytes OK = Bytes.of("+OK\r\n");
@@ -25,7 +26,7 @@ final class Transactions {
   private Transactions() {}
 
   static void define(Commands commands) {
-    var c = commands.family("transactions");
+    var c = commands.family(FAMILY);
     c.on("WATCH", Transactions::touchWatch, Commands.NOT_MODELLED);
     c.on("EXEC", Transactions::touchUnknown, Commands.NOT_MODELLED);
   }

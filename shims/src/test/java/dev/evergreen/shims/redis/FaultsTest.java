@@ -26,6 +26,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -57,6 +59,7 @@ class FaultsTest {
     final String key;
     private final Thread thread;
     private final AtomicInteger acknowledgements = new AtomicInteger();
+    private final CountDownLatch enough = new CountDownLatch(ENOUGH);
 
     Writer(int port, int number) {
       key = "w" + number;
@@ -79,6 +82,7 @@ class FaultsTest {
             return;
           }
           acknowledgements.incrementAndGet();
+          enough.countDown();
         }
       } catch (IOException e) {
         // It was killed.
@@ -91,13 +95,13 @@ class FaultsTest {
     }
   }
 
-  private static List<Writer> writers(int port) {
+  private static List<Writer> writers(int port) throws InterruptedException {
     var writers = new ArrayList<Writer>();
     for (int i = 0; i < CLIENTS; i++) {
       writers.add(new Writer(port, i));
     }
-    while (writers.stream().anyMatch(writer -> writer.acknowledged() < ENOUGH)) {
-      Thread.onSpinWait();
+    for (var writer : writers) {
+      assertTrue(writer.enough.await(60, TimeUnit.SECONDS), () -> writer.key + " has ended early");
     }
     return writers;
   }
@@ -205,9 +209,7 @@ class FaultsTest {
         for (var writer : writers) {
           writer.join();
         }
-        try (var client = Talk.to(shim.port)) {
-          assertEquals("$-1\r\n", client.ask("GET", "w0"));
-        }
+        assertEquals("$-1\r\n", Talk.served(shim.port, "GET", "w0"));
         var more = writers(shim.port);
         redis.kill();
         shim.kill();
@@ -216,9 +218,8 @@ class FaultsTest {
         }
         redis.startAgain();
       }
-      try (var shim = ShimProcess.start(redis, directory, durability);
-          var client = Talk.to(shim.port)) {
-        assertEquals("$-1\r\n", client.ask("GET", "w1"));
+      try (var shim = ShimProcess.start(redis, directory, durability)) {
+        assertEquals("$-1\r\n", Talk.served(shim.port, "GET", "w1"));
       }
       try (var _ = load();
           var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {

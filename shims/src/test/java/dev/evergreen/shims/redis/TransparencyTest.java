@@ -143,6 +143,19 @@ class TransparencyTest {
     }
   }
 
+  /** Scripts are, also if it is watched what they do. */
+  @Test
+  void watchedScriptsAreRepliedToInTheSameWay() throws IOException {
+    var settings = Shimmed.settings("127.0.0.1:" + shimmed.redis.port).monitor(true);
+    try (var shim = RedisShim.start(settings)) {
+      var streams = streams().subList(0, Math.min(8, STREAMS));
+      var expected = expected(streams);
+      for (int i = 0; i < streams.size(); i++) {
+        streams.get(i).check(expected.get(i), () -> Talk.to(Shimmed.port(shim)));
+      }
+    }
+  }
+
   @Test
   void clientsThatShareUpstreamsDoNotGetEachOthersReplies()
       throws IOException, ExecutionException, InterruptedException {
