@@ -4,6 +4,8 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.util.ArrayDeque;
 
 /**
@@ -16,6 +18,29 @@ import java.util.ArrayDeque;
 final class Http2ClientStream extends Http2Stream implements ClientExchange {
   /** More informational responses to one request are nonsense. */
   private static final int MOST_INFORMATIONAL = 100;
+
+  /** Before the origin agrees to leave HTTP nothing is sent, not even an end. */
+  private static final BodyWriter NO_BODY =
+      new BodyWriter() {
+        @Override
+        public void write(ByteBuffer from) {
+          throw new IllegalStateException("a request to leave HTTP has no body");
+        }
+
+        @Override
+        public void write(FileChannel file, long position, long count) {
+          throw new IllegalStateException("a request to leave HTTP has no body");
+        }
+
+        @Override
+        public void flush() {}
+
+        @Override
+        public void end(Fields trailers) {}
+
+        @Override
+        public void abort() {}
+      };
 
   private final Http2Upstream upstream;
   private final boolean reused;
@@ -66,7 +91,7 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     } finally {
       session.unlock();
     }
-    return this;
+    return connects ? NO_BODY : this;
   }
 
   private static boolean wantsWebSocket(RequestHead head) {
@@ -74,14 +99,6 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     return head.is("GET")
         && "websocket".equalsIgnoreCase(fields.get("upgrade"))
         && fields.hasMember("connection", "upgrade");
-  }
-
-  /** What is sent before the origin agrees is no body, so it has no end. */
-  @Override
-  public void end(Fields added) throws IOException {
-    if (!connects || tunnelled) {
-      super.end(added);
-    }
   }
 
   /** Under the lock: fields have come. */
