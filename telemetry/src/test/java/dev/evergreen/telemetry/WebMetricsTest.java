@@ -69,7 +69,8 @@ final class WebMetricsTest {
     var gauges = Map.of("connections", 1, "live", 2, "subscriptions", 3, "views", 4);
     gauges.forEach(
         (name, value) ->
-            assertEquals(value.doubleValue(), registry.get("evergreen.web." + name).gauge().value(), name));
+            assertEquals(
+                value.doubleValue(), registry.get("evergreen.web." + name).gauge().value(), name));
     assertEquals(5, registry.get("evergreen.web.held.bytes").gauge().value());
     assertEquals(6, registry.get("evergreen.web.requests").functionCounter().count());
     var results = Map.of("written", 7, "sent", 8, "skipped", 9, "unchanged", 10);
@@ -88,8 +89,7 @@ final class WebMetricsTest {
     now.set(counts(Map.of("views", 2L)));
     metrics.refresh();
     assertEquals(
-        2,
-        registry.get("evergreen.web.refused").tag("reason", "views").functionCounter().count());
+        2, registry.get("evergreen.web.refused").tag("reason", "views").functionCounter().count());
   }
 
   @Test
