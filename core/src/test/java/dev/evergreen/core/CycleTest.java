@@ -10,6 +10,7 @@ import dev.evergreen.core.spi.Message;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -134,6 +135,21 @@ class CycleTest {
     }
   }
 
+  private static void awaitLastAmidCircles(ResultTracker<Integer> tracker, int expected) {
+    OptionalInt last;
+    do {
+      last = valueOf(tracker);
+    } while (!last.equals(OptionalInt.of(expected)));
+  }
+
+  private static OptionalInt valueOf(ResultTracker<Integer> tracker) {
+    try {
+      return OptionalInt.of(tracker.next(SOON));
+    } catch (CycleException e) {
+      return OptionalInt.empty();
+    }
+  }
+
   private static void assertQuiet() {
     int before = -1;
     long deadline = System.nanoTime() + SOON.toNanos();
@@ -248,7 +264,9 @@ class CycleTest {
       sum("a").read(List.of("b"), true);
       awaitCycle(tracker);
       sum("b").read(List.of("b"), false);
-      awaitLast(tracker, -1);
+      // While b runs again, what it read before and what it reads now are both listed: a circle of
+      // both may be told for a moment.
+      awaitLastAmidCircles(tracker, -1);
       sum("b").read(List.of("c"), false);
       awaitLast(tracker, 3);
     }
