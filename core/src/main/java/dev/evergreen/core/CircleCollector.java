@@ -4,7 +4,6 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -50,13 +49,11 @@ final class CircleCollector {
     this.patience = parts.base().settings().pushRetryAfter().toNanos();
   }
 
-  /** Looks at all circles, by one member of each: who reads one reads all. Blocks. */
+  /** Looks at all members of circles. Blocks. */
   void sweep() {
-    var seen = new HashSet<Outcome.Threw>();
     for (var activation : activations.all()) {
       for (var summary : activation.summaries()) {
-        var circle = summary.circle();
-        if (circle != null && seen.add(circle)) {
+        if (summary.inCircle()) {
           collect(summary.key());
         }
       }

@@ -1,17 +1,22 @@
 package dev.evergreen.core;
 
 import dev.evergreen.core.Cache.Dependent;
+import dev.evergreen.core.Cache.Edge;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -31,14 +36,38 @@ import org.jspecify.annotations.Nullable;
  * nodes is looked for when the waiting takes long; the search stops at summaries of a higher hash,
  * so that a long chain of waiting is not searched by each of its members.
  *
- * <p><b>How.</b> On the {@linkplain Circles map of the graph} that all suspects of a process share.
- * An edge is listed there from before its value is returned, also that of a run under way: of the
- * members of a circle, the last to be judged sees the edges of all.
+ * <p><b>How.</b> Along the {@linkplain Graph lists of reads} of what is at least as deep as the
+ * suspect, which it subscribes like any other results. The lists of the other members stay edges of
+ * a member: a verdict is computed from the edges that made it, and runs again when one of them
+ * changes, wherever it is. It is in doubt as long as one of these publishers is not heard of. What
+ * did not answer in time stays an edge too, so that the search is made again when it does; and so
+ * do all lists of who reads a member and is none.
+ *
+ * <p>An edge is listed from before its value is returned, also that of a run under way: of the
+ * members of a circle, the last to begin its search sees the edges of all.
  */
 final class CycleSearch {
 
+  private static final int MAX_VISITED = 10_000;
+  private static final int MAX_NAMED = 20;
+
   /** What reads nothing has this depth, and is in no circle. */
   private static final int LEAF = 1;
+
+  private static final Comparator<SummaryKey> ORDER =
+      Comparator.comparing(SummaryKey::grain)
+          .thenComparing(SummaryKey::operation)
+          .thenComparing(SummaryKey::arguments, Arrays::compare);
+
+  /**
+   * What came of a search.
+   *
+   * @param circle the result of a member; null if the summary is in none
+   * @param edges what the verdict rests on; to be released by whoever does not keep it
+   */
+  record Verdict(Outcome.@Nullable Threw circle, Edges edges) {
+    static final Verdict UNSUSPICIOUS = new Verdict(null, Edges.NONE);
+  }
 
   /** That a run of {@code reader} waits for a cache; several of its branches may, for the same. */
   static final class Wait {
@@ -54,18 +83,27 @@ final class CycleSearch {
   }
 
   private final Base base;
-  private final Circles circles;
+  private final Workers workers;
+  private final Caches caches;
+  private final long patience;
   private final Map<CallKey, Set<Wait>> waits = new ConcurrentHashMap<>();
 
   CycleSearch(Base base, Caches caches) {
     this.base = base;
-    this.circles = new Circles(base, caches);
+    this.workers = base.workers();
+    this.caches = caches;
+    this.patience = base.settings().pushRetryAfter().toNanos();
   }
 
-  /** What those end with that wait in a circle; counts it. */
+  /** What those end with that read or wait in a circle; counts it. */
   Outcome.Threw found(Collection<String> path) {
+    return found("reads go in a circle: " + String.join(" -> ", path));
+  }
+
+  private Outcome.Threw found(String circle) {
     base.observer().circleFound();
-    return Circles.failure("reads go in a circle: " + String.join(" -> ", path));
+    return Outcome.Threw.of(
+        new CycleException(circle + "; let one of them read less, or keep a copy in its state"));
   }
 
   // Waiting in this process
@@ -181,29 +219,24 @@ final class CycleSearch {
    * asked.
    *
    * @param rank how deep the summary is when it is in no circle
-   * @param readsMember whether it has read a member of a circle, as far as that knows: that may be
-   *     one of another life, and fail in the same way again when the graph is another
-   * @return to be {@linkplain Circles.Suspect#forget forgotten} by whoever does not keep it; null
-   *     if it is in no circle, and in none later unless it becomes suspicious again
+   * @param readsMember whether it has read a member of a circle, as far as that knows
    */
-  Circles.@Nullable Suspect judge(
+  Verdict judge(
       Dependent summary, CallKey own, List<Graph.Read> reads, int rank, boolean readsMember) {
-    var suspect = circles.judge(summary, own.wire(), reads, Math.max(rank, LEAF + 1), readsMember);
-    if (suspect != null && suspect.circle() != null) {
-      base.observer().circleFound();
-    }
-    return suspect;
+    var search =
+        new Search(summary, own, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
+    search.run(reads, key -> true);
+    return search.verdict(readsMember);
   }
 
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
   Outcome.@Nullable Threw waiting(Scope scope, Dependent summary, CallKey own, Cache cache) {
-    var name = own.wire();
-    var circle =
-        circles.waiting(scope, summary, name, cache.key().wire(), key -> !outranks(key, name));
-    if (circle != null) {
-      base.observer().circleFound();
-    }
-    return circle;
+    // What nobody has a result of is waited for.
+    var search = new Search(summary, own, scope, depth -> depth == 0);
+    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own.wire()));
+    var verdict = search.verdict(false);
+    verdict.edges().release();
+    return verdict.circle();
   }
 
   /**
@@ -221,5 +254,172 @@ final class CycleSearch {
 
   private static int nameHash(SummaryKey key) {
     return key.grain().hashCode() * 31 + key.operation().hashCode();
+  }
+
+  /** Breadth first from one summary along reads. */
+  private final class Search {
+    private final Dependent summary;
+    private final SummaryKey own;
+    private final @Nullable Scope scope;
+    private final IntPredicate follows;
+    private final Map<SummaryKey, List<SummaryKey>> graph = new LinkedHashMap<>();
+    private final Map<SummaryKey, Edge> lines = new LinkedHashMap<>();
+
+    /**
+     * @param scope of the calling thread if it holds a baton
+     * @param follows by their depth, which reads are followed
+     */
+    Search(Dependent summary, CallKey own, @Nullable Scope scope, IntPredicate follows) {
+      this.summary = summary;
+      this.own = own.wire();
+      this.scope = scope;
+      this.follows = follows;
+    }
+
+    void run(List<Graph.Read> reads, Predicate<SummaryKey> through) {
+      try {
+        var frontier = followed(reads);
+        graph.put(own, frontier);
+        while (!frontier.isEmpty() && graph.size() < MAX_VISITED) {
+          var fresh = new LinkedHashSet<>(frontier);
+          fresh.removeIf(key -> graph.containsKey(key) || !through.test(key));
+          frontier = expand(fresh);
+        }
+      } catch (Scope.Unwanted e) {
+        new Edges(List.copyOf(lines.values())).release();
+        throw e;
+      }
+    }
+
+    private List<SummaryKey> expand(Set<SummaryKey> keys) {
+      var asked = new ArrayList<Edge>();
+      for (var key : keys) {
+        var line = caches.retain(base.models().graph().readsOf(key), summary);
+        lines.put(key, line);
+        asked.add(line);
+      }
+      await(asked);
+      var reached = new ArrayList<SummaryKey>();
+      var line = asked.iterator();
+      for (var key : keys) {
+        var next = followed(Graph.Names.list(line.next().outcome()));
+        graph.put(key, next);
+        reached.addAll(next);
+      }
+      return reached;
+    }
+
+    private List<SummaryKey> followed(List<Graph.Read> reads) {
+      var keys = new ArrayList<SummaryKey>();
+      for (var read : reads) {
+        if (follows.test(read.depth())) {
+          keys.add(base.models().ownName(read.summary()));
+        }
+      }
+      return keys;
+    }
+
+    private void await(List<Edge> asked) {
+      var open = asked.stream().filter(edge -> edge.outcome() == null).toList();
+      if (open.isEmpty()) {
+        return;
+      }
+      var thread = Thread.currentThread();
+      open.forEach(edge -> edge.cache().addWaiter(thread));
+      try {
+        long deadline = workers.nanos() + patience;
+        Scope.await(workers, scope, () -> answered(open), deadline, false);
+      } catch (CallInterruptedException e) {
+        // What has not answered by now stays an edge that went on without.
+        return;
+      } finally {
+        open.forEach(edge -> edge.cache().removeWaiter(thread));
+        open.forEach(edge -> edge.cache().goOnWithout(edge, null));
+      }
+    }
+
+    private static boolean answered(List<Edge> asked) {
+      return asked.stream().allMatch(edge -> edge.cache().present() != null);
+    }
+
+    /**
+     * @param readsMember if so, that the summary is in no circle rests on all lists: the member may
+     *     be one of another life, and fail in the same way again when the lists are others
+     */
+    Verdict verdict(boolean readsMember) {
+      var members = members();
+      var kept = new ArrayList<Edge>();
+      var released = new ArrayList<Edge>();
+      lines.forEach(
+          (key, line) -> {
+            boolean evidence =
+                members.isEmpty() ? readsMember || line.outcome() == null : members.contains(key);
+            (evidence ? kept : released).add(line);
+          });
+      new Edges(released).release();
+      return new Verdict(members.isEmpty() ? null : found(describe(members)), new Edges(kept));
+    }
+
+    /** All that reach the summary, which reaches all; empty if it does not reach itself. */
+    private Set<SummaryKey> members() {
+      var readers = new HashMap<SummaryKey, List<SummaryKey>>();
+      graph.forEach(
+          (reader, read) ->
+              read.forEach(
+                  key -> readers.computeIfAbsent(key, k -> new ArrayList<>()).add(reader)));
+      var members = new TreeSet<>(ORDER);
+      var frontier = new ArrayDeque<SummaryKey>();
+      frontier.add(own);
+      while (!frontier.isEmpty()) {
+        for (var reader : readers.getOrDefault(frontier.poll(), List.of())) {
+          if (members.add(reader)) {
+            frontier.add(reader);
+          }
+        }
+      }
+      return members;
+    }
+
+    /** The same words for all members of a circle. */
+    private String describe(Set<SummaryKey> members) {
+      var path = simplePath(members);
+      var names = (path != null ? path : members).stream().map(SummaryKey::toString).toList();
+      int more = names.size() - MAX_NAMED;
+      var shown =
+          String.join(
+              path != null ? " -> " : ", ", names.subList(0, names.size() - Math.max(0, more)));
+      return "reads go in "
+          + (path != null ? "a circle: " : "circles among ")
+          + shown
+          + (more > 0 ? " and " + more + " more" : "")
+          + argumentsOf(members);
+    }
+
+    /** The way around from the first member to itself, if each reads just one other. */
+    private @Nullable List<SummaryKey> simplePath(Set<SummaryKey> members) {
+      var path = new ArrayList<SummaryKey>();
+      var first = members.iterator().next();
+      for (var at = first; path.isEmpty() || !at.equals(first); ) {
+        path.add(at);
+        var next = new LinkedHashSet<>(graph.getOrDefault(at, List.of()));
+        next.retainAll(members);
+        if (next.size() != 1 || path.size() > members.size()) {
+          return null;
+        }
+        at = next.getFirst();
+      }
+      path.add(first);
+      return path;
+    }
+
+    /** Tells circles apart that differ in their members' arguments only. */
+    private static String argumentsOf(Set<SummaryKey> members) {
+      int hash = 1;
+      for (var member : members) {
+        hash = 31 * hash + Arrays.hashCode(member.arguments());
+      }
+      boolean none = members.stream().allMatch(member -> member.arguments().length == 0);
+      return none ? "" : " (arguments " + Integer.toHexString(hash) + ")";
+    }
   }
 }

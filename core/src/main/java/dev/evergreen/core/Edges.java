@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import dev.evergreen.core.Cache.Edge;
+import java.util.ArrayList;
 import java.util.List;
 
 /** What a run has read: what its summary depends on, once it is accepted. */
@@ -35,6 +36,16 @@ record Edges(List<Edge> list) {
   /** The caches at their ends that count: a branch that did not wait has read nothing. */
   List<Cache> read() {
     return list.stream().filter(Edge::passed).map(Edge::cache).toList();
+  }
+
+  Edges and(Edges others) {
+    if (others.list.isEmpty()) {
+      return this;
+    }
+    var all = new ArrayList<Edge>(list.size() + others.list.size());
+    all.addAll(list);
+    all.addAll(others.list);
+    return new Edges(all);
   }
 
   /** Releases them, since there is another run. */

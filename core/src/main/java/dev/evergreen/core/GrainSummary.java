@@ -36,9 +36,12 @@ final class GrainSummary extends Summary {
   @GuardedBy("guard")
   private int rank;
 
-  /** The verdict that the present result is by, if that was suspicious. */
+  /** What the verdict rests on that the present result is by; among the edges. */
   @GuardedBy("guard")
-  private Circles.@Nullable Suspect suspect;
+  private Edges evidence = Edges.NONE;
+
+  @GuardedBy("guard")
+  private boolean inCircle;
 
   GrainSummary(Propagation parts, Home home, CallKey key) {
     super(parts, home);
@@ -93,12 +96,13 @@ final class GrainSummary extends Summary {
   @Override
   @GuardedBy("guard")
   List<Cache> computedFrom() {
-    return inCircle() ? List.of() : edges.read();
+    return inCircle
+        ? List.of()
+        : edges.read().stream().filter(cache -> !isList(cache.key())).toList();
   }
 
-  @GuardedBy("guard")
-  private boolean inCircle() {
-    return suspect != null && suspect.circle() != null;
+  private boolean isList(CallKey read) {
+    return base.models().graph().isReads(read);
   }
 
   @Override
@@ -109,17 +113,16 @@ final class GrainSummary extends Summary {
     }
     var read = run.reads().edges();
     int deepest = read.deepest();
-    var judged = judge(run, read, deepest);
-    var circle = judged == null ? null : judged.circle();
-    var outcome = circle != null ? circle : computed;
+    var verdict = judge(run, read, deepest);
+    var outcome = verdict.circle() != null ? verdict.circle() : computed;
     var before = results.outcome();
     // A comparer is the user's code: it runs without the monitor.
     boolean same =
         Outcome.same(before, outcome, key.operation().result(), key.operation().comparer());
-    accept(run, read, deepest, judged, same && before != null ? before : outcome, next);
+    accept(run, read, deepest, verdict, same && before != null ? before : outcome, next);
   }
 
-  private Circles.@Nullable Suspect judge(Run run, Edges read, int deepest) {
+  private CycleSearch.Verdict judge(Run run, Edges read, int deepest) {
     int least;
     synchronized (guard) {
       least = rank;
@@ -129,51 +132,34 @@ final class GrainSummary extends Summary {
         run.reads().waitedInCircle() || deepest == ENDLESS || (othersMayRead && deepest >= least);
     return suspicious
         ? parts.cycles().judge(this, key, listed(read.caches()), least, deepest == ENDLESS)
-        : null;
+        : CycleSearch.Verdict.UNSUSPICIOUS;
   }
 
   private void accept(
-      Run run,
-      Edges read,
-      int deepest,
-      Circles.@Nullable Suspect judged,
-      Outcome result,
-      Tasks next) {
-    var released = read;
-    var forgotten = judged;
+      Run run, Edges read, int deepest, CycleSearch.Verdict verdict, Outcome result, Tasks next) {
+    var released = read.and(verdict.edges());
     Publication.Owed owed;
     synchronized (guard) {
       boolean wanted = home.ended(run);
       ended(run, false);
       if (wanted && !removed) {
-        released = accepted(read);
-        forgotten = suspect;
-        suspect = judged;
-        if (!inCircle() && deepest != ENDLESS) {
+        released = accepted(released);
+        evidence = verdict.edges();
+        inCircle = verdict.circle() != null;
+        if (!inCircle && deepest != ENDLESS) {
           rank = Math.max(rank, deepest + 1);
         }
         // What moves before this moment is told to the run that was accepted before.
         marked |= read.deepest() > deepest;
-        results.publish(result, depth(deepest), doubt(), run.cause());
+        results.publish(
+            result, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), run.cause());
       }
       goOn(next);
       owed = results.owed();
     }
     released.release();
-    forget(forgotten);
     results.push(owed, next);
     publishReads(next);
-  }
-
-  private static void forget(Circles.@Nullable Suspect suspect) {
-    if (suspect != null) {
-      suspect.forget();
-    }
-  }
-
-  @GuardedBy("guard")
-  private int depth(int deepest) {
-    return inCircle() || deepest == ENDLESS ? ENDLESS : rank;
   }
 
   private void runAgain(Run run, Tasks next) {
@@ -201,7 +187,7 @@ final class GrainSummary extends Summary {
    */
   @GuardedBy("guard")
   private boolean doubt() {
-    return (suspect != null && suspect.inDoubt()) || (!inCircle() && edges.inDoubt());
+    return (inCircle ? evidence : edges).inDoubt();
   }
 
   @Override
@@ -214,12 +200,12 @@ final class GrainSummary extends Summary {
       }
       int deepest = edges.deepest();
       boolean known = deepest == ENDLESS && results.depth() == ENDLESS;
-      if (!inCircle() && deepest >= rank && !known) {
+      if (!inCircle && deepest >= rank && !known) {
         // Deeper than it was taken to be: the run after this mark is judged.
         marked = true;
         goOn(next);
       } else {
-        results.publish(outcome, depth(deepest), doubt(), null);
+        results.publish(outcome, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), null);
       }
     }
     results.pushOwed(next);
@@ -304,13 +290,13 @@ final class GrainSummary extends Summary {
     }
   }
 
-  /** Without what reads nothing. */
+  /** Without what reads nothing, and without what is read in the search for circles. */
   private List<Graph.Read> listed(List<Cache> caches) {
     var listed = new ArrayList<Graph.Read>();
     var seen = new HashSet<CallKey>();
     for (var cache : caches) {
       int depth = cache.depth();
-      if (depth != 1 && seen.add(cache.key())) {
+      if (depth != 1 && !isList(cache.key()) && seen.add(cache.key())) {
         listed.add(new Graph.Read(cache.key().wire(), depth));
       }
     }
@@ -343,16 +329,12 @@ final class GrainSummary extends Summary {
   void releaseReads() {
     Edges released;
     Publication followed;
-    Circles.Suspect forgotten;
     synchronized (guard) {
       released = accepted(Edges.NONE);
-      forgotten = suspect;
-      suspect = null;
       followed = reads;
       reads = null;
     }
     released.releaseForGood();
-    forget(forgotten);
     if (followed != null) {
       followed.move();
     }
@@ -369,13 +351,10 @@ final class GrainSummary extends Summary {
     }
   }
 
-  /**
-   * The result of all members of the circle that it is in; null if it is in none. They keep each
-   * other, which may be all that keeps them.
-   */
-  Outcome.@Nullable Threw circle() {
+  /** Whether it is kept by members of a circle, which may be all that keeps it. */
+  boolean inCircle() {
     synchronized (guard) {
-      return removed || suspect == null ? null : suspect.circle();
+      return inCircle && !removed;
     }
   }
 }

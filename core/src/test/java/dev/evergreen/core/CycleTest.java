@@ -370,33 +370,6 @@ class CycleTest {
         });
   }
 
-  @Test
-  void whoReadsAMemberDoesNotDoubtForACircleThatItCannotReach() {
-    inTwoNodes(
-        WiredNodes.quick(),
-        (wired, a, b) -> {
-          a.grains().get(Link.class, "a1").pointTo("a2");
-          a.grains().get(Link.class, "a2").pointTo("a1");
-          a.grains().get(Link.class, "a3").pointTo("a1");
-          try (var far = a.reactive(a.grains().get(Link.class, "a")::length);
-              var near = a.reactive(a.grains().get(Link.class, "a3")::length)) {
-            var farTracker = far.tracker();
-            var nearTracker = near.tracker();
-            awaitCycle(farTracker);
-            awaitCycle(nearTracker);
-            WiredNodes.await(
-                "freshness",
-                () ->
-                    farTracker.freshness() == Freshness.CURRENT
-                        && nearTracker.freshness() == Freshness.CURRENT);
-            wired.connected = n -> false;
-            a.linkBroken(WiredNodes.id("b"));
-            WiredNodes.await("doubt", () -> farTracker.freshness() == Freshness.IN_DOUBT);
-            assertEquals(Freshness.CURRENT, nearTracker.freshness());
-          }
-        });
-  }
-
   private interface OfTwoNodes {
     void run(WiredNodes wired, NodeRuntime a, NodeRuntime b);
   }
@@ -414,61 +387,6 @@ class CycleTest {
       a.grains().get(Link.class, "b").pointTo("a");
       test.run(wired, a, b);
     }
-  }
-
-  /** Each member runs to find the circle, to learn of its end, and when its neighbour has. */
-  @Test
-  void aLargeCircleTakesAFewRunsOfEachMember() {
-    int members = 1_000;
-    closeRing(node.grains(), members);
-    int before = LinkGrain.RUNS.get();
-    try (var computation = node.reactive(() -> link("n0").length())) {
-      var tracker = computation.tracker();
-      awaitCycle(tracker);
-      link("n" + (members - 1)).pointTo("");
-      awaitLast(tracker, members - 1);
-      assertBelow(5 * members, LinkGrain.RUNS.get() - before);
-    }
-    awaitNothingLeft();
-  }
-
-  /** Each node asks for what each member reads, once, and keeps it true. */
-  @Test
-  void aLargeCircleAcrossNodesTakesAFewMessagesForEachMember() {
-    int members = 300;
-    var first = WiredNodes.id("a");
-    var second = WiredNodes.id("b");
-    try (var wired = new WiredNodes(second)) {
-      var messages = new AtomicInteger();
-      wired.hosts = grain -> Integer.parseInt(grain.key().substring(1)) % 2 == 0 ? first : second;
-      wired.wire =
-          (from, to, message) -> {
-            messages.incrementAndGet();
-            wired.deliver(from, to, message);
-          };
-      var types = GrainTypes.create().add(Link.class, LinkGrain::new);
-      var a = wired.start(first, WiredNodes.quick(), types);
-      wired.start(second, WiredNodes.quick(), types);
-      closeRing(a.grains(), members);
-      int before = messages.get();
-      try (var computation = a.reactive(a.grains().get(Link.class, "n0")::length)) {
-        var tracker = computation.tracker();
-        awaitCycle(tracker);
-        a.grains().get(Link.class, "n" + (members - 1)).pointTo("");
-        awaitLast(tracker, members - 1);
-        assertBelow(25 * members, messages.get() - before);
-      }
-    }
-  }
-
-  private static void closeRing(Grains grains, int members) {
-    for (int i = 0; i < members; i++) {
-      grains.get(Link.class, "n" + i).pointTo("n" + (i + 1) % members);
-    }
-  }
-
-  private static void assertBelow(int most, int count) {
-    assertTrue(count < most, () -> count + " of at most " + most);
   }
 
   @Test

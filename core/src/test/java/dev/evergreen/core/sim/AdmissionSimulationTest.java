@@ -92,7 +92,7 @@ final class AdmissionSimulationTest {
   /** The longest time that a chain took. */
   private static long longest(int seed, int nodes) {
     var random = new SplittableRandom(seed);
-    var pace = new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 0, 10_000_000);
+    var pace = new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 10_000_000);
     var scheduler = new Scheduler(new RandomPolicy(random.split(), pace), new Trace(false));
     var network = new SimNetwork(scheduler, random.split());
     var storage = new SimStorage(scheduler, random.split(), 1);

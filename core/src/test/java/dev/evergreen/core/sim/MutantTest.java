@@ -182,20 +182,21 @@ final class MutantTest {
             // The members of a circle kept each other in doubt.
             new Fault(
                 new Mutant.Says(
-                    "GrainSummary",
-                    "(suspect != null && suspect.inDoubt()) || (!inCircle() && edges.inDoubt())",
-                    "edges.inDoubt()"),
+                    "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
                 "the link between two members of a cycle breaks"),
             // A verdict on a circle outlived the edges that made it.
             new Fault(
                 new Mutant.Says(
-                    "Circles",
-                    "!suspect.outdated && suspect.circle != circleNow(suspect)",
-                    "false"),
+                    "GrainSummary",
+                    "released = accepted(released);",
+                    "released = accepted(read); verdict.edges().release();"),
                 "a circle ends as it is found, and nobody's value differs"),
             // A member of a circle that caught the exception was none.
             new Fault(
-                new Mutant.Says("GrainSummary", "circle != null ? circle : computed", "computed"),
+                new Mutant.Says(
+                    "GrainSummary",
+                    "verdict.circle() != null ? verdict.circle() : computed",
+                    "computed"),
                 "a cycle is replaced by another one, whose member the first catches"),
             // Members of a circle that nobody reads kept each other.
             new Fault(
@@ -246,13 +247,13 @@ final class MutantTest {
   @ParameterizedTest(allowZeroInvocations = true)
   @MethodSource("faults")
   void aFaultThatWasMendedIsFoundIfItComesBack(Fault fault) throws InterruptedException {
-    assertNotNull(CoreLoader.load(fault.mutant()).scope(fault.scope(), SCHEDULES));
+    assertNotNull(MutantLoader.load(fault.mutant()).scope(fault.scope(), SCHEDULES));
   }
 
   @ParameterizedTest(allowZeroInvocations = true)
   @MethodSource("mutants")
   void aBrokenAlgorithmIsCaught(Mutant mutant) throws InterruptedException {
-    var run = CoreLoader.load(mutant);
+    var run = MutantLoader.load(mutant);
     assertFalse(
         Seeds.<String>failures(1, SEEDS, 1, run::seed).isEmpty(),
         () -> mutant + ", and " + SEEDS + " seeds do not notice");
@@ -265,7 +266,7 @@ final class MutantTest {
             new Mutant.Says("Edges", "no such line", ""),
             new Mutant.LeavesOut("Edges", "release", "noSuchMethod"),
             new Mutant.DoesNothing("Edges", "noSuchMethod"))) {
-      assertThrows(IllegalStateException.class, () -> CoreLoader.load(mutant));
+      assertThrows(IllegalStateException.class, () -> MutantLoader.load(mutant));
     }
   }
 }

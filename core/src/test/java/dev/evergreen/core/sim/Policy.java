@@ -20,9 +20,6 @@ interface Policy {
   /** Whether others may run at a place in the application's code, out of so many such places. */
   boolean preemptsOneIn(int places);
 
-  /** Whether others may run where the core is about to take a monitor, and holds none. */
-  boolean preemptsAtMonitor();
-
   /** A thread that has been started. */
   void started(SimThread thread);
 

@@ -17,8 +17,6 @@ final class RandomPolicy implements Policy {
    *     starves some for long, instead of all with the same chance
    * @param preemptOneIn one in so many calls of the core into the simulation lets others run; 0 for
    *     none
-   * @param monitorOneIn one in so many places where the core takes a monitor lets others run; 0 for
-   *     none
    * @param maxSteps a run with more steps has run away
    */
   record Pace(
@@ -28,7 +26,6 @@ final class RandomPolicy implements Policy {
       int spuriousOneIn,
       boolean priorities,
       int preemptOneIn,
-      int monitorOneIn,
       long maxSteps) {}
 
   private static final int NEW_PRIORITY_ONE_IN = 20;
@@ -64,11 +61,6 @@ final class RandomPolicy implements Policy {
   @Override
   public boolean preemptsOneIn(int places) {
     return oneIn(places);
-  }
-
-  @Override
-  public boolean preemptsAtMonitor() {
-    return oneIn(pace.monitorOneIn);
   }
 
   @Override

@@ -10,9 +10,8 @@ final class Replay {
   private Replay() {}
 
   public static void main(String[] seeds) {
-    var trials = CoreLoader.load();
     for (var seed : seeds) {
-      System.out.println(trials.hash(Long.parseLong(seed)));
+      System.out.println(hash(Long.parseLong(seed)));
     }
   }
 

@@ -67,7 +67,7 @@ record Scenario(
     return new Scenario(
         seed,
         profile,
-        pace(random, new SplittableRandom(~seed)),
+        pace(random),
         settings(profile, random),
         nodes,
         random.nextInt(2, 13),
@@ -98,7 +98,7 @@ record Scenario(
     return new Scenario(
         0,
         Profile.CALM,
-        new RandomPolicy.Pace(0, 0, 0, 0, false, 0, 0, MAX_STEPS),
+        new RandomPolicy.Pace(0, 0, 0, 0, false, 0, MAX_STEPS),
         scope.settings,
         scope.nodes,
         partitions,
@@ -159,7 +159,7 @@ record Scenario(
     return profile == Profile.CALM ? random.nextInt(1, 5) : random.nextInt(2, 5);
   }
 
-  private static RandomPolicy.Pace pace(SplittableRandom random, SplittableRandom fine) {
+  private static RandomPolicy.Pace pace(SplittableRandom random) {
     return new RandomPolicy.Pace(
         random.nextInt(4) == 0 ? 0 : random.nextLong(1, 50_000),
         random.nextBoolean() ? 0 : random.nextInt(20, 500),
@@ -167,7 +167,6 @@ record Scenario(
         random.nextBoolean() ? 0 : random.nextInt(2, 50),
         random.nextInt(3) == 0,
         random.nextBoolean() ? 0 : random.nextInt(2, 30),
-        fine.nextInt(3) > 0 ? 0 : fine.nextInt(5, 300),
         MAX_STEPS);
   }
 

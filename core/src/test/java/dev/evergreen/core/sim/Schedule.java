@@ -210,12 +210,6 @@ final class Schedule implements Policy {
     return !over;
   }
 
-  /** There are so many that few deviations would not come far. */
-  @Override
-  public boolean preemptsAtMonitor() {
-    return false;
-  }
-
   @Override
   public void started(SimThread thread) {}
 

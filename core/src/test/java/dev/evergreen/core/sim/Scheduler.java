@@ -186,13 +186,6 @@ final class Scheduler {
     }
   }
 
-  /** Lets others run now and then, where the core is about to take a monitor and holds none. */
-  void preemptAtMonitor() {
-    if (!current.unwinding && policy.preemptsAtMonitor()) {
-      interleave();
-    }
-  }
-
   /** Lets the calling thread wait for a span of virtual time, or until it is interrupted. */
   void sleep(long nanos) {
     long end = now + nanos;
@@ -395,7 +388,6 @@ final class Scheduler {
     var me = current;
     me.awaitBaton();
     me.status = SimThread.Status.RUNNING;
-    Monitors.watch(this);
     try {
       task.run();
     } catch (SimThread.Unwound e) {

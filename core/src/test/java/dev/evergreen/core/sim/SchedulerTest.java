@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 final class SchedulerTest {
 
   private static final RandomPolicy.Pace PACE =
-      new RandomPolicy.Pace(1_000, 50, 100_000, 20, false, 0, 0, 100_000);
+      new RandomPolicy.Pace(1_000, 50, 100_000, 20, false, 0, 100_000);
 
   private final Trace trace = new Trace(true);
 

@@ -24,7 +24,7 @@ final class SimNetworkTest {
   private final Scheduler scheduler =
       new Scheduler(
           new RandomPolicy(
-              new SplittableRandom(1), new RandomPolicy.Pace(1_000, 0, 0, 0, false, 0, 0, 100_000)),
+              new SplittableRandom(1), new RandomPolicy.Pace(1_000, 0, 0, 0, false, 0, 100_000)),
           new Trace(true));
   private final SimNetwork network = new SimNetwork(scheduler, new SplittableRandom(2));
   private final List<Object> arrived = new ArrayList<>();

@@ -22,7 +22,7 @@ final class SimStorageTest {
   private final Scheduler scheduler =
       new Scheduler(
           new RandomPolicy(
-              new SplittableRandom(1), new RandomPolicy.Pace(1_000, 0, 0, 0, false, 0, 0, 100_000)),
+              new SplittableRandom(1), new RandomPolicy.Pace(1_000, 0, 0, 0, false, 0, 100_000)),
           new Trace(true));
   private final SimStorage storage = new SimStorage(scheduler, new SplittableRandom(2), 5_000_000);
 

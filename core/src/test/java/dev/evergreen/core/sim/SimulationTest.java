@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -26,33 +27,33 @@ final class SimulationTest {
     }
     long first = Long.getLong("evergreen.sim.first", 1);
     long count = Long.getLong("evergreen.sim.seeds", 600);
-    var failures = Seeds.<String>failures(first, count, ENOUGH, CoreLoader.load()::seed);
+    var failures = Seeds.failures(first, count, ENOUGH, seed -> Verdict.of(seed, false).orNull());
     if (!failures.isEmpty()) {
-      fail(String.join("\n", failures));
+      fail(failures.stream().map(Verdict::report).collect(Collectors.joining("\n")));
     }
   }
 
   private static void replay(long seed) {
-    var failure = CoreLoader.load().replay(seed, HISTORIES);
-    if (failure != null) {
-      fail(failure);
+    var verdict = Verdict.of(seed, true);
+    var file = verdict.write(HISTORIES);
+    System.out.println(verdict.summary() + "\nhistory: " + file);
+    if (verdict.failed()) {
+      fail(verdict.report() + "  history: " + file);
     }
   }
 
   @Test
   void aSeedsTraceIsTheSameTwice() {
-    var trials = CoreLoader.load();
     for (long seed = 1; seed <= 12; seed++) {
-      assertEquals(trials.hash(seed), trials.hash(seed), "seed " + seed + " run twice");
+      assertEquals(Replay.hash(seed), Replay.hash(seed), "seed " + seed + " run twice");
     }
   }
 
   @Test
   void aSeedsTraceIsTheSameInAnotherProcess() throws IOException, InterruptedException {
-    var trials = CoreLoader.load();
     for (long seed = 1; seed <= 12; seed++) {
       assertEquals(
-          trials.hash(seed), Replay.hashInAnotherProcess(seed), "seed " + seed + " elsewhere");
+          Replay.hash(seed), Replay.hashInAnotherProcess(seed), "seed " + seed + " elsewhere");
     }
   }
 }

@@ -23,12 +23,6 @@ public interface Trials {
   /** Runs a seed. */
   @Nullable String seed(long seed);
 
-  /** Runs a seed, and writes its whole history to a file of that directory. */
-  @Nullable String replay(long seed, Path histories);
-
-  /** Runs a seed; returns what stands for its history. */
-  String hash(long seed);
-
   /** Explores the scope of this name. */
   @Nullable String scope(String name, long schedules) throws InterruptedException;
 }

@@ -33,10 +33,9 @@
  * its members fail, and what the others yield must follow from that ({@link
  * dev.evergreen.core.sim.Expectation}).
  *
- * <p><b>Where threads are interleaved.</b> Where they park, where the core starts a thread or sends
- * a message, where the application lets others run, and, in some of the random runs, wherever the
- * core is about to take a monitor and holds none ({@link dev.evergreen.core.sim.Monitors}). Not
- * between any two instructions: data races are for the soak with real threads.
+ * <p><b>What it cannot see.</b> Threads are interleaved where they park, where the core starts a
+ * thread or sends a message, and where the application lets others run; not between any two
+ * instructions. Data races are for the soak with real threads.
  *
  * <p><b>That it can fail</b> is shown by {@link dev.evergreen.core.sim.Mutant mutants}: the core,
  * changed in one place of its bytes, must not pass.

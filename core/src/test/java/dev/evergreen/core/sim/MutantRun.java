@@ -1,0 +1,28 @@
+package dev.evergreen.core.sim;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs the simulation inside of a {@link MutantLoader}; its results are of classes that all know.
+ */
+public final class MutantRun implements Trials {
+
+  /** Called by reflection. */
+  public MutantRun() {}
+
+  @Override
+  public @Nullable String seed(long seed) {
+    var verdict = Verdict.of(seed, false);
+    return verdict.failed() ? verdict.summary() : null;
+  }
+
+  @Override
+  public @Nullable String scope(String name, long schedules) throws InterruptedException {
+    var scope = Scopes.named(name);
+    var findings =
+        Explorer.explore(
+            deviations -> Stage.perform(scope, deviations, new Trace(false)),
+            Explorer.Limit.schedules(schedules));
+    return findings.failed() ? findings.toString() : null;
+  }
+}
