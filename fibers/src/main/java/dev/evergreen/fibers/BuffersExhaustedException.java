@@ -8,6 +8,6 @@ public final class BuffersExhaustedException extends IOException {
   private static final long serialVersionUID = 1;
 
   BuffersExhaustedException(int limit) {
-    super("all " + limit + " buffers stayed in use; give them more room, or serve fewer at a time");
+    super("all " + limit + " buffers are in use; give them more room, or serve fewer at a time");
   }
 }

@@ -420,22 +420,8 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     wire().blockedWriters = peers;
   }
 
-  /**
-   * What is kept for the peer while the writer waits for it, as the server and buffers count it.
-   */
-  record WriterHold(SlowPeers.@Nullable Hold server, SlowPeers.@Nullable Hold buffers)
-      implements AutoCloseable {
-    @Override
-    public void close() {
-      SlowPeers.end(server);
-      SlowPeers.end(buffers);
-    }
-  }
-
-  final WriterHold holdForWriter() {
-    return new WriterHold(
-        blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING),
-        Buffers.hold(this));
+  final SlowPeers.@Nullable Hold holdForWriter() {
+    return blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
   }
 
   /** The connection whose bytes go over the wire. */

@@ -204,7 +204,8 @@ final class JdkConnection extends Connection {
   @Override
   void transmit(ByteBuffer from) throws IOException {
     // Blocking writes do not tell beforehand whether they will wait.
-    try (var _ = holdForWriter()) {
+    var hold = holdForWriter();
+    try {
       while (from.hasRemaining()) {
         waitsToSend();
         try {
@@ -213,6 +214,8 @@ final class JdkConnection extends Connection {
           goesOnSending();
         }
       }
+    } finally {
+      SlowPeers.end(hold);
     }
   }
 

@@ -122,10 +122,13 @@ final class MemoryConnection extends Connection {
   void transmit(ByteBuffer from) throws IOException {
     checkOpen();
     if (!put(from)) {
-      try (var _ = holdForWriter()) {
+      var hold = holdForWriter();
+      try {
         do {
           awaitRoom();
         } while (!put(from));
+      } finally {
+        SlowPeers.end(hold);
       }
     }
   }

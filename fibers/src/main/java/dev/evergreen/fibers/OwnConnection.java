@@ -577,11 +577,14 @@ final class OwnConnection extends Connection {
   }
 
   private void sendRest(Sending what) throws IOException {
-    try (var _ = holdForWriter()) {
+    var hold = holdForWriter();
+    try {
       do {
         awaitRoom();
         sentInARow = 0;
       } while (!what.sendWhatHasRoom());
+    } finally {
+      SlowPeers.end(hold);
     }
   }
 
