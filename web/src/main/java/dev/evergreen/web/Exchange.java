@@ -1,17 +1,14 @@
 package dev.evergreen.web;
 
+import java.io.ByteArrayOutputStream;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Future;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.util.Fields;
-import org.eclipse.jetty.util.Promise;
 import org.jspecify.annotations.Nullable;
 
 /** A request of the server below as applications see it. */
@@ -134,26 +131,41 @@ final class Exchange implements Request {
     if (request.getLength() > most) {
       throw tooLarge(most);
     }
-    var body = new CompletableFuture<byte[]>();
-    Content.Source.asByteArrayAsync(request, most, Promise.Invocable.toPromise(body));
-    if (!body.isDone()) {
-      awaitInterruptibly(body);
-    }
-    try {
-      return body.join();
-    } catch (CompletionException e) {
-      throw e.getCause() instanceof IllegalStateException
-          ? tooLarge(most)
-          : new WebException(400, "malformed", "The request's body ended early.");
+    long deadline = System.nanoTime() + settings.requestWithin().toNanos();
+    var body = new ByteArrayOutputStream(Math.max(64, (int) request.getLength()));
+    while (true) {
+      var chunk = request.read();
+      if (chunk == null) {
+        awaitContent(Duration.ofNanos(deadline - System.nanoTime()));
+        continue;
+      }
+      try {
+        if (Content.Chunk.isFailure(chunk)) {
+          throw new WebException(400, "malformed", "The request's body ended early.");
+        }
+        if (chunk.remaining() > most - body.size()) {
+          throw tooLarge(most);
+        }
+        var bytes = new byte[chunk.remaining()];
+        chunk.getByteBuffer().get(bytes);
+        body.writeBytes(bytes);
+        if (chunk.isLast()) {
+          return body.toByteArray();
+        }
+      } finally {
+        chunk.release();
+      }
     }
   }
 
-  private void awaitInterruptibly(Future<?> body) {
+  private void awaitContent(Duration limit) {
+    var arrived = new CountDownLatch(1);
+    request.demand(arrived::countDown);
     try {
       if (place == null) {
-        await(body);
+        await(arrived, limit);
       } else {
-        place.leaveFor(() -> await(body));
+        place.leaveFor(() -> await(arrived, limit));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -161,13 +173,9 @@ final class Exchange implements Request {
     }
   }
 
-  private void await(Future<?> body) throws InterruptedException {
-    try {
-      body.get(settings.requestWithin().toNanos(), TimeUnit.NANOSECONDS);
-    } catch (TimeoutException e) {
+  private static void await(CountDownLatch arrived, Duration limit) throws InterruptedException {
+    if (!arrived.await(limit.toNanos(), TimeUnit.NANOSECONDS)) {
       throw new WebException(408, "slow-request", "The request's body did not arrive in time.");
-    } catch (ExecutionException e) {
-      // Whoever reads it is told.
     }
   }
 
