@@ -417,11 +417,12 @@ public final class ClusterNode implements Node {
             .map(Member::id)
             .filter(other -> !other.equals(self))
             .toList();
+    var all = cluster.state().members();
     for (var member : cluster.state().getMembers()) {
       var other = Member.idOf(member);
       if (refusing.contains(other)
           && missed.contains(other.address())
-          && CrashDetector.allMiss(other, heard, missedBy)) {
+          && CrashDetector.allMiss(other, heard, missedBy, all.size())) {
         if (memberCount() == 2) {
           tenure.left(other); // of more a majority must agree, as the evidence may deceive
         }

@@ -56,11 +56,12 @@ public final class CrashDetector extends PhiAccrualFailureDetector {
    * @param heard those who decide, but for this node, the one in question, and whom this node
    *     misses
    * @param missedBy who misses whom
+   * @param members how many are in the cluster, whether they decide or not
    */
   static boolean allMiss(
-      NodeId other, Collection<NodeId> heard, Map<NodeId, Set<NodeId>> missedBy) {
+      NodeId other, Collection<NodeId> heard, Map<NodeId, Set<NodeId>> missedBy, int members) {
     // In larger clusters not each is watched by all.
-    return heard.size() + 2 > FewestDown.ALL_WATCHED
+    return members > FewestDown.ALL_WATCHED
         || missedBy.getOrDefault(other, Set.of()).containsAll(heard);
   }
 

@@ -37,9 +37,10 @@ final class CrashDetectorTest {
     var a = new NodeId("a:1", 1);
     var b = new NodeId("b:1", 1);
     var c = new NodeId("c:1", 1);
-    assertFalse(CrashDetector.allMiss(c, List.of(b), Map.of(c, Set.of(a))), "a bad wire");
-    assertFalse(CrashDetector.allMiss(c, List.of(b), Map.of(a, Set.of(b, c))));
-    assertTrue(CrashDetector.allMiss(c, List.of(b), Map.of(c, Set.of(a, b))));
-    assertTrue(CrashDetector.allMiss(c, List.of(), Map.of()), "of two");
+    assertFalse(CrashDetector.allMiss(c, List.of(b), Map.of(c, Set.of(a)), 3), "a bad wire");
+    assertFalse(CrashDetector.allMiss(c, List.of(b), Map.of(a, Set.of(b, c)), 3));
+    assertTrue(CrashDetector.allMiss(c, List.of(b), Map.of(c, Set.of(a, b)), 3));
+    assertTrue(CrashDetector.allMiss(c, List.of(), Map.of(), 2), "of two");
+    assertTrue(CrashDetector.allMiss(c, List.of(b), Map.of(), 11), "b may not be one who watches");
   }
 }

@@ -7,6 +7,7 @@ import java.security.cert.X509Certificate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 
 /**
  * The hosts that a certificate is for: its subject's alternative names.
@@ -30,7 +31,7 @@ public record CertificateNames(List<String> names, List<InetAddress> addresses) 
         if (name.getFirst().equals(DNS)) {
           names.add(String.valueOf(name.getLast()).toLowerCase(Locale.ROOT));
         } else if (name.getFirst().equals(IP)) {
-          addresses.add(InetAddress.ofLiteral(String.valueOf(name.getLast())));
+          address(String.valueOf(name.getLast())).ifPresent(addresses::add);
         }
       }
     } catch (CertificateParsingException e) {
@@ -39,17 +40,24 @@ public record CertificateNames(List<String> names, List<InetAddress> addresses) 
     return new CertificateNames(names, addresses);
   }
 
+  /** Empty for all else, such as a range of addresses, which stands for no host. */
+  private static Optional<InetAddress> address(String text) {
+    try {
+      return Optional.of(InetAddress.ofLiteral(text));
+    } catch (IllegalArgumentException e) {
+      return Optional.empty();
+    }
+  }
+
   /** Whether a host, by its name or its address, is one of them. Asks no DNS. */
   public boolean match(String host) {
-    InetAddress address;
-    try {
-      address = InetAddress.ofLiteral(host);
-    } catch (IllegalArgumentException e) {
-      var asked = host.toLowerCase(Locale.ROOT);
-      int dot = asked.indexOf('.');
-      return names.contains(asked) || (dot > 0 && names.contains("*" + asked.substring(dot)));
+    var address = address(host);
+    if (address.isPresent()) {
+      return addresses.contains(address.get());
     }
-    return addresses.contains(address);
+    var asked = host.toLowerCase(Locale.ROOT);
+    int dot = asked.indexOf('.');
+    return names.contains(asked) || (dot > 0 && names.contains("*" + asked.substring(dot)));
   }
 
   @Override
