@@ -28,28 +28,33 @@ abstract class Watch {
 
   /** Listens until the shim ends. */
   final void run(Connection first) {
-    var connection = first;
-    while (!shim.isClosed()) {
-      try (var present = connection) {
-        listen(present);
-      } catch (IOException | UncheckedIOException | IllegalStateException e) {
-        LOG.log(Level.DEBUG, "nothing is told any more", e);
+    try {
+      for (var connection = first; !shim.isClosed(); connection = beginAgain()) {
+        listenTo(connection);
       }
-      connection = beginAgain();
-      beginsAgain();
+    } catch (InterruptedException e) {
+      LOG.log(Level.DEBUG, "the shim ends", e);
+      Thread.currentThread().interrupt();
     }
   }
 
-  private Connection beginAgain() {
+  private void listenTo(Connection connection) {
+    try (connection) {
+      listen(connection);
+    } catch (IOException | UncheckedIOException | IllegalStateException e) {
+      LOG.log(Level.DEBUG, "nothing is told any more", e);
+    }
+  }
+
+  private Connection beginAgain() throws InterruptedException {
     while (true) {
+      shim.fibers.sleep(PAUSE);
       try {
-        shim.fibers.sleep(PAUSE);
-        return begin();
+        var connection = begin();
+        beginsAgain();
+        return connection;
       } catch (IOException e) {
         LOG.log(Level.DEBUG, "nothing is told yet", e);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new IllegalStateException("the shim ends", e);
       }
     }
   }
