@@ -92,13 +92,17 @@ class EdgesTest {
     }
   }
 
-  @Test
-  void aListenerThatThrowsDoesNoHarm() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aListenerThatThrowsDoesNoHarm(boolean error) {
     try (var test = new TestStore(MIB)) {
       int[] calls = {0};
       test.store.listener(
           (memory, keyAt, keyLength, size, fetched) -> {
             calls[0]++;
+            if (error) {
+              throw new StackOverflowError("of the listener");
+            }
             throw new IllegalStateException("of the listener");
           });
       for (int i = 0; i < 20_000; i++) {
