@@ -224,7 +224,9 @@ class StorageTest {
             var other = find(storage, "a")) {
           assertNotNull(lease);
           assertNotNull(other);
-          assertTrue(storage.replaceHead(lease, head, List.of("new"), storage.stamp()), "length " + length);
+          assertTrue(
+              storage.replaceHead(lease, head, List.of("new"), storage.stamp()),
+              "length " + length);
           assertFalse(
               storage.replaceHead(lease, new byte[1], List.of(), storage.stamp()),
               "it is not the same any more");
