@@ -43,21 +43,30 @@ final class Arithmetic {
       index.unlockChanged(bucket);
       return outcome;
     }
-    long header = index.unlockedHeader(bucket);
     int queue = old == 0 ? Segments.NEW : items.segments.queueOf(old);
+    if (outcome == Outcome.STORED) {
+      // So that it stays the number that was read, or is not found any more.
+      items.pin(old);
+    }
     index.unlock(bucket);
     if (outcome == Outcome.NOT_FOUND && change.vivifies) {
       item.number = change.initial;
     } else if (outcome != Outcome.STORED) {
       return outcome;
     }
-    int digits = digits(item.number);
-    long place = allocator.create(key, digits, queue);
-    if (place < 0) {
-      return Outcome.OUT_OF_MEMORY;
+    try {
+      int digits = digits(item.number);
+      long place = allocator.create(key, digits, queue);
+      if (place < 0) {
+        return Outcome.OUT_OF_MEMORY;
+      }
+      write(place, item.number, digits, digits);
+      return link(key, place, old, change, item);
+    } finally {
+      if (old != 0) {
+        items.unpin(old);
+      }
     }
-    write(place, item.number, digits, digits);
-    return link(key, place, bucket, header, old, change, item);
   }
 
   /** Leaves the new number in the item if there is one. */
@@ -101,16 +110,13 @@ final class Arithmetic {
     return true;
   }
 
-  /**
-   * Links the record with the new number if the item is as it was when its bucket was looked at.
-   */
-  private Outcome link(
-      Key key, long place, long bucketThen, long header, long oldThen, Change change, Item item) {
+  /** Links the record with the new number if the item has the number that it had then. */
+  private Outcome link(Key key, long place, long oldThen, Change change, Item item) {
     int now = items.life.now();
     long bucket = index.lock(key.hash);
     long slot = index.find(bucket, key);
     long old = linker.alive(slot, now);
-    boolean same = bucket == bucketThen && index.unlockedHeader(bucket) == header && old == oldThen;
+    boolean same = linker.isStill(oldThen, old, change);
     if (same) {
       int former = old == 0 ? 0 : records.expiry(old);
       int expiry = old == 0 ? change.vivifiedExpiry : change.touches ? change.expiry : former;
@@ -124,8 +130,10 @@ final class Arithmetic {
       linker.link(bucket, slot, old, key.hash, place, item);
       item.isNew = old == 0;
       item.previousExpiry = former;
+      index.unlockChanged(bucket);
+    } else {
+      index.unlock(bucket);
     }
-    index.unlockChanged(bucket);
     linker.settle(same, place);
     return same ? Outcome.STORED : Outcome.BUSY;
   }

@@ -207,6 +207,7 @@ final class Cleaner {
       move(place, size, slot, fragment, output);
     }
     index.unlockChanged(bucket);
+    items.reportListener();
     return true;
   }
 

@@ -148,11 +148,6 @@ final class Index {
     LONG.setRelease(table, bucket, (header & ~(VERSIONS | LOCK)) | ((header + VERSION) & VERSIONS));
   }
 
-  /** The header that the bucket will have after {@link #unlock}. */
-  long unlockedHeader(long bucket) {
-    return (long) LONG.get(table, bucket) & ~LOCK;
-  }
-
   /**
    * The holder of a lock runs for a moment only, unless the system took its processor: then give up
    * ours.

@@ -24,6 +24,9 @@ final class Items {
   private final StoreOptions options;
   volatile @Nullable EvictionListener listener;
 
+  /** Only for who evicts: the cleaner. */
+  private @Nullable Throwable listenerFailure;
+
   /** The least record there can be is a header and a key of one byte. */
   private static final int LEAST_RECORD = Records.align(Records.HEADER + 1);
 
@@ -145,9 +148,18 @@ final class Items {
           records.keyLength(place),
           records.itemSize(place),
           fetched);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
       this.listener = null;
-      LOG.log(System.Logger.Level.ERROR, "an eviction listener failed; it hears no more", e);
+      listenerFailure = e;
+    }
+  }
+
+  /** Logs that a listener failed, if one did. Holds no lock of a bucket, for this may fail too. */
+  void reportListener() {
+    var failure = listenerFailure;
+    if (failure != null) {
+      listenerFailure = null;
+      LOG.log(System.Logger.Level.ERROR, "an eviction listener failed; it hears no more", failure);
     }
   }
 

@@ -3,10 +3,10 @@ package dev.evergreen.store;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Appends and prepends: makes a record for the joined value without the lock, and links it if
- * nothing in the bucket has changed. The item's CAS number would not tell that: clients may choose
- * it, and items may have none. A large old value is pinned and copied without the lock; a small one
- * is copied when the record is linked.
+ * Appends and prepends: makes a record for the joined value without the lock, and links it if the
+ * item's record is still the same one. That is pinned meanwhile, so that it stays where it is, its
+ * value is not overwritten, and no other record can come to its place. The item's CAS number would
+ * not tell a change: clients may choose it, and items may have none.
  */
 final class Joiner {
   /** Writes what is joined into a value, from an offset on. */
@@ -47,24 +47,26 @@ final class Joiner {
       return outcome;
     }
     int oldLength = old == 0 ? 0 : records.valueLength(old);
-    long header = index.unlockedHeader(bucket);
-    boolean large = old != 0 && records.isLarge(old);
     int queue = old == 0 ? Segments.NEW : items.segments.queueOf(old);
-    if (large) {
+    if (old != 0) {
       items.pin(old);
     }
     index.unlock(bucket);
-    long place = allocator.create(key, oldLength + length, queue);
-    if (place >= 0) {
+    try {
+      long place = allocator.create(key, oldLength + length, queue);
+      if (place < 0) {
+        return Outcome.OUT_OF_MEMORY;
+      }
       piece.write(place, appends(change) ? oldLength : 0);
-    }
-    if (large) {
-      if (place >= 0) {
+      if (old != 0) {
         records.copyValue(old, place, appends(change) ? 0 : length);
       }
-      items.unpin(old);
+      return link(key, place, old, change, item);
+    } finally {
+      if (old != 0) {
+        items.unpin(old);
+      }
     }
-    return place < 0 ? Outcome.OUT_OF_MEMORY : link(key, place, bucket, header, old, change, item);
   }
 
   private Outcome admit(Key key, long old, int length, Change change) {
@@ -82,26 +84,23 @@ final class Joiner {
     return change.mode == Mode.APPEND;
   }
 
-  /** Links the joined record if the item is as it was when its bucket was looked at, else null. */
-  private @Nullable Outcome link(
-      Key key, long place, long bucketThen, long header, long oldThen, Change change, Item item) {
+  /** Links the joined record if the item has the value that it had then, else null. */
+  private @Nullable Outcome link(Key key, long place, long oldThen, Change change, Item item) {
     int now = items.life.now();
     long bucket = index.lock(key.hash);
     long slot = index.find(bucket, key);
     long old = linker.alive(slot, now);
-    boolean same = bucket == bucketThen && index.unlockedHeader(bucket) == header && old == oldThen;
+    boolean same = linker.isStill(oldThen, old, change);
     if (same) {
-      if (old != 0 && !records.isLarge(old)) {
-        int at = appends(change) ? 0 : records.valueLength(place) - records.valueLength(old);
-        records.copyValue(old, place, at);
-      }
       long cas = old == 0 ? 0 : records.cas(old);
       int flags = old == 0 ? change.flags : records.flags(old);
       int expiry = old == 0 ? change.vivifiedExpiry : records.expiry(old);
       items.stamp(place, flags, expiry, linker.frequency(old), linker.newCas(change, cas), now);
       linker.link(bucket, slot, old, key.hash, place, item);
+      index.unlockChanged(bucket);
+    } else {
+      index.unlock(bucket);
     }
-    index.unlockChanged(bucket);
     linker.settle(same, place);
     return same ? Outcome.STORED : null;
   }

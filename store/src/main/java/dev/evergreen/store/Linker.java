@@ -24,6 +24,14 @@ final class Linker {
     return !change.compares || (change.expectedCas == records.cas(old) && change.expectedCas != 0);
   }
 
+  /**
+   * Whether the item that was found earlier, and pinned if there was one, still has that value, and
+   * the CAS number that the change asks for: a delete may give it another one where it is.
+   */
+  boolean isStill(long then, long old, Change change) {
+    return old == then && (old == 0 || matches(change, old));
+  }
+
   /** The CAS number of an item that had another one, 0 if it is new. */
   long newCas(Change change, long former) {
     return change.setsCas ? items.life.chosenCas(change.newCas) : items.life.nextCas(former);

@@ -12,6 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -91,13 +92,17 @@ class EdgesTest {
     }
   }
 
-  @Test
-  void aListenerThatThrowsDoesNoHarm() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aListenerThatThrowsDoesNoHarm(boolean error) {
     try (var test = new TestStore(MIB)) {
       int[] calls = {0};
       test.store.listener(
           (memory, keyAt, keyLength, size, fetched) -> {
             calls[0]++;
+            if (error) {
+              throw new StackOverflowError("of the listener");
+            }
             throw new IllegalStateException("of the listener");
           });
       for (int i = 0; i < 20_000; i++) {
@@ -254,18 +259,38 @@ class EdgesTest {
     final Allocator allocator;
     final Writer writer;
     final Joiner joiner;
+    final Arithmetic arithmetic;
     final Remover remover;
     final Reader reader;
 
+    /** Runs whenever the time is asked for: before each look at an item. */
+    Runnable amid = () -> {};
+
     Parts() {
       var options = new StoreOptions(MIB, MIB / 2, true, false);
-      items = new Items(options, new Life(() -> 1, false), arena);
+      items = new Items(options, new Life(this::second, false), arena);
       allocator = new Allocator(items, new Cleaner(items, true));
       var linker = new Linker(items, allocator);
       writer = new Writer(items, allocator, linker);
       joiner = new Joiner(items, allocator, linker);
+      arithmetic = new Arithmetic(items, allocator, linker);
       remover = new Remover(items, allocator, linker);
       reader = new Reader(items, allocator);
+    }
+
+    private int second() {
+      amid.run();
+      return 1;
+    }
+
+    /** Another key whose item is in the same bucket. */
+    String neighbour() {
+      long bucket = items.index.bucketOf(key().hash);
+      return IntStream.iterate(0, i -> i + 1)
+          .mapToObj(i -> "neighbour" + i)
+          .filter(name -> items.index.bucketOf(key(name).hash) == bucket)
+          .findFirst()
+          .orElseThrow();
     }
 
     Key key(String name) {
@@ -349,6 +374,87 @@ class EdgesTest {
       assertEquals(Outcome.NOT_STORED, outcome);
       assertEquals(Outcome.NOT_FOUND, parts.reader.hold(parts.key(), new Item()));
       assertEquals(0, parts.items.segments.liveBytes());
+      assertEquals(0, parts.items.segments.pins());
+    }
+  }
+
+  /** Seen: any change in the bucket made it begin again. The neighbour is set up to ten times. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 5, 5_000})
+  void anAppendIsNotKeptUpByANeighbour(int length) {
+    try (var parts = new Parts()) {
+      var neighbour = parts.neighbour();
+      parts.set("a".repeat(length));
+      int[] attempts = {0};
+      var outcome =
+          parts.joiner.join(
+              parts.key(),
+              (place, at) -> {
+                parts.items.records.write(place, at, MemorySegment.ofArray(new byte[] {'!'}), 0, 1);
+                if (++attempts[0] <= 10) {
+                  parts.set(neighbour, "v".repeat(100 * attempts[0]));
+                }
+              },
+              1,
+              new Change().mode(Mode.APPEND),
+              new Item());
+      assertEquals(Outcome.STORED, outcome);
+      assertEquals(1, attempts[0]);
+      assertEquals("a".repeat(length) + "!", parts.get());
+      assertEquals(0, parts.items.segments.pins());
+    }
+  }
+
+  /** Counts the looks at an item, and makes a change at each of up to ten. */
+  private static int[] atEachLook(Parts parts, int first, IntConsumer change) {
+    int[] looks = {0};
+    boolean[] within = {false};
+    parts.amid =
+        () -> {
+          if (!within[0] && ++looks[0] >= first && looks[0] <= 10) {
+            within[0] = true;
+            change.accept(looks[0]);
+            within[0] = false;
+          }
+        };
+    return looks;
+  }
+
+  /** The new number does not fit where the old one is. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void anIncrementIsNotKeptUpByANeighbour(boolean thereIsOne) {
+    try (var parts = new Parts()) {
+      var neighbour = parts.neighbour();
+      if (thereIsOne) {
+        parts.set("9999999");
+      }
+      int[] looks = atEachLook(parts, 1, i -> parts.set(neighbour, "v".repeat(100 * i)));
+      var change = new Change().increment(1).vivify(0).initial(7);
+      assertEquals(Outcome.STORED, parts.arithmetic.add(parts.key(), change, new Item()));
+      assertEquals(2, looks[0]);
+      assertEquals(thereIsOne ? "10000000" : "7", parts.get());
+      assertEquals(0, parts.items.segments.pins());
+    }
+  }
+
+  @Test
+  void anIncrementIsOfTheNumberThatIsThereAtItsEnd() {
+    try (var parts = new Parts()) {
+      parts.set("9999999");
+      int[] looks =
+          atEachLook(
+              parts,
+              2,
+              i -> {
+                if (i == 2) {
+                  parts.set("1234567");
+                }
+              });
+      var change = new Change().increment(1);
+      assertEquals(Outcome.STORED, parts.arithmetic.add(parts.key(), change, new Item()));
+      assertEquals(3, looks[0]);
+      assertEquals("1234568", parts.get());
       assertEquals(0, parts.items.segments.pins());
     }
   }
