@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A cell is <em>demanded</em> from some row on backwards. An operation that changed a demanded
  * cell is a cause, and the cells on which its change depended are demanded from there on. If it
- * replaced the cell, what is older does not matter. An operation that could have written the cell
+ * certainly replaced the cell, what is older does not matter. An operation that could have written the cell
  * but did not is no cause; what kept it from writing is demanded. So the causes together are a
  * closed witness: with them all that is demanded is as it was, whatever else happens too.
  *
@@ -215,7 +215,7 @@ final class Walk implements Iterator<Operation> {
             }
             if (!all
                 && touch.kind() == Kind.REPLACES
-                && touch.effect() != Effect.NO
+                && touch.effect() == Effect.YES
                 && !operation.outcomeUnknown()) {
               lookBeside(demand.overlap(touch.cell()), operation, demand.by, false);
               demand.cover(touch.cell());
