@@ -303,8 +303,7 @@ class LoaderFaultTest {
     StepsKind.DEATHS.set(0);
     var redactor = Redactor.open(directory, List.of());
     var none = new Retention(Duration.ZERO, Long.MAX_VALUE);
-    try (var recording =
-        Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, none)) {
+    try (var recording = Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, none)) {
       var spool = recording.spool();
       long epoch = spool.epoch("steps", "here", "");
       long row =

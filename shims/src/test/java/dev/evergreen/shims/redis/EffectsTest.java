@@ -187,8 +187,7 @@ class EffectsTest {
     recorded(
         (shimmed, client) -> {
           client.ask("SET", "k", "old");
-          var reply =
-              client.ask("EVAL", "redis.call('SETEX', KEYS[1], '0', 'v')", "1", "k");
+          var reply = client.ask("EVAL", "redis.call('SETEX', KEYS[1], '0', 'v')", "1", "k");
           assertTrue(reply.startsWith("-ERR"), reply);
           client.ask("SET", "p", "old");
           client.ask("EVAL", "redis.pcall('SETEX', KEYS[1], '0', 'v') return 1", "1", "p");
