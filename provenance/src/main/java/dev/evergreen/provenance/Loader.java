@@ -56,6 +56,9 @@ final class Loader implements AutoCloseable {
   private long complainedAt;
   private long foldedAt = System.nanoTime();
 
+  /** Whether the last attempt to fold failed. */
+  private boolean foldFailed;
+
   Loader(
       Spool spool, String spoolId, TraceDatabase database, Redactor redactor, Retention retention) {
     this.spool = spool;
@@ -135,6 +138,7 @@ final class Loader implements AutoCloseable {
       }
       spool.release(session.position().segment());
       fold(session);
+      recovered();
       if (frames < BATCH) {
         if (last) {
           return;
@@ -171,20 +175,35 @@ final class Loader implements AutoCloseable {
 
   private void fold(LoadSession session) throws SQLException {
     // As long as there is something to remove, as often as something is loaded.
-    if (System.nanoTime() - foldedAt > BETWEEN_FOLDS.toNanos() && !session.fold(retention)) {
+    long before = foldedAt;
+    if (System.nanoTime() - before > BETWEEN_FOLDS.toNanos()) {
+      // Said first: what fails is not tried again at once.
       foldedAt = System.nanoTime();
+      foldFailed = true;
+      foldedAt = session.fold(retention) ? before : System.nanoTime();
+      foldFailed = false;
     }
   }
 
   private void told(long number) {
     lock.lock();
     try {
-      if (!failure.isEmpty()) {
+      recovered();
+      loaded = number;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whatever failed has been done, unless that was to fold. */
+  private void recovered() {
+    lock.lock();
+    try {
+      if (!failure.isEmpty() && !foldFailed) {
         failure = "";
         LOG.log(System.Logger.Level.INFO, "The trace is loaded again");
       }
-      loaded = number;
-      changed.signalAll();
     } finally {
       lock.unlock();
     }

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.PriorityQueue;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -159,7 +158,7 @@ final class Retainer {
       remove(gone);
       page = page(from, lowest);
     }
-    session.update("delete from push where seq < ?", end);
+    removePushes(end);
     session.update("update trace set folded = ?", end);
     if (from == 0) {
       removeWhoIsGone(end);
@@ -241,15 +240,38 @@ final class Retainer {
     for (var shown : gone) {
       session.update("delete from op where seq = ?", shown.operation().row());
     }
-    for (var hash :
-        gone.stream()
-            .flatMap(shown -> Stream.of(shown.requestHash(), shown.replyHash()))
-            .filter(hash -> hash != null)
-            .toList()) {
+    for (var shown : gone) {
+      removeBody(shown.requestHash());
+      removeBody(shown.replyHash());
+    }
+  }
+
+  /** Removes the messages before a row that answered no request, and their bodies. */
+  private void removePushes(long end) throws SQLException {
+    var hashes = new ArrayList<byte[]>();
+    var select =
+        session.statement(
+            "select message_hash from push where seq < ? and message_hash is not null");
+    select.setLong(1, end);
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        hashes.add(found.getBytes(1));
+      }
+    }
+    session.update("delete from push where seq < ?", end);
+    for (var hash : hashes) {
+      removeBody(hash);
+    }
+  }
+
+  /** Removes a body, unless something still names it. */
+  private void removeBody(byte @Nullable [] hash) throws SQLException {
+    if (hash != null) {
       session.update(
           "delete from body where hash = ?"
-              + " and not exists (select 1 from op where request_hash = hash)"
-              + " and not exists (select 1 from op where reply_hash = hash)",
+              + " and not exists (select 1 from op where request_hash = body.hash)"
+              + " and not exists (select 1 from op where reply_hash = body.hash)"
+              + " and not exists (select 1 from push where message_hash = body.hash)",
           hash);
     }
   }
@@ -284,7 +306,8 @@ final class Retainer {
       removed += gone.size();
       page = page(0, page.getLast().operation().row());
     }
-    for (var table : List.of("push", "connection_change", "gap", "outside")) {
+    removePushes(horizon);
+    for (var table : List.of("connection_change", "gap", "outside")) {
       session.update("delete from %s where seq < ?".formatted(table), horizon);
     }
     session.update("update trace set horizon = ?", horizon);

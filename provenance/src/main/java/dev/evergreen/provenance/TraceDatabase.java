@@ -69,6 +69,8 @@ abstract sealed class TraceDatabase {
         seq {long} primary key, lane {long} not null, connection {long} not null,
         at {long} not null, message {bytes}, message_length {long} not null,
         message_hash {bytes}){strict};
+      create index if not exists push_hash on push (message_hash)
+        where message_hash is not null;
       create table if not exists body (
         hash {bytes} primary key, content {bytes} not null){strict};
       create table if not exists piece (

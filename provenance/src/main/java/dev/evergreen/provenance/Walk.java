@@ -20,9 +20,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A cell is <em>demanded</em> from some row on backwards. An operation that changed a demanded
  * cell is a cause, and the cells on which its change depended are demanded from there on. If it
- * replaced the cell, what is older does not matter. An operation that could have written the cell
- * but did not is no cause; what kept it from writing is demanded. So the causes together are a
- * closed witness: with them all that is demanded is as it was, whatever else happens too.
+ * certainly replaced the cell, what is older does not matter. An operation that could have written
+ * the cell but did not is no cause; what kept it from writing is demanded. So the causes together
+ * are a closed witness: with them all that is demanded is as it was, whatever else happens too.
  *
  * <p>Rows are no order of effects where operations of several lanes overlap. The walk goes by rows,
  * and notices where another order would lead it elsewhere: see {@link #unordered}.
@@ -215,7 +215,7 @@ final class Walk implements Iterator<Operation> {
             }
             if (!all
                 && touch.kind() == Kind.REPLACES
-                && touch.effect() != Effect.NO
+                && touch.effect() == Effect.YES
                 && !operation.outcomeUnknown()) {
               lookBeside(demand.overlap(touch.cell()), operation, demand.by, false);
               demand.cover(touch.cell());

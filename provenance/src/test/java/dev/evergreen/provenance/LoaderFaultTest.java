@@ -297,6 +297,31 @@ class LoaderFaultTest {
     }
   }
 
+  /** Though nothing is recorded any more, and not at once again and again. */
+  @Test
+  void goesOnAfterAFoldThatFailed() throws Exception {
+    StepsKind.DEATHS.set(0);
+    var redactor = Redactor.open(directory, List.of());
+    var none = new Retention(Duration.ZERO, Long.MAX_VALUE);
+    try (var recording = Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, none)) {
+      var spool = recording.spool();
+      long epoch = spool.epoch("steps", "here", "");
+      long row =
+          spool.request(
+              spool.connect(epoch, new Client("a", "", "", "")),
+              spool.lane(epoch, "lane"),
+              0,
+              Frames.bytes("die now"));
+      spool.reply(row, Frames.bytes("?"));
+      assertTrue(recording.awaitLoaded(LONG));
+      StepsKind.DEATHS.set(2);
+      while (recording.loading().failures() == 0 || !recording.loading().failure().isEmpty()) {
+        Thread.sleep(50);
+      }
+      assertEquals(2, recording.loading().failures());
+    }
+  }
+
   /** A server that takes connections and says nothing, as a hung one does. */
   @Test
   void triesAgainWhereTheDatabaseHangs() throws Exception {

@@ -368,6 +368,33 @@ abstract class TraceStoreConformance {
     }
   }
 
+  @Test
+  void keepsTheBodiesOfMessagesAsLongAsTheMessages() throws Exception {
+    var gone = "g".repeat(100_000);
+    var again = "a".repeat(100_000);
+    var read = "r".repeat(100_000);
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (var message : List.of(gone, again)) {
+        line.spool().push(line.connection(), line.lane(), Frames.bytes(message));
+      }
+      line.exchange("get a", read);
+      line.exchange("get b", gone);
+      for (var message : List.of(again, read)) {
+        line.spool().push(line.connection(), line.lane(), Frames.bytes(message));
+      }
+    }
+    assertEquals(3, count("select count(*) from body"));
+    try (var session = session()) {
+      assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
+    }
+    assertEquals(0, count("select count(*) from op"));
+    assertEquals(2, count("select count(*) from push"));
+    assertEquals(
+        2, count("select count(*) from body where hash in (select message_hash from push)"));
+    assertEquals(2, count("select count(*) from body"));
+  }
+
   private static Operation question(StoredTrace trace, long row, String... words) {
     var request = java.util.stream.Stream.of(words).map(Bytes::of).toList();
     long epoch = trace.epoch(Long.MAX_VALUE);

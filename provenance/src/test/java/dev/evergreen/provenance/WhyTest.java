@@ -91,6 +91,37 @@ class WhyTest {
     assertEquals(Set.of(List.of(2L)), rows(ask("GET a", "2")));
   }
 
+  /** As of a part whose own reply is not on record, though the whole has one. */
+  @Test
+  void whatMayNotHaveReplacedAnythingHidesNoOlderWriter() {
+    var specification =
+        new Specification() {
+          @Override
+          public String store() {
+            return "unsure";
+          }
+
+          @Override
+          public List<Touch> touches(Operation operation) {
+            var cell = Cell.ALL.child(operation.request().get(1));
+            return switch (operation.request().getFirst().text()) {
+              case "PUT" -> List.of(Touch.replaces(cell));
+              case "TRY" -> List.of(Touch.replaces(cell).effect(Touch.Effect.UNKNOWN));
+              default -> List.of(Touch.reads(cell));
+            };
+          }
+        };
+    var unsure =
+        new MemoryTrace(specification)
+            .add(operation(1, 1, 1, 1, "PUT a 1", "kept"))
+            .add(operation(2, 1, 2, 2, "PUT a 2", "kept"))
+            .add(operation(3, 1, 3, 3, "TRY a 3", "done"));
+    var answer =
+        new Why(specification, unsure)
+            .ask(operation(1000, 1, 1000, 1001, "GET a", "2"), Why.Wish.ONE);
+    assertEquals(Set.of(List.of(2L, 3L)), rows(answer));
+  }
+
   /** A reader on its own lane gets the old value while somebody writes, or already the new one. */
   @Test
   void whatOverlapsTheQuestionMayHaveComeBeforeItOrAfter() {

@@ -49,8 +49,8 @@ final class Keys {
 
   private static void touchDelete(Call call) {
     var keys = call.keysFrom(1);
-    var effect =
-        call.replied(0) ? Effect.NO : call.replied(keys.size()) ? Effect.YES : Effect.UNKNOWN;
+    // If it removed any, all are gone afterwards.
+    var effect = call.replied(0) ? Effect.NO : call.reply() == null ? Effect.UNKNOWN : Effect.YES;
     for (var key : keys) {
       call.reads(key);
       call.touch(Touch.replaces(key).effect(effect));

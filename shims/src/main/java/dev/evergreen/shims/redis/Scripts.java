@@ -125,7 +125,11 @@ final class Scripts {
         if (touch.writes()) {
           var from = new LinkedHashSet<>(looked);
           from.addAll(touch.from());
-          call.touch(touch.from(named(from)));
+          var written = touch.from(named(from));
+          call.touch(
+              touch.kind() == Touch.Kind.REPLACES && cannotFail(command)
+                  ? written.effect(Touch.Effect.YES)
+                  : written);
         } else {
           call.touch(touch);
         }
@@ -140,6 +144,20 @@ final class Scripts {
       keys(call).forEach(key -> call.touch(Touch.changes(key).from(from).effect(false)));
     }
     return List.copyOf(call.touches());
+  }
+
+  /**
+   * Whether Redis refuses the command before it says that it carries it out, or not at all. Of
+   * others nobody knows whether they failed: a script may go on after that, and end well.
+   */
+  private static boolean cannotFail(Operation command) {
+    int words = command.request().size();
+    return switch (command.request().getFirst().text().toUpperCase(Locale.ROOT)) {
+      case "SET" -> words == 3;
+      case "DEL", "UNLINK" -> words > 1;
+      case "FLUSHDB", "FLUSHALL" -> words == 1;
+      default -> false;
+    };
   }
 
   private static List<Cell> named(Collection<Cell> cells) {

@@ -182,6 +182,26 @@ class EffectsTest {
     assertTrue(told instanceof String text && text.startsWith("WRONGTYPE Op"), "" + told);
   }
 
+  @Test
+  void aCommandThatFailsInAScriptHidesNoOlderWriter() throws IOException, InterruptedException {
+    recorded(
+        (shimmed, client) -> {
+          client.ask("SET", "k", "old");
+          var reply = client.ask("EVAL", "redis.call('SETEX', KEYS[1], '0', 'v')", "1", "k");
+          assertTrue(reply.startsWith("-ERR"), reply);
+          client.ask("SET", "p", "old");
+          client.ask("EVAL", "redis.pcall('SETEX', KEYS[1], '0', 'v') return 1", "1", "p");
+          assertEquals("$3\r\nold\r\n", client.ask("GET", "p"));
+        });
+    for (var key : List.of("k", "p")) {
+      var elements = ask("GET " + key).witnesses().getFirst().elements();
+      assertTrue(
+          elements.getFirst() instanceof Witness.Done(var first)
+              && first.text().equals("SET " + key + " old"),
+          elements::toString);
+    }
+  }
+
   /** The answer holds all that the definition says, and is certain: what scripts read is known. */
   @Test
   void whatIsAnsweredOfScriptsIsWhatTheDefinitionSays() throws IOException, InterruptedException {
