@@ -104,7 +104,7 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
   /** Under the lock: fields have come. */
   void receive(Http2Heads.Block block, boolean ends) throws IOException {
     anyReceived = true;
-    session.carried();
+    session.carried(0);
     if (answered) {
       session.receiveTrailers(this, block, ends);
       return;

@@ -29,10 +29,11 @@ import java.util.Map;
  * <p><b>Frames that carry nothing</b> of a message are PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
  * GOAWAY, unknown ones, and DATA without a byte that is not the last. A peer may send {@value
  * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Each frame that
- * carries something earns {@value #CONTROLS_PER_CARRIED} more, as those who send and receive much
- * have reason to ask how fast they are and to open windows: the head of a message that comes, DATA
- * that come, and DATA that are sent, but not if they are small only because the peer's window is.
- * Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
+ * carries something earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each
+ * KiB, as those who send and receive much have reason to ask how fast they are and to open windows:
+ * the head of a message that comes, DATA that come, and DATA that are sent, but not if they are
+ * small only because the peer's window is. Up to {@value #MOST_CONTROLS_EARNED} that were earned
+ * are kept.
  *
  * <p>A frame must be whole in the time of a head from its first byte on, as must a head with all
  * its frames. Only amid DATA the peer may pause, as often as it likes, for the time of a pause.
@@ -202,9 +203,13 @@ abstract class Http2Connection {
   /** So much has come of bodies, be it read or not. */
   void arrived(int bytes) {}
 
-  /** A frame has carried something of a message, in either direction. */
-  final void carried() {
-    controls.earn(CONTROLS_PER_CARRIED, MOST_CONTROLS_EARNED);
+  /**
+   * A frame has carried something of a message, in either direction.
+   *
+   * @param bytes of a body: some clients open both windows for each few KiB that they read
+   */
+  final void carried(int bytes) {
+    controls.earn(Math.max(CONTROLS_PER_CARRIED, bytes >> 10), MOST_CONTROLS_EARNED);
   }
 
   /** So much of what has come takes no memory any more. */

@@ -285,7 +285,7 @@ final class Http2Session extends Http2Connection {
       stream = new Http2ServerStream(this, id, head, peerWindow(), ends);
       streams.put(id, stream);
       answering++;
-      carried();
+      carried(0);
     } finally {
       unlock();
     }

@@ -127,8 +127,8 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     receivedInAll = inAll;
     int padding = flowed - data.remaining();
     if (data.hasRemaining()) {
+      session.carried(data.remaining());
       received.add(data);
-      session.carried();
     }
     if (end) {
       peerEnded = true;
@@ -311,7 +311,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
       if (n > 0) {
         boolean last = left == n;
         if (n == wanted || n >= WORTHWHILE) {
-          session.carried();
+          session.carried(n);
         }
         session.out.data(id, from, n, last);
         sendWindow -= n;

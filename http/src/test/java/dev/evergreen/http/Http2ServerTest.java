@@ -434,6 +434,39 @@ class Http2ServerTest {
     }
   }
 
+  /** As Go's clients do, whose windows are large. */
+  @Test
+  void whoReceivesMuchMayOpenBothWindowsForEachPageOfIt() throws Exception {
+    int length = 6 << 20;
+    int page = 4096;
+    Handler streams =
+        exchange -> {
+          var out = exchange.respond(ResponseHead.of(200));
+          for (int i = 0; i < length; i += 16 << 10) {
+            out.write(new byte[16 << 10]);
+          }
+          out.end();
+        };
+    try (var client = Http2Client.connect(streams)) {
+      client.send(SETTINGS, 0, 0, setting(4, 4 << 20));
+      client.send(WINDOW_UPDATE, 0, 0, 1 << 30);
+      client.headers(1, true, get("/"));
+      int received = 0;
+      int opened = 0;
+      while (received < length) {
+        var frame = client.next(DATA);
+        assertEquals(DATA, frame.type(), "after " + received);
+        received += frame.payload().length;
+        for (; opened + page <= received; opened += page) {
+          client.send(WINDOW_UPDATE, 0, 0, page);
+          client.send(WINDOW_UPDATE, 0, 1, page);
+        }
+      }
+      client.send(PING, 0, 0, new byte[8]);
+      assertEquals(PING, client.next(PING).type(), "it has read all that was opened");
+    }
+  }
+
   @Test
   void whoOpensItsWindowByTheByteEarnsNothing() throws Exception {
     int length = 3000;

@@ -140,9 +140,15 @@ final class Transaction {
     return true;
   }
 
-  /** Else anybody could have origins told that a request came by TLS (RFC 9110 §7.4). */
+  /**
+   * Else anybody could have origins told that a request came by TLS (RFC 9110 §7.4). A proxy that
+   * is trusted may have ended TLS.
+   */
   private boolean hasOwnScheme() {
-    return request.scheme().equals(request.secure() ? "https" : "http");
+    var scheme = request.scheme();
+    return scheme.equals(request.secure() ? "https" : "http")
+        || (setup.settings().trust.includes(client.peer())
+            && scheme.equals(request.fields().get("x-forwarded-proto")));
   }
 
   // What a forward proxy does.

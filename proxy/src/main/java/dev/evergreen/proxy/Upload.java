@@ -31,7 +31,10 @@ final class Upload {
   private final Fibers fibers;
   private final BodyReader from;
   private CancelScope scope = CancelScope.open();
-  private final CountDownLatch wanted;
+
+  /** Opens when the body is to be sent to the origin that is asked now. */
+  private CountDownLatch wanted;
+
   private @Nullable Thread fiber;
 
   private volatile @Nullable IOException failure;
@@ -39,6 +42,9 @@ final class Upload {
   private boolean started;
 
   // Of the fiber that sends, and when that has ended of who starts it.
+  /** Whether the client may have been told to send the body, or need not be. */
+  private boolean told;
+
   private ByteArrayOutputStream kept = new ByteArrayOutputStream(0);
   private boolean isKept = true;
 
@@ -56,6 +62,7 @@ final class Upload {
   Upload(Fibers fibers, BodyReader from, boolean awaitsContinue) {
     this.fibers = fibers;
     this.from = from;
+    told = !awaitsContinue;
     wanted = new CountDownLatch(awaitsContinue ? 1 : 0);
   }
 
@@ -95,6 +102,9 @@ final class Upload {
    */
   void start(BodyWriter into) throws IOException {
     started = true;
+    if (!told) {
+      wanted = new CountDownLatch(1); // No other origin speaks for this one.
+    }
     var before = kept.toByteArray();
     if (!awaitsContinue() && before.length == 0 && sendsAtOnce(into)) {
       return;
@@ -102,7 +112,8 @@ final class Upload {
     into.flush();
     var now = CancelScope.open();
     scope = now;
-    fiber = fibers.spawn(() -> send(into, before, now));
+    var go = wanted;
+    fiber = fibers.spawn(() -> send(into, before, go, now));
   }
 
   /** Whether all that has come of the body is still there, so that it can be sent again. */
@@ -137,11 +148,14 @@ final class Upload {
     return from.ended();
   }
 
-  private void send(BodyWriter into, byte[] before, CancelScope until) {
+  private void send(BodyWriter into, byte[] before, CountDownLatch go, CancelScope until) {
     try {
-      if (awaitsContinue()) {
-        var _ = wanted.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
+      var _ = go.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
+      if (until.cancelled()) {
+        into.abort();
+        return; // To read would tell the client to send it.
       }
+      told = true;
       until.run(
           () -> {
             into.write(before);

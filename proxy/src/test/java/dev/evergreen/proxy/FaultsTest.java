@@ -225,6 +225,31 @@ class FaultsTest {
   }
 
   @Test
+  void whoAwaitsToContinueIsToldSoByTheOriginThatIsAskedAgain() throws Exception {
+    var said = new AtomicBoolean();
+    origin
+        .then(200, "kept")
+        .then((_, wire) -> wire.socket().close())
+        .then(
+            (request, wire) -> {
+              assertEquals("100-continue", request.field("Expect"));
+              Thread.sleep(200); // For a 100 that nobody has said.
+              said.set(true);
+              wire.send("HTTP/1.1 100 Continue\r\n\r\n");
+              var body = new String(wire.in().readNBytes(4), ISO_8859_1);
+              wire.send(ScriptedOrigin.response(200, body));
+            });
+    var browser = browser();
+    assertEquals("kept", browser.get("/kept").body());
+    browser.send(post(4, "Expect: 100-continue").replaceFirst("POST", "PUT"));
+    assertEquals(100, browser.receive().status());
+    assertTrue(said.get(), "an origin has said so");
+    browser.send("body");
+    assertEquals("body", browser.receive().body());
+    assertEquals(3, origin.count());
+  }
+
+  @Test
   void whoAwaitsToContinueMayBeRefused() throws Exception {
     origin.then(417, "no");
     var browser = browser();

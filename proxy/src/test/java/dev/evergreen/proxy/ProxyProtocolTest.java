@@ -129,6 +129,20 @@ class ProxyProtocolTest {
     assertEquals(client, client());
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "127.0.0.1, https, 200",
+    "127.0.0.1, http, 421",
+    "127.0.0.1, x, 421",
+    "10.0.0.0/8, https, 421"
+  })
+  void whoIsTrustedMayHaveEndedTheTlsOfAWholeUri(String trusted, String told, int status)
+      throws IOException {
+    try (var browser = connect(trusted, false)) {
+      assertEquals(status, browser.get("https://test/a", "X-Forwarded-Proto: " + told).status());
+    }
+  }
+
   @Test
   void theSchemeIsThatOfTheClient() throws Exception {
     try (var browser = connect("127.0.0.1", false)) {

@@ -94,6 +94,17 @@ final class Edge extends Handler.Abstract {
     this.places = new Places(settings.maxRequests());
   }
 
+  /** Finds out who asks, if a proxy says so; before anything else is done with a request. */
+  void identify(Request request) {
+    peers
+        .identify(peer(request), request.getHeaders())
+        .ifPresent(client -> request.setAttribute(Exchange.CLIENT, client.getHostAddress()));
+  }
+
+  private static Peer peer(Request request) {
+    return Peer.of(request.getConnectionMetaData().getConnection().getEndPoint());
+  }
+
   @Override
   public boolean handle(Request request, Response response, Callback callback) {
     counters.requests.increment();
@@ -101,11 +112,8 @@ final class Edge extends Handler.Abstract {
     // That nothing is read or written while a request is worked on, or a stream has no news, is no
     // fault of the connection's; a read or write that is stuck ends nevertheless.
     request.addIdleTimeoutListener(timeout -> false);
-    var peer = Peer.of(request.getConnectionMetaData().getConnection().getEndPoint());
+    var peer = peer(request);
     peer.begin();
-    peers
-        .identify(peer, request.getHeaders())
-        .ifPresent(client -> request.setAttribute(Exchange.CLIENT, client.getHostAddress()));
     Request.addCompletionListener(request, failure -> peer.end());
     try {
       return admit(request, response, callback, peer);

@@ -5,7 +5,7 @@ import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
-/** Tells a {@link WebTracing} of the work that another handler does. */
+/** Tells a {@link WebTracing} of the work that another handler does, and for whom. */
 final class TracedHandler extends Handler.Wrapper {
 
   private final WebTracing tracing;
@@ -21,6 +21,7 @@ final class TracedHandler extends Handler.Wrapper {
 
   @Override
   public boolean handle(Request request, Response response, Callback callback) throws Exception {
+    edge.identify(request);
     var path = Request.getPathInContext(request);
     var span =
         tracing.begin(

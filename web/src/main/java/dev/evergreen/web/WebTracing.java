@@ -12,7 +12,7 @@ public interface WebTracing {
   /**
    * A request has come, and is worked on by this thread from now on.
    *
-   * @param request who asks is not known yet
+   * @param request its client's address is known, but not yet who that is
    * @param route what the application calls it: the path of a route, a command or a view; empty for
    *     files and for what is not there
    */

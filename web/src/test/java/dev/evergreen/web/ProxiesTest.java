@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.eclipse.jetty.http.HttpFields;
 import org.junit.jupiter.api.Test;
 
@@ -170,6 +171,25 @@ final class ProxiesTest {
     open.add(raw);
     raw.send(RawClient.lines("GET /who HTTP/1.1", "X-Forwarded-For: " + client, "", ""));
     return raw.status();
+  }
+
+  @Test
+  void tracesNameTheClient() {
+    var traced = new ConcurrentLinkedQueue<String>();
+    try (var server =
+        WebServer.builder(new HandNode())
+            .port(0)
+            .behind(Proxies.xForwardedFor("127.0.0.1"))
+            .tracing(
+                (request, _) -> {
+                  traced.add(request.remoteAddress());
+                  return _ -> {};
+                })
+            .route("GET", "/who", request -> Reply.text(request.remoteAddress()))
+            .start()) {
+      assertEquals("192.0.2.7", Http.get(server, "/who", "X-Forwarded-For", "192.0.2.7").body());
+    }
+    assertEquals(List.of("192.0.2.7"), List.copyOf(traced));
   }
 
   @Test
