@@ -121,11 +121,14 @@ final class Scripts {
         .forEach(touch -> looked.add(touch.cell()));
     int script = looked.size();
     for (var command : done) {
+      boolean sure = cannotFail(command.request());
       for (var touch : touching.apply(command)) {
         if (touch.writes()) {
           var from = new LinkedHashSet<>(looked);
           from.addAll(touch.from());
-          call.touch(touch.from(named(from)));
+          boolean replaced = sure && touch.kind() == Touch.Kind.REPLACES;
+          var told = replaced ? touch.effect(Touch.Effect.YES) : touch;
+          call.touch(told.from(named(from)));
         } else {
           call.touch(touch);
         }
@@ -140,6 +143,19 @@ final class Scripts {
       keys(call).forEach(key -> call.touch(Touch.changes(key).from(from).effect(false)));
     }
     return List.copyOf(call.touches());
+  }
+
+  /**
+   * Whether it has done what it says, if Redis has run it: whether another one has failed, the
+   * script's own reply need not tell.
+   */
+  private static boolean cannotFail(List<Bytes> request) {
+    return switch (request.getFirst().text().toUpperCase(Locale.ROOT)) {
+      case "SET" -> request.size() == 3;
+      case "DEL", "UNLINK" -> true;
+      case "FLUSHDB", "FLUSHALL" -> request.size() == 1;
+      default -> false;
+    };
   }
 
   private static List<Cell> named(Collection<Cell> cells) {
