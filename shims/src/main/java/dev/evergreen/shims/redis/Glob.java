@@ -68,11 +68,10 @@ final class Glob {
     boolean found = false;
     end += not ? 1 : 0;
     while (end < pattern.length() && pattern.at(end) != ']') {
+      boolean escaped = pattern.at(end) == '\\' && end + 1 < pattern.length();
+      end += escaped ? 1 : 0;
       int from = pattern.at(end);
-      if (from == '\\' && end + 1 < pattern.length()) {
-        from = pattern.at(++end);
-      }
-      boolean range = end + 2 < pattern.length() && pattern.at(end + 1) == '-';
+      boolean range = !escaped && end + 2 < pattern.length() && pattern.at(end + 1) == '-';
       int to = range ? pattern.at(end + 2) : from;
       found |= Math.min(from, to) <= c && c <= Math.max(from, to);
       end += range ? 3 : 1;

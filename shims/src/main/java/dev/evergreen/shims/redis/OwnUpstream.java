@@ -100,6 +100,10 @@ final class OwnUpstream {
   private boolean tracking;
   private boolean silent;
   private boolean silentOnce;
+
+  /** Whether a script may be under way that is not replied to: none was to what came after it. */
+  private boolean unheardScript;
+
   private boolean pinned;
   private boolean judging;
   private boolean ended;
@@ -428,11 +432,16 @@ final class OwnUpstream {
     lock.lock();
     try {
       return expected.stream()
-          .skip(scanner.atStart() ? 0 : 1)
+          .skip(scanner.atStart() || mayPush() ? 0 : 1)
           .anyMatch(next -> next.verb == Verb.SCRIPT || next.verb == Verb.EXEC);
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Whether the message that has begun may be none that answers anything. */
+  private boolean mayPush() {
+    return scanner.kind() == '>' || monitoring || subscribed();
   }
 
   /** What goes before a reply on record: what the scripts that it is of have carried out. */
@@ -484,6 +493,8 @@ final class OwnUpstream {
       }
     }
     tape.settle(lastRecorded);
+    // The client, when it hears of it, may call the next one at once.
+    forgetScripts();
     send(bytes, from, end);
     settleReplies();
   }
@@ -611,6 +622,8 @@ final class OwnUpstream {
         // One of several, which are the reply together.
         recordConfirmation(next, bytes, from, to);
       } else if (hides(next)) {
+        // The next scripts have effects of their own.
+        var _ = effects(next);
         lastRecorded = tape.hiddenReply(next.number(), scanner.isError());
       } else {
         recordReply(next, bytes, from, to);
@@ -652,13 +665,7 @@ final class OwnUpstream {
     try {
       var next = expected.peekFirst();
       // What it is can be told by its end only, if messages may come between replies.
-      boolean certain =
-          next != null
-              && scanner.kind() != '>'
-              && !monitoring
-              && !subscribed()
-              && !isOfPubSub(next.verb)
-              && !hides(next);
+      boolean certain = next != null && !mayPush() && !isOfPubSub(next.verb) && !hides(next);
       if (certain) {
         body = tape.beginReply(next.number());
         var effects = effects(next);
@@ -885,6 +892,7 @@ final class OwnUpstream {
   }
 
   private void done(Expected next) {
+    unheardScript = false;
     taken++;
     if (++next.next == next.numbers.length) {
       expected.removeFirst();
@@ -907,6 +915,7 @@ final class OwnUpstream {
       tape.unanswered(next.number(), Unanswered.NONE_EXPECTED);
       if (scripts != null && (next.verb == Verb.SCRIPT || next.verb == Verb.EXEC)) {
         scripts.doubt();
+        unheardScript = true;
       }
       count++;
       if (++next.next == next.numbers.length) {
@@ -993,7 +1002,6 @@ final class OwnUpstream {
               && !(silent || silentOnce || pinned || ended)
               && !subscribed();
       forgetLate();
-      forgetScripts();
       if (outstanding == 0 || pinned) {
         replied.signalAll();
       }
@@ -1011,8 +1019,13 @@ final class OwnUpstream {
 
   /** No script is under way, and it was learnt what those did that were. */
   private void forgetScripts() {
-    if (outstanding == 0 && scripts != null) {
-      scripts.settled();
+    lock.lock();
+    try {
+      if (scripts != null && expected.isEmpty() && !unheardScript) {
+        scripts.settled();
+      }
+    } finally {
+      lock.unlock();
     }
   }
 

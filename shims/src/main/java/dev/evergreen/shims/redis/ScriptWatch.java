@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Learns by MONITOR what scripts and functions carry out. Redis shows a call with the address of
- * the connection that it came by, and behind it the commands of the script, until it shows
- * something else. Nothing is known of calls while this does not listen.
+ * the connection that it came by, and behind it the commands of the script, until it shows another
+ * call. Nothing is known of calls while this does not listen.
  */
 final class ScriptWatch extends Watch {
   private static final System.Logger LOG = System.getLogger(ScriptWatch.class.getName());
@@ -59,8 +59,9 @@ final class ScriptWatch extends Watch {
     private int bytes;
     private boolean doubtful;
 
-    private Calls(String address) {
+    private Calls(String address, boolean doubtful) {
       this.address = address;
+      this.doubtful = doubtful;
     }
 
     /** Nobody knows any more which call is whose, until {@link #settled}. */
@@ -84,13 +85,13 @@ final class ScriptWatch extends Watch {
       }
     }
 
-    /** Whatever was called has been replied to. */
+    /** Whatever was called has been replied to. What Redis does is known if it is listened to. */
     void settled() {
       lock.lock();
       try {
         done.clear();
         bytes = 0;
-        doubtful = false;
+        doubtful = !isKnown();
       } finally {
         lock.unlock();
       }
@@ -109,7 +110,7 @@ final class ScriptWatch extends Watch {
         var next = done.peekFirst();
         boolean same =
             next != null && (words == null || next.words == null || words.equals(next.words));
-        if (doubtful || (!same && !refused)) {
+        if (doubtful || connection == null || (!same && !refused)) {
           doubt();
           return null;
         }
@@ -207,14 +208,16 @@ final class ScriptWatch extends Watch {
 
   /** The calls of a connection to Redis from now on, until they are closed. */
   Calls of(Connection connection) throws IOException {
-    var calls = new Calls(address(connection.localAddress()));
+    var address = address(connection.localAddress());
     lock.lock();
     try {
-      all.put(calls.address, calls);
+      // Nothing was called by it yet.
+      var calls = new Calls(address, this.connection == null);
+      all.put(address, calls);
+      return calls;
     } finally {
       lock.unlock();
     }
-    return calls;
   }
 
   /** Waits until all is known of what Redis has done so far, or never will be. */
@@ -232,11 +235,17 @@ final class ScriptWatch extends Watch {
         changed.awaitUninterruptibly();
       }
     } catch (IOException | UncheckedIOException e) {
-      // The listener learns of it.
+      // The listener learns of it, but not before somebody relies on what is known so far.
       LOG.log(Level.DEBUG, "what scripts do is not known", e);
+      listensBy(null);
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Whether it is listened to, and was asked once, so that nothing comes from before that. */
+  private boolean isKnown() {
+    return connection != null && answered > 0;
   }
 
   /** Something may have been missed before. */
@@ -306,12 +315,14 @@ final class ScriptWatch extends Watch {
         changed.signalAll();
       } else if (begin > 0 && begin < space && space < end) {
         var origin = head.substring(space + 1, end);
-        if (!origin.equals(OF_SCRIPT)) {
+        if (origin.equals(OF_SCRIPT)) {
+          if (caller != null && call != null) {
+            take(caller, call, head.substring(begin + 1, space), words(line, end + 2));
+          }
+        } else if (isCall(head, end + 3)) {
+          // Anything else may be what Redis lets others do while a script is slow.
           caller = all.get(origin);
-          call =
-              caller != null && isCall(head, end + 3) ? caller.begin(words(line, end + 2)) : null;
-        } else if (caller != null && call != null) {
-          take(caller, call, head.substring(begin + 1, space), words(line, end + 2));
+          call = caller == null ? null : caller.begin(words(line, end + 2));
         }
       }
     } finally {

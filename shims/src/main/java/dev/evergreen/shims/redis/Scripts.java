@@ -121,15 +121,14 @@ final class Scripts {
         .forEach(touch -> looked.add(touch.cell()));
     int script = looked.size();
     for (var command : done) {
+      boolean sure = cannotFail(command.request());
       for (var touch : touching.apply(command)) {
         if (touch.writes()) {
           var from = new LinkedHashSet<>(looked);
           from.addAll(touch.from());
-          var written = touch.from(named(from));
-          call.touch(
-              touch.kind() == Touch.Kind.REPLACES && cannotFail(command)
-                  ? written.effect(Touch.Effect.YES)
-                  : written);
+          boolean replaced = sure && touch.kind() == Touch.Kind.REPLACES;
+          var told = replaced ? touch.effect(Touch.Effect.YES) : touch;
+          call.touch(told.from(named(from)));
         } else {
           call.touch(touch);
         }
@@ -147,15 +146,14 @@ final class Scripts {
   }
 
   /**
-   * Whether Redis refuses the command before it says that it carries it out, or not at all. Of
-   * others nobody knows whether they failed: a script may go on after that, and end well.
+   * Whether it has done what it says, if Redis has run it: whether another one has failed, the
+   * script's own reply need not tell.
    */
-  private static boolean cannotFail(Operation command) {
-    int words = command.request().size();
-    return switch (command.request().getFirst().text().toUpperCase(Locale.ROOT)) {
-      case "SET" -> words == 3;
-      case "DEL", "UNLINK" -> words > 1;
-      case "FLUSHDB", "FLUSHALL" -> words == 1;
+  private static boolean cannotFail(List<Bytes> request) {
+    return switch (request.getFirst().text().toUpperCase(Locale.ROOT)) {
+      case "SET" -> request.size() == 3;
+      case "DEL", "UNLINK" -> true;
+      case "FLUSHDB", "FLUSHALL" -> request.size() == 1;
       default -> false;
     };
   }

@@ -382,12 +382,7 @@ class EffectsTest {
         (shimmed, client) -> {
           client.ask("EVAL", SET, "1", "a", "1");
           shimmed.redis.ask("EVAL", "return redis.call('SET', 'x', '1')", "0");
-          for (var line : shimmed.redis.ask("CLIENT", "LIST").lines().toList()) {
-            if (line.contains("flags=O")) {
-              var id = line.substring("id=".length(), line.indexOf(' '));
-              shimmed.redis.ask("CLIENT", "KILL", "ID", id);
-            }
-          }
+          killMonitors(shimmed);
           client.ask("EVAL", SET, "1", "b", "1");
           while (!shimmed.redis.ask("CLIENT", "LIST").contains("flags=O")) {
             Thread.onSpinWait();
@@ -400,6 +395,132 @@ class EffectsTest {
         });
     assertBecause("GET a", "1 a 1");
     assertEquals(Certainty.OPAQUE, ask("GET b").certainty());
+  }
+
+  /** That a script was not seen does not say that it has done nothing, even if it failed. */
+  @Test
+  void whatFailsWhileMonitorIsCutIsOpaque() throws IOException, InterruptedException {
+    recorded(
+        (shimmed, client) -> {
+          client.ask("SET", "a", "0");
+          client.ask("SET", "s", "text");
+          client.ask("EVAL", SET, "1", "x", "1");
+          // It cannot listen again.
+          shimmed.redis.ask("ACL", "SETUSER", "default", "-monitor");
+          killMonitors(shimmed);
+          try (var other = shimmed.client()) {
+            for (var talk : List.of(client, other)) {
+              talk.ask("EVAL", "return 1", "0");
+              talk.ask("CLIENT", "GETNAME");
+              var key = talk == client ? "a" : "b";
+              var reply =
+                  talk.ask(
+                      "EVAL",
+                      "redis.call('SET', KEYS[1], '1') redis.call('LPUSH', KEYS[2], '1')",
+                      "2",
+                      key,
+                      "s");
+              assertTrue(reply.startsWith("-WRONGTYPE"), reply);
+            }
+          }
+        });
+    assertEquals(Certainty.OPAQUE, ask("GET a").certainty());
+    assertEquals(Certainty.OPAQUE, ask("GET b").certainty());
+  }
+
+  private static void killMonitors(Shimmed shimmed) {
+    for (var line : shimmed.redis.ask("CLIENT", "LIST").lines().toList()) {
+      if (line.contains("flags=O")) {
+        var id = line.substring("id=".length(), line.indexOf(' '));
+        shimmed.redis.ask("CLIENT", "KILL", "ID", id);
+      }
+    }
+  }
+
+  /** Redis lets in some commands of others, and shows them between those of the script. */
+  @Test
+  void whatIsLetInWhileAScriptIsSlowEndsItNot() throws IOException, InterruptedException {
+    recorded(
+        (shimmed, client) -> {
+          shimmed.redis.ask("CONFIG", "SET", "busy-reply-threshold", "1");
+          client.ask("SET", "b", "0");
+          client.send(
+              "EVAL",
+              "redis.call('SET', KEYS[1], '1') local e = os.clock() + 0.4"
+                  + " repeat until os.clock() > e redis.call('SET', KEYS[2], '1') return 'done'",
+              "2",
+              "a",
+              "b");
+          while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
+            Thread.onSpinWait();
+          }
+          shimmed.redis.ask("UNWATCH");
+          assertEquals("$4\r\ndone\r\n", client.reply());
+        });
+    assertEquals("2 a b", last(ask("GET b")));
+  }
+
+  /** The doubt ends with the script, however soon the next one is called. */
+  @Test
+  void afterADoubtTheNextScriptIsKnown() throws IOException, InterruptedException {
+    int calls = 300;
+    var operations =
+        recorded(
+            (shimmed, client) -> {
+              for (int i = 0; i < calls; i++) {
+                client.send("CLIENT", "REPLY", "SKIP");
+                client.send("EVAL", SET, "1", "a", "0");
+                client.ask("EVAL", SET, "1", "a", "1");
+                client.ask("EVAL", SET, "1", "a", "2");
+              }
+            });
+    var known =
+        operations.stream()
+            .filter(one -> one.text().endsWith(" 2") && Scripts.done(one).isPresent())
+            .count();
+    assertEquals(calls, known);
+  }
+
+  /** Each of these has other effects than the one before, of the same words. */
+  @Test
+  void aCallDoesNotTakeTheEffectsOfAnother() throws IOException, InterruptedException {
+    var counts = "if redis.call('INCR', KEYS[1]) % 2 == 0 then redis.call('SET', KEYS[2], 'x') end";
+    recorded(
+        (shimmed, client) -> {
+          client.ask("SET", "b", "0");
+          client.send(
+              Stream.of(
+                      Identity.request("MULTI"),
+                      Identity.request("EVAL", counts, "2", "a", "b"),
+                      Identity.request("CONFIG", "GET", "requirepass"),
+                      Identity.request("EXEC"),
+                      Identity.request("EVAL", counts, "2", "a", "b"))
+                  .reduce(Inline::join)
+                  .orElseThrow());
+          client.readUntil("*2\r\n$-1\r\n");
+          client.reply();
+          assertEquals("$-1\r\n", client.reply());
+          assertEquals("$1\r\nx\r\n", client.ask("GET", "b"));
+          client.ask("SET", "c", "0");
+          // The second one is under way without a reply when the first one is replied to.
+          client.send(
+              Stream.of(
+                      Identity.request("EVAL", counts, "2", "d", "c"),
+                      Identity.request("CLIENT", "REPLY", "SKIP"),
+                      Identity.request("EVAL", counts, "2", "d", "c"))
+                  .reduce(Inline::join)
+                  .orElseThrow());
+          client.reply();
+          client.ask("EVAL", counts, "2", "d", "c");
+        });
+    assertEquals("2 a b", last(ask("GET b")));
+    assertEquals(Certainty.OPAQUE, ask("GET c").certainty());
+  }
+
+  private static String last(Answer answer) {
+    var element = answer.witnesses().getFirst().elements().getLast();
+    var text = element instanceof Witness.Done(var operation) ? operation.text() : "clock";
+    return text.substring(Math.max(0, text.length() - "2 a b".length()));
   }
 
   private Operation lastOf(Talk client) throws IOException {
