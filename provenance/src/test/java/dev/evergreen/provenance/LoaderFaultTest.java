@@ -275,21 +275,25 @@ class LoaderFaultTest {
     }
   }
 
+  /** Records what {@link StepsKind} dies of, as often as it is to. */
+  private static void recordDeath(Spool spool) {
+    long epoch = spool.epoch("steps", "here", "");
+    long row =
+        spool.request(
+            spool.connect(epoch, new Client("a", "", "", "")),
+            spool.lane(epoch, "lane"),
+            0,
+            Frames.bytes("die now"));
+    spool.reply(row, Frames.bytes("?"));
+  }
+
   @Test
   void goesOnAfterAnErrorOfAnyKindAndTellsOfIt() throws Exception {
     StepsKind.DEATHS.set(2);
     var redactor = Redactor.open(directory, List.of());
     try (var recording =
         Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
-      var spool = recording.spool();
-      long epoch = spool.epoch("steps", "here", "");
-      long row =
-          spool.request(
-              spool.connect(epoch, new Client("a", "", "", "")),
-              spool.lane(epoch, "lane"),
-              0,
-              Frames.bytes("die now"));
-      spool.reply(row, Frames.bytes("?"));
+      recordDeath(recording.spool());
       assertTrue(recording.awaitLoaded(LONG));
       assertEquals(2, recording.loading().failures());
       assertEquals("", recording.loading().failure());
@@ -304,15 +308,7 @@ class LoaderFaultTest {
     var redactor = Redactor.open(directory, List.of());
     var none = new Retention(Duration.ZERO, Long.MAX_VALUE);
     try (var recording = Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, none)) {
-      var spool = recording.spool();
-      long epoch = spool.epoch("steps", "here", "");
-      long row =
-          spool.request(
-              spool.connect(epoch, new Client("a", "", "", "")),
-              spool.lane(epoch, "lane"),
-              0,
-              Frames.bytes("die now"));
-      spool.reply(row, Frames.bytes("?"));
+      recordDeath(recording.spool());
       assertTrue(recording.awaitLoaded(LONG));
       StepsKind.DEATHS.set(2);
       while (recording.loading().failures() == 0 || !recording.loading().failure().isEmpty()) {

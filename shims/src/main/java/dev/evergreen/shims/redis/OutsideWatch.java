@@ -49,25 +49,18 @@ final class OutsideWatch extends Watch {
   }
 
   @Override
-  Connection begin() throws IOException {
-    var made = shim.connect();
-    try {
-      var introduction = new ArrayList<>(shim.introduction());
-      introduction.add(Identity.request("HELLO", "3"));
-      introduction.add(Identity.request("INFO", "stats"));
-      introduction.add(Identity.request("ACL", "CAT", "write"));
-      introduction.add(Identity.request("CLIENT", "TRACKING", "ON", "BCAST"));
-      var replies = Exchange.ask(made, introduction);
-      if (replies.stream().anyMatch(Exchange.Reply::isError)) {
-        throw new IOException("Redis does not let the shim notice writes: " + replies);
-      }
-      count(replies.get(replies.size() - 3).text());
-      addWrites(replies.get(replies.size() - 2).bytes());
-      return made;
-    } catch (IOException | RuntimeException e) {
-      made.close();
-      throw e;
+  void ask(Connection made) throws IOException {
+    var introduction = new ArrayList<>(shim.introduction());
+    introduction.add(Identity.request("HELLO", "3"));
+    introduction.add(Identity.request("INFO", "stats"));
+    introduction.add(Identity.request("ACL", "CAT", "write"));
+    introduction.add(Identity.request("CLIENT", "TRACKING", "ON", "BCAST"));
+    var replies = Exchange.ask(made, introduction);
+    if (replies.stream().anyMatch(Exchange.Reply::isError)) {
+      throw new IOException("Redis does not let the shim notice writes: " + replies);
     }
+    count(replies.get(replies.size() - 3).text());
+    addWrites(replies.get(replies.size() - 2).bytes());
   }
 
   private void addWrites(byte[] reply) {

@@ -167,34 +167,27 @@ final class ScriptWatch extends Watch {
   }
 
   @Override
-  Connection begin() throws IOException {
-    var made = shim.connect();
-    try {
-      var introduction = new ArrayList<>(shim.introduction());
-      introduction.add(Identity.request("CLIENT", "INFO"));
-      var told = Exchange.ask(made, introduction).getLast().text();
-      var here = address(made.localAddress());
-      if (!told.contains(" addr=" + here + " ")) {
-        throw new IOException(
-            ("MONITOR does not tell whose a script is: Redis does not know the shim by its address"
-                    + " (it is reached by a UNIX socket, by an address translation, or does not"
-                    + " let the shim ask CLIENT INFO): %s")
-                .formatted(told.strip()));
-      }
-      made.write(Identity.request("MONITOR"));
-      made.flush();
-      // No more than that, as what is shown comes right behind it.
-      var reply = ByteBuffer.allocate(OK.length());
-      while (reply.hasRemaining() && made.read(reply) >= 0) {
-        // the rest of it
-      }
-      if (!new String(reply.array(), StandardCharsets.ISO_8859_1).equals(OK)) {
-        throw new IOException("Redis does not let the shim use MONITOR");
-      }
-      return made;
-    } catch (IOException | RuntimeException e) {
-      made.close();
-      throw e;
+  void ask(Connection made) throws IOException {
+    var introduction = new ArrayList<>(shim.introduction());
+    introduction.add(Identity.request("CLIENT", "INFO"));
+    var told = Exchange.ask(made, introduction).getLast().text();
+    var here = address(made.localAddress());
+    if (!told.contains(" addr=" + here + " ")) {
+      throw new IOException(
+          ("MONITOR does not tell whose a script is: Redis does not know the shim by its address"
+                  + " (it is reached by a UNIX socket, by an address translation, or does not"
+                  + " let the shim ask CLIENT INFO): %s")
+              .formatted(told.strip()));
+    }
+    made.write(Identity.request("MONITOR"));
+    made.flush();
+    // No more than that, as what is shown comes right behind it.
+    var reply = ByteBuffer.allocate(OK.length());
+    while (reply.hasRemaining() && made.read(reply) >= 0) {
+      // the rest of it
+    }
+    if (!new String(reply.array(), StandardCharsets.ISO_8859_1).equals(OK)) {
+      throw new IOException("Redis does not let the shim use MONITOR");
     }
   }
 

@@ -18,7 +18,19 @@ abstract class Watch {
   }
 
   /** Makes the connection, and asks for what is to be told. */
-  abstract Connection begin() throws IOException;
+  final Connection begin() throws IOException {
+    var made = shim.connect();
+    try {
+      ask(made);
+      return made;
+    } catch (IOException | RuntimeException e) {
+      made.close();
+      throw e;
+    }
+  }
+
+  /** Asks on a new connection for what is to be told. */
+  abstract void ask(Connection made) throws IOException;
 
   /** Listens until it has ended. */
   abstract void listen(Connection connection) throws IOException;
