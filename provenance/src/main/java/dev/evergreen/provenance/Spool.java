@@ -50,6 +50,10 @@ public final class Spool implements AutoCloseable {
 
   private static final Duration LOCK_PATIENCE = Duration.ofSeconds(5);
   private static final Duration LOCK_POLL = Duration.ofMillis(20);
+
+  /** For so long room is waited for when the spool ends: a loader that works makes it sooner. */
+  private static final Duration END_PATIENCE = Duration.ofSeconds(3);
+
   private static final System.Logger LOG = System.getLogger(Spool.class.getName());
   private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
   private static final byte[] REASONS = {0, 1, 2};
@@ -70,6 +74,7 @@ public final class Spool implements AutoCloseable {
   private long droppedBefore;
   private long waits;
   private boolean finished;
+  private long finishedAt;
   private boolean closed;
   private final @Nullable SpoolSync sync;
 
@@ -308,7 +313,11 @@ public final class Spool implements AutoCloseable {
     files.release(sync == null ? index : Math.min(index, sync.index()));
   }
 
-  /** Gives up what is still waited for, forces what is written, and lets others record here. */
+  /**
+   * Gives up what is still waited for, forces what is written, and lets others record here. In a
+   * spool that is full it waits some seconds for room to say that the recording ends; where nothing
+   * makes room, the end is recorded as that of a killed process is: not at all.
+   */
   @Override
   public void close() throws IOException {
     finish();
@@ -329,7 +338,10 @@ public final class Spool implements AutoCloseable {
     lockFile.close();
   }
 
-  /** Records that the recorder ends; what comes later is recorded in vain. */
+  /**
+   * Records that the recorder ends; what comes later is recorded in vain. Who waits for room, this
+   * method among them, does so for a few seconds more, and then drops what it would record.
+   */
   void finish() {
     rolling.lock();
     try {
@@ -337,6 +349,8 @@ public final class Spool implements AutoCloseable {
         return;
       }
       finished = true;
+      finishedAt = System.nanoTime();
+      changed.signalAll();
     } finally {
       rolling.unlock();
     }
@@ -447,14 +461,29 @@ public final class Spool implements AutoCloseable {
           enter(full, next);
         } else if (settings.overflow() == Overflow.DROP && files.full()) {
           return false;
-        } else {
-          waits++;
-          changed.awaitUninterruptibly();
+        } else if (!awaitRoom()) {
+          return false;
         }
       }
       return true;
     } finally {
       rolling.unlock();
+    }
+  }
+
+  /** Whether there may be room now; false if the spool ends and there was none for too long. */
+  private boolean awaitRoom() {
+    waits++;
+    if (!finished) {
+      changed.awaitUninterruptibly();
+      return true;
+    }
+    try {
+      long left = finishedAt + END_PATIENCE.toNanos() - System.nanoTime();
+      return changed.awaitNanos(left) > 0;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
     }
   }
 

@@ -129,24 +129,22 @@ final class SpoolReader implements AutoCloseable {
 
   /** Opens the file of the position, or the oldest behind it; null if nothing is missing. */
   private @Nullable Step open() throws IOException {
-    for (long index : SpoolFiles.list(directory)) {
-      var found = index >= position.segment() ? opened(index) : null;
-      if (found != null) {
-        segment = found;
-        if (index == position.segment()) {
-          return null;
-        }
-        boolean first = position.equals(Position.START) && found.firstNumber() == 1;
-        position = new Position(index, SpoolSegment.start());
-        lost = 1;
-        return first ? null : Step.GAP;
-      }
+    var found = firstFrom(position.segment());
+    if (found == null) {
+      return Step.NOTHING;
     }
-    return Step.NOTHING;
+    segment = found;
+    if (found.index() == position.segment()) {
+      return null;
+    }
+    boolean first = position.equals(Position.START) && found.firstNumber() == 1;
+    position = new Position(found.index(), SpoolSegment.start());
+    lost = 1;
+    return first ? null : Step.GAP;
   }
 
   private @Nullable Step enterNext(SpoolSegment here) throws IOException {
-    var next = after(here);
+    var next = firstFrom(here.index() + 1);
     if (next == null) {
       return Step.NOTHING;
     }
@@ -157,12 +155,25 @@ final class SpoolReader implements AutoCloseable {
     return next.run() == here.run() && lost != 0 ? Step.GAP : null;
   }
 
-  /** The file that was begun after that one, if there is one. */
-  private @Nullable SpoolSegment after(SpoolSegment here) throws IOException {
+  /**
+   * The first file from that index on that was begun, if there is one. While this goes through the
+   * files, one that was not begun yet may be begun, filled and followed by the next. Files are
+   * begun in their order: so once one of them is found to be, those before it are looked at again.
+   */
+  private @Nullable SpoolSegment firstFrom(long index) throws IOException {
+    var found = firstBegun(index);
+    if (found == null) {
+      return null;
+    }
+    found.close();
+    return firstBegun(index);
+  }
+
+  private @Nullable SpoolSegment firstBegun(long from) throws IOException {
     for (long index : SpoolFiles.list(directory)) {
-      var next = index > here.index() ? opened(index) : null;
-      if (next != null) {
-        return next;
+      var found = index >= from ? opened(index) : null;
+      if (found != null) {
+        return found;
       }
     }
     return null;

@@ -229,6 +229,53 @@ class SpoolTest {
     }
   }
 
+  @Test
+  void endsAlsoWhenItIsFullAndNobodyLoads() throws Exception {
+    var spool = Spool.open(directory, SMALL);
+    var last = new AtomicLong();
+    var recorder =
+        Thread.startVirtualThread(
+            () -> {
+              var bytes = ByteBuffer.allocate(4096);
+              while (last.get() != Spool.DROPPED) {
+                last.set(spool.request(1, 2, 3, bytes));
+              }
+            });
+    while (spool.report().waits() == 0 || spool.report().segments() < 4) {
+      Thread.onSpinWait();
+    }
+    spool.finish();
+    recorder.join();
+    assertEquals(Spool.DROPPED, last.get());
+    spool.close();
+  }
+
+  @Test
+  void readsEachFrameOnceWhileFilesComeAndGo() throws Exception {
+    int frames = 40_000;
+    try (var spool = Spool.open(directory, SMALL);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      var recorders = new ArrayList<Thread>();
+      for (int i = 0; i < 4; i++) {
+        recorders.add(
+            Thread.ofPlatform().start(() -> recordMany(spool, frames / 4, new AtomicLong())));
+      }
+      long read = 0;
+      while (read < frames) {
+        var step = reader.next();
+        assertTrue(step != SpoolReader.Step.GAP, "lost nothing, and says it did");
+        if (step == SpoolReader.Step.FRAME && reader.kind() == FrameKind.REQUEST) {
+          read++;
+        } else {
+          spool.release(reader.position().segment());
+        }
+      }
+      for (var recorder : recorders) {
+        recorder.join();
+      }
+    }
+  }
+
   private static void recordMany(Spool spool, int frames, AtomicLong progress) {
     var bytes = ByteBuffer.allocate(4096);
     for (int i = 0; i < frames; i++) {
