@@ -36,6 +36,9 @@ final class Summary {
   private static final Pattern COUNTS = Pattern.compile("(\\d+) passed, (\\d+) failed");
   private static final Pattern FAILED_GOAL =
       Pattern.compile("\\[ERROR\\] Failed to execute goal (.*?)(?: on project (\\S+))?: (.*)");
+  private static final Pattern GOAL = Pattern.compile("\\[INFO\\] --- \\S+ \\(\\S+\\) @ (\\S+) ---");
+  private static final Pattern TIMEOUT =
+      Pattern.compile("\\[ERROR\\] (There was a timeout .*in the fork)");
   private static final Pattern NOT_RUN = Pattern.compile("\\[INFO\\] (.+?) \\.+ SKIPPED.*");
   private static final int FAILURES_SHOWN = 100;
 
@@ -148,8 +151,19 @@ final class Summary {
           Path.of(step.report()).relativize(folder.getParent().getParent()).toString(), folder);
     }
     var lines = step.logLines();
+    var current = step.name();
     for (var i = 0; i < lines.size(); i++) {
       var line = lines.get(i);
+      var begun = GOAL.matcher(line);
+      if (begun.matches()) {
+        current = begun.group(1);
+      }
+      // Maven goes on and ends well after that, as after failed tests; but no report names the test.
+      var timeout = TIMEOUT.matcher(line);
+      if (timeout.matches()) {
+        told = true;
+        suites.add(Suite.broken(current, timeout.group(1) + "; its log is " + step.log()));
+      }
       var goal = FAILED_GOAL.matcher(line);
       if (goal.matches()) {
         var project = Optional.ofNullable(goal.group(2)).orElse(step.name());

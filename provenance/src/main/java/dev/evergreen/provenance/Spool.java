@@ -461,30 +461,27 @@ public final class Spool implements AutoCloseable {
           enter(full, next);
         } else if (settings.overflow() == Overflow.DROP && files.full()) {
           return false;
-        } else if (!awaitRoom()) {
+        } else if (!finished) {
+          waits++;
+          changed.awaitUninterruptibly();
+        } else if (patienceLeft() <= 0) {
           return false;
+        } else {
+          long _ = changed.awaitNanos(patienceLeft());
         }
       }
       return true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
     } finally {
       rolling.unlock();
     }
   }
 
-  /** Whether there may be room now; false if the spool ends and there was none for too long. */
-  private boolean awaitRoom() {
-    waits++;
-    if (!finished) {
-      changed.awaitUninterruptibly();
-      return true;
-    }
-    try {
-      long left = finishedAt + END_PATIENCE.toNanos() - System.nanoTime();
-      return changed.awaitNanos(left) > 0;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      return false;
-    }
+  /** How many more nanoseconds who records may wait for room once the spool ends. */
+  private long patienceLeft() {
+    return finishedAt + END_PATIENCE.toNanos() - System.nanoTime();
   }
 
   private void enter(SpoolSegment full, SpoolSegment next) {
