@@ -4,13 +4,22 @@ import java.util.concurrent.Executor;
 
 /**
  * The scheduler that the JDK sees, one for each fiber, so that it is known where the fiber ran
- * last. Threads that the fiber makes share it, which makes that a guess for them.
+ * last, and whether it used its turn up. Threads that the fiber makes share it, which makes that a
+ * guess for them.
+ *
+ * <p>A fiber that let others run because its turn was over is put behind those that were woken:
+ * then, and once more when it is woken next. So of fibers that always have a whole turn's work when
+ * they are woken, such as those that serve endless pipelines, only the first turn is taken for that
+ * of somebody who asks for little.
  */
 final class Home implements Executor {
 
   private final Scheduler scheduler;
   private Processor last;
   private boolean started;
+
+  /** Whether its turn was over since it waited last. */
+  private boolean busy;
 
   /** The fiber starts at {@code first}. */
   Home(Scheduler scheduler, Processor first) {
@@ -21,7 +30,11 @@ final class Home implements Executor {
   @Override
   public void execute(Runnable continuation) {
     if (started) {
-      last = scheduler.ready(continuation, last);
+      var current = Processor.current();
+      boolean turnOver = current != null && current.takeTurnOver();
+      boolean behind = turnOver || busy;
+      busy = turnOver;
+      last = scheduler.ready(continuation, last, behind);
     } else {
       started = true;
       scheduler.start(continuation, last);

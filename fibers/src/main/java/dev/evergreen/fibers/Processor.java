@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 final class Processor implements Runnable {
 
   /** So long a processor runs fibers at most before it polls and looks around. */
-  static final long LOOK_NANOS = 200_000;
+  static final long LOOK_NANOS = 100_000;
 
   /**
    * A task that has waited so long while others wait behind it is worth waking an idle processor.
@@ -230,21 +230,20 @@ final class Processor implements Runnable {
     return events;
   }
 
-  /** Makes a task ready here. Any thread may call it, on any carrier. */
-  void put(Runnable task) {
+  /**
+   * Makes a task ready here. Any thread may call it, on any carrier.
+   *
+   * @param behind whether after those that were woken
+   */
+  void put(Runnable task, boolean behind) {
     if (current() != this) {
-      ready.putWoken(task, System.nanoTime());
+      ready.put(task, behind, System.nanoTime());
       wake();
     } else if (delivering) {
-      ready.putWoken(task, now);
+      ready.put(task, behind, now);
     } else {
       boolean alone = scheduler.single() || ready.isEmpty();
-      if (turnOver) {
-        turnOver = false;
-        ready.putTurnOver(task, System.nanoTime());
-      } else {
-        ready.putWoken(task, System.nanoTime());
-      }
+      ready.put(task, behind, System.nanoTime());
       if (!alone) {
         scheduler.wakeIdle();
       }
@@ -274,9 +273,16 @@ final class Processor implements Runnable {
     return alarms.cancel(alarm);
   }
 
-  /** The fiber that runs here yields at once: what is put next is itself. */
+  /** The fiber that runs here yields at once: what is made ready next is itself. */
   void endTurn() {
     turnOver = true;
+  }
+
+  /** Whether what is made ready now yields because its turn is over. On our carrier. */
+  boolean takeTurnOver() {
+    boolean over = turnOver;
+    turnOver = false;
+    return over;
   }
 
   /** Says whether a fiber that runs here should let others run. */

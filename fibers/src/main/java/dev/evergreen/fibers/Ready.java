@@ -4,8 +4,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What is ready to run on one processor, in two queues: fibers that something has woken, or that
- * are new; and fibers that had more to do and let others run, as their turn was over. So one that
- * asks for little waits for little, however many there are that always have work. The rule:
+ * are new; and fibers that had more to do and let others run, as their turn was over, or that were
+ * woken and had done so just before they waited. So one that asks for little waits for little,
+ * however many there are that always have work. The rule:
  *
  * <ol>
  *   <li>In each queue the oldest comes first.
@@ -29,14 +30,13 @@ final class Ready {
   /** When one whose turn had been over was taken last; only about, if several take. */
   private volatile long turnOverTakenAt = System.nanoTime();
 
-  /** Adds one that was woken or is new; any thread may do so. */
-  void putWoken(Runnable task, long now) {
-    woken.put(task, now);
-  }
-
-  /** Adds one that has let others run. */
-  void putTurnOver(Runnable task, long now) {
-    turnOver.put(task, now);
+  /**
+   * Adds one; any thread may do so.
+   *
+   * @param behind whether after those that were woken, as its turn was over
+   */
+  void put(Runnable task, boolean behind, long now) {
+    (behind ? turnOver : woken).put(task, now);
   }
 
   /** Takes the next one, if there is one. */

@@ -77,13 +77,15 @@ final class Scheduler {
   /**
    * Makes a continuation ready that was last run by {@code home}: here if the caller runs on a
    * processor, else at home, or, if home is busy, where somebody sleeps.
+   *
+   * @param behind whether after those that were woken
    */
-  Processor ready(Runnable task, Processor home) {
+  Processor ready(Runnable task, Processor home, boolean behind) {
     var current = Processor.current();
     if (current == null || current.scheduler() != this) {
       current = home.sleeping() ? home : idleOr(home);
     }
-    current.put(task);
+    current.put(task, behind);
     if (stopped) {
       drain();
     }
@@ -92,7 +94,7 @@ final class Scheduler {
 
   /** Makes a new fiber ready at the processor that was chosen for it. */
   void start(Runnable task, Processor at) {
-    at.put(task);
+    at.put(task, false);
     if (stopped) {
       drain();
     }

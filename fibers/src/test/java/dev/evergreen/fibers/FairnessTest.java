@@ -43,6 +43,52 @@ class FairnessTest {
   }
 
   @Test
+  void aFiberThatUsedItsTurnUpIsWokenBehindOthersOnce() throws Exception {
+    int rounds = 50;
+    int lightFirst = 0;
+    try (var fibers = start(1)) {
+      for (int i = 0; i < rounds; i++) {
+        var order = Fiber.run(fibers, () -> wakeTwice(fibers));
+        lightFirst += order.getFirst().equals("light") ? 1 : 0;
+        assertEquals(List.of("busy", "light"), order.subList(2, 4), "it has waited since");
+      }
+    }
+    // Not each time: the processor may have been suspended for so long that the other's share came.
+    assertTrue(lightFirst > 0, "who used its turn up is always run first");
+  }
+
+  /** The order in which two fibers run that are woken together, the one that was busy first. */
+  private static List<String> wakeTwice(Fibers fibers) throws InterruptedException {
+    var order = new ArrayList<String>();
+    var busy = new Semaphore(0);
+    var light = new Semaphore(0);
+    var fiberOfBusy =
+        fibers.spawn(
+            () -> {
+              Fibers.letOthersRun();
+              takeTwice(busy, "busy", order);
+            });
+    var fiberOfLight = fibers.spawn(() -> takeTwice(light, "light", order));
+    for (int woken = 0; woken < 4; woken += 2) {
+      while (order.size() < woken || !busy.hasQueuedThreads() || !light.hasQueuedThreads()) {
+        Fibers.letOthersRun();
+      }
+      busy.release();
+      light.release();
+    }
+    fiberOfBusy.join();
+    fiberOfLight.join();
+    return order;
+  }
+
+  private static void takeTwice(Semaphore permits, String name, List<String> order) {
+    for (int i = 0; i < 2; i++) {
+      permits.acquireUninterruptibly();
+      order.add(name);
+    }
+  }
+
+  @Test
   void fibersOfOneProcessorThatOnlyYieldTakeTurns() throws Exception {
     var turns = new long[7];
     var begun = new AtomicInteger();

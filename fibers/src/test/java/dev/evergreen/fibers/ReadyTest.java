@@ -37,10 +37,10 @@ class ReadyTest {
 
   @Test
   void theWokenComeFirstAndEachInOrder() {
-    ready.putTurnOver(new Task("b1"), start);
-    ready.putWoken(new Task("a1"), start + 1);
-    ready.putTurnOver(new Task("b2"), start + 2);
-    ready.putWoken(new Task("a2"), start + 3);
+    ready.put(new Task("b1"), true, start);
+    ready.put(new Task("a1"), false, start + 1);
+    ready.put(new Task("b2"), true, start + 2);
+    ready.put(new Task("a2"), false, start + 3);
     assertEquals(4, ready.count());
     for (var expected : new String[] {"a1", "a2", "b1", "b2"}) {
       assertEquals(expected, name(ready.take(start + 4)));
@@ -52,10 +52,10 @@ class ReadyTest {
   @Test
   void oneThatHasWaitedForItsShareComesFirst() {
     for (var name : new String[] {"b1", "b2"}) {
-      ready.putTurnOver(new Task(name), start);
+      ready.put(new Task(name), true, start);
     }
     for (var name : new String[] {"a1", "a2", "a3"}) {
-      ready.putWoken(new Task(name), start);
+      ready.put(new Task(name), false, start);
     }
     long later = start + 2 * SHARE;
     assertEquals("b1", name(ready.take(later)));
@@ -67,8 +67,8 @@ class ReadyTest {
   /** Whoever has just let others run is not owed anything, however long nobody did so before. */
   @Test
   void theShareOfOneThatCameJustNowBeginsThen() {
-    ready.putTurnOver(new Task("b"), start + 5 * SHARE);
-    ready.putWoken(new Task("a"), start + 5 * SHARE);
+    ready.put(new Task("b"), true, start + 5 * SHARE);
+    ready.put(new Task("a"), false, start + 5 * SHARE);
     assertEquals("a", name(ready.take(start + 5 * SHARE + 1)));
   }
 
@@ -76,11 +76,11 @@ class ReadyTest {
   @Test
   void waitingCountsFromTheLastOneThatRan() {
     assertEquals(0, ready.oldestWait(start));
-    ready.putTurnOver(new Task("b1"), start);
-    ready.putTurnOver(new Task("b2"), start);
+    ready.put(new Task("b1"), true, start);
+    ready.put(new Task("b2"), true, start);
     assertEquals("b1", name(ready.take(start + 9 * SHARE)));
     assertEquals(SHARE, ready.oldestWait(start + 10 * SHARE));
-    ready.putWoken(new Task("a"), start + 10 * SHARE);
+    ready.put(new Task("a"), false, start + 10 * SHARE);
     assertEquals(3 * SHARE, ready.oldestWait(start + 12 * SHARE));
   }
 
@@ -111,7 +111,7 @@ class ReadyTest {
         var task = new Task("woken " + i);
         long ahead = (woken.size() + 1) * turn;
         woken.add(new Waiting(task, now, ahead + (ahead / SHARE + 2) * turn));
-        ready.putWoken(task, now);
+        ready.put(task, false, now);
       }
       var next = ready.take(now);
       var from = woken.isEmpty() || woken.peek().task != next ? over : woken;
@@ -130,7 +130,7 @@ class ReadyTest {
 
   private void yields(Task task, long now, ArrayDeque<Waiting> over, long turn) {
     over.add(new Waiting(task, now, (over.size() + 1) * (SHARE + turn)));
-    ready.putTurnOver(task, now);
+    ready.put(task, true, now);
   }
 
   /** What the rule is for: with many that always have work, one that has little waits for few. */
@@ -141,18 +141,18 @@ class ReadyTest {
     long turn = 100_000;
     var order = new ArrayList<String>();
     for (int i = 0; i < 64; i++) {
-      ready.putTurnOver(new Task("hog"), start);
+      ready.put(new Task("hog"), true, start);
     }
     long now = start + random.nextLong(10 * SHARE);
     for (int i = 0; i < 200; i++) {
       if (i % 5 == 0) {
-        ready.putWoken(new Task("light"), now);
+        ready.put(new Task("light"), false, now);
       }
       var next = ready.take(now);
       order.add(String.valueOf(name(next)));
       now += turn;
       if ("hog".equals(name(next)) && next != null) {
-        ready.putTurnOver(next, now);
+        ready.put(next, true, now);
       }
     }
     for (int i = 0; i < 195; i += 5) {
