@@ -12,7 +12,6 @@ import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.store.Item;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.Base64;
 import java.util.Collections;
@@ -203,14 +202,7 @@ final class AdminCommands {
       return say("CLIENT_ERROR Illegal slab id");
     }
     long limit = slabClass == 1 ? line.number() == 0 ? Long.MAX_VALUE : line.number() : 0;
-    dump(
-        (key, item) ->
-            "ITEM %s [%d b; %d s]\r\n"
-                .formatted(
-                    text(key),
-                    item.valueLength(),
-                    item.expiry() == 0 ? 0 : server.clock.unixTime(item.expiry())),
-        limit);
+    dump(this::cachedump, limit);
     return write("END\r\n");
   }
 
@@ -268,9 +260,12 @@ final class AdminCommands {
     return write(end);
   }
 
-  /** Shows an item in a list of all. */
+  /**
+   * Shows an item in a list of all. It makes no objects: who lists all items again and again would
+   * keep the collector busy, and the others waiting for it.
+   */
   private interface Dump {
-    String show(MemorySegment key, Item item);
+    void show(MemorySegment key, Item item, StringBuilder to);
   }
 
   private void dump(Dump dump, long limit) throws IOException {
@@ -284,7 +279,7 @@ final class AdminCommands {
               BUCKETS_PER_STEP,
               (key, item) -> {
                 if (left[0]-- > 0) {
-                  text.append(dump.show(key, item));
+                  dump.show(key, item, text);
                 }
               });
       protocol.out.text(text);
@@ -294,25 +289,41 @@ final class AdminCommands {
     }
   }
 
-  private String metadump(MemorySegment key, Item item) {
-    return "key=%s exp=%d la=%d cas=%s fetch=%s cls=1 size=%d\n"
-        .formatted(
-            Watchers.encode(key, 0, (int) key.byteSize()),
-            item.expiry() == 0 ? -1 : server.clock.unixTime(item.expiry()),
-            server.clock.unixTime(item.lastAccess()),
-            Long.toUnsignedString(item.cas()),
-            item.isFetched() ? "yes" : "no",
-            item.size());
+  private void cachedump(MemorySegment key, Item item, StringBuilder to) {
+    append(key, to.append("ITEM "));
+    to.append(" [").append(item.valueLength()).append(" b; ");
+    to.append(item.expiry() == 0 ? 0 : server.clock.unixTime(item.expiry())).append(" s]\r\n");
   }
 
-  private static String mgdump(MemorySegment key, Item item) {
-    return item.isKeyBinary()
-        ? "mg " + Base64.getEncoder().encodeToString(key.toArray(JAVA_BYTE)) + " b\r\n"
-        : "mg " + text(key) + "\r\n";
+  private void metadump(MemorySegment key, Item item, StringBuilder to) {
+    to.append("key=");
+    Watchers.encode(key, 0, (int) key.byteSize(), to);
+    to.append(" exp=").append(item.expiry() == 0 ? -1 : server.clock.unixTime(item.expiry()));
+    to.append(" la=").append(server.clock.unixTime(item.lastAccess()));
+    to.append(" cas=");
+    if (item.cas() >= 0) {
+      to.append(item.cas());
+    } else {
+      to.append(Long.toUnsignedString(item.cas()));
+    }
+    to.append(item.isFetched() ? " fetch=yes" : " fetch=no");
+    to.append(" cls=1 size=").append(item.size()).append('\n');
   }
 
-  private static String text(MemorySegment key) {
-    return new String(key.toArray(JAVA_BYTE), StandardCharsets.ISO_8859_1);
+  private static void mgdump(MemorySegment key, Item item, StringBuilder to) {
+    to.append("mg ");
+    if (item.isKeyBinary()) {
+      to.append(Base64.getEncoder().encodeToString(key.toArray(JAVA_BYTE))).append(" b");
+    } else {
+      append(key, to);
+    }
+    to.append("\r\n");
+  }
+
+  private static void append(MemorySegment key, StringBuilder to) {
+    for (long i = 0; i < key.byteSize(); i++) {
+      to.append((char) (key.get(JAVA_BYTE, i) & 0xff));
+    }
   }
 
   private Step watch() throws IOException {

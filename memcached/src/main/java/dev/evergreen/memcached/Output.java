@@ -172,14 +172,13 @@ final class Output {
 
   /** Writes a text of any length. */
   void text(CharSequence text) throws IOException {
-    var bytes = text.toString().getBytes(ISO_8859_1);
-    for (int done = 0; done < bytes.length; ) {
-      int piece = Math.min(bytes.length - done, Buffers.SIZE / 4);
+    for (int done = 0; done < text.length(); ) {
+      int piece = Math.min(text.length() - done, Buffers.SIZE / 4);
       begin(piece);
-      MemorySegment.copy(bytes, done, memory, JAVA_BYTE, at, piece);
-      at += piece;
+      for (int end = done + piece; done < end; done++) {
+        memory.set(JAVA_BYTE, at++, (byte) text.charAt(done));
+      }
       end();
-      done += piece;
     }
   }
 

@@ -8,8 +8,8 @@ import dev.evergreen.store.Store;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
+import java.util.HexFormat;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -30,6 +30,7 @@ final class Watchers {
     DELETIONS
   }
 
+  private static final HexFormat HEX = HexFormat.of().withUpperCase();
   private static final int MOST_WATCHERS = 20;
   private static final int LINES_KEPT = 4096;
 
@@ -161,14 +162,19 @@ final class Watchers {
   /** A key in which all that is not a letter, a digit or one of {@code -._~} is encoded. */
   static String encode(MemorySegment memory, long at, int length) {
     var text = new StringBuilder(length);
+    encode(memory, at, length, text);
+    return text.toString();
+  }
+
+  /** Appends such a key. */
+  static void encode(MemorySegment memory, long at, int length, StringBuilder to) {
     for (int i = 0; i < length; i++) {
       int c = memory.get(JAVA_BYTE, at + i) & 0xff;
       if (c < 128 && (Character.isLetterOrDigit(c) || "-._~".indexOf(c) >= 0)) {
-        text.append((char) c);
+        to.append((char) c);
       } else {
-        text.append('%').append(String.format(Locale.ROOT, "%02X", c));
+        HEX.toHexDigits(to.append('%'), (byte) c);
       }
     }
-    return text.toString();
   }
 }

@@ -17,6 +17,9 @@ class CostTest {
   private static final int LINES = 5_000;
   private static final int ROUNDS = 200;
 
+  /** In bytes; a formatted line alone would make ten times that. */
+  private static final long MOST_PER_ITEM = 100;
+
   private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
   /** Whoever sends lines that are no commands is to be no more of a burden than others. */
@@ -32,6 +35,32 @@ class CostTest {
         perLine = (allocated() - before) / LINES;
       }
       assertTrue(perLine < 16, "a line makes " + perLine + " bytes of objects");
+    }
+  }
+
+  /** Whoever lists all items again and again, too: a collector that is always busy slows all. */
+  @Test
+  void aListedItemMakesFewObjects() throws IOException {
+    try (var server = TestServer.start(TestServer.settings(Mode.PROCESSORS).processors(1));
+        var client = server.connect()) {
+      for (int i = 0; i < LINES; i++) {
+        client.send("set key%d 0 0 1 noreply\r\nx\r\n".formatted(i));
+      }
+      // A list must not be behind other requests.
+      client.ask("version");
+      long perItem = Long.MAX_VALUE;
+      for (int i = 0; i < ROUNDS && perItem >= MOST_PER_ITEM; i++) {
+        long before = allocated();
+        client.send("lru_crawler metadump all\r\n");
+        int lines = 0;
+        while (!client.line().equals("END")) {
+          lines++;
+        }
+        assertEquals(LINES, lines);
+        perItem = (allocated() - before) / LINES;
+        System.err.println("PER " + perItem);
+      }
+      assertTrue(perItem < MOST_PER_ITEM, "an item makes " + perItem + " bytes of objects");
     }
   }
 
