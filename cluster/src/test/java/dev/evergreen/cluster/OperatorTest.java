@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.cluster.links.LinkSettings;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.IOException;
 import java.net.ConnectException;
@@ -14,10 +15,13 @@ import java.net.NetworkInterface;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -43,6 +47,16 @@ final class OperatorTest {
   }
 
   private ClusterNode start(String... seeds) {
+    return start(describe(seeds));
+  }
+
+  private ClusterNode start(ClusterNode.Builder builder) {
+    var node = builder.start();
+    nodes.add(node);
+    return node;
+  }
+
+  private ClusterNode.Builder describe(String... seeds) {
     var builder =
         ClusterNode.builder()
             .name("test")
@@ -51,9 +65,7 @@ final class OperatorTest {
             .grain(Ledger.class, Ledger.InState::new)
             .storage(storage)
             .whenFenced(fenced::add);
-    var node = (seeds.length == 0 ? builder : builder.seeds(seeds)).start();
-    nodes.add(node);
-    return node;
+    return seeds.length == 0 ? builder : builder.seeds(seeds);
   }
 
   /** Sends a request as it stands, and returns the whole answer. */
@@ -99,6 +111,35 @@ final class OperatorTest {
     await("being alone", () -> first.members().size() == 1 && first.ownedPartitions() == 128);
     assertEquals(1L, first.grains().get(Ledger.class, "l").entries().get("second"));
     assertEquals(1, fenced.size());
+  }
+
+  @Test
+  void whoIsGivenUpWhileItJoinsDoesNotStartAndLeavesNothingBehind() throws Exception {
+    var first = start();
+    await("being ready", first::ready);
+    // The links refuse each other, so that it is let in and then waits for connections.
+    var joining =
+        describe(first.self().address())
+            .joinWithin(Duration.ofMinutes(10))
+            .links(shipped -> LinkSettings.of("another"));
+    var starting = CompletableFuture.supplyAsync(joining::start);
+    await("its being let in", () -> first.members().size() == 2);
+    var other =
+        first.members().stream()
+            .map(member -> member.id().address())
+            .filter(address -> !address.equals(first.self().address()))
+            .findAny()
+            .orElseThrow();
+
+    assertTrue(ask(first, "POST /down", other).contains("is given up"));
+    var failure = assertThrows(CompletionException.class, starting::join);
+    var reason = String.valueOf(failure.getMessage());
+    assertTrue(reason.contains("could not join the cluster"), reason);
+    assertTrue(reason.contains("as it was stopped: "), reason);
+    await("its being told", () -> fenced.size() == 1);
+    await("being alone", () -> first.members().size() == 1 && first.ownedPartitions() == 128);
+    var next = start(first.self().address());
+    await("being ready", next::ready);
   }
 
   @Test

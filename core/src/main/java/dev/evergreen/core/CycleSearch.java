@@ -16,7 +16,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.IntPredicate;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -43,8 +42,15 @@ import org.jspecify.annotations.Nullable;
  * did not answer in time stays an edge too, so that the search is made again when it does; and so
  * do all lists of who reads a member and is none.
  *
- * <p>An edge is listed from before its value is returned, also that of a run under way: of the
- * members of a circle, the last to begin its search sees the edges of all.
+ * <p><b>What counts.</b> A verdict rests on the reads of accepted runs: what the results there are
+ * depend on. A run under way does not replace these before it is accepted, and a circle of what a
+ * member has read before and what it reads now may never have been there. In a circle of waiting it
+ * is the runs under way that count, whose edges are listed from before they wait. A run that had
+ * waited in a circle and went on is judged by both, as the others still wait.
+ *
+ * <p>Not all lists are known at the same moment, so that a search may miss a circle that is just
+ * being closed. Then the summary becomes deeper than all it reads; in a circle not all can be, and
+ * whoever learns that it is not searches again.
  */
 final class CycleSearch {
 
@@ -220,11 +226,22 @@ final class CycleSearch {
    *
    * @param rank how deep the summary is when it is in no circle
    * @param readsMember whether it has read a member of a circle, as far as that knows
+   * @param waited whether the run has waited for itself, and so for runs under way
    */
   Verdict judge(
-      Dependent summary, CallKey own, List<Graph.Read> reads, int rank, boolean readsMember) {
+      Dependent summary,
+      CallKey own,
+      List<Graph.Read> reads,
+      int rank,
+      boolean readsMember,
+      boolean waited) {
+    int least = Math.max(rank, LEAF + 1);
     var search =
-        new Search(summary, own, null, depth -> depth == 0 || depth >= Math.max(rank, LEAF + 1));
+        new Search(
+            summary,
+            own,
+            null,
+            read -> (waited || !read.tentative()) && (read.depth() == 0 || read.depth() >= least));
     search.run(reads, key -> true);
     return search.verdict(readsMember);
   }
@@ -232,8 +249,9 @@ final class CycleSearch {
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
   Outcome.@Nullable Threw waiting(Scope scope, Dependent summary, CallKey own, Cache cache) {
     // What nobody has a result of is waited for.
-    var search = new Search(summary, own, scope, depth -> depth == 0);
-    search.run(List.of(new Graph.Read(cache.key().wire(), 0)), key -> !outranks(key, own.wire()));
+    var search = new Search(summary, own, scope, read -> read.depth() == 0);
+    var wait = new Graph.Read(cache.key().wire(), 0, true);
+    search.run(List.of(wait), key -> !outranks(key, own.wire()));
     var verdict = search.verdict(false);
     verdict.edges().release();
     return verdict.circle();
@@ -261,15 +279,15 @@ final class CycleSearch {
     private final Dependent summary;
     private final SummaryKey own;
     private final @Nullable Scope scope;
-    private final IntPredicate follows;
+    private final Predicate<Graph.Read> follows;
     private final Map<SummaryKey, List<SummaryKey>> graph = new LinkedHashMap<>();
     private final Map<SummaryKey, Edge> lines = new LinkedHashMap<>();
 
     /**
      * @param scope of the calling thread if it holds a baton
-     * @param follows by their depth, which reads are followed
+     * @param follows which reads are followed
      */
-    Search(Dependent summary, CallKey own, @Nullable Scope scope, IntPredicate follows) {
+    Search(Dependent summary, CallKey own, @Nullable Scope scope, Predicate<Graph.Read> follows) {
       this.summary = summary;
       this.own = own.wire();
       this.scope = scope;
@@ -312,7 +330,7 @@ final class CycleSearch {
     private List<SummaryKey> followed(List<Graph.Read> reads) {
       var keys = new ArrayList<SummaryKey>();
       for (var read : reads) {
-        if (follows.test(read.depth())) {
+        if (follows.test(read)) {
           keys.add(base.models().ownName(read.summary()));
         }
       }

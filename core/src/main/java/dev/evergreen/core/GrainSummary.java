@@ -3,9 +3,9 @@ package dev.evergreen.core;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.Publication.Follower;
 import dev.evergreen.core.Publication.Subscribed;
-import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -131,7 +131,15 @@ final class GrainSummary extends Summary {
     boolean suspicious =
         run.reads().waitedInCircle() || deepest == ENDLESS || (othersMayRead && deepest >= least);
     return suspicious
-        ? parts.cycles().judge(this, key, listed(read.caches()), least, deepest == ENDLESS)
+        ? parts
+            .cycles()
+            .judge(
+                this,
+                key,
+                listed(read, Edges.NONE),
+                least,
+                deepest == ENDLESS,
+                run.reads().waitedInCircle())
         : CycleSearch.Verdict.UNSUSPICIOUS;
   }
 
@@ -158,8 +166,9 @@ final class GrainSummary extends Summary {
       owed = results.owed();
     }
     released.release();
-    results.push(owed, next);
+    // First what the result depends on: whom that makes suspicious judges by it.
     publishReads(next);
+    results.push(owed, next);
   }
 
   private void runAgain(Run run, Tasks next) {
@@ -258,7 +267,7 @@ final class GrainSummary extends Summary {
     }
   }
 
-  /** Tells who follows that, by what summary reads, and a run of it under way. */
+  /** Tells who follows that what the summary has read, and what a run of it under way has. */
   private void publishReads(Tasks next) {
     var followed = reads;
     if (followed == null) {
@@ -267,7 +276,7 @@ final class GrainSummary extends Summary {
     // Names are made from arguments by code of the application's: not with the monitor.
     allRead().forEach(cache -> cache.key().wire());
     synchronized (guard) {
-      var list = listed(allRead());
+      var list = listed(edges, readByRun());
       var before = followed.outcome();
       followed.publish(
           before != null && list.equals(Graph.Names.list(before))
@@ -282,25 +291,29 @@ final class GrainSummary extends Summary {
 
   private List<Cache> allRead() {
     synchronized (guard) {
-      var caches = new ArrayList<>(edges.caches());
-      if (underWay != null) {
-        caches.addAll(underWay.reads().edges().caches());
-      }
-      return caches;
+      return edges.and(readByRun()).caches();
     }
   }
 
+  @GuardedBy("guard")
+  private Edges readByRun() {
+    return underWay == null ? Edges.NONE : underWay.reads().edges();
+  }
+
   /** Without what reads nothing, and without what is read in the search for circles. */
-  private List<Graph.Read> listed(List<Cache> caches) {
-    var listed = new ArrayList<Graph.Read>();
-    var seen = new HashSet<CallKey>();
-    for (var cache : caches) {
-      int depth = cache.depth();
-      if (depth != 1 && !isList(cache.key()) && seen.add(cache.key())) {
-        listed.add(new Graph.Read(cache.key().wire(), depth));
-      }
+  private List<Graph.Read> listed(Edges accepted, Edges tentative) {
+    var listed = new LinkedHashMap<CallKey, Graph.Read>();
+    accepted.caches().forEach(cache -> list(cache, false, listed));
+    tentative.caches().forEach(cache -> list(cache, true, listed));
+    return List.copyOf(listed.values());
+  }
+
+  private void list(Cache cache, boolean tentative, Map<CallKey, Graph.Read> listed) {
+    var read = cache.key();
+    int depth = cache.depth();
+    if (depth != 1 && !isList(read)) {
+      listed.putIfAbsent(read, new Graph.Read(read.wire(), depth, tentative));
     }
-    return List.copyOf(listed);
   }
 
   // Ending

@@ -16,10 +16,15 @@ interface Graph extends Grain {
    * One read of a summary.
    *
    * @param depth of what is read, as far as the reader knows; 0 if it has no result yet
+   * @param tentative whether only a run under way has read it: the present result does not depend
+   *     on it, and the next one may not either
    */
-  record Read(SummaryKey summary, int depth) {}
+  record Read(SummaryKey summary, int depth, boolean tentative) {}
 
-  /** What a summary of this grain reads, but for what reads nothing itself. */
+  /**
+   * What a summary of this grain reads, but for what reads nothing itself: what its accepted run
+   * has read, and what a run under way has read beyond that.
+   */
   @ReadOnly
   List<Read> $reads(String operation, byte[] arguments);
 

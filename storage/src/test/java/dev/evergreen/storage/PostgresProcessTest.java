@@ -23,6 +23,9 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(120)
 final class PostgresProcessTest {
 
+  /** So that callers give up soon. */
+  private static final Duration SHORT = Duration.ofMillis(500);
+
   private final PostgresServer server = PostgresServer.get();
   private final String url = server.newSchema();
 
@@ -88,32 +91,70 @@ final class PostgresProcessTest {
 
   @Test
   void whenTheServerIsKilledUnderLoadNothingAcknowledgedIsLostAndSavingGoesOn() throws Exception {
-    var told = new LinkedBlockingQueue<Told>();
-    var stop = new AtomicBoolean();
-    var settings = PostgresStorage.Settings.of(url).withPatience(Duration.ofSeconds(5));
+    underLoad(
+        Duration.ofSeconds(5),
+        load -> {
+          load.begin();
+          for (int restart = 0; restart < 3; restart++) {
+            load.awaitSaves(300);
+            server.stopImmediately();
+            server.start();
+          }
+          load.awaitSaves(300);
+          assertTrue(load.failures > 0, "no writer noticed that the server was killed");
+        });
+  }
+
+  @Test
+  void whenTheServersProcessesHangWhileNothingIsAskedSavingGoesOnWithoutThem() throws Exception {
+    underLoad(
+        SHORT,
+        load -> {
+          load.storage.load(WriterProcess.grains().getFirst());
+          // Idle ones hold no locks, not even the server's own, that others would wait for.
+          try (var _ = server.hang()) {
+            load.begin();
+            load.awaitFailures(1);
+            load.awaitSaves(30);
+          }
+        });
+  }
+
+  @Test
+  void whatHangsUnderLoadAndGoesOnOrIsReplacedLosesNothingAcknowledged() throws Exception {
+    underLoad(
+        SHORT,
+        load -> {
+          load.begin();
+          load.awaitSaves(300);
+          try (var _ = server.hang()) {
+            load.awaitFailures(WriterProcess.THREADS);
+          }
+          load.awaitSaves(300);
+          try (var _ = server.hang()) {
+            load.awaitFailures(WriterProcess.THREADS);
+            server.failOver();
+          }
+          load.awaitSaves(300);
+        });
+  }
+
+  private interface Trouble {
+    void make(Load load) throws Exception;
+  }
+
+  /** Makes trouble for a storage, then looks for what was acknowledged. */
+  private void underLoad(Duration patience, Trouble trouble) throws Exception {
+    var settings = PostgresStorage.Settings.of(url).withPatience(patience);
     try (var storage = PostgresStorage.open(settings)) {
-      var increments =
-          CompletableFuture.runAsync(() -> WriterProcess.increment(storage, stop, told::add));
-      var acknowledged = new HashMap<GrainId, Long>();
-      int failures = 0;
+      var load = new Load(storage);
       try {
-        for (int restart = 0; restart < 3; restart++) {
-          failures += awaitSaves(told, 300, acknowledged);
-          server.stopImmediately();
-          server.start();
-        }
-        failures += awaitSaves(told, 300, acknowledged);
+        trouble.make(load);
       } finally {
-        stop.set(true);
-        increments.join();
+        load.end();
       }
-      for (var last : told) {
-        if (last instanceof Told.Saved saved) {
-          note(saved, acknowledged);
-        }
-      }
-      assertTrue(failures > 0, "no writer noticed that the server was killed");
-      acknowledged.forEach(
+      load.told.forEach(load::note);
+      load.acknowledged.forEach(
           (grain, revision) ->
               assertTrue(
                   revision(storage, grain) >= revision,
@@ -121,15 +162,45 @@ final class PostgresProcessTest {
     }
   }
 
-  /** Awaits as many acknowledged saves, and counts the failed ones among them. */
-  private static int awaitSaves(
-      LinkedBlockingQueue<Told> all, int count, Map<GrainId, Long> acknowledged)
-      throws InterruptedException {
-    int failures = 0;
-    for (int saves = 0; saves < count; ) {
-      switch (all.take()) {
+  /** Writers, and what they tell. */
+  private static final class Load {
+    final Storage storage;
+    final LinkedBlockingQueue<Told> told = new LinkedBlockingQueue<>();
+    final Map<GrainId, Long> acknowledged = new HashMap<>();
+    private final AtomicBoolean stop = new AtomicBoolean();
+    private CompletableFuture<?> writers = CompletableFuture.completedFuture(null);
+    int saves;
+    int failures;
+
+    Load(Storage storage) {
+      this.storage = storage;
+    }
+
+    void begin() {
+      writers = CompletableFuture.runAsync(() -> WriterProcess.increment(storage, stop, told::add));
+    }
+
+    void end() {
+      stop.set(true);
+      writers.join();
+    }
+
+    void awaitSaves(int more) throws InterruptedException {
+      for (int enough = saves + more; saves < enough; ) {
+        note(told.take());
+      }
+    }
+
+    void awaitFailures(int more) throws InterruptedException {
+      for (int enough = failures + more; failures < enough; ) {
+        note(told.take());
+      }
+    }
+
+    void note(Told next) {
+      switch (next) {
         case Told.Saved saved -> {
-          note(saved, acknowledged);
+          PostgresProcessTest.note(saved, acknowledged);
           saves++;
         }
         case Told.Failed(var message) -> {
@@ -138,7 +209,6 @@ final class PostgresProcessTest {
         }
       }
     }
-    return failures;
   }
 
   private static void note(Told.Saved saved, Map<GrainId, Long> acknowledged) {

@@ -1,6 +1,7 @@
 package dev.evergreen.storage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -131,8 +132,39 @@ public final class PostgresServer {
 
   /** Stops it at once, in the midst of whatever it does; it will have to recover. */
   public void stopImmediately() throws Exception {
-    signal("QUIT");
+    signal("QUIT", List.of(process.pid()));
     assertTrue(process.waitFor(30, TimeUnit.SECONDS), "it did not stop");
+  }
+
+  /**
+   * Stops those of its processes that serve the storage now: they keep their connections and locks,
+   * and say nothing. The server itself goes on, and answers new connections.
+   *
+   * @return what lets them go on
+   */
+  AutoCloseable hang() throws Exception {
+    var serving = new ArrayList<Long>();
+    try (var connection = connect();
+        var statement = connection.createStatement();
+        var row =
+            statement.executeQuery(
+                "select pid from pg_stat_activity where application_name = 'evergreen'")) {
+      while (row.next()) {
+        serving.add(row.getLong(1));
+      }
+    }
+    assertFalse(serving.isEmpty(), "nobody is served");
+    signal("STOP", serving);
+    return () -> signal("CONT", serving);
+  }
+
+  /** Kills all its processes, also those that hang, and starts it again at the same port. */
+  void failOver() throws Exception {
+    var others = process.toHandle().descendants().toList();
+    process.destroyForcibly();
+    others.forEach(ProcessHandle::destroyForcibly);
+    assertTrue(process.waitFor(30, TimeUnit.SECONDS), "it did not die");
+    start();
   }
 
   /** Starts it after a stop, and waits until it answers. */
@@ -201,9 +233,11 @@ public final class PostgresServer {
     }
   }
 
-  private void signal(String name) throws Exception {
-    var kill = new ProcessBuilder("kill", "-" + name, Long.toString(process.pid())).start();
-    assertEquals(0, kill.waitFor());
+  /** Sends a signal to those that are still there. */
+  private static void signal(String name, List<Long> processes) throws Exception {
+    var words = new ArrayList<>(List.of("kill", "-" + name));
+    processes.forEach(pid -> words.add(Long.toString(pid)));
+    new ProcessBuilder(words).start().waitFor();
   }
 
   private void remove() {

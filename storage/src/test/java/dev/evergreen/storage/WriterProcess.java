@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class WriterProcess implements AutoCloseable {
 
-  private static final int THREADS = 6;
+  static final int THREADS = 6;
   private static final int GRAINS_PER_THREAD = 5;
   private static final int LIFETIME_SECONDS = 100;
 

@@ -28,6 +28,7 @@ final class App {
   private final Scenario scenario;
   private final SplittableRandom random;
   private final WriteLog writes;
+  private final Circles circles = new Circles();
   private final Wiring wiring;
   private final Map<String, Long> meters = new TreeMap<>();
   private final Map<String, List<Runnable>> meterMarks = new TreeMap<>();
@@ -200,6 +201,18 @@ final class App {
   static boolean isOfOlderNode(RuntimeException e) {
     return e instanceof StateNotSavedException
         && String.valueOf(e.getMessage()).contains("nothing was saved");
+  }
+
+  /** Notes a program that a formula has, or may have. */
+  void programmed(long formula, List<Step> program) {
+    circles.note(formula, program);
+  }
+
+  /** Checks a circle that a read was told. */
+  void check(CycleException told) {
+    if (!circles.mayHaveBeen(told)) {
+      violation("2: a circle is told that never was: " + told.getMessage());
+    }
   }
 
   /** Notes what the computation of a courier shows of its state. */

@@ -20,7 +20,9 @@ final class FormulaGrain implements Formula {
   }
 
   private static Contents initial(long key, App app) {
-    return new Contents(app.wiring().initialProgram(key), 0, List.of());
+    var program = app.wiring().initialProgram(key);
+    app.programmed(key, program);
+    return new Contents(program, 0, List.of());
   }
 
   @Override
@@ -67,6 +69,7 @@ final class FormulaGrain implements Formula {
 
   private long change(long action, List<Step> program) {
     var now = state.get();
+    app.programmed(context.key(), program);
     state.set(new Contents(program, now.version() + 1, Lists.append(now.applied(), action)));
     return now.version() + 1;
   }

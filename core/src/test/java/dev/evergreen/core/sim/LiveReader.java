@@ -1,5 +1,6 @@
 package dev.evergreen.core.sim;
 
+import dev.evergreen.core.CycleException;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.spi.GrainId;
@@ -73,6 +74,15 @@ record LiveReader(
   }
 
   private long readFormula(long key, int argument, Ref.Aspect aspect) {
+    try {
+      return tryFormula(key, argument, aspect);
+    } catch (CycleException e) {
+      app.check(e);
+      throw e;
+    }
+  }
+
+  private long tryFormula(long key, int argument, Ref.Aspect aspect) {
     var formula = grains.get(Formula.class, key);
     return switch (aspect) {
       case VALUE -> formula.value(argument);

@@ -198,6 +198,10 @@ final class MutantTest {
                     "verdict.circle() != null ? verdict.circle() : computed",
                     "computed"),
                 "a cycle is replaced by another one, whose member the first catches"),
+            // What a member had read before and what it reads now made a circle together.
+            new Fault(
+                new Mutant.Says("CycleSearch", "(waited || !read.tentative()) && ", ""),
+                "a cycle is replaced by another one, whose member the first catches"),
             // Members of a circle that nobody reads kept each other.
             new Fault(
                 new Mutant.Says("CircleCollector", "if (found == null) {", "if (true) {"),
