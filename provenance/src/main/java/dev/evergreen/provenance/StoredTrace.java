@@ -19,10 +19,13 @@ import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.PriorityQueue;
+import java.util.SortedSet;
 import java.util.Spliterator;
 import java.util.Spliterators;
+import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
@@ -314,6 +317,22 @@ public final class StoredTrace implements Trace, AutoCloseable {
         });
   }
 
+  /** The rows of requests of which the end has not come. */
+  SortedSet<Long> coming() {
+    return read(
+        () -> {
+          var rows = new TreeSet<Long>();
+          var select =
+              statement("select first_seq from begun where kind = " + FrameKind.REQUEST.code());
+          try (var found = select.executeQuery()) {
+            while (found.next()) {
+              rows.add(found.getLong(1));
+            }
+          }
+          return rows;
+        });
+  }
+
   /** How many operations there are from a row up to another, exclusive. */
   public long count(long from, long to) {
     return read(
@@ -489,6 +508,31 @@ public final class StoredTrace implements Trace, AutoCloseable {
           try (var found = select.executeQuery()) {
             return found.next() ? found.getString(1) : "";
           }
+        });
+  }
+
+  /** Meanwhile the database keeps what is removed. */
+  @Override
+  public <T extends @Nullable Object> T atOnce(Supplier<T> question) {
+    if (!read(connection::getAutoCommit)) {
+      return question.get();
+    }
+    setAtOnce(true);
+    try {
+      return question.get();
+    } finally {
+      setAtOnce(false);
+    }
+  }
+
+  private void setAtOnce(boolean begins) {
+    read(
+        () -> {
+          if (!begins) {
+            connection.rollback();
+          }
+          connection.setAutoCommit(!begins);
+          return begins;
         });
   }
 

@@ -7,8 +7,8 @@ import java.util.List;
 
 /**
  * The tests' store: {@code set KEY VALUE}, {@code setnx KEY VALUE}, {@code copy FROM TO}, {@code
- * get KEY}, {@code clear}, and {@code begin}, {@code commit} around sets, which are then answered
- * {@code queued}.
+ * get KEY}, {@code get KEY KEY}, {@code clear}, and {@code begin}, {@code commit} around sets,
+ * which are then answered {@code queued}.
  */
 public final class TinyKind implements StoreKind {
 
@@ -69,7 +69,8 @@ public final class TinyKind implements StoreKind {
         var touch = Touch.replaces(Cell.of("0").child(words.get(1)));
         yield List.of(operation.outcomeUnknown() ? touch.effect(Touch.Effect.UNKNOWN) : touch);
       }
-      case "get" -> List.of(Touch.reads(Cell.of("0").child(words.get(1))));
+      case "get" ->
+          words.stream().skip(1).map(key -> Touch.reads(Cell.of("0").child(key))).toList();
       case "setnx" ->
           List.of(Touch.changes(Cell.of("0").child(words.get(1))).effect(operation.replied("1")));
       case "copy" ->
