@@ -62,6 +62,14 @@ public final class TinyKind implements StoreKind {
     return parts;
   }
 
+  @Override
+  public List<Cell> outside(Bytes evidence) {
+    var text = evidence.text();
+    return text.startsWith("key ")
+        ? List.of(Cell.of("0").child(Bytes.of(text.substring(4))))
+        : List.of(Cell.ALL);
+  }
+
   private static List<Touch> write(Operation operation) {
     var words = operation.request();
     return switch (words.getFirst().text()) {

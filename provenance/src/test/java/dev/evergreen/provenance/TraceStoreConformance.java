@@ -324,6 +324,51 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Also with more signs than are known by heart, and those that come while it is asked. */
+  @Test
+  void findsTheLastSignOfWhatDidNotPassForEachCell() throws Exception {
+    var random = new Random(6);
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      line.exchange("set a 1", "ok");
+      for (int i = 0; i < StoredTrace.MOST_OUTSIDE + 100; i++) {
+        line.spool().outside(line.epoch(), Frames.bytes("key k" + (i < 50 ? i : 50 + i % 7)));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        for (int i = 0; i < 3; i++) {
+          for (int j = 0; j < 20; j++) {
+            var wanted = key("k" + random.nextInt(60));
+            long before = random.nextLong(recording.spool().report().nextNumber() + 1);
+            assertEquals(
+                lastSign(wanted, before),
+                trace.lastBreak(wanted, before).map(Trace.Break::row).orElse(0L));
+          }
+          assertEquals(
+              lastSign(Cell.of("0"), Long.MAX_VALUE),
+              trace.lastBreak(Cell.of("0"), Long.MAX_VALUE).orElseThrow().row());
+          line.spool().outside(line.epoch(), Frames.bytes("key k" + i));
+          assertTrue(recording.awaitLoaded(LONG));
+        }
+      }
+    }
+  }
+
+  private long lastSign(Cell cell, long before) throws SQLException {
+    try (var connection = database();
+        var statement = connection.createStatement();
+        var found = statement.executeQuery("select seq, evidence from outside order by seq desc")) {
+      var kind = StoreKind.named("tiny").orElseThrow();
+      while (found.next()) {
+        if (found.getLong(1) < before
+            && kind.outside(Bytes.of(found.getBytes(2))).stream().anyMatch(cell::overlaps)) {
+          return found.getLong(1);
+        }
+      }
+      return 0;
+    }
+  }
+
   static Trace.Break.Kind kindOfBreak(Trace trace, long before) {
     return trace.lastBreak(key("a"), before).orElseThrow().kind();
   }
@@ -398,6 +443,24 @@ abstract class TraceStoreConformance {
     assertEquals(
         2, count("select count(*) from body where hash in (select message_hash from push)"));
     assertEquals(2, count("select count(*) from body"));
+  }
+
+  @Test
+  void letsMessagesGoThatNoOperationFollows() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (int i = 0; i < 3_000; i++) {
+        line.spool().push(line.connection(), line.lane(), Frames.bytes("message " + i));
+      }
+    }
+    assertEquals(3_000, count("select count(*) from push"));
+    try (var session = session()) {
+      assertFalse(session.fold(Retention.ALL));
+      while (session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE))) {
+        // A part at a time.
+      }
+    }
+    assertEquals(0, count("select count(*) from push"));
   }
 
   private static Operation question(StoredTrace trace, long row, String... words) {
