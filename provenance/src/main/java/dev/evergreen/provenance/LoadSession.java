@@ -2,6 +2,7 @@ package dev.evergreen.provenance;
 
 import dev.evergreen.provenance.TraceDatabase.RowWriter;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -68,6 +69,7 @@ final class LoadSession implements AutoCloseable {
       };
   private final List<Noted> noted = new ArrayList<>();
   private final List<Noted> removed = new ArrayList<>();
+  private long lastEpoch;
   private long nextCell;
   private long seq;
   private long at;
@@ -106,7 +108,25 @@ final class LoadSession implements AutoCloseable {
   /** A body of which the end has not come. */
   private record Begun(FrameKind kind, long about, long connection, long lane, long sent) {}
 
-  LoadSession(TraceDatabase database, Connection connection, Redactor redactor, String spool)
+  /**
+   * Begins a session.
+   *
+   * @param spool which one is loaded
+   * @throws TraceException if the database holds the trace of another spool
+   */
+  static LoadSession open(TraceDatabase database, Redactor redactor, String spool)
+      throws SQLException, IOException {
+    var connection = database.writer();
+    try {
+      return new LoadSession(database, connection, redactor, spool);
+    } catch (SQLException | RuntimeException | Error e) {
+      connection.close();
+      throw e;
+    }
+  }
+
+  private LoadSession(
+      TraceDatabase database, Connection connection, Redactor redactor, String spool)
       throws SQLException {
     this.database = database;
     this.connection = connection;
@@ -117,18 +137,17 @@ final class LoadSession implements AutoCloseable {
     newCells = database.rows(connection, "cell", 2);
     newTouches = database.rows(connection, "op_cell", 5);
     newBelow = database.rows(connection, "op_below", 3);
+    take(spool);
     try (var statement = connection.createStatement()) {
-      try (var found = statement.executeQuery("select segment, place, seq, spool, at from trace")) {
+      try (var found = statement.executeQuery("select segment, place, seq, at from trace")) {
         found.next();
         position = new SpoolReader.Position(found.getLong(1), found.getLong(2));
         seq = found.getLong(3);
-        at = found.getLong(5);
-        var other = found.getString(4);
-        if (!other.isEmpty() && !other.equals(spool)) {
-          throw new TraceException(
-              "The trace in %s is that of another spool; name another database or directory"
-                  .formatted(database));
-        }
+        at = found.getLong(4);
+      }
+      try (var found = statement.executeQuery("select coalesce(max(id), 0) from epoch")) {
+        found.next();
+        lastEpoch = found.getLong(1);
       }
       try (var found = statement.executeQuery("select coalesce(max(id), 0) + 1 from cell")) {
         found.next();
@@ -171,9 +190,25 @@ final class LoadSession implements AutoCloseable {
                   true));
         }
       }
-      statement.executeUpdate("update trace set spool = '" + spool.replace("'", "") + "'");
     }
     noteHiding();
+    // So is what was committed before: a session that failed had perhaps not come to that, and who
+    // sees its position lets files go.
+    database.commitDurably(connection);
+  }
+
+  /** Takes the database for a spool, unless it is another's. */
+  private void take(String spool) throws SQLException {
+    try (var update =
+        connection.prepareStatement("update trace set spool = ? where spool in ('', ?)")) {
+      update.setString(1, spool);
+      update.setString(2, spool);
+      if (update.executeUpdate() == 0) {
+        throw new TraceException(
+            "The trace in %s is that of another spool; name another database or directory"
+                .formatted(database));
+      }
+    }
   }
 
   /** What is hidden by another key or other rules cannot be compared with what was before. */
@@ -249,6 +284,7 @@ final class LoadSession implements AutoCloseable {
 
   private void epoch(String[] texts) throws SQLException {
     update("insert into epoch values (?, ?, ?, ?, ?)", seq, texts[0], texts[1], texts[2], at);
+    lastEpoch = seq;
   }
 
   private void connect(long epoch, String[] client) throws SQLException {
@@ -281,8 +317,9 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void lane(long epoch, String[] texts) throws SQLException {
-    lanes.put(seq, epoch);
-    update("insert into lane values (?, ?, ?, ?, null)", seq, epoch, texts[0], at);
+    long known = epoch > 0 ? epoch : lastEpoch;
+    lanes.put(seq, known);
+    update("insert into lane values (?, ?, ?, ?, null)", seq, known, texts[0], at);
   }
 
   private void endLane(long id) throws SQLException {
@@ -528,12 +565,20 @@ final class LoadSession implements AutoCloseable {
   }
 
   private StoreKind kind(long lane) throws SQLException {
-    return rows.kind(lanes.getOrDefault(lane, 0L));
+    return rows.kind(epoch(lane));
+  }
+
+  /**
+   * The epoch of a lane. Of one whose record was dropped or lost it is the last: there is a gap
+   * before all that is known of such a lane, and a trace is that of one store.
+   */
+  private long epoch(long lane) {
+    return lanes.getOrDefault(lane, lastEpoch);
   }
 
   private Operation operation(Open request, Outcome outcome, @Nullable Payload reply)
       throws SQLException {
-    long epoch = lanes.getOrDefault(request.lane(), 0L);
+    long epoch = epoch(request.lane());
     return new Operation(
         request.seq(),
         epoch,

@@ -113,7 +113,7 @@ final class Loader implements AutoCloseable {
     while (!last) {
       // Once more when it was closed: what was recorded until then is to be loaded.
       last = isClosed();
-      try (var session = new LoadSession(database, database.writer(), redactor, spoolId);
+      try (var session = LoadSession.open(database, redactor, spoolId);
           var reader = new SpoolReader(spool.directory(), session.position())) {
         load(session, reader);
         return;

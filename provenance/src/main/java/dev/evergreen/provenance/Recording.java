@@ -72,8 +72,7 @@ public final class Recording implements AutoCloseable {
     }
     var database = TraceDatabase.of(directory, url);
     try (var held = lock.get();
-        var session =
-            new LoadSession(database, database.writer(), Redactor.reopen(directory), id(place));
+        var session = LoadSession.open(database, Redactor.reopen(directory), id(place));
         var reader = new SpoolReader(place, session.position())) {
       Loader.loadAll(session, reader, System.nanoTime() + limit.toNanos());
       return held.isOpen();

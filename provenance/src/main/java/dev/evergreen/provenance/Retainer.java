@@ -25,6 +25,9 @@ final class Retainer {
   /** So many at least, if there are as many, to bring the database below its limit. */
   private static final int LEAST = 256;
 
+  /** So many messages. */
+  private static final int MOST_MESSAGES = 1_000;
+
   /** What an operation takes beside its bodies: a row, its cells, and their places in indexes. */
   private static final long ROW_BYTES = 256;
 
@@ -94,7 +97,26 @@ final class Retainer {
       fold(0, folded);
       return true;
     }
-    return excess > 0 && removeOldest(excess);
+    return removeMessages(excess > 0 ? Long.MAX_VALUE : oldest)
+        || (excess > 0 && removeOldest(excess));
+  }
+
+  /**
+   * Removes some of the messages before a moment: no answer needs them, so that they go before
+   * operations that answers need, and go also if there are no operations.
+   */
+  private boolean removeMessages(long sent) throws SQLException {
+    long end = 0;
+    var select = session.statement("select seq, at from push order by seq limit " + MOST_MESSAGES);
+    try (var found = select.executeQuery()) {
+      while (found.next() && found.getLong(2) < sent) {
+        end = found.getLong(1) + 1;
+      }
+    }
+    if (end > 0) {
+      removePushes(end);
+    }
+    return end > 0;
   }
 
   /** What the database takes more than it may, but for bodies that are still coming. */

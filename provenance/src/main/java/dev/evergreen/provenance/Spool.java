@@ -12,11 +12,13 @@ import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,6 +49,9 @@ public final class Spool implements AutoCloseable {
 
   /** The longest body of one frame; longer ones are cut. */
   static final int PIECE = 64 << 10;
+
+  /** Characters of a part of a text: four parts, of three bytes for each, are below a piece. */
+  private static final int LONGEST_PART = 5_000;
 
   private static final Duration LOCK_PATIENCE = Duration.ofSeconds(5);
   private static final Duration LOCK_POLL = Duration.ofMillis(20);
@@ -87,7 +92,7 @@ public final class Spool implements AutoCloseable {
     run = random.nextLong();
     current = files.takeFirst();
     current.begin(files.firstNumber(), random.nextLong(), run);
-    files.start(this::roomMade);
+    files.start(() -> current.firstNumber(), this::roomMade);
     sync = settings.durability() == Durability.NONE ? null : new SpoolSync(current, settings);
     if (sync != null) {
       sync.start();
@@ -162,10 +167,10 @@ public final class Spool implements AutoCloseable {
   /**
    * Records that a client has connected.
    *
-   * @return the connection's number
+   * @return the connection's number; of one whose record is dropped a negative one
    */
   public long connect(long epoch, Client client) {
-    return client(FrameKind.CONNECT, epoch, 0, client);
+    return identified(client(FrameKind.CONNECT, epoch, 0, client));
   }
 
   /** Records what is known of a connection's client from now on. */
@@ -183,10 +188,18 @@ public final class Spool implements AutoCloseable {
    * numbers; whoever sends sees to it that requests of a lane are recorded in that order.
    *
    * @param description such as the address and what it is for
-   * @return the lane's number
+   * @return the lane's number; of one whose record is dropped a negative one
    */
   public long lane(long epoch, String description) {
-    return text(FrameKind.LANE, epoch, 0, description);
+    return identified(text(FrameKind.LANE, epoch, 0, description));
+  }
+
+  /**
+   * A number for something that lives on though its record was dropped. It is that of nothing else,
+   * so that what it does later is not mixed with what others do, and is one that JSON can hold.
+   */
+  private long identified(long number) {
+    return number == DROPPED ? DROPPED - 1 - (random.nextLong() >>> 12) : number;
   }
 
   /** Records that a lane has ended: requests on it without a reply have no known outcome. */
@@ -334,7 +347,7 @@ public final class Spool implements AutoCloseable {
     if (sync != null) {
       sync.close();
     }
-    files.close();
+    files.close(report().nextNumber());
     lockFile.close();
   }
 
@@ -387,9 +400,14 @@ public final class Spool implements AutoCloseable {
   }
 
   private long text(FrameKind kind, long one, long two, String... parts) {
-    var bytes = ByteBuffer.wrap(String.join("\0", parts).getBytes(StandardCharsets.UTF_8));
-    bytes.limit(Math.min(bytes.limit(), PIECE));
-    return append(kind, (byte) 0, one, two, 0, bytes);
+    var text = Arrays.stream(parts).map(Spool::part).collect(Collectors.joining("\0"));
+    return append(
+        kind, (byte) 0, one, two, 0, ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
+  }
+
+  /** A part of a text, which zeros separate: others choose what it is, and how long. */
+  private static String part(String given) {
+    return given.substring(0, Math.min(given.length(), LONGEST_PART)).replace('\0', '\uFFFD');
   }
 
   private long append(
@@ -439,9 +457,14 @@ public final class Spool implements AutoCloseable {
       ByteBuffer bytes,
       int from,
       int length) {
-    segment.head(at, kind, flags, System.nanoTime() + clockOffset, one, two, about);
-    segment.body(at, bytes, from, length);
-    segment.finish(at);
+    try {
+      segment.head(at, kind, flags, System.nanoTime() + clockOffset, one, two, about);
+      segment.body(at, bytes, from, length);
+      segment.finish(at);
+    } catch (RuntimeException | Error e) {
+      segment.giveUp(at);
+      throw e;
+    }
   }
 
   /**

@@ -16,7 +16,7 @@ final class SpoolEnd {
         for (long index : SpoolFiles.list(directory).reversed()) {
           try (var segment = SpoolSegment.reading(index, SpoolFiles.path(directory, index))) {
             if (segment != null) {
-              last = segment.number(segment.finished(SpoolSegment.start())) - 1;
+              last = segment.lastFinished();
               break;
             }
           }

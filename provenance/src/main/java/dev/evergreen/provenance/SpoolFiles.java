@@ -14,6 +14,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,11 +30,15 @@ final class SpoolFiles {
   /** So many numbers are left out behind a run that was killed: some were given, and not kept. */
   private static final int NUMBERS_IN_DOUBT = 1_000;
 
+  /** For so many files more than is needed something is reserved. */
+  private static final int RESERVED_AHEAD = 16;
+
   private final Path directory;
   private final SpoolSettings settings;
   private final ByteBuffer zeros = ByteBuffer.allocateDirect(1 << 20);
   private long firstNumber = 1;
   private long nextIndex;
+  private Reservation reserved = Reservation.NOTHING;
 
   // Guarded by this.
   private final TreeSet<Long> present = new TreeSet<>();
@@ -41,6 +46,10 @@ final class SpoolFiles {
   private @Nullable SpoolSegment prepared;
   private long keepFrom;
   private boolean failing;
+
+  /** Why it is failing, until that has been told. */
+  private @Nullable Throwable fault;
+
   private long retryAt;
   private boolean closed;
   private @Nullable Thread thread;
@@ -55,7 +64,15 @@ final class SpoolFiles {
     for (long index : list(directory)) {
       files.adopt(index);
     }
+    files.skip(Reservation.read(directory));
     return files;
+  }
+
+  /** Leaves out what may have been given to files and frames that the disk has lost. */
+  private void skip(Reservation reserved) {
+    nextIndex = Math.max(nextIndex, reserved.index());
+    boolean whole = reserved.ofThisBoot() && !present.isEmpty();
+    firstNumber = Math.max(firstNumber, whole ? 0 : reserved.number());
   }
 
   private void adopt(long index) throws IOException {
@@ -63,7 +80,7 @@ final class SpoolFiles {
     var segment = SpoolSegment.reading(index, path);
     if (segment == null) {
       // It was made ahead and never used; or its head is destroyed, and nothing in it can be found.
-      Files.delete(path);
+      Files.deleteIfExists(path);
       return;
     }
     present.add(index);
@@ -119,14 +136,19 @@ final class SpoolFiles {
 
   /** The segment to begin with, which is beyond the limit if the files of others take all room. */
   synchronized SpoolSegment takeFirst() throws IOException {
-    var segment = make();
+    var segment = make(firstNumber);
     written.add(segment);
     return segment;
   }
 
-  /** Begins to make segments ahead; {@code made} is run whenever there is one. */
-  synchronized void start(Runnable made) {
-    thread = Thread.ofPlatform().name("spool-files").daemon().start(() -> run(made));
+  /**
+   * Begins to make segments ahead.
+   *
+   * @param first tells the number of the first frame of the segment in use, or of the one before
+   * @param made is run whenever there is one
+   */
+  synchronized void start(LongSupplier first, Runnable made) {
+    thread = Thread.ofPlatform().name("spool-files").daemon().start(() -> run(first, made));
   }
 
   /** The segment that was made ahead, if there is one. */
@@ -155,30 +177,47 @@ final class SpoolFiles {
     notifyAll();
   }
 
-  private void run(Runnable made) {
-    try {
-      while (awaitWork()) {
-        removeReleased();
-        if (makeNext()) {
-          made.run();
-        }
+  private void run(LongSupplier first, Runnable made) {
+    boolean last = false;
+    while (!last) {
+      try {
+        tellFault();
+        work(first, made);
+        last = true;
+      } catch (RuntimeException | Error e) {
+        // Such as want of memory. Without this thread all who record would wait for ever.
+        failed(e);
+      } catch (InterruptedException e) {
+        LOG.log(System.Logger.Level.DEBUG, "ended", e);
+        last = true;
       }
-    } catch (InterruptedException e) {
-      LOG.log(System.Logger.Level.DEBUG, "closed", e);
+    }
+  }
+
+  private void work(LongSupplier first, Runnable made) throws InterruptedException {
+    while (awaitWork()) {
+      removeReleased();
+      if (makeNext(first)) {
+        made.run();
+      }
+      tellFault();
     }
   }
 
   private synchronized boolean awaitWork() throws InterruptedException {
-    while (!closed && !wanted() && !removable()) {
+    while (!closed && (resting() || (!wanted() && !removable()))) {
       wait(failing ? RETRY.toMillis() : 0);
     }
     return !closed;
   }
 
+  /** Whether it has failed just now. */
+  private boolean resting() {
+    return failing && System.nanoTime() - retryAt < 0;
+  }
+
   private boolean wanted() {
-    return prepared == null
-        && present.size() < settings.segments()
-        && (!failing || System.nanoTime() - retryAt >= 0);
+    return prepared == null && present.size() < settings.segments();
   }
 
   private boolean removable() {
@@ -207,38 +246,57 @@ final class SpoolFiles {
     return present.pollFirst();
   }
 
-  private boolean makeNext() {
+  private boolean makeNext(LongSupplier first) {
     synchronized (this) {
       if (!wanted()) {
         return false;
       }
     }
     try {
-      var segment = make();
+      var segment = make(first.getAsLong());
       synchronized (this) {
         prepared = segment;
         failing = false;
       }
       return true;
     } catch (IOException e) {
-      tellFailure(e);
+      failed(e);
       return true;
     }
   }
 
-  private synchronized void tellFailure(IOException e) {
+  /** Needs no memory. */
+  private synchronized void failed(Throwable e) {
     retryAt = System.nanoTime() + RETRY.toNanos();
     if (!failing) {
       failing = true;
-      LOG.log(
-          System.Logger.Level.WARNING,
-          "The spool gets no room in %s; it is full when its present file is".formatted(directory),
-          e);
+      fault = e;
     }
   }
 
-  private SpoolSegment make() throws IOException {
+  private void tellFault() {
+    Throwable told;
+    synchronized (this) {
+      told = fault;
+    }
+    if (told != null) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "The spool gets no room in %s; it is full when its present file is".formatted(directory),
+          told);
+      synchronized (this) {
+        fault = null;
+      }
+    }
+  }
+
+  /**
+   * @param first a number from which on those of at most two segments were given
+   */
+  private SpoolSegment make(long first) throws IOException {
     long index = nextIndex;
+    // Those two, and this one.
+    reserve(index + 1, first + 3L * settings.mostFrames());
     var path = path(directory, index);
     var temporary = directory.resolve("next");
     Files.deleteIfExists(temporary);
@@ -254,23 +312,38 @@ final class SpoolFiles {
     }
     Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE);
     if (settings.durability() != Durability.NONE) {
-      forceDirectory();
+      forceDirectory(directory);
     }
+    var segment = SpoolSegment.prepared(index, path, settings.segmentBytes());
     nextIndex++;
     synchronized (this) {
       present.add(index);
     }
-    return SpoolSegment.prepared(index, path, settings.segmentBytes());
+    return segment;
   }
 
-  private void forceDirectory() throws IOException {
+  /** Reserves what may be given below these, and more, so that it is seldom to be done. */
+  private void reserve(long index, long number) throws IOException {
+    if (index > reserved.index() || number > reserved.number()) {
+      long more = (long) RESERVED_AHEAD * settings.mostFrames();
+      var next = new Reservation(index + RESERVED_AHEAD, number + more, Reservation.thisBoot());
+      next.write(directory);
+      reserved = next;
+    }
+  }
+
+  static void forceDirectory(Path directory) throws IOException {
     try (var names = FileChannel.open(directory, StandardOpenOption.READ)) {
       names.force(true);
     }
   }
 
-  /** Ends the thread and gives the memory back; the file that was made ahead goes. */
-  void close() throws IOException {
+  /**
+   * Ends the thread and gives the memory back; the file that was made ahead goes.
+   *
+   * @param next the number of the next frame, if there were one
+   */
+  void close(long next) throws IOException {
     Thread running;
     synchronized (this) {
       closed = true;
@@ -286,6 +359,11 @@ final class SpoolFiles {
     }
     written.forEach(SpoolSegment::close);
     written.clear();
+    try {
+      new Reservation(nextIndex, next, Reservation.thisBoot()).write(directory);
+    } catch (IOException e) {
+      LOG.log(System.Logger.Level.DEBUG, "More stays reserved than was given", e);
+    }
   }
 
   static void awaitEnd(Thread thread) {

@@ -1,8 +1,6 @@
 package dev.evergreen.provenance;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
@@ -117,7 +115,7 @@ final class SpoolReader implements AutoCloseable {
       if (index <= here.index()) {
         return false;
       }
-      try (var last = opened(index)) {
+      try (var last = begun(index)) {
         if (last != null) {
           return last.run() != here.run()
               || here.look(position.place()) == SpoolSegment.Place.EMPTY;
@@ -171,7 +169,7 @@ final class SpoolReader implements AutoCloseable {
 
   private @Nullable SpoolSegment firstBegun(long from) throws IOException {
     for (long index : SpoolFiles.list(directory)) {
-      var found = index >= from ? opened(index) : null;
+      var found = index >= from ? begun(index) : null;
       if (found != null) {
         return found;
       }
@@ -179,13 +177,8 @@ final class SpoolReader implements AutoCloseable {
     return null;
   }
 
-  private @Nullable SpoolSegment opened(long index) throws IOException {
-    var path = SpoolFiles.path(directory, index);
-    try {
-      return Files.exists(path) ? SpoolSegment.reading(index, path) : null;
-    } catch (NoSuchFileException e) {
-      return null;
-    }
+  private @Nullable SpoolSegment begun(long index) throws IOException {
+    return SpoolSegment.reading(index, SpoolFiles.path(directory, index));
   }
 
   /** Where the next frame is looked for; all before it was read. */

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicLong;
@@ -46,6 +47,7 @@ final class SpoolSegment implements AutoCloseable {
   /** More of the body follows in other frames. */
   static final byte MORE = 1;
 
+  private static final System.Logger LOG = System.getLogger(SpoolSegment.class.getName());
   private static final int HEADER = 64;
 
   /** "EvgrSpl" and the version. */
@@ -64,6 +66,9 @@ final class SpoolSegment implements AutoCloseable {
   private static final int FIRST_SUBJECT = 24;
   private static final int SECOND_SUBJECT = 32;
   private static final int ABOUT = 40;
+
+  /** The kind of what is no frame. */
+  private static final byte NO_KIND = -1;
 
   private static final long FINISHED = 1L << 63;
   private static final long PADDING = 1L << 31;
@@ -109,9 +114,18 @@ final class SpoolSegment implements AutoCloseable {
   /**
    * Maps a file that is to be read only.
    *
-   * @return null if its header is not there yet, or not ours
+   * @return null if its header is not there yet, or not ours, or if the file has gone
    */
   static @Nullable SpoolSegment reading(long index, Path path) throws IOException {
+    try {
+      return mapped(index, path);
+    } catch (NoSuchFileException e) {
+      LOG.log(System.Logger.Level.TRACE, "removed meanwhile", e);
+      return null;
+    }
+  }
+
+  private static @Nullable SpoolSegment mapped(long index, Path path) throws IOException {
     int size;
     try (var file = FileChannel.open(path, StandardOpenOption.READ)) {
       size = (int) Math.min(file.size(), Integer.MAX_VALUE);
@@ -246,6 +260,16 @@ final class SpoolSegment implements AutoCloseable {
     long word = (long) WORD.get(bytes, offset);
     bytes.putInt(offset + CRC, sum(offset, word));
     WORD.setRelease(bytes, offset, word | FINISHED);
+  }
+
+  /**
+   * Ends a claimed frame that could not be written: readers pass it, and tell that it is missing.
+   * Else they would wait for it. Needs no memory, since the want of it may be the reason.
+   */
+  void giveUp(long at) {
+    int offset = offset(at);
+    bytes.put(offset + KIND, NO_KIND);
+    WORD.setRelease(bytes, offset, (long) WORD.get(bytes, offset) | FINISHED);
   }
 
   private int sum(int offset, long word) {
@@ -391,6 +415,19 @@ final class SpoolSegment implements AutoCloseable {
       at = after(at, word);
     }
     return at;
+  }
+
+  /** The number of the last finished frame before the first that is not, or before damage. */
+  long lastFinished() {
+    long at = HEADER;
+    while (offset(at) < size && leadsOn(at) && isFinished(at)) {
+      at = next(at);
+    }
+    return number(at) - 1;
+  }
+
+  private boolean isFinished(long at) {
+    return ((long) WORD.getAcquire(bytes, offset(at)) & FINISHED) != 0;
   }
 
   /** The highest number of its frames, also behind damage. */

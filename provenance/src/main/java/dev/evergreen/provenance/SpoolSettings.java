@@ -65,6 +65,11 @@ public record SpoolSettings(
     return new SpoolSettings(bytes, segmentBytes, durability, overflow, batch);
   }
 
+  /** The most frames of a segment. */
+  int mostFrames() {
+    return segmentBytes / SpoolSegment.FRAME_HEADER;
+  }
+
   int segments() {
     return Math.toIntExact(bytes / segmentBytes);
   }

@@ -1,5 +1,6 @@
 package dev.evergreen.provenance;
 
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
@@ -25,7 +26,7 @@ final class SpoolSync {
   private long durable;
   private long waitedFor;
   private boolean closed;
-  private @Nullable UncheckedIOException failure;
+  private @Nullable Throwable failure;
 
   // The thread's own.
   private long at = SpoolSegment.start();
@@ -68,7 +69,8 @@ final class SpoolSync {
         forced.awaitUninterruptibly();
       }
       if (failure != null) {
-        throw failure;
+        throw new UncheckedIOException(
+            new IOException("The spool cannot be forced to the disk any more", failure));
       }
     } finally {
       lock.unlock();
@@ -82,10 +84,11 @@ final class SpoolSync {
           // Until all that was finished when the last one began is forced.
         }
       }
-    } catch (UncheckedIOException e) {
-      fail(e);
     } catch (InterruptedException e) {
       LOG.log(System.Logger.Level.DEBUG, "closed", e);
+    } catch (RuntimeException | Error e) {
+      // What the disk holds is unknown, so that it is no use to try again.
+      fail(e);
     }
   }
 
@@ -146,8 +149,7 @@ final class SpoolSync {
     return end;
   }
 
-  private void fail(UncheckedIOException e) {
-    LOG.log(System.Logger.Level.ERROR, "The spool cannot be forced to the disk", e);
+  private void fail(Throwable e) {
     lock.lock();
     try {
       failure = e;
@@ -155,6 +157,7 @@ final class SpoolSync {
     } finally {
       lock.unlock();
     }
+    LOG.log(System.Logger.Level.ERROR, "The spool cannot be forced to the disk any more", e);
   }
 
   /** All frames of lower numbers are on the disk. */
@@ -167,9 +170,14 @@ final class SpoolSync {
     }
   }
 
-  /** The lowest index of a segment that is still to be forced. */
+  /** The lowest index of a segment that is still to be forced; above all once that has failed. */
   long index() {
-    return first().index();
+    lock.lock();
+    try {
+      return failure == null ? segments.element().index() : Long.MAX_VALUE;
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Forces what is finished, and ends. */

@@ -5,9 +5,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -19,10 +21,13 @@ import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.PriorityQueue;
+import java.util.SortedSet;
 import java.util.Spliterator;
 import java.util.Spliterators;
+import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
@@ -47,6 +52,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private static final int MOST_KNOWN = 10_000;
 
+  /** So many signs of what did not pass the recorder are known by heart, and twice as many. */
+  static final int MOST_OUTSIDE = 20_000;
+
   /** With so many bytes of bodies a page ends. */
   private static final long MOST_BYTES = 16 << 20;
 
@@ -63,6 +71,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** What some long operations could have written: each question asks for the same ones. */
   private final Map<Long, List<Cell>> written = new HashMap<>();
+
+  private final OutsideSigns outside = new OutsideSigns();
 
   /** How long a question may take, or zero for any time; and until when. */
   private Duration allowed = Duration.ZERO;
@@ -314,6 +324,22 @@ public final class StoredTrace implements Trace, AutoCloseable {
         });
   }
 
+  /** The rows of requests of which the end has not come. */
+  SortedSet<Long> coming() {
+    return read(
+        () -> {
+          var rows = new TreeSet<Long>();
+          var select =
+              statement("select first_seq from begun where kind = " + FrameKind.REQUEST.code());
+          try (var found = select.executeQuery()) {
+            while (found.next()) {
+              rows.add(found.getLong(1));
+            }
+          }
+          return rows;
+        });
+  }
+
   /** How many operations there are from a row up to another, exclusive. */
   public long count(long from, long to) {
     return read(
@@ -458,23 +484,15 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private void outside(Cell cell, long from, long before, int most, List<Mark> marks)
       throws SQLException {
-    var select =
-        statement(
-            "select seq, at, epoch, evidence from outside where seq >= ? and seq < ?"
-                + " order by seq desc limit ?");
-    select.setLong(1, from);
-    select.setLong(2, before);
-    select.setInt(3, most);
-    try (var found = select.executeQuery()) {
+    try (var found = outsideSigns(from, before, most).executeQuery()) {
       while (found.next()) {
-        var evidence = Bytes.of(found.getBytes(4));
-        if (rows.kind(found.getLong(3)).outside(evidence).stream().anyMatch(cell::overlaps)) {
+        if (outside(found).stream().anyMatch(cell::overlaps)) {
           marks.add(
               new Mark(
                   found.getLong(1),
-                  OpRows.instant(found.getLong(2)),
+                  OpRows.instant(found.getLong(4)),
                   Mark.Kind.OUTSIDE,
-                  evidence.text()));
+                  Bytes.of(found.getBytes(3)).text()));
         }
       }
     }
@@ -489,6 +507,31 @@ public final class StoredTrace implements Trace, AutoCloseable {
           try (var found = select.executeQuery()) {
             return found.next() ? found.getString(1) : "";
           }
+        });
+  }
+
+  /** Meanwhile the database keeps what is removed. */
+  @Override
+  public <T extends @Nullable Object> T atOnce(Supplier<T> question) {
+    if (!read(connection::getAutoCommit)) {
+      return question.get();
+    }
+    setAtOnce(true);
+    try {
+      return question.get();
+    } finally {
+      setAtOnce(false);
+    }
+  }
+
+  private void setAtOnce(boolean begins) {
+    read(
+        () -> {
+          if (!begins) {
+            connection.rollback();
+          }
+          connection.setAutoCommit(!begins);
+          return begins;
         });
   }
 
@@ -822,19 +865,58 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   private Optional<Long> outside(Cell cell, long before) throws SQLException {
-    var select =
-        statement("select seq, epoch, evidence from outside where seq < ? order by seq desc");
-    select.setLong(1, before);
-    try (var found = select.executeQuery()) {
+    learnOutside();
+    var known = outside.last(cell, before);
+    if (known.isPresent() || outside.number() < MOST_OUTSIDE) {
+      return known;
+    }
+    var older = outsideSigns(0, Math.min(before, outside.first()), Integer.MAX_VALUE);
+    try (var found = older.executeQuery()) {
       while (found.next()) {
         checkTime();
-        var evidence = Bytes.of(found.getBytes(3));
-        if (rows.kind(found.getLong(2)).outside(evidence).stream().anyMatch(cell::overlaps)) {
+        if (outside(found).stream().anyMatch(cell::overlaps)) {
           return Optional.of(found.getLong(1));
         }
       }
       return Optional.empty();
     }
+  }
+
+  /** Reads the signs that are new; if there are too many, the newest of all. */
+  private void learnOutside() throws SQLException {
+    if (outside.number() > 2 * MOST_OUTSIDE) {
+      outside.clear();
+    }
+    var signs = new ArrayDeque<Runnable>();
+    try (var found = outsideSigns(outside.next(), Long.MAX_VALUE, MOST_OUTSIDE).executeQuery()) {
+      while (found.next()) {
+        checkTime();
+        long row = found.getLong(1);
+        var cells = outside(found);
+        signs.addFirst(() -> outside.add(row, cells));
+      }
+    }
+    if (signs.size() == MOST_OUTSIDE) {
+      // Those between may not have been read.
+      outside.clear();
+    }
+    signs.forEach(Runnable::run);
+  }
+
+  /** The signs of some rows, the newest first. */
+  private PreparedStatement outsideSigns(long from, long before, int most) throws SQLException {
+    var select =
+        statement(
+            "select seq, epoch, evidence, at from outside where seq >= ? and seq < ?"
+                + " order by seq desc limit ?");
+    select.setLong(1, from);
+    select.setLong(2, before);
+    select.setInt(3, most);
+    return select;
+  }
+
+  private List<Cell> outside(ResultSet sign) throws SQLException {
+    return rows.kind(sign.getLong(2)).outside(Bytes.of(sign.getBytes(3)));
   }
 
   private long number(String sql) throws SQLException {

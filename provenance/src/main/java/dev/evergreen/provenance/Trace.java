@@ -2,6 +2,8 @@ package dev.evergreen.provenance;
 
 import java.util.Iterator;
 import java.util.Optional;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What was recorded, for questions. Methods may read from a database; they throw what that throws,
@@ -41,6 +43,15 @@ public interface Trace {
    */
   default long folded() {
     return 0;
+  }
+
+  /**
+   * Answers a question from the trace as it is at one moment, whatever comes or goes meanwhile:
+   * else what is read first and what is read last could be of two moments, between which something
+   * was loaded or removed.
+   */
+  default <T extends @Nullable Object> T atOnce(Supplier<T> question) {
+    return question.get();
   }
 
   /**

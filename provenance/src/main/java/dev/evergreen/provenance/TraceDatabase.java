@@ -361,6 +361,8 @@ abstract sealed class TraceDatabase {
     Connection reader() throws SQLException {
       var connection = open();
       connection.setReadOnly(true);
+      // A transaction reads from one state of the trace, as it does with SQLite.
+      connection.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
       return connection;
     }
 

@@ -2,14 +2,23 @@ package dev.evergreen.provenance;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.SortedSet;
+import java.util.TreeSet;
 
-/** Follows a trace: gives operations in their order, each once, and with its reply if one comes. */
+/**
+ * Follows a trace: gives operations in their order, each once, and with its reply if one comes. A
+ * request that others overtook while it came, as it is long, is given when it is there.
+ */
 public final class TraceTail {
   /** So long is a reply waited for before an operation is given without. */
   private static final Duration REPLY_PATIENCE = Duration.ofSeconds(1);
 
   private long next;
+
+  /** Rows of requests that others overtook while they came. */
+  private final TreeSet<Long> overtaken = new TreeSet<>();
 
   /** What comes from a row on. */
   public TraceTail(long from) {
@@ -23,12 +32,37 @@ public final class TraceTail {
 
   /** What has come, at most so many; none if nothing has, or a reply is waited for. */
   public List<Operation> next(StoredTrace trace, int most) {
-    var page = trace.from(next, most);
-    int ready = 0;
-    while (ready < page.size() && !isAwaited(page.get(ready))) {
-      next = page.get(ready++).row() + 1;
+    return trace.atOnce(() -> read(trace, most));
+  }
+
+  private List<Operation> read(StoredTrace trace, int most) {
+    var coming = trace.coming();
+    var found = new ArrayList<>(arrived(trace, coming, most));
+    long from = next;
+    for (var operation : trace.from(next, most - found.size())) {
+      if (isAwaited(operation)) {
+        break;
+      }
+      next = operation.row() + 1;
+      found.add(operation);
     }
-    return page.subList(0, ready);
+    overtaken.addAll(coming.subSet(from, next));
+    return found;
+  }
+
+  /** Those of the overtaken that are there now. Of some the rest never comes. */
+  private List<Operation> arrived(StoredTrace trace, SortedSet<Long> coming, int most) {
+    var arrived = new ArrayList<Operation>();
+    for (long row : List.copyOf(overtaken)) {
+      var operation = trace.operation(row);
+      if (arrived.size() < most && operation.filter(TraceTail::isAwaited).isEmpty()) {
+        operation.ifPresent(arrived::add);
+        if (operation.isPresent() || !coming.contains(row)) {
+          overtaken.remove(row);
+        }
+      }
+    }
+    return arrived;
   }
 
   /**

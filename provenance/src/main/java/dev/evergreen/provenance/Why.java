@@ -88,8 +88,11 @@ public final class Why {
    * the reply would be.
    */
   public Answer ask(Operation question, Wish wish) {
-    var answer = answer(question, wish);
-    return question.row() < trace.folded() ? answer.folded() : answer;
+    return trace.atOnce(
+        () -> {
+          var answer = answer(question, wish);
+          return question.row() < trace.folded() ? answer.folded() : answer;
+        });
   }
 
   private Answer answer(Operation question, Wish wish) {

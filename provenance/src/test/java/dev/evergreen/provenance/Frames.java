@@ -52,6 +52,16 @@ final class Frames {
     return ByteBuffer.wrap(Bytes.of(text).toArray());
   }
 
+  /**
+   * As it is found after a failure of the power that has taken all files of frames, and all of what
+   * was never forced.
+   */
+  static void copyForced(Path directory, Path to) throws IOException {
+    Files.createDirectories(to);
+    var reserved = Reservation.read(directory);
+    new Reservation(reserved.index(), reserved.number(), "another boot").write(to);
+  }
+
   /** As a process would find it that was started after this one was killed. */
   static Path copy(Path directory, Path to) throws IOException {
     Files.createDirectories(to);

@@ -130,8 +130,7 @@ class LoaderFaultTest {
       var directory = Path.of(arguments[0]);
       var database = TraceDatabase.of(directory, "");
       var id = Files.readString(directory.resolve("spool/id"));
-      try (var session =
-          new LoadSession(database, database.writer(), Redactor.open(directory, List.of()), id)) {
+      try (var session = LoadSession.open(database, Redactor.open(directory, List.of()), id)) {
         System.out.println("begun");
         while (session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE))) {
           System.out.println("folded");
@@ -187,6 +186,46 @@ class LoaderFaultTest {
       }
       System.out.flush();
       Runtime.getRuntime().halt(0);
+    }
+  }
+
+  /** How often this process has opened that file of the directory. */
+  private long opened(String name) throws IOException {
+    var file = directory.resolve(name).toRealPath();
+    try (var descriptors = Files.list(Path.of("/proc/self/fd"))) {
+      return descriptors.filter(descriptor -> leadsTo(descriptor, file)).count();
+    }
+  }
+
+  private static boolean leadsTo(Path descriptor, Path file) {
+    try {
+      return Files.readSymbolicLink(descriptor).equals(file);
+    } catch (IOException e) {
+      return false; // it was closed meanwhile
+    }
+  }
+
+  /** The database has on its disk what the spool has lost: that of another machine, at least. */
+  @Test
+  void goesOnWhenTheSpoolHasLostWhatTheDatabaseHas() throws Exception {
+    var redactor = Redactor.open(directory, List.of());
+    var settings = TraceStoreConformance.settings();
+    try (var recording = Recording.open(directory, "", settings, redactor, Retention.ALL)) {
+      var line = TraceStoreConformance.Line.open(recording);
+      for (int i = 0; i < 4_000; i++) {
+        line.exchange("set a " + i, "ok");
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      Frames.copyForced(directory.resolve("spool"), directory.resolve("lost"));
+      Files.copy(directory.resolve("spool/id"), directory.resolve("lost/id"));
+    }
+    Files.move(directory.resolve("spool"), directory.resolve("before"));
+    Files.move(directory.resolve("lost"), directory.resolve("spool"));
+    try (var recording = Recording.open(directory, "", settings, redactor, Retention.ALL)) {
+      long row = TraceStoreConformance.Line.open(recording).exchange("set a 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG), () -> recording.loading().failure());
+      assertEquals(4_001, count("select count(*) from op"));
+      assertEquals(row, count("select max(seq) from op"));
     }
   }
 
@@ -344,7 +383,10 @@ class LoaderFaultTest {
     try (var recording =
         Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL)) {
       recording.spool().push(0, 0, ByteBuffer.allocate(1));
-      assertFalse(recording.awaitLoaded(Duration.ofMillis(300)));
+      while (recording.loading().failures() < 3) {
+        assertFalse(recording.awaitLoaded(Duration.ofMillis(50)));
+      }
+      assertTrue(opened("trace.db") <= 1, "each attempt leaves a connection behind");
     }
     assertEquals(0, count("select count(*) from push"));
   }

@@ -290,9 +290,8 @@ final class OverlapTest {
     askAll(all, rows, "whole");
     long before = count();
     try (var session =
-        new LoadSession(
+        LoadSession.open(
             TraceDatabase.of(directory, ""),
-            TraceDatabase.of(directory, "").writer(),
             redactor,
             java.nio.file.Files.readString(directory.resolve("spool/id")))) {
       assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));

@@ -1,19 +1,25 @@
 package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Frames.Frame;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -371,6 +377,104 @@ class SpoolTest {
     }
   }
 
+  /** Such as for want of memory: readers would wait for the rest of it for ever. */
+  @Test
+  void passesAFrameWhoseRecordingFailed() throws IOException {
+    try (var spool = Spool.open(directory, SMALL);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      var arena = Arena.ofShared();
+      var gone = arena.allocate(100).asByteBuffer();
+      arena.close();
+      assertThrows(IllegalStateException.class, () -> spool.request(1, 2, 3, gone));
+      long number = spool.request(1, 2, 3, ByteBuffer.allocate(1));
+      var lost = new long[1];
+      assertEquals(number, Frames.all(reader, lost).getLast().number());
+      assertEquals(1, lost[0]);
+    }
+  }
+
+  /** What was forced to the disk is there, and nothing else: a failure of the power. */
+  @Test
+  void givesNoNumberAndNoFileAgainWhenTheDiskHasLostThem() throws IOException {
+    long given;
+    try (var spool = Spool.open(directory, SMALL);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      for (int i = 0; i < 10; i++) {
+        recordMany(spool, 100, new AtomicLong());
+        Frames.all(reader, new long[1]);
+        spool.release(reader.position().segment());
+      }
+      given = spool.report().nextNumber();
+      Frames.copyForced(directory, directory.resolve("lost"));
+    }
+    long next = SpoolFiles.list(directory).getLast() + 1;
+    try (var spool = Spool.open(directory.resolve("lost"), SMALL)) {
+      assertTrue(spool.request(1, 2, 3, ByteBuffer.allocate(1)) >= given);
+      assertTrue(SpoolFiles.list(directory.resolve("lost")).getFirst() >= next);
+    }
+  }
+
+  /** Nobody waits for a disk that does not answer any more. */
+  @Test
+  void tellsWhoWaitsThatItCannotBeForced() throws IOException {
+    var made = directory.resolve("file");
+    Files.write(made, new byte[1 << 16]);
+    var segment = SpoolSegment.prepared(0, made, 1 << 16);
+    segment.begin(1, 2, 3);
+    var sync = new SpoolSync(segment, SMALL.withDurability(Durability.REPLY));
+    segment.close();
+    sync.start();
+    assertThrows(UncheckedIOException.class, () -> sync.await(1));
+    assertEquals(Long.MAX_VALUE, sync.index(), "nothing waits to be forced");
+    sync.close();
+  }
+
+  /** Else all who record would wait for a file that nobody makes. */
+  @Test
+  void makesFilesAgainAfterAnErrorOfAnyKind() throws Exception {
+    var deaths = new AtomicLong(2);
+    var made = new CountDownLatch(1);
+    var files = SpoolFiles.open(directory, SMALL);
+    files.takeFirst();
+    files.start(
+        () -> {
+          if (deaths.getAndDecrement() > 0) {
+            throw new OutOfMemoryError("of a test");
+          }
+          return 1;
+        },
+        made::countDown);
+    made.await();
+    assertEquals(2, files.count());
+    files.close(1);
+  }
+
+  /** Also after its disk was damaged. */
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void tellsHowFarItIsWhateverItsWordsAre(long seed) throws IOException {
+    long last;
+    try (var spool = Spool.open(directory, SMALL)) {
+      recordMany(spool, 20, new AtomicLong());
+      last = spool.report().nextNumber() - 1;
+      assertEquals(last, SpoolEnd.lastNumber(directory));
+      var random = new Random(seed);
+      try (var file = FileChannel.open(SpoolFiles.path(directory, 0), StandardOpenOption.WRITE)) {
+        // The word of a frame; the highest bit says that it is finished.
+        var word = ByteBuffer.allocate(8).putLong(0, random.nextLong());
+        word.put(7, (byte) 0x80);
+        file.write(word, 64 + 48 + (4096 + 48) * random.nextInt(20));
+      }
+      assertTrue(SpoolEnd.lastNumber(directory) <= last);
+    }
+  }
+
+  /** Who has just listed the files meets one that a recorder removes as it ends. */
+  @Test
+  void readsNothingOfAFileThatHasGone() throws IOException {
+    assertNull(SpoolSegment.reading(0, directory.resolve("gone")));
+  }
+
   @Test
   void refusesASecondRecorder() throws IOException {
     try (var _ = Spool.open(directory, SMALL)) {
@@ -400,7 +504,7 @@ class SpoolTest {
     } catch (java.nio.file.NoSuchFileException e) {
       return "rw-------"; // the file that is being made, which has got its name meanwhile
     } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
+      throw new UncheckedIOException(e);
     }
   }
 

@@ -7,8 +7,8 @@ import java.util.List;
 
 /**
  * The tests' store: {@code set KEY VALUE}, {@code setnx KEY VALUE}, {@code copy FROM TO}, {@code
- * get KEY}, {@code clear}, and {@code begin}, {@code commit} around sets, which are then answered
- * {@code queued}.
+ * get KEY}, {@code get KEY KEY}, {@code clear}, and {@code begin}, {@code commit} around sets,
+ * which are then answered {@code queued}.
  */
 public final class TinyKind implements StoreKind {
 
@@ -62,6 +62,14 @@ public final class TinyKind implements StoreKind {
     return parts;
   }
 
+  @Override
+  public List<Cell> outside(Bytes evidence) {
+    var text = evidence.text();
+    return text.startsWith("key ")
+        ? List.of(Cell.of("0").child(Bytes.of(text.substring(4))))
+        : List.of(Cell.ALL);
+  }
+
   private static List<Touch> write(Operation operation) {
     var words = operation.request();
     return switch (words.getFirst().text()) {
@@ -69,7 +77,8 @@ public final class TinyKind implements StoreKind {
         var touch = Touch.replaces(Cell.of("0").child(words.get(1)));
         yield List.of(operation.outcomeUnknown() ? touch.effect(Touch.Effect.UNKNOWN) : touch);
       }
-      case "get" -> List.of(Touch.reads(Cell.of("0").child(words.get(1))));
+      case "get" ->
+          words.stream().skip(1).map(key -> Touch.reads(Cell.of("0").child(key))).toList();
       case "setnx" ->
           List.of(Touch.changes(Cell.of("0").child(words.get(1))).effect(operation.replied("1")));
       case "copy" ->

@@ -3,6 +3,7 @@ package dev.evergreen.provenance;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -15,8 +16,11 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -320,16 +324,62 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Also with more signs than are known by heart, and those that come while it is asked. */
+  @Test
+  void findsTheLastSignOfWhatDidNotPassForEachCell() throws Exception {
+    var random = new Random(6);
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      line.exchange("set a 1", "ok");
+      for (int i = 0; i < StoredTrace.MOST_OUTSIDE + 100; i++) {
+        line.spool().outside(line.epoch(), Frames.bytes("key k" + (i < 50 ? i : 50 + i % 7)));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        for (int i = 0; i < 3; i++) {
+          for (int j = 0; j < 20; j++) {
+            var wanted = key("k" + random.nextInt(60));
+            long before = random.nextLong(recording.spool().report().nextNumber() + 1);
+            assertEquals(
+                lastSign(wanted, before),
+                trace.lastBreak(wanted, before).map(Trace.Break::row).orElse(0L));
+          }
+          assertEquals(
+              lastSign(Cell.of("0"), Long.MAX_VALUE),
+              trace.lastBreak(Cell.of("0"), Long.MAX_VALUE).orElseThrow().row());
+          line.spool().outside(line.epoch(), Frames.bytes("key k" + i));
+          assertTrue(recording.awaitLoaded(LONG));
+        }
+      }
+    }
+  }
+
+  private long lastSign(Cell cell, long before) throws SQLException {
+    try (var connection = database();
+        var statement = connection.createStatement();
+        var found = statement.executeQuery("select seq, evidence from outside order by seq desc")) {
+      var kind = StoreKind.named("tiny").orElseThrow();
+      while (found.next()) {
+        if (found.getLong(1) < before
+            && kind.outside(Bytes.of(found.getBytes(2))).stream().anyMatch(cell::overlaps)) {
+          return found.getLong(1);
+        }
+      }
+      return 0;
+    }
+  }
+
   static Trace.Break.Kind kindOfBreak(Trace trace, long before) {
     return trace.lastBreak(key("a"), before).orElseThrow().kind();
   }
 
   LoadSession session() throws Exception {
-    return new LoadSession(
-        TraceDatabase.of(directory, url),
-        TraceDatabase.of(directory, url).writer(),
-        Redactor.open(directory, List.of()),
-        Files.readString(directory.resolve("spool/id")));
+    return session(Files.readString(directory.resolve("spool/id")));
+  }
+
+  private LoadSession session(String spool) throws Exception {
+    return LoadSession.open(
+        TraceDatabase.of(directory, url), Redactor.open(directory, List.of()), spool);
   }
 
   @Test
@@ -395,6 +445,24 @@ abstract class TraceStoreConformance {
     assertEquals(2, count("select count(*) from body"));
   }
 
+  @Test
+  void letsMessagesGoThatNoOperationFollows() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (int i = 0; i < 3_000; i++) {
+        line.spool().push(line.connection(), line.lane(), Frames.bytes("message " + i));
+      }
+    }
+    assertEquals(3_000, count("select count(*) from push"));
+    try (var session = session()) {
+      assertFalse(session.fold(Retention.ALL));
+      while (session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE))) {
+        // A part at a time.
+      }
+    }
+    assertEquals(0, count("select count(*) from push"));
+  }
+
   private static Operation question(StoredTrace trace, long row, String... words) {
     var request = java.util.stream.Stream.of(words).map(Bytes::of).toList();
     long epoch = trace.epoch(Long.MAX_VALUE);
@@ -448,6 +516,136 @@ abstract class TraceStoreConformance {
         assertEquals(expected, rows(trace.writers(Cell.ALL, Long.MAX_VALUE)));
         assertEquals(expected.subList(200, 300), rows(trace.writers(Cell.ALL, expected.get(199))));
         assertEquals(List.of(), rows(trace.writers(Cell.of("1"), Long.MAX_VALUE)));
+      }
+    }
+  }
+
+  @Test
+  void refusesASecondSpoolAtOnce() throws Exception {
+    try (var _ = session("one")) {
+      var e = assertThrows(TraceException.class, () -> session("other").close());
+      assertTrue(String.valueOf(e.getMessage()).contains("another spool"), e.toString());
+    }
+  }
+
+  /** A trace that somebody goes on with whenever a second cell is looked at. */
+  private record Growing(StoredTrace trace, Cell second, Runnable growth) implements Trace {
+    @Override
+    public Iterator<Operation> writers(Cell cell, long before) {
+      if (cell.equals(second)) {
+        growth.run();
+      }
+      return trace.writers(cell, before);
+    }
+
+    @Override
+    public Iterator<Operation> beside(Cell cell, Operation operation) {
+      return trace.beside(cell, operation);
+    }
+
+    @Override
+    public long end(Operation operation) {
+      return trace.end(operation);
+    }
+
+    @Override
+    public Optional<Break> lastBreak(Cell cell, long before) {
+      return trace.lastBreak(cell, before);
+    }
+
+    @Override
+    public <T extends @Nullable Object> T atOnce(Supplier<T> question) {
+      return trace.atOnce(question);
+    }
+  }
+
+  @Test
+  void answersFromOneMomentWhateverIsLoadedMeanwhile() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      long one = line.exchange("set a 1", "ok");
+      long two = line.exchange("set b 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      Runnable growth =
+          () -> {
+            line.exchange("set a 2", "ok");
+            line.exchange("set b 2", "ok");
+            assertTrue(recording.awaitLoaded(LONG));
+          };
+      try (var trace = trace()) {
+        var specification = StoreKind.named("tiny").orElseThrow().specification();
+        var question = question(trace, Long.MAX_VALUE, "get", "a", "b");
+        for (int i = 0; i < 2; i++) {
+          var why = new Why(specification, new Growing(trace, key("b"), growth));
+          var elements = why.ask(question, Why.Wish.ONE).witnesses().getFirst().elements();
+          var rows =
+              elements.stream().map(element -> ((Witness.Done) element).operation().row()).toList();
+          if (i == 0) {
+            assertEquals(List.of(one, two), rows);
+          } else {
+            assertTrue(rows.getFirst() > two, "the next question sees what was loaded");
+          }
+        }
+      }
+    }
+  }
+
+  @Test
+  void followsAlsoWhatOthersOvertookWhileItCame() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var tail = new TraceTail(0);
+      var body = line.spool().beginRequest(line.connection(), line.lane(), 0);
+      body.add(Frames.bytes("set a 1"));
+      var never = line.spool().beginRequest(line.connection(), line.lane(), 0);
+      long other = line.exchange("set b 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(List.of(other), rows(tail.next(trace, 10).iterator()));
+        body.end();
+        line.spool().reply(body.number(), Frames.bytes("ok"));
+        long last = line.exchange("set b 2", "ok");
+        assertTrue(never.number() < last);
+        assertTrue(recording.awaitLoaded(LONG));
+        assertEquals(List.of(body.number(), last), rows(tail.next(trace, 10).iterator()));
+        assertEquals(List.of(), tail.next(trace, 10));
+      }
+    }
+  }
+
+  /** A loader that dies of what somebody calls himself loads nothing any more. */
+  @Test
+  void takesAnyNames() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var odd = "\u0000".repeat(3) + "x".repeat(70_000);
+      var client = new Client(odd, odd, odd, odd);
+      line.spool().change(line.connection(), client);
+      long id = line.spool().connect(line.epoch(), client);
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var known = trace.connection(id).orElseThrow().client();
+        assertTrue(known.protocol().endsWith("x"), known.protocol());
+        assertEquals(known.name(), known.user());
+      }
+    }
+  }
+
+  /** There is a gap before; what comes after is known as if the record of the lane were there. */
+  @Test
+  void knowsWhatIsDoneOnALaneWhoseRecordWasDropped() throws Exception {
+    var rules = List.of(Pattern.compile("secret-\\d+"));
+    try (var recording = record(Retention.ALL, rules)) {
+      var spool = Line.open(recording).spool();
+      var undeclared = new Line(spool, Spool.DROPPED, -7, -8);
+      long row = undeclared.exchange("set a secret-1", "ok");
+      long later = spool.lane(Spool.DROPPED, "a lane of an epoch that was dropped");
+      long last = new Line(spool, Spool.DROPPED, -7, later).exchange("set a secret-2", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(List.of(last, row), rows(trace.writers(key("a"), Long.MAX_VALUE)));
+        var value = trace.operation(row).orElseThrow().request().get(2);
+        assertTrue(value.text().startsWith("<hidden:"), value.text());
       }
     }
   }
