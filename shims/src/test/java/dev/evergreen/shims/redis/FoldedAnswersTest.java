@@ -26,7 +26,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What is old may be folded: the answers of now stay as they were. */
-@Timeout(120)
+@Timeout(300)
 final class FoldedAnswersTest {
   /** So many operations are tried all; see {@link Why}. */
   private static final int FEW = 60;
