@@ -266,8 +266,11 @@ final class Http2Upstream extends Http2Connection {
     while (true) {
       lock();
       try {
-        if (set || retired) {
+        if (set) {
           return connects;
+        }
+        if (retired) {
+          throw new IOException("the connection has ended");
         }
         awaitSettings.add(told);
       } finally {

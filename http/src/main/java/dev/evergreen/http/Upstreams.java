@@ -200,6 +200,37 @@ public final class Upstreams implements AutoCloseable {
     }
   }
 
+  /** Whether an origin that speaks HTTP/2 may be asked by HTTP/1.1 as well. */
+  public boolean mayAskByHttp1(Origin origin) {
+    return origin.secure() && version == UpstreamVersion.BY_ALPN;
+  }
+
+  /**
+   * Like {@link #open(Origin)}, but on a new connection that offers only HTTP/1.1 by ALPN; if that
+   * {@linkplain #mayAskByHttp1 may be}.
+   *
+   * @throws UpstreamBusyException if there are too many connections
+   * @throws IOException if it cannot be made
+   */
+  public ClientExchange openByHttp1(Origin origin) throws IOException {
+    checkOpen();
+    var pool = pool(origin);
+    var kept = pool.take(true);
+    if (kept != null) {
+      throw new IllegalStateException("it was to be a new connection");
+    }
+    boolean done = false;
+    try {
+      var exchange = new Http1Upstream(connect(origin, true), origin, settings).begin(pool, false);
+      done = true;
+      return exchange;
+    } finally {
+      if (!done) {
+        pool.free();
+      }
+    }
+  }
+
   private void checkOpen() throws ClosedChannelException {
     if (closed) {
       throw new ClosedChannelException();
@@ -212,6 +243,10 @@ public final class Upstreams implements AutoCloseable {
    * @throws IOException if it cannot be made
    */
   public Connection connect(Origin origin) throws IOException {
+    return connect(origin, false);
+  }
+
+  private Connection connect(Origin origin, boolean byHttp1) throws IOException {
     var raw = dialer.dial(origin.host(), origin.port());
     raw.writeTimeout(settings.write());
     if (!origin.secure()) {
@@ -221,7 +256,13 @@ public final class Upstreams implements AutoCloseable {
       raw.close();
       throw new IOException("there is no TLS for " + origin);
     }
-    var connection = raw.overTls(engines.engine(origin.host(), origin.port()), limits.handshake());
+    var engine = engines.engine(origin.host(), origin.port());
+    if (byHttp1) {
+      var parameters = engine.getSSLParameters();
+      parameters.setApplicationProtocols(new String[] {"http/1.1"});
+      engine.setSSLParameters(parameters);
+    }
+    var connection = raw.overTls(engine, limits.handshake());
     connection.writeTimeout(settings.write());
     return connection;
   }
