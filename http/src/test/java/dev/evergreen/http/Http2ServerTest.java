@@ -321,6 +321,8 @@ class Http2ServerTest {
               c.headers(1, false, request("POST", "/"));
               flood(it -> it.send(DATA, 0, 1)).by(c);
             }),
+        error("flood of data for a reset stream", ENHANCE_YOUR_CALM, behindReset(true)),
+        error("flood of fields for a reset stream", ENHANCE_YOUR_CALM, behindReset(false)),
         error(
             "rapid resets",
             ENHANCE_YOUR_CALM,
@@ -342,6 +344,15 @@ class Http2ServerTest {
 
   private static Arguments error(String name, int code, Wrong wrong) {
     return Arguments.of(name, code, wrong);
+  }
+
+  /** A request that is malformed has its stream reset at once. */
+  private static Wrong behindReset(boolean data) {
+    return client -> {
+      client.headers(1, false, get("x"));
+      flood(it -> it.send(data ? DATA : HEADERS, END_HEADERS, 1, new byte[] {(byte) 0x88}))
+          .by(client);
+    };
   }
 
   private static byte[] setting(int name, int value) {
@@ -629,6 +640,24 @@ class Http2ServerTest {
       client.send(DATA, 0, 1, (byte) 1);
       assertEquals("[reset " + STREAM_CLOSED + "]", client.response(1));
       go.countDown();
+    }
+  }
+
+  @Test
+  void whatWasOnItsWayToAStreamThatWasResetIsNoFault() throws Exception {
+    Handler refuses = exchange -> exchange.respond(ResponseHead.of(413), ByteBuffer.allocate(0));
+    try (var client = Http2Client.connect(refuses)) {
+      for (int stream = 1; stream < 300; stream += 2) {
+        client.headers(stream, false, request("POST", "/"));
+        assertEquals("413 ", client.response(stream));
+        assertEquals(stream, client.next(RST_STREAM).stream());
+        for (int i = 0; i < 4; i++) {
+          client.send(DATA, 0, stream, new byte[1000]);
+        }
+        client.headers(stream, true, "trailer", "too");
+      }
+      client.headers(301, true, get("/"));
+      assertEquals("413 ", client.response(301));
     }
   }
 
