@@ -4,6 +4,7 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
@@ -271,6 +272,14 @@ public final class Upstreams implements AutoCloseable {
   public int connections(Origin origin) {
     var pool = pools.get(origin);
     return pool == null ? 0 : pool.open();
+  }
+
+  /**
+   * Peers for whose sake exchanges with an origin last, such as a client whose request has not all
+   * come. When an exchange waits for a connection, the slowest of them pays.
+   */
+  public SlowPeers slowPeers(Origin origin) {
+    return pool(origin).slowPeers();
   }
 
   private void scheduleSweep() {

@@ -94,17 +94,26 @@ final class OriginClient {
         exchange = opened;
         send(opened, request, upload);
       }
-      var head = receive(opened, upload);
-      while (head.isInformational()) {
-        if (upload != null && head.status() == 100) {
-          upload.wanted();
-        } else {
-          informed.inform(head);
-        }
-        head = receive(opened, upload);
-      }
+      var head = answer(opened, upload, informed);
       member.succeeded();
       return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
+    }
+
+    /** As long as the origin has not answered, it may be the client that keeps it from that. */
+    private ResponseHead answer(ClientExchange from, @Nullable Upload upload, Informed informed)
+        throws IOException {
+      try (var _ = upload == null ? null : upload.hold(upstreams.slowPeers(member.origin))) {
+        var head = receive(from, upload);
+        while (head.isInformational()) {
+          if (upload != null && head.status() == 100) {
+            upload.wanted();
+          } else {
+            informed.inform(head);
+          }
+          head = receive(from, upload);
+        }
+        return head;
+      }
     }
 
     private static void send(ClientExchange to, RequestHead request, @Nullable Upload upload)
@@ -116,7 +125,9 @@ final class OriginClient {
       }
     }
 
-    /** Many origins take WebSockets by HTTP/1.1 only. That others do not is no failure of theirs. */
+    /**
+     * Many origins take WebSockets by HTTP/1.1 only. That others do not is no failure of theirs.
+     */
     private ClientExchange openByHttp1(ClientExchange byHttp2, NoWebSocketException why)
         throws IOException {
       if (!upstreams.mayAskByHttp1(member.origin)) {

@@ -708,6 +708,9 @@ final class Transaction {
       }
     } catch (OriginFailure e) {
       fail(null, e);
+    } catch (Upload.HungUpException e) {
+      course.failure = String.valueOf(e.getMessage());
+      refuse(408, "the request's body came too slowly");
     }
   }
 

@@ -2,6 +2,8 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Pace;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.BodyWriter;
@@ -19,6 +21,15 @@ import org.jspecify.annotations.Nullable;
  * so that it can be sent to another origin instead.
  */
 final class Upload {
+
+  /** The client has sent too slowly while others waited for the origin. */
+  static final class HungUpException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    private HungUpException() {
+      super("the request's body came too slowly while others waited for the origin");
+    }
+  }
 
   /** How long an origin may take to say 100 (Continue) until the body is sent anyway. */
   private static final long CONTINUE_MILLIS = 1000;
@@ -47,6 +58,9 @@ final class Upload {
 
   private ByteArrayOutputStream kept = new ByteArrayOutputStream(0);
   private boolean isKept = true;
+
+  /** How the client gets on. */
+  private final Pace pace = new Pace();
 
   /** How much has come from the client; only this object's fiber counts. */
   private final AtomicLong sent = new AtomicLong();
@@ -91,6 +105,19 @@ final class Upload {
   /** Why the client's body did not come; null if nothing is wrong with it. */
   @Nullable IOException failure() {
     return failure;
+  }
+
+  /**
+   * Says that an exchange with an origin lasts for the sake of this body, until that is ended. Who
+   * is hung up on {@linkplain #failure fails}.
+   */
+  SlowPeers.Hold hold(SlowPeers peers) {
+    return peers.hold(
+        pace,
+        () -> {
+          failure = new HungUpException();
+          scope.cancel();
+        });
   }
 
   /**
@@ -176,6 +203,7 @@ final class Upload {
       keep(piece.flip());
       into.write(piece);
       piece.clear();
+      pace.moved(n);
       sent.addAndGet(n);
     }
     if (failure == null) {
@@ -186,6 +214,7 @@ final class Upload {
   }
 
   private int read(ByteBuffer piece, BodyWriter into) throws WaitCancelledException {
+    pace.waits();
     try {
       return from.read(piece);
     } catch (WaitCancelledException e) {
@@ -193,6 +222,8 @@ final class Upload {
     } catch (IOException e) {
       fail(into, e);
       return -1;
+    } finally {
+      pace.goesOn();
     }
   }
 
