@@ -807,6 +807,19 @@ class Http2ServerTest {
   }
 
   @Test
+  void aHeadAloneIsTheEnd() throws Exception {
+    Handler handler =
+        exchange ->
+            exchange.respondByHeadAlone(ResponseHead.of(200, Fields.of("Grpc-Status", "5")));
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, true, request("POST", "/"));
+      assertEquals(END_HEADERS | END_STREAM, client.next(HEADERS).flags());
+    }
+    var answer = Talk.answer(handler, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    assertTrue(answer.endsWith("\r\n\r\n0\r\n\r\n"), answer);
+  }
+
+  @Test
   void tunnelsPassBytesBothWays() throws Exception {
     Handler handler =
         exchange -> {
