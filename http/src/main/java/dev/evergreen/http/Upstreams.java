@@ -183,22 +183,7 @@ public final class Upstreams implements AutoCloseable {
    * @throws IOException if it cannot be made
    */
   public ClientExchange tunnel(Origin origin) throws IOException {
-    checkOpen();
-    var pool = pool(origin);
-    var kept = pool.take(true);
-    if (kept != null) {
-      throw new IllegalStateException("it was to be a new connection");
-    }
-    boolean done = false;
-    try {
-      var exchange = new Http1Upstream(connect(origin), origin, settings).beginTunnel(pool);
-      done = true;
-      return exchange;
-    } finally {
-      if (!done) {
-        pool.free();
-      }
-    }
+    return beginOnNew(origin, false, (connection, pool) -> connection.beginTunnel(pool));
   }
 
   /** Whether an origin that speaks HTTP/2 may be asked by HTTP/1.1 as well. */
@@ -214,6 +199,15 @@ public final class Upstreams implements AutoCloseable {
    * @throws IOException if it cannot be made
    */
   public ClientExchange openByHttp1(Origin origin) throws IOException {
+    return beginOnNew(origin, true, (connection, pool) -> connection.begin(pool, false));
+  }
+
+  /** What a new connection is used for. */
+  private interface Use {
+    ClientExchange begin(Http1Upstream connection, Pool pool) throws IOException;
+  }
+
+  private ClientExchange beginOnNew(Origin origin, boolean byHttp1, Use use) throws IOException {
     checkOpen();
     var pool = pool(origin);
     var kept = pool.take(true);
@@ -222,7 +216,7 @@ public final class Upstreams implements AutoCloseable {
     }
     boolean done = false;
     try {
-      var exchange = new Http1Upstream(connect(origin, true), origin, settings).begin(pool, false);
+      var exchange = use.begin(new Http1Upstream(connect(origin, byHttp1), origin, settings), pool);
       done = true;
       return exchange;
     } finally {
