@@ -124,7 +124,6 @@ public final class SlowPeers {
     private final long bytesBefore;
     private final long waitedBefore;
     private volatile boolean hungUp;
-    private boolean ended;
 
     private Hold(Pace pace, @Nullable Connection wire, Runnable letGo, Runnable end) {
       this.pace = pace;
@@ -148,9 +147,7 @@ public final class SlowPeers {
     /** Says that nothing is kept any more. Only the first call counts. */
     @Override
     public void close() {
-      if (!ended) {
-        ended = true;
-        holds.remove(this);
+      if (holds.remove(this)) {
         end.run();
       }
     }

@@ -99,29 +99,29 @@ final class OriginClient {
       return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
     }
 
-    /** As long as the origin has not answered, it may be the client that keeps it from that. */
-    private ResponseHead answer(ClientExchange from, @Nullable Upload upload, Informed informed)
-        throws IOException {
-      try (var _ = upload == null ? null : upload.hold(upstreams.slowPeers(member.origin))) {
-        var head = receive(from, upload);
-        while (head.isInformational()) {
-          if (upload != null && head.status() == 100) {
-            upload.wanted();
-          } else {
-            informed.inform(head);
-          }
-          head = receive(from, upload);
+    private static ResponseHead answer(
+        ClientExchange from, @Nullable Upload upload, Informed informed) throws IOException {
+      var head = receive(from, upload);
+      while (head.isInformational()) {
+        if (upload != null && head.status() == 100) {
+          upload.wanted();
+        } else {
+          informed.inform(head);
         }
-        return head;
+        head = receive(from, upload);
       }
+      if (upload != null) {
+        upload.answered();
+      }
+      return head;
     }
 
-    private static void send(ClientExchange to, RequestHead request, @Nullable Upload upload)
+    private void send(ClientExchange to, RequestHead request, @Nullable Upload upload)
         throws IOException {
       if (upload == null) {
         to.send(request);
       } else {
-        upload.start(to.send(request, upload.length()));
+        upload.start(to.send(request, upload.length()), upstreams.slowPeers(member.origin));
       }
     }
 

@@ -50,6 +50,10 @@ final class Upload {
 
   private volatile @Nullable IOException failure;
 
+  private volatile SlowPeers.@Nullable Hold hold;
+
+  private volatile boolean answered;
+
   private boolean started;
 
   // Of the fiber that sends, and when that has ended of who starts it.
@@ -107,17 +111,19 @@ final class Upload {
     return failure;
   }
 
-  /**
-   * Says that an exchange with an origin lasts for the sake of this body, until that is ended. Who
-   * is hung up on {@linkplain #failure fails}.
-   */
-  SlowPeers.Hold hold(SlowPeers peers) {
-    return peers.hold(
-        pace,
-        () -> {
-          failure = new HungUpException();
-          scope.cancel();
-        });
+  /** The origin has answered: from now on it is its own affair how long this takes. */
+  void answered() {
+    answered = true;
+    var present = hold;
+    if (present != null) {
+      present.close();
+    }
+  }
+
+  /** Others wait for the origin, and this is the slowest. */
+  private void hangUp() {
+    failure = new HungUpException();
+    scope.cancel();
   }
 
   /**
@@ -125,9 +131,10 @@ final class Upload {
    * is kept}. What has come of the body leaves together with the head, which is in the output
    * already; from then on only this object's fiber writes there.
    *
+   * @param slowPeers where the client is known as long as the origin waits for it
    * @throws IOException if the origin does not take it
    */
-  void start(BodyWriter into) throws IOException {
+  void start(BodyWriter into, SlowPeers slowPeers) throws IOException {
     started = true;
     if (!told) {
       wanted = new CountDownLatch(1); // No other origin speaks for this one.
@@ -140,7 +147,7 @@ final class Upload {
     var now = CancelScope.open();
     scope = now;
     var go = wanted;
-    fiber = fibers.spawn(() -> send(into, before, go, now));
+    fiber = fibers.spawn(() -> send(into, before, go, now, slowPeers));
   }
 
   /** Whether all that has come of the body is still there, so that it can be sent again. */
@@ -175,7 +182,8 @@ final class Upload {
     return from.ended();
   }
 
-  private void send(BodyWriter into, byte[] before, CountDownLatch go, CancelScope until) {
+  private void send(
+      BodyWriter into, byte[] before, CountDownLatch go, CancelScope until, SlowPeers slowPeers) {
     try {
       var _ = go.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
       if (until.cancelled()) {
@@ -183,11 +191,17 @@ final class Upload {
         return; // To read would tell the client to send it.
       }
       told = true;
-      until.run(
-          () -> {
-            into.write(before);
-            copy(into);
-          });
+      try (var held = slowPeers.hold(pace, this::hangUp)) {
+        hold = held;
+        if (answered) {
+          answered(); // It came before there was a hold.
+        }
+        until.run(
+            () -> {
+              into.write(before);
+              copy(into);
+            });
+      }
     } catch (IOException e) {
       // Of the origin's side: who receives learns it there.
       into.abort();

@@ -347,8 +347,8 @@ class FaultsTest {
     assertEquals("a reset", seen.get());
   }
 
-  /** An origin that takes one connection, and asks for what never comes. */
-  private Proxy startWithOneConnection() throws IOException {
+  /** An origin that takes few connections, and does not answer bodies. */
+  private Proxy startWithConnections(int connections) throws IOException {
     origin.then(
         (request, wire) -> {
           if (request.line().startsWith("POST")) {
@@ -356,8 +356,8 @@ class FaultsTest {
           }
           wire.send(ScriptedOrigin.response(200, "well"));
         });
-    var one = new UpstreamLimits(1, 10, SHORT, LONG, LONG);
-    return start(settings(HttpSettings.DEFAULT).originLimits(one));
+    var few = new UpstreamLimits(connections, 10, SHORT, LONG, LONG);
+    return start(settings(HttpSettings.DEFAULT).originLimits(few));
   }
 
   private interface Sending {
@@ -381,7 +381,7 @@ class FaultsTest {
 
   @Test
   void whoHardlySendsPaysWhenOthersWaitForTheOrigin() throws Exception {
-    var narrow = startWithOneConnection();
+    var narrow = startWithConnections(1);
     var slow = browser(narrow);
     slow.send(post(1_000_000));
     origin.next();
@@ -394,8 +394,27 @@ class FaultsTest {
   }
 
   @Test
+  void whoHasSentAllDoesNotPayForThoseWhoHaveNot() throws Exception {
+    var narrow = startWithConnections(2);
+    var done = browser(narrow);
+    done.send(post(2) + "x");
+    origin.next();
+    Thread.sleep(SHORT.dividedBy(2).plusMillis(300)); // Longer than others would wait for it.
+    done.send("x");
+    var slow = browser(narrow);
+    slow.send(post(1_000_000));
+    origin.next();
+    var sender = trickle(() -> slow.send("x"));
+    assertEquals("well", browser(narrow).get("/b").body());
+    assertEquals(408, slow.receive().status());
+    ending.countDown();
+    assertEquals("well", done.receive().body());
+    sender.join();
+  }
+
+  @Test
   void whoHardlySendsByHttp2PaysByThatStreamOnly() throws Exception {
-    var narrow = startWithOneConnection();
+    var narrow = startWithConnections(1);
     var client = new RawHttp2(narrow.addresses().getFirst());
     open.add(client);
     client.frame(
