@@ -1,10 +1,13 @@
 package dev.evergreen.fibers;
 
 /**
- * How one direction of a connection gets on, measured while somebody keeps something for the peer.
- * Only the fiber that reads, or that writes, changes it; any thread may look.
+ * How a peer gets on: how many bytes it has moved, and how long it was waited for. One fiber at a
+ * time changes it; any thread may look.
+ *
+ * <p>A connection measures its own directions, as {@link SlowPeers#hold(Connection,
+ * SlowPeers.Direction)} wants. Who has many peers on one connection measures each of them.
  */
-final class Pace {
+public final class Pace {
   private volatile long bytes;
   private volatile long waitedNanos;
   private volatile boolean waiting;
@@ -13,19 +16,23 @@ final class Pace {
   /** Of the fiber: who measures. */
   int holders;
 
-  void moved(int n) {
+  /** One that has not begun. */
+  public Pace() {}
+
+  /** The peer has moved so many bytes. */
+  public void moved(int n) {
     long before = bytes;
     bytes = before + n;
   }
 
   /** A wait for the peer begins. */
-  void waits() {
+  public void waits() {
     waitingSince = System.nanoTime();
     waiting = true;
   }
 
   /** The wait has ended. */
-  void goesOn() {
+  public void goesOn() {
     long before = waitedNanos;
     waiting = false;
     waitedNanos = before + System.nanoTime() - waitingSince;

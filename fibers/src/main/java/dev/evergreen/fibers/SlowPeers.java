@@ -40,7 +40,23 @@ public final class SlowPeers {
    * by the fiber that reads or writes there.
    */
   public Hold hold(Connection connection, Direction direction) {
-    var hold = new Hold(connection, direction);
+    var wire = connection.wire();
+    return add(
+        new Hold(
+            wire.measure(direction), wire, connection::close, () -> wire.endMeasure(direction)));
+  }
+
+  /**
+   * Says that something is kept from now on for a peer that shares its connection with others.
+   *
+   * @param pace of that peer alone, which the caller measures
+   * @param hangUp has the fiber let go that waits for the peer; any thread may run it
+   */
+  public Hold hold(Pace pace, Runnable hangUp) {
+    return add(new Hold(pace, null, hangUp, () -> {}));
+  }
+
+  private Hold add(Hold hold) {
     holds.add(hold);
     return hold;
   }
@@ -57,7 +73,7 @@ public final class SlowPeers {
 
   /** Whether something is kept for a connection's peer. */
   public boolean keepFor(Connection connection) {
-    return holds.stream().anyMatch(hold -> hold.connection.wire() == connection.wire());
+    return holds.stream().anyMatch(hold -> hold.wire == connection.wire());
   }
 
   /**
@@ -101,18 +117,19 @@ public final class SlowPeers {
 
   /** That something is kept for a connection's peer. */
   public final class Hold implements AutoCloseable {
-    private final Connection connection;
-    private final Direction direction;
     private final Pace pace;
+    private final @Nullable Connection wire;
+    private final Runnable letGo;
+    private final Runnable end;
     private final long bytesBefore;
     private final long waitedBefore;
     private volatile boolean hungUp;
-    private boolean ended;
 
-    private Hold(Connection connection, Direction direction) {
-      this.connection = connection;
-      this.direction = direction;
-      pace = connection.wire().measure(direction);
+    private Hold(Pace pace, @Nullable Connection wire, Runnable letGo, Runnable end) {
+      this.pace = pace;
+      this.wire = wire;
+      this.letGo = letGo;
+      this.end = end;
       bytesBefore = pace.bytes();
       waitedBefore = pace.waited(System.nanoTime());
     }
@@ -124,16 +141,14 @@ public final class SlowPeers {
     private void hangUp() {
       hungUp = true;
       SlowPeers.this.hungUp.increment();
-      connection.close();
+      letGo.run();
     }
 
     /** Says that nothing is kept any more. Only the first call counts. */
     @Override
     public void close() {
-      if (!ended) {
-        ended = true;
-        holds.remove(this);
-        connection.wire().endMeasure(direction);
+      if (holds.remove(this)) {
+        end.run();
       }
     }
   }

@@ -49,6 +49,14 @@ public interface Exchange {
   BodyWriter respond(ResponseHead head) throws IOException;
 
   /**
+   * Sends a response of which nothing follows the head, no trailers either. By HTTP/2 that is not
+   * the same as an end that comes behind the head: gRPC takes such a head for trailers.
+   */
+  default void respondByHeadAlone(ResponseHead head) throws IOException {
+    respond(head).end();
+  }
+
+  /**
    * Sends a whole response; Content-Length is what remains in the buffers, unless it is one without
    * a body: to HEAD, or of status 304, when it is that of the head, if any. What is in native
    * memory may be sent without a copy; when this returns, the buffers may be used for something

@@ -12,8 +12,8 @@ import java.util.ArrayDeque;
  * A stream of HTTP/2 on the client's side: an exchange with an origin.
  *
  * <p>A request to go on as a WebSocket, and the answer to it, have here the form of HTTP/1.1: they
- * stand for the extended CONNECT of RFC 8441, if the origin takes that. Other wishes to leave HTTP
- * are left out.
+ * stand for the extended CONNECT of RFC 8441; if the origin does not take that, they are refused
+ * before anything is sent. Other wishes to leave HTTP are left out.
  */
 final class Http2ClientStream extends Http2Stream implements ClientExchange {
   /** More informational responses to one request are nonsense. */
@@ -69,8 +69,11 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
   @Override
   public BodyWriter send(RequestHead head, long length) throws IOException {
     toHead = head.is("HEAD");
-    connects = wantsWebSocket(head) && upstream.connects();
+    connects = wantsWebSocket(head);
     if (connects) {
+      if (!upstream.connects()) {
+        throw new NoWebSocketException();
+      }
       key = String.valueOf(head.fields().get("sec-websocket-key"));
     }
     awaitRoom();

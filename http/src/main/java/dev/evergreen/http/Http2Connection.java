@@ -28,7 +28,8 @@ import java.util.Map;
  *
  * <p><b>Frames that carry nothing</b> of a message are PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
  * GOAWAY, unknown ones, and DATA without a byte that is not the last. A peer may send {@value
- * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Each frame that
+ * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Nor does what comes
+ * for a stream that this side has reset carry anything: it was on its way. Each other frame that
  * carries something earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each
  * KiB, as those who send and receive much have reason to ask how fast they are and to open windows:
  * the head of a message that comes, DATA that come, and DATA that are sent, but not if they are
@@ -100,12 +101,8 @@ abstract class Http2Connection {
   /** A head has come, or trailers. */
   abstract void receive(int stream, Http2Heads.Block block, boolean ends) throws IOException;
 
-  /**
-   * Data have come for a stream that there is no more.
-   *
-   * @throws Http2Exception if that is the peer's fault
-   */
-  abstract void receiveBehindTheEnd(int stream) throws Http2Exception;
+  /** Whether this side has reset a stream, so that something may still come; under the lock. */
+  abstract boolean wasGivenUp(int stream);
 
   /** The peer will begin, or answer, no streams beyond one. */
   abstract void peerGoesAway(int last);
@@ -122,6 +119,9 @@ abstract class Http2Connection {
 
   /** A stream is not begun, as its first frame is wrong. */
   void skip(int stream) {}
+
+  /** This side has reset a stream, be it begun or not; under the lock. */
+  void gaveUp(int stream) {}
 
   /** The peer takes extended CONNECT (RFC 8441), or not; under the lock. */
   void peerConnects(boolean extended) {}
@@ -233,9 +233,14 @@ abstract class Http2Connection {
 
   void reset(Http2Stream stream, Code code, IOException why) {
     if (streams.remove(stream.id()) != null) {
-      out.frame(Http2Output.RST_STREAM, stream.id(), code.number);
+      sendReset(stream.id(), code);
     }
     stream.fail(why);
+  }
+
+  private void sendReset(int stream, Code code) {
+    out.frame(Http2Output.RST_STREAM, stream, code.number);
+    gaveUp(stream);
   }
 
   /** One of a stream's directions has ended. */
@@ -335,7 +340,7 @@ abstract class Http2Connection {
       if (stream != null) {
         reset(stream, e.code(), new MalformedMessageException(String.valueOf(e.getMessage())));
       } else {
-        out.frame(Http2Output.RST_STREAM, e.stream(), e.code().number);
+        sendReset(e.stream(), e.code());
       }
     } finally {
       unlock();
@@ -446,6 +451,14 @@ abstract class Http2Connection {
     } finally {
       unlock();
     }
+  }
+
+  /** Under the lock: a part of a message has come for a stream that there is no more. */
+  final void receiveBehindTheEnd(int id) throws Http2Exception {
+    if (!wasGivenUp(id)) {
+      throw Http2Exception.ofStream(id, Code.STREAM_CLOSED, "something behind the end");
+    }
+    check(controls);
   }
 
   private void checkNotIdle(int id) throws Http2Exception {

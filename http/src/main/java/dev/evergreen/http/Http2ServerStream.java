@@ -115,6 +115,12 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   }
 
   @Override
+  public void respondByHeadAlone(ResponseHead response) throws IOException {
+    long told = Framing.contentLength(response.fields());
+    begin(response.status(), response.fields(), null, told, 0);
+  }
+
+  @Override
   public void respond(ResponseHead response, ByteBuffer... body) throws IOException {
     long told = Framing.contentLength(response.fields());
     long length = remaining(body);

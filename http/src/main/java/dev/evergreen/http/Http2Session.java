@@ -6,6 +6,7 @@ import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
+import java.util.ArrayDeque;
 
 /**
  * A client's connection by HTTP/2. Each stream has a fiber that answers it.
@@ -24,6 +25,13 @@ final class Http2Session extends Http2Connection {
   // Guarded by the lock.
   private int answering;
   private boolean goesAway;
+
+  /**
+   * The last streams that were reset by this side. The client may have sent something before it
+   * knew, but only for those that it has open as far as it knows: that are as many as it may have,
+   * and as many again if it has not seen yet how many these are.
+   */
+  private final ArrayDeque<Integer> givenUp = new ArrayDeque<>(0);
 
   Http2Session(
       HttpServer server, Connection connection, Input in, CancelScope draining, boolean secure) {
@@ -229,8 +237,16 @@ final class Http2Session extends Http2Connection {
   }
 
   @Override
-  void receiveBehindTheEnd(int stream) throws Http2Exception {
-    throw Http2Exception.ofStream(stream, Code.STREAM_CLOSED, "data behind the end");
+  void gaveUp(int stream) {
+    if (givenUp.size() == 2 * server.settings.streams()) {
+      givenUp.remove();
+    }
+    givenUp.add(stream);
+  }
+
+  @Override
+  boolean wasGivenUp(int stream) {
+    return givenUp.contains(stream);
   }
 
   /** A client that goes away still waits for what it has asked for. */
@@ -244,6 +260,10 @@ final class Http2Session extends Http2Connection {
       var present = streams.get(id);
       if (present != null) {
         receiveTrailers(present, block, ends);
+        return;
+      }
+      if (wasGivenUp(id)) {
+        receiveBehindTheEnd(id);
         return;
       }
     } finally {

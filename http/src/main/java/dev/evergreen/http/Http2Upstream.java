@@ -247,18 +247,21 @@ final class Http2Upstream extends Http2Connection {
     require(wasBegun(id), Code.PROTOCOL_ERROR, "an answer to nothing");
     lock();
     try {
-      // Of one that was given up something may still come.
       if (streams.get(id) instanceof Http2ClientStream stream) {
         stream.receive(block, ends);
+      } else {
+        receiveBehindTheEnd(id);
       }
     } finally {
       unlock();
     }
   }
 
-  /** It was given up, and this was on its way. */
+  /** Nobody counts how many were: their clients leave when they like. */
   @Override
-  void receiveBehindTheEnd(int stream) {}
+  boolean wasGivenUp(int stream) {
+    return true;
+  }
 
   /** Whether the origin takes extended CONNECT; waits until it has said so or not. */
   boolean connects() throws IOException {
@@ -266,8 +269,11 @@ final class Http2Upstream extends Http2Connection {
     while (true) {
       lock();
       try {
-        if (set || retired) {
+        if (set) {
           return connects;
+        }
+        if (retired) {
+          throw new IOException("the connection has ended");
         }
         awaitSettings.add(told);
       } finally {

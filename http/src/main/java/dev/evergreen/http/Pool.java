@@ -2,8 +2,11 @@ package dev.evergreen.http;
 
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Signal;
+import dev.evergreen.fibers.SlowPeers;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.concurrent.TimeUnit;
@@ -33,6 +36,9 @@ final class Pool {
 
   /** Held by who makes a connection that others will share, so that they wait for it. */
   final ReentrantLock making = new ReentrantLock();
+
+  /** For whom places are taken, as long as the origin cannot answer before they have gone on. */
+  private final SlowPeers slowPeers = new SlowPeers();
 
   private int places;
   private boolean closed;
@@ -128,6 +134,10 @@ final class Pool {
     free();
   }
 
+  SlowPeers slowPeers() {
+    return slowPeers;
+  }
+
   synchronized int open() {
     return places;
   }
@@ -174,7 +184,7 @@ final class Pool {
 
   private @Nullable Http1Upstream await(Waiter waiter) throws IOException {
     try {
-      waiter.signal.await(limits.patience());
+      awaitTurn(waiter);
       return waiter.connection;
     } catch (IOException e) {
       boolean served;
@@ -185,8 +195,33 @@ final class Pool {
       if (served) {
         giveBack(waiter.connection);
       }
-      throw e instanceof java.net.SocketTimeoutException ? new UpstreamBusyException(origin) : e;
+      throw e instanceof SocketTimeoutException ? new UpstreamBusyException(origin) : e;
     }
+  }
+
+  /**
+   * While somebody waits, the slowest of those pays for whom a place is taken; if it is slower than
+   * half of the patience of those who wait.
+   */
+  private void awaitTurn(Waiter waiter) throws IOException {
+    long patience = limits.patience().toNanos();
+    long until = System.nanoTime() + patience;
+    long look = patience / 4;
+    while (!isServed(waiter)) {
+      int _ = slowPeers.hangUp(1, limits.patience().dividedBy(2), Long.MAX_VALUE);
+      long left = until - System.nanoTime();
+      try {
+        waiter.signal.await(Duration.ofNanos(Math.min(left, look)));
+      } catch (SocketTimeoutException e) {
+        if (left <= look) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private synchronized boolean isServed(Waiter waiter) {
+    return waiter.served;
   }
 
   private void giveBack(@Nullable Http1Upstream connection) {

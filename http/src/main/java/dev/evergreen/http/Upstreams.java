@@ -4,6 +4,7 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
@@ -182,6 +183,31 @@ public final class Upstreams implements AutoCloseable {
    * @throws IOException if it cannot be made
    */
   public ClientExchange tunnel(Origin origin) throws IOException {
+    return beginOnNew(origin, false, (connection, pool) -> connection.beginTunnel(pool));
+  }
+
+  /** Whether an origin that speaks HTTP/2 may be asked by HTTP/1.1 as well. */
+  public boolean mayAskByHttp1(Origin origin) {
+    return origin.secure() && version == UpstreamVersion.BY_ALPN;
+  }
+
+  /**
+   * Like {@link #open(Origin)}, but on a new connection that offers only HTTP/1.1 by ALPN; if that
+   * {@linkplain #mayAskByHttp1 may be}.
+   *
+   * @throws UpstreamBusyException if there are too many connections
+   * @throws IOException if it cannot be made
+   */
+  public ClientExchange openByHttp1(Origin origin) throws IOException {
+    return beginOnNew(origin, true, (connection, pool) -> connection.begin(pool, false));
+  }
+
+  /** What a new connection is used for. */
+  private interface Use {
+    ClientExchange begin(Http1Upstream connection, Pool pool) throws IOException;
+  }
+
+  private ClientExchange beginOnNew(Origin origin, boolean byHttp1, Use use) throws IOException {
     checkOpen();
     var pool = pool(origin);
     var kept = pool.take(true);
@@ -190,7 +216,7 @@ public final class Upstreams implements AutoCloseable {
     }
     boolean done = false;
     try {
-      var exchange = new Http1Upstream(connect(origin), origin, settings).beginTunnel(pool);
+      var exchange = use.begin(new Http1Upstream(connect(origin, byHttp1), origin, settings), pool);
       done = true;
       return exchange;
     } finally {
@@ -212,6 +238,10 @@ public final class Upstreams implements AutoCloseable {
    * @throws IOException if it cannot be made
    */
   public Connection connect(Origin origin) throws IOException {
+    return connect(origin, false);
+  }
+
+  private Connection connect(Origin origin, boolean byHttp1) throws IOException {
     var raw = dialer.dial(origin.host(), origin.port());
     raw.writeTimeout(settings.write());
     if (!origin.secure()) {
@@ -221,7 +251,13 @@ public final class Upstreams implements AutoCloseable {
       raw.close();
       throw new IOException("there is no TLS for " + origin);
     }
-    var connection = raw.overTls(engines.engine(origin.host(), origin.port()), limits.handshake());
+    var engine = engines.engine(origin.host(), origin.port());
+    if (byHttp1) {
+      var parameters = engine.getSSLParameters();
+      parameters.setApplicationProtocols(new String[] {"http/1.1"});
+      engine.setSSLParameters(parameters);
+    }
+    var connection = raw.overTls(engine, limits.handshake());
     connection.writeTimeout(settings.write());
     return connection;
   }
@@ -230,6 +266,14 @@ public final class Upstreams implements AutoCloseable {
   public int connections(Origin origin) {
     var pool = pools.get(origin);
     return pool == null ? 0 : pool.open();
+  }
+
+  /**
+   * Peers for whose sake exchanges with an origin last, such as a client whose request has not all
+   * come. When an exchange waits for a connection, the slowest of them pays.
+   */
+  public SlowPeers slowPeers(Origin origin) {
+    return pool(origin).slowPeers();
   }
 
   private void scheduleSweep() {

@@ -13,17 +13,22 @@ import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.LastHttpContent;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
  * Mutated requests, by a seed: whatever we take for a request Netty's decoder takes for the same
  * one, and however it is cut we take it for the same. With {@code -Devergreen.http.fuzz=N} there
- * are N of them, and {@code -Devergreen.http.seed=S} says where they begin.
+ * are N of them, and {@code -Devergreen.http.seed=S} says where they begin. What was found once is
+ * in a {@link Corpus}.
  */
 @Timeout(3600)
 class FuzzTest {
@@ -180,30 +185,57 @@ class FuzzTest {
         .toList();
   }
 
+  /** Says what was understood, as Netty does. */
+  private static List<String> understood(String sent) throws Exception {
+    var ours = normalised(ours(sent, MemoryPair.CAPACITY));
+    var nettys = normalised(nettys(sent));
+    // We refuse more; but whatever we take, it takes in the same place for the same.
+    assertTrue(ours.size() <= nettys.size(), () -> describe(sent, ours, nettys));
+    assertEquals(ours, nettys.subList(0, ours.size()), () -> describe(sent, ours, nettys));
+    return ours;
+  }
+
+  /** What a client is told: the statuses, and why a request was refused. */
+  private static String answers(String sent) throws Exception {
+    Handler quiet =
+        exchange -> {
+          var _ = Talk.text(exchange.body());
+          exchange.respond(ResponseHead.of(204));
+        };
+    return Talk.answer(quiet, sent).replaceAll("(?m)^Date:.*\\R", "");
+  }
+
   @Test
   void whatWeUnderstandNettyUnderstandsAlike() throws Exception {
+    var corpus = new Corpus("http1");
+    for (var sent : corpus.inputs()) {
+      var _ = understood(sent);
+      corpus.tried(sent, answers(sent));
+    }
     var random = new Random(SEED);
-    var understood = new AtomicInteger();
+    int understood = 0;
     for (int i = 0; i < ROUNDS; i++) {
       var sent = mutated(random);
-      var ours = normalised(ours(sent, MemoryPair.CAPACITY));
-      var nettys = normalised(nettys(sent));
-      understood.addAndGet(ours.size());
-      // We refuse more; but whatever we take, it takes in the same place for the same.
-      assertTrue(ours.size() <= nettys.size(), () -> describe(sent, ours, nettys));
-      assertEquals(ours, nettys.subList(0, ours.size()), () -> describe(sent, ours, nettys));
+      understood += understood(sent).size();
+      if (Corpus.GROWS) {
+        corpus.tried(sent, answers(sent));
+      }
     }
-    assertTrue(understood.get() > ROUNDS / 2, "too few were understood: " + understood);
+    assertTrue(understood > ROUNDS / 2, "too few were understood: " + understood);
+    corpus.save();
   }
 
   @Test
   void cutsChangeNothing() throws Exception {
     var random = new Random(SEED + 1);
+    var sent = new ArrayList<>(new Corpus("http1").inputs());
     for (int i = 0; i < ROUNDS / 10; i++) {
-      var sent = mutated(random);
-      var whole = ours(sent, MemoryPair.CAPACITY);
+      sent.add(mutated(random));
+    }
+    for (var each : sent) {
+      var whole = ours(each, MemoryPair.CAPACITY);
       for (int piece : new int[] {1, 2, 3, 1 + random.nextInt(50)}) {
-        assertEquals(whole, ours(sent, piece), () -> describe(sent, whole, List.of()));
+        assertEquals(whole, ours(each, piece), () -> describe(each, whole, List.of()));
       }
     }
   }
@@ -213,25 +245,77 @@ class FuzzTest {
     return text + "\nours: " + ours + "\nNetty's: " + nettys;
   }
 
+  /** ":method: GET", ":scheme: http", ":path: /", ":authority: a" */
+  private static final byte[] REQUEST = {(byte) 0x82, (byte) 0x86, (byte) 0x84, 0x41, 1, 'a'};
+
+  /** Frames behind the first ones, of which some make sense. */
+  private static String frames(Random random) throws IOException {
+    var bytes = new ByteArrayOutputStream();
+    for (int stream = 1; stream < 2 * random.nextInt(3); stream += 2) {
+      bytes.writeBytes(new byte[] {0, 0, (byte) REQUEST.length, 1});
+      bytes.writeBytes(new byte[] {(byte) (4 + random.nextInt(2)), 0, 0, 0, (byte) stream});
+      bytes.writeBytes(REQUEST);
+    }
+    for (int i = random.nextInt(8); i >= 0; i--) {
+      var payload = payload(random);
+      var head = ByteBuffer.allocate(9).put((byte) 0).putShort((short) payload.length);
+      head.put((byte) random.nextInt(11));
+      head.put((byte) (random.nextBoolean() ? 5 : random.nextInt(256)));
+      head.putInt(random.nextInt(6));
+      bytes.writeBytes(head.array());
+      bytes.writeBytes(payload);
+    }
+    int cut = random.nextInt(8) == 0 ? random.nextInt(bytes.size()) : bytes.size();
+    return bytes.toString(ISO_8859_1).substring(0, cut);
+  }
+
+  private static byte[] payload(Random random) {
+    var payload =
+        switch (random.nextInt(5)) {
+          case 0 -> REQUEST.clone();
+          case 1 -> new byte[] {0, 1, 't', 1, 'u'};
+          case 2 -> new byte[] {0, (byte) (1 + random.nextInt(8)), 0, 0, 0, 1};
+          case 3 -> Http2Client.bytes(1 << random.nextInt(32));
+          default -> {
+            var any = new byte[random.nextInt(20)];
+            random.nextBytes(any);
+            yield any;
+          }
+        };
+    if (payload.length > 0 && random.nextInt(4) == 0) {
+      payload[random.nextInt(payload.length)] = (byte) random.nextInt(256);
+    }
+    return payload;
+  }
+
+  /** What a server says to frames, and then to their end, which must be its own. */
+  private static String said(String frames) throws IOException {
+    var said = new TreeSet<String>(); // as streams are answered in any order
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.raw(frames);
+      client.endOutput();
+      for (var frame = client.next(); frame.type() != -1; frame = client.next()) {
+        boolean why = frame.type() == Http2Client.GOAWAY || frame.type() == Http2Client.RST_STREAM;
+        said.add(frame.type() + (why ? Arrays.toString(frame.payload()) : ""));
+      }
+      client.served.join();
+    } catch (IOException e) {
+      said.add("hung up"); // amid what was sent
+    }
+    return said.toString();
+  }
+
   @Test
   void nonsenseByHttp2EndsTheConnectionAndNothingElse() throws Exception {
-    var random = new Random(SEED + 2);
-    for (int i = 0; i < ROUNDS / 10; i++) {
-      try (var client = Http2Client.connect(Talk::echo)) {
-        client.headers(1, random.nextBoolean(), Http2Client.get("/"));
-        for (int j = random.nextInt(8); j >= 0; j--) {
-          var payload = new byte[random.nextInt(20)];
-          random.nextBytes(payload);
-          client.send(random.nextInt(11), random.nextInt(256), random.nextInt(4), payload);
-        }
-        client.endOutput();
-        while (client.next().type() != -1) {
-          // Goes on to the end, which must come.
-        }
-        client.served.join();
-      } catch (java.io.IOException e) {
-        // The server has hung up amid what was sent.
-      }
+    var corpus = new Corpus("http2");
+    for (var frames : corpus.inputs()) {
+      corpus.tried(frames, said(frames));
     }
+    var random = new Random(SEED + 2);
+    for (int i = 0; i < ROUNDS / 5; i++) {
+      var frames = frames(random);
+      corpus.tried(frames, said(frames));
+    }
+    corpus.save();
   }
 }

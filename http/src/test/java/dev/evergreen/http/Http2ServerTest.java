@@ -321,6 +321,8 @@ class Http2ServerTest {
               c.headers(1, false, request("POST", "/"));
               flood(it -> it.send(DATA, 0, 1)).by(c);
             }),
+        error("flood of data for a reset stream", ENHANCE_YOUR_CALM, behindReset(true)),
+        error("flood of fields for a reset stream", ENHANCE_YOUR_CALM, behindReset(false)),
         error(
             "rapid resets",
             ENHANCE_YOUR_CALM,
@@ -342,6 +344,15 @@ class Http2ServerTest {
 
   private static Arguments error(String name, int code, Wrong wrong) {
     return Arguments.of(name, code, wrong);
+  }
+
+  /** A request that is malformed has its stream reset at once. */
+  private static Wrong behindReset(boolean data) {
+    return client -> {
+      client.headers(1, false, get("x"));
+      flood(it -> it.send(data ? DATA : HEADERS, END_HEADERS, 1, new byte[] {(byte) 0x88}))
+          .by(client);
+    };
   }
 
   private static byte[] setting(int name, int value) {
@@ -633,6 +644,24 @@ class Http2ServerTest {
   }
 
   @Test
+  void whatWasOnItsWayToAStreamThatWasResetIsNoFault() throws Exception {
+    Handler refuses = exchange -> exchange.respond(ResponseHead.of(413), ByteBuffer.allocate(0));
+    try (var client = Http2Client.connect(refuses)) {
+      for (int stream = 1; stream < 300; stream += 2) {
+        client.headers(stream, false, request("POST", "/"));
+        assertEquals("413 ", client.response(stream));
+        assertEquals(stream, client.next(RST_STREAM).stream());
+        for (int i = 0; i < 4; i++) {
+          client.send(DATA, 0, stream, new byte[1000]);
+        }
+        client.headers(stream, true, "trailer", "too");
+      }
+      client.headers(301, true, get("/"));
+      assertEquals("413 ", client.response(301));
+    }
+  }
+
+  @Test
   void moreStreamsThanAllowedAreRefusedAlsoIfTheOthersWereReset() throws Exception {
     var go = new CountDownLatch(1);
     Handler handler =
@@ -775,6 +804,19 @@ class Http2ServerTest {
       client.headers(1, true, request("HEAD", "/"));
       assertEquals("200 ", client.response(1));
     }
+  }
+
+  @Test
+  void aHeadAloneIsTheEnd() throws Exception {
+    Handler handler =
+        exchange ->
+            exchange.respondByHeadAlone(ResponseHead.of(200, Fields.of("Grpc-Status", "5")));
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, true, request("POST", "/"));
+      assertEquals(END_HEADERS | END_STREAM, client.next(HEADERS).flags());
+    }
+    var answer = Talk.answer(handler, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    assertTrue(answer.endsWith("\r\n\r\n0\r\n\r\n"), answer);
   }
 
   @Test

@@ -1,5 +1,6 @@
 package dev.evergreen.http;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -20,10 +21,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Exchanges with origins by HTTP/2, by prior knowledge. */
 @Timeout(60)
@@ -369,6 +373,73 @@ class Http2UpstreamTest {
         });
   }
 
+  /** One that goes on with a stream that was given up, by so many frames at most. */
+  private Origin goingOn(byte[] frame, int most, CompletableFuture<Boolean> hungUp) {
+    return serving(
+        connection -> {
+          write(connection, new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+          var said = new StringBuilder();
+          await(connection, said, new byte[] {0, 0, 4, 3, 0, 0, 0, 0, 1}); // the reset
+          try {
+            for (int i = 0; i < most; i++) {
+              write(connection, frame);
+            }
+            hungUp.complete(false);
+            await(connection, said, new byte[] {1, 5, 0, 0, 0, 3}); // the next request
+            write(connection, third(head(5, 0x88)));
+          } catch (IOException e) {
+            hungUp.complete(true);
+          }
+          var into = ByteBuffer.allocate(1 << 10);
+          while (connection.read(into.clear()) >= 0) {
+            // Until the other side ends.
+          }
+        });
+  }
+
+  /** The same frame for stream 3. */
+  private static byte[] third(byte[] frame) {
+    frame[8] = 3;
+    return frame;
+  }
+
+  private static void await(Connection from, StringBuilder said, byte[] part) throws IOException {
+    while (said.indexOf(new String(part, ISO_8859_1)) < 0) {
+      var into = ByteBuffer.allocate(1 << 10);
+      assertTrue(from.read(into) >= 0);
+      said.append(new String(into.array(), 0, into.position(), ISO_8859_1));
+    }
+  }
+
+  static Stream<byte[]> partsOfMessages() {
+    return Stream.of(new byte[] {0, 0, 1, 0, 0, 0, 0, 0, 1, 'x'}, head(4, 0x88));
+  }
+
+  @ParameterizedTest
+  @MethodSource("partsOfMessages")
+  void whatWasOnItsWayWhenItWasGivenUpIsNoFault(byte[] frame) throws Exception {
+    var origin = goingOn(frame, 300, new CompletableFuture<>());
+    try (var given = upstreams.open(origin)) {
+      given.send(RequestHead.of("GET", "/1", Fields.of("Host", "a")));
+    }
+    try (var exchange = upstreams.open(origin)) {
+      exchange.send(RequestHead.of("GET", "/3", Fields.of("Host", "a")));
+      assertEquals(200, exchange.receive().status());
+    }
+    assertEquals(1, connections.get());
+  }
+
+  @ParameterizedTest
+  @MethodSource("partsOfMessages")
+  void whoGoesOnWithoutEndIsHungUpOn(byte[] frame) throws Exception {
+    var hungUp = new CompletableFuture<Boolean>();
+    var origin = goingOn(frame, 1_000_000, hungUp);
+    try (var given = upstreams.open(origin)) {
+      given.send(RequestHead.of("GET", "/1", Fields.of("Host", "a")));
+    }
+    assertTrue(hungUp.get());
+  }
+
   private static void write(Connection to, byte[] bytes) throws IOException {
     to.write(bytes);
     to.flush();
@@ -494,13 +565,11 @@ class Http2UpstreamTest {
 
   @Test
   void aWebSocketIsNotAskedForWhereTheOriginDoesNotTakeIt() throws Exception {
-    // ":status: 200" with the end.
-    var origin = saying(0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88);
-    try (var exchange = upstreams.open(origin)) {
+    try (var exchange = upstreams.open(saying())) {
       var wish = Fields.of("Host", "a", "Connection", "upgrade", "Upgrade", "websocket");
-      exchange.send(RequestHead.of("GET", "/asked", wish));
-      assertEquals(200, exchange.receive().status(), "RFC 9110 §7.8: it may be left out");
-      assertThrows(IllegalStateException.class, exchange::tunnel);
+      var head = RequestHead.of("GET", "/asked", wish);
+      assertThrows(NoWebSocketException.class, () -> exchange.send(head));
+      assertFalse(exchange.anySent(), "it may be asked for by HTTP/1.1");
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import dev.evergreen.http.ClientExchange;
+import dev.evergreen.http.NoWebSocketException;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.http.Upstreams;
@@ -53,6 +54,9 @@ final class OriginClient {
         if (ofClient != null) {
           throw ofClient;
         }
+        if (e instanceof OriginFailure) {
+          throw e;
+        }
         boolean again = attempt < ATTEMPTS && ask.mayBeRepeated(request, upload, e);
         // A kept connection may have ended while it was kept: that tells nothing of the origin.
         fresh = again && ask.reused();
@@ -83,22 +87,59 @@ final class OriginClient {
       var opened = upstreams.open(member.origin, fresh);
       exchange = opened;
       long requested = clock.getAsLong();
-      if (upload == null) {
-        opened.send(request);
-      } else {
-        upload.start(opened.send(request, upload.length()));
+      try {
+        send(opened, request, upload);
+      } catch (NoWebSocketException e) {
+        opened = openByHttp1(opened, e);
+        exchange = opened;
+        send(opened, request, upload);
       }
-      var head = receive(opened, upload);
+      var head = answer(opened, upload, informed);
+      member.succeeded();
+      return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
+    }
+
+    private static ResponseHead answer(
+        ClientExchange from, @Nullable Upload upload, Informed informed) throws IOException {
+      var head = receive(from, upload);
       while (head.isInformational()) {
         if (upload != null && head.status() == 100) {
           upload.wanted();
         } else {
           informed.inform(head);
         }
-        head = receive(opened, upload);
+        head = receive(from, upload);
       }
-      member.succeeded();
-      return new OriginAnswer(head, opened, member, requested, clock.getAsLong());
+      if (upload != null) {
+        upload.answered();
+      }
+      return head;
+    }
+
+    private void send(ClientExchange to, RequestHead request, @Nullable Upload upload)
+        throws IOException {
+      if (upload == null) {
+        to.send(request);
+      } else {
+        upload.start(to.send(request, upload.length()), upstreams.slowPeers(member.origin));
+      }
+    }
+
+    /**
+     * Many origins take WebSockets by HTTP/1.1 only. That others do not is no failure of theirs.
+     */
+    private ClientExchange openByHttp1(ClientExchange byHttp2, NoWebSocketException why)
+        throws IOException {
+      if (!upstreams.mayAskByHttp1(member.origin)) {
+        throw OriginFailure.of(why);
+      }
+      byHttp2.close();
+      try {
+        return upstreams.openByHttp1(member.origin);
+      } catch (IOException e) {
+        why.addSuppressed(e);
+        throw OriginFailure.of(why);
+      }
     }
 
     /**

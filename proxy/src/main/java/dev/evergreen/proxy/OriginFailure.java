@@ -2,6 +2,7 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.http.IncompleteMessageException;
 import dev.evergreen.http.MalformedMessageException;
+import dev.evergreen.http.NoWebSocketException;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 
@@ -24,6 +25,7 @@ final class OriginFailure extends IOException {
       case Reach.RefusedException refused -> new OriginFailure(403, "refused", refused);
       case SocketTimeoutException timeout -> new OriginFailure(504, "timeout", timeout);
       case MalformedMessageException malformed -> new OriginFailure(502, "malformed", malformed);
+      case NoWebSocketException none -> new OriginFailure(502, "no-websockets", none);
       case IncompleteMessageException cut -> new OriginFailure(502, "cut-off", cut);
       default -> new OriginFailure(502, "unreachable", cause);
     };

@@ -11,7 +11,6 @@ import dev.evergreen.fibers.SocketOptions;
 import dev.evergreen.http.HttpServer;
 import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.RequestHead;
-import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.http.Upstreams;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.storage.Purge;
@@ -115,7 +114,7 @@ public final class Proxy implements AutoCloseable {
 
   private static Upstreams upstreams(ProxySettings settings, Dialer dialer) {
     return new Upstreams(
-        dialer, engines(settings), settings.http, UpstreamLimits.DEFAULT, settings.originVersion);
+        dialer, engines(settings), settings.http, settings.originLimits, settings.originVersion);
   }
 
   private static Upstreams.@Nullable Engines engines(ProxySettings settings) {

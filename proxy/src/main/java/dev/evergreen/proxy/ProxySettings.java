@@ -3,6 +3,7 @@ package dev.evergreen.proxy;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.Origin;
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.http.UpstreamVersion;
 import dev.evergreen.proxy.rules.CacheRules;
 import dev.evergreen.proxy.storage.StorageOptions;
@@ -33,6 +34,7 @@ public final class ProxySettings {
   StorageOptions storage = StorageOptions.memory(256L << 20);
   CacheRules rules = CacheRules.DEFAULT;
   HttpSettings http = HttpSettings.DEFAULT;
+  UpstreamLimits originLimits = UpstreamLimits.DEFAULT;
   String name = "evergreen";
   boolean keepHost = true;
   boolean addForwarded = true;
@@ -68,6 +70,7 @@ public final class ProxySettings {
     copy.storage = storage;
     copy.rules = rules;
     copy.http = http;
+    copy.originLimits = originLimits;
     copy.name = name;
     copy.keepHost = keepHost;
     copy.addForwarded = addForwarded;
@@ -166,6 +169,12 @@ public final class ProxySettings {
   /** Limits of what clients and origins send. */
   public ProxySettings http(HttpSettings limits) {
     http = limits;
+    return this;
+  }
+
+  /** How many connections there are to an origin, and how long they are waited for and kept. */
+  public ProxySettings originLimits(UpstreamLimits limits) {
+    originLimits = limits;
     return this;
   }
 

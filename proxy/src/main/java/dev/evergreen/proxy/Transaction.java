@@ -708,6 +708,9 @@ final class Transaction {
       }
     } catch (OriginFailure e) {
       fail(null, e);
+    } catch (Upload.HungUpException e) {
+      course.failure = String.valueOf(e.getMessage());
+      refuse(408, "the request's body came too slowly");
     }
   }
 
@@ -764,10 +767,14 @@ final class Transaction {
     course.cache = status;
     course.status = head.status();
     course.reached(Point.ANSWER, head.status());
+    var body = answer.exchange().body();
+    if (body.ended() && body.trailers().count() == 0) {
+      exchange.respondByHeadAlone(head);
+      return;
+    }
     var writer = exchange.respond(head);
     boolean whole = false;
     try {
-      var body = answer.exchange().body();
       var piece = Keeper.buffer(body);
       for (int n = body.read(piece); n >= 0; n = body.read(piece)) {
         course.bytes += n;

@@ -2,6 +2,8 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Pace;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.BodyWriter;
@@ -19,6 +21,15 @@ import org.jspecify.annotations.Nullable;
  * so that it can be sent to another origin instead.
  */
 final class Upload {
+
+  /** The client has sent too slowly while others waited for the origin. */
+  static final class HungUpException extends IOException {
+    private static final long serialVersionUID = 1;
+
+    private HungUpException() {
+      super("the request's body came too slowly while others waited for the origin");
+    }
+  }
 
   /** How long an origin may take to say 100 (Continue) until the body is sent anyway. */
   private static final long CONTINUE_MILLIS = 1000;
@@ -39,6 +50,10 @@ final class Upload {
 
   private volatile @Nullable IOException failure;
 
+  private volatile SlowPeers.@Nullable Hold hold;
+
+  private volatile boolean answered;
+
   private boolean started;
 
   // Of the fiber that sends, and when that has ended of who starts it.
@@ -47,6 +62,9 @@ final class Upload {
 
   private ByteArrayOutputStream kept = new ByteArrayOutputStream(0);
   private boolean isKept = true;
+
+  /** How the client gets on. */
+  private final Pace pace = new Pace();
 
   /** How much has come from the client; only this object's fiber counts. */
   private final AtomicLong sent = new AtomicLong();
@@ -93,14 +111,30 @@ final class Upload {
     return failure;
   }
 
+  /** The origin has answered: from now on it is its own affair how long this takes. */
+  void answered() {
+    answered = true;
+    var present = hold;
+    if (present != null) {
+      present.close();
+    }
+  }
+
+  /** Others wait for the origin, and this is the slowest. */
+  private void hangUp() {
+    failure = new HungUpException();
+    scope.cancel();
+  }
+
   /**
    * Begins, also after it was {@linkplain #stop stopped}, if all that has come {@linkplain #isKept
    * is kept}. What has come of the body leaves together with the head, which is in the output
    * already; from then on only this object's fiber writes there.
    *
+   * @param slowPeers where the client is known as long as the origin waits for it
    * @throws IOException if the origin does not take it
    */
-  void start(BodyWriter into) throws IOException {
+  void start(BodyWriter into, SlowPeers slowPeers) throws IOException {
     started = true;
     if (!told) {
       wanted = new CountDownLatch(1); // No other origin speaks for this one.
@@ -113,7 +147,7 @@ final class Upload {
     var now = CancelScope.open();
     scope = now;
     var go = wanted;
-    fiber = fibers.spawn(() -> send(into, before, go, now));
+    fiber = fibers.spawn(() -> send(into, before, go, now, slowPeers));
   }
 
   /** Whether all that has come of the body is still there, so that it can be sent again. */
@@ -148,7 +182,8 @@ final class Upload {
     return from.ended();
   }
 
-  private void send(BodyWriter into, byte[] before, CountDownLatch go, CancelScope until) {
+  private void send(
+      BodyWriter into, byte[] before, CountDownLatch go, CancelScope until, SlowPeers slowPeers) {
     try {
       var _ = go.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
       if (until.cancelled()) {
@@ -156,11 +191,17 @@ final class Upload {
         return; // To read would tell the client to send it.
       }
       told = true;
-      until.run(
-          () -> {
-            into.write(before);
-            copy(into);
-          });
+      try (var held = slowPeers.hold(pace, this::hangUp)) {
+        hold = held;
+        if (answered) {
+          answered(); // It came before there was a hold.
+        }
+        until.run(
+            () -> {
+              into.write(before);
+              copy(into);
+            });
+      }
     } catch (IOException e) {
       // Of the origin's side: who receives learns it there.
       into.abort();
@@ -176,6 +217,7 @@ final class Upload {
       keep(piece.flip());
       into.write(piece);
       piece.clear();
+      pace.moved(n);
       sent.addAndGet(n);
     }
     if (failure == null) {
@@ -186,6 +228,7 @@ final class Upload {
   }
 
   private int read(ByteBuffer piece, BodyWriter into) throws WaitCancelledException {
+    pace.waits();
     try {
       return from.read(piece);
     } catch (WaitCancelledException e) {
@@ -193,6 +236,8 @@ final class Upload {
     } catch (IOException e) {
       fail(into, e);
       return -1;
+    } finally {
+      pace.goesOn();
     }
   }
 

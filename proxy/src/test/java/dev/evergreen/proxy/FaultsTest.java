@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.http.HttpSettings;
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -38,15 +39,21 @@ class FaultsTest {
 
   FaultsTest() throws IOException {}
 
+  private ProxySettings settings(HttpSettings http) {
+    return new ProxySettings()
+        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .origins(List.of(origin.origin()))
+        .http(http)
+        .processors(2)
+        .storage(StorageOptions.memory(64 << 20));
+  }
+
   private Proxy start(HttpSettings http) throws IOException {
-    var started =
-        Proxy.start(
-            new ProxySettings()
-                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                .origins(List.of(origin.origin()))
-                .http(http)
-                .processors(2)
-                .storage(StorageOptions.memory(64 << 20)));
+    return start(settings(http));
+  }
+
+  private Proxy start(ProxySettings settings) throws IOException {
+    var started = Proxy.start(settings);
     open.add(started);
     return started;
   }
@@ -338,6 +345,100 @@ class FaultsTest {
     origin.next();
     browser.vanish();
     assertEquals("a reset", seen.get());
+  }
+
+  /** An origin that takes few connections, and does not answer bodies. */
+  private Proxy startWithConnections(int connections) throws IOException {
+    origin.then(
+        (request, wire) -> {
+          if (request.line().startsWith("POST")) {
+            ending.await();
+          }
+          wire.send(ScriptedOrigin.response(200, "well"));
+        });
+    var few = new UpstreamLimits(connections, 10, SHORT, LONG, LONG);
+    return start(settings(HttpSettings.DEFAULT).originLimits(few));
+  }
+
+  private interface Sending {
+    void byteOfBody() throws IOException;
+  }
+
+  /** Goes on for as long as the proxy lets it, and longer than anybody would wait. */
+  private CompletableFuture<Void> trickle(Sending sending) {
+    return CompletableFuture.runAsync(
+        () -> {
+          try {
+            while (ending.getCount() > 0) {
+              sending.byteOfBody();
+              Thread.sleep(10);
+            }
+          } catch (IOException | InterruptedException e) {
+            // The proxy has hung up.
+          }
+        });
+  }
+
+  @Test
+  void whoHardlySendsPaysWhenOthersWaitForTheOrigin() throws Exception {
+    var narrow = startWithConnections(1);
+    var slow = browser(narrow);
+    slow.send(post(1_000_000));
+    origin.next();
+    var sender = trickle(() -> slow.send("x"));
+    assertEquals("well", browser(narrow).get("/b").body());
+    assertEquals(408, slow.receive().status());
+    assertEquals(0, narrow.statistics().get(Statistics.Count.ORIGIN_FAILURES));
+    ending.countDown();
+    sender.join();
+  }
+
+  @Test
+  void whoHasSentAllDoesNotPayForThoseWhoHaveNot() throws Exception {
+    var narrow = startWithConnections(2);
+    var done = browser(narrow);
+    done.send(post(2) + "x");
+    origin.next();
+    Thread.sleep(SHORT.dividedBy(2).plusMillis(300)); // Longer than others would wait for it.
+    done.send("x");
+    var slow = browser(narrow);
+    slow.send(post(1_000_000));
+    origin.next();
+    var sender = trickle(() -> slow.send("x"));
+    assertEquals("well", browser(narrow).get("/b").body());
+    assertEquals(408, slow.receive().status());
+    ending.countDown();
+    assertEquals("well", done.receive().body());
+    sender.join();
+  }
+
+  @Test
+  void whoHardlySendsByHttp2PaysByThatStreamOnly() throws Exception {
+    var narrow = startWithConnections(1);
+    var client = new RawHttp2(narrow.addresses().getFirst());
+    open.add(client);
+    client.frame(
+        RawHttp2.HEADERS,
+        RawHttp2.END_HEADERS,
+        1,
+        RawHttp2.block(
+            ":method",
+            "POST",
+            ":scheme",
+            "http",
+            ":authority",
+            "test",
+            ":path",
+            "/",
+            "x-unread",
+            "1"));
+    origin.next();
+    client.get(3, "/b");
+    var sender = trickle(() -> client.frame(RawHttp2.DATA, 0, 1, new byte[1]));
+    assertEquals("408", client.status(1));
+    assertEquals("200", client.status(3));
+    ending.countDown();
+    sender.join();
   }
 
   @Test

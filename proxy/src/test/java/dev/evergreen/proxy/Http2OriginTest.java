@@ -30,6 +30,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -319,6 +320,89 @@ class Http2OriginTest {
       browser.send("ping");
       assertEquals("ping", browser.read(4));
       assertTrue(browser.ended());
+    }
+  }
+
+  /** An origin by HTTP/2 that says nothing of RFC 8441, until it is left. */
+  private static void withoutWebSockets(Connection connection) throws IOException {
+    connection.write(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+    connection.flush();
+    var into = ByteBuffer.allocate(1 << 10);
+    while (connection.read(into.clear()) >= 0) {
+      // Until the proxy ends it.
+    }
+  }
+
+  private int serveWithoutWebSockets(@Nullable ServerTls tls) throws IOException {
+    Handler greets =
+        exchange -> {
+          assertEquals(Version.HTTP_1_1, exchange.request().version());
+          var fields = Fields.of("Connection", "upgrade", "Upgrade", "websocket");
+          var tunnel = exchange.tunnel(ResponseHead.of(101, fields));
+          tunnel.out().write("hello".getBytes(ISO_8859_1));
+          tunnel.out().end();
+        };
+    var listener = fibers.listen(new InetSocketAddress("localhost", 0));
+    var server = new HttpServer(fibers, greets, HttpSettings.DEFAULT);
+    fibers.spawn(
+        () ->
+            listener.serve(
+                raw -> {
+                  var connection =
+                      tls == null ? raw : raw.overTls(tls.engine(), Duration.ofSeconds(10));
+                  var session = connection.tlsSession();
+                  if (session.isEmpty()
+                      || session.get().applicationProtocol().equals(Optional.of("h2"))) {
+                    withoutWebSockets(connection);
+                  } else {
+                    server.serve(connection, listener.draining());
+                  }
+                }));
+    return ((InetSocketAddress) listener.address()).getPort();
+  }
+
+  private static Browser.Answer askForWebSocket(Browser browser) throws IOException {
+    browser.ask(
+        "GET",
+        "/socket",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "Sec-WebSocket-Version: 13");
+    return browser.receive();
+  }
+
+  @Test
+  void webSocketsAreAskedForByHttp1WhereHttp2HasNone(@TempDir Path folder) throws Exception {
+    int port = serveWithoutWebSockets(certificate(folder, "localhost", "h2", "http/1.1"));
+    var address =
+        start(
+                new ProxySettings()
+                    .origins(List.of(new Origin(true, "localhost", port)))
+                    .originTls(ClientTls.trusting(folder.resolve("authority.pem"))))
+            .addresses()
+            .getFirst();
+    for (int i = 0; i < 2; i++) {
+      try (var browser = new Browser(address)) {
+        assertEquals(101, askForWebSocket(browser).status());
+        assertEquals("hello", browser.read(5));
+      }
+    }
+  }
+
+  @Test
+  void webSocketsAre502WhereThereAreNone() throws Exception {
+    int port = serveWithoutWebSockets(null);
+    var address =
+        start(
+                new ProxySettings()
+                    .origins(List.of(new Origin(false, "localhost", port)))
+                    .originVersion(UpstreamVersion.HTTP_2))
+            .addresses()
+            .getFirst();
+    try (var browser = new Browser(address)) {
+      var answer = askForWebSocket(browser);
+      assertEquals("502 the origin: no-websockets", answer.status() + " " + answer.body().strip());
     }
   }
 
