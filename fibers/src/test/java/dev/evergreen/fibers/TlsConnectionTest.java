@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -86,8 +87,7 @@ class TlsConnectionTest {
     }
 
     String peerReads(int bytes) throws IOException {
-      return new String(
-          peer.getInputStream().readNBytes(bytes), java.nio.charset.StandardCharsets.UTF_8);
+      return new String(peer.getInputStream().readNBytes(bytes), StandardCharsets.UTF_8);
     }
 
     @Override
@@ -362,6 +362,48 @@ class TlsConnectionTest {
               SSLException.class, () -> Fiber.run(fibers, () -> Pair.read(connection, 100_000)));
       assertTrue(refused.toString().contains("negotiate anew"), refused::toString);
     }
+  }
+
+  /** The engine for TLS 1.2 sends nothing after the peer's end, which comes behind data here. */
+  @ParameterizedTest
+  @EnumSource
+  void outputLeavesBeforeAnEndThatComesBehindData(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var listener = fibers.listen(Pair.loopback());
+        var peer = SocketChannel.open(listener.address())) {
+      var ours = Fiber.start(fibers, () -> listener.accept().overTls(engine(false), PATIENCE));
+      var engine = engine(true);
+      engine.setEnabledProtocols(new String[] {"TLSv1.2"});
+      shakeHands(engine, peer);
+      var connection = Fiber.get(ours);
+      var records = ByteBuffer.allocate(80_000);
+      engine.wrap(ByteBuffer.wrap(Pair.bytes("quit")), records);
+      engine.closeOutbound();
+      engine.wrap(ByteBuffer.allocate(0), records);
+      peer.write(records.flip());
+      var read =
+          Fiber.run(
+              fibers,
+              () -> {
+                connection.write(Pair.bytes("bye"));
+                return Pair.read(connection, 100_000);
+              });
+      assertEquals("quit", read);
+      assertEquals("bye", decrypt(engine, peer, 3));
+    }
+  }
+
+  private static String decrypt(SSLEngine engine, SocketChannel from, int bytes)
+      throws IOException {
+    var received = ByteBuffer.allocate(80_000).flip();
+    var text = ByteBuffer.allocate(80_000);
+    while (text.position() < bytes) {
+      if (engine.unwrap(received, text).getStatus() == Status.BUFFER_UNDERFLOW) {
+        assertTrue(from.read(received.compact()) >= 0);
+        received.flip();
+      }
+    }
+    return StandardCharsets.UTF_8.decode(text.flip()).toString();
   }
 
   private static void shakeHands(SSLEngine engine, SocketChannel through) throws IOException {
