@@ -4,24 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.evergreen.tls.PemFiles;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
-import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult.Status;
@@ -29,7 +25,6 @@ import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -38,22 +33,12 @@ import org.junit.jupiter.params.provider.EnumSource;
 class TlsConnectionTest {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
 
-  @TempDir private static Path files;
-
-  @SuppressWarnings("NullAway.Init") // JUnit calls makeCertificates first
+  @SuppressWarnings("NullAway.Init") // JUnit calls loadCertificates first
   private static SSLContext context;
 
   @BeforeAll
-  static void makeCertificates() throws Exception {
-    var script = Path.of("..", "scripts", "certificates").toString();
-    var process = new ProcessBuilder(script, files.toString(), "node").inheritIO().start();
-    assertTrue(process.waitFor(60, TimeUnit.SECONDS));
-    context =
-        new PemFiles(
-                files.resolve("node.key"),
-                files.resolve("node.pem"),
-                files.resolve("authority.pem"))
-            .load();
+  static void loadCertificates() throws Exception {
+    context = Certificates.context("node");
   }
 
   private static SSLEngine engine(boolean client) {
@@ -428,26 +413,6 @@ class TlsConnectionTest {
           return;
         }
       }
-    }
-  }
-
-  @ParameterizedTest
-  @EnumSource
-  void closingEndsAReadThatWaits(Kind kind) throws Exception {
-    try (var fibers = kind.start();
-        var pair = TlsPair.accepted(fibers)) {
-      var reader = new CompletableFuture<Thread>();
-      var read =
-          Fiber.start(
-              fibers,
-              () -> {
-                reader.complete(Thread.currentThread());
-                return pair.ours().read(ByteBuffer.allocate(1));
-              });
-      Fiber.awaitParked(reader.get());
-      pair.ours().close();
-      assertThrows(AsynchronousCloseException.class, () -> Fiber.get(read));
-      assertThrows(ClosedChannelException.class, () -> pair.ours().tryRead(ByteBuffer.allocate(1)));
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -10,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -107,5 +109,39 @@ class LiveConnectionTest {
       assertEquals("message " + i, next(connection.control, "message " + i));
     }
     assertEquals(List.of(), List.copyOf(connection.control));
+  }
+
+  /** Else a client that asks and does not listen would fill the memory with answers. */
+  @Test
+  void readingStopsWhileAnswersAreNotTakenAndThenGoesOn() throws InterruptedException {
+    var taken = new CountDownLatch(1);
+    var slow =
+        new RecordedConnection(
+            Caller.ANONYMOUS,
+            counters,
+            hub,
+            new Standings(node, request -> Caller.ANONYMOUS),
+            () -> awaitUninterruptibly(taken));
+    int answers = 0;
+    while (!slow.pauseReading()) {
+      slow.say("answer " + answers++);
+      assertTrue(answers < 100, "it reads on");
+    }
+    assertEquals(0, slow.readsOn.availablePermits());
+    taken.countDown();
+    assertTrue(slow.readsOn.tryAcquire(SOON_SECONDS, TimeUnit.SECONDS));
+    assertFalse(slow.pauseReading());
+    for (int i = 0; i < answers; i++) {
+      assertEquals("answer " + i, next(slow.control, "answer " + i));
+    }
+    slow.close();
+  }
+
+  private static void awaitUninterruptibly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 }

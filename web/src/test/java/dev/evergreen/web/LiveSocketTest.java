@@ -354,18 +354,6 @@ final class LiveSocketTest {
     }
   }
 
-  /** It has been told of the end, and neither answers nor leaves. */
-  @Test
-  void cutsAClientThatStaysAfterTheEnd() throws Exception {
-    try (var client = new RawClient(start(settings().build()))) {
-      client.send(RawClient.UPGRADE);
-      assertEquals(101, client.status());
-      client.send(RawClient.text("no message"));
-      client.rest();
-    }
-    Await.until("nothing left", () -> server().counts().liveConnections() == 0);
-  }
-
   private static JsonNode message(Browser browser) {
     var message = browser.poll(Browser.PATIENCE);
     if (message == null) {

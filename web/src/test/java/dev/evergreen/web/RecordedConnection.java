@@ -7,12 +7,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
 
 /** A connection whose peer takes everything at once, and keeps it. */
 final class RecordedConnection extends LiveConnection {
 
   final BlockingQueue<String> results = new LinkedBlockingQueue<>();
   final BlockingQueue<String> control = new LinkedBlockingQueue<>();
+
+  /** A permit for each time that it is to read on. */
+  final Semaphore readsOn = new Semaphore(0);
+
   private final List<Subscription> subscriptions = new ArrayList<>();
   private final Runnable afterWrite;
 
@@ -61,7 +66,9 @@ final class RecordedConnection extends LiveConnection {
   void abort() {}
 
   @Override
-  void readMore() {}
+  void readMore() {
+    readsOn.release();
+  }
 
   @Override
   void forget(Subscription subscription) {}
