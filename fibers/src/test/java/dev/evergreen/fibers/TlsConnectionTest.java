@@ -331,11 +331,8 @@ class TlsConnectionTest {
     try (var fibers = kind.start();
         var listener = fibers.listen(Pair.loopback());
         var peer = SocketChannel.open(listener.address())) {
-      var ours = Fiber.start(fibers, () -> listener.accept().overTls(engine(false), PATIENCE));
-      var engine = engine(true);
-      engine.setEnabledProtocols(new String[] {"TLSv1.2"});
-      shakeHands(engine, peer);
-      var connection = Fiber.get(ours);
+      var engine = engineOf12();
+      var connection = shakeHands(fibers, listener, engine, peer);
       var records = ByteBuffer.allocate(80_000);
       engine.wrap(ByteBuffer.wrap(Pair.bytes("data")), records);
       engine.beginHandshake();
@@ -356,11 +353,8 @@ class TlsConnectionTest {
     try (var fibers = kind.start();
         var listener = fibers.listen(Pair.loopback());
         var peer = SocketChannel.open(listener.address())) {
-      var ours = Fiber.start(fibers, () -> listener.accept().overTls(engine(false), PATIENCE));
-      var engine = engine(true);
-      engine.setEnabledProtocols(new String[] {"TLSv1.2"});
-      shakeHands(engine, peer);
-      var connection = Fiber.get(ours);
+      var engine = engineOf12();
+      var connection = shakeHands(fibers, listener, engine, peer);
       var records = ByteBuffer.allocate(80_000);
       engine.wrap(ByteBuffer.wrap(Pair.bytes("quit")), records);
       engine.closeOutbound();
@@ -389,6 +383,20 @@ class TlsConnectionTest {
       }
     }
     return StandardCharsets.UTF_8.decode(text.flip()).toString();
+  }
+
+  private static SSLEngine engineOf12() {
+    var engine = engine(true);
+    engine.setEnabledProtocols(new String[] {"TLSv1.2"});
+    return engine;
+  }
+
+  /** Gives our side of the connection that the peer has made. */
+  private static Connection shakeHands(
+      Fibers fibers, Listener listener, SSLEngine engine, SocketChannel peer) throws Exception {
+    var ours = Fiber.start(fibers, () -> listener.accept().overTls(engine(false), PATIENCE));
+    shakeHands(engine, peer);
+    return Fiber.get(ours);
   }
 
   private static void shakeHands(SSLEngine engine, SocketChannel through) throws IOException {

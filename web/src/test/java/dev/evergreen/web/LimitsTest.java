@@ -391,30 +391,18 @@ final class LimitsTest {
   void refusesABodyThatDoesNotArriveInTime() throws Exception {
     var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
     try (var client = new RawClient(server)) {
-      client.send(
-          RawClient.lines(
-              "POST /commands/wait HTTP/1.1",
-              "Content-Type: application/json",
-              "Content-Length: 10",
-              "",
-              "{"));
+      client.send(HALF.formatted("wait"));
       assertEquals(408, client.status());
       client.rest();
     }
   }
 
-  /** Of which each byte comes in time. */
+  /** Each byte comes in time, all of them do not. */
   @Test
   void refusesABodyThatComesByteByByte() throws Exception {
     var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
     try (var client = new RawClient(server)) {
-      client.send(
-          RawClient.lines(
-              "POST /commands/wait HTTP/1.1",
-              "Content-Type: application/json",
-              "Content-Length: 10000",
-              "",
-              "{"));
+      client.send(HALF.formatted("wait"));
       var dripping = drip(client, " ");
       assertEquals(408, client.status());
       client.rest();
