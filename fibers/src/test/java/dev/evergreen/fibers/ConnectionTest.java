@@ -24,7 +24,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -197,10 +196,9 @@ class ConnectionTest {
   void aLimitHoldsWhateverItWasBefore(Wire wire) throws Exception {
     try (var fibers = wire.start();
         var pair = wire.pair(fibers)) {
+      // It waits, so that there is an alarm.
       pair.ours().readTimeout(Duration.ofDays(1));
-      pair.peerSends("a");
-      Fiber.run(fibers, () -> Pair.read(pair.ours(), 1));
-      var waits = Fiber.start(fibers, () -> Pair.read(pair.ours(), 1));
+      var waits = Fiber.startWaiting(fibers, () -> Pair.read(pair.ours(), 1));
       pair.peerSends("b");
       assertEquals("b", Fiber.get(waits));
       // An earlier one must bring the alarm forward; a later one must have it set again.
@@ -210,13 +208,13 @@ class ConnectionTest {
             SocketTimeoutException.class,
             () -> Fiber.run(fibers, () -> pair.ours().read(ByteBuffer.allocate(1))));
       }
-      pair.ours().readTimeout(Duration.ofMillis(30));
+      pair.ours().readTimeout(Duration.ofMillis(300));
       var early =
           Fiber.start(
               fibers,
               () -> {
                 var text = Pair.read(pair.ours(), 1);
-                pair.ours().readTimeout(Duration.ofMillis(100));
+                pair.ours().readTimeout(Duration.ofMillis(400));
                 assertThrows(
                     SocketTimeoutException.class, () -> pair.ours().read(ByteBuffer.allocate(1)));
                 return text;
@@ -731,18 +729,7 @@ class ConnectionTest {
   void closingEndsAReadThatWaits(Wire wire) throws Exception {
     try (var fibers = wire.start();
         var pair = wire.pair(fibers)) {
-      var reader = new AtomicReference<Thread>();
-      var read =
-          Fiber.start(
-              fibers,
-              () -> {
-                reader.set(Thread.currentThread());
-                return pair.ours().read(ByteBuffer.allocate(1));
-              });
-      while (reader.get() == null) {
-        Thread.onSpinWait();
-      }
-      Fiber.awaitParked(reader.get());
+      var read = Fiber.startWaiting(fibers, () -> pair.ours().read(ByteBuffer.allocate(1)));
       pair.ours().close();
       assertThrows(AsynchronousCloseException.class, () -> Fiber.get(read));
       assertEquals("", pair.peerReads(1));

@@ -12,7 +12,19 @@ final class Fiber {
 
   static <T> CompletableFuture<T> start(Fibers fibers, Callable<T> task) {
     var result = new CompletableFuture<T>();
-    fibers.spawn(
+    spawn(fibers, task, result);
+    return result;
+  }
+
+  /** Like {@link #start}, but returns when the fiber waits for something. */
+  static <T> CompletableFuture<T> startWaiting(Fibers fibers, Callable<T> task) {
+    var result = new CompletableFuture<T>();
+    awaitParked(spawn(fibers, task, result));
+    return result;
+  }
+
+  private static <T> Thread spawn(Fibers fibers, Callable<T> task, CompletableFuture<T> result) {
+    return fibers.spawn(
         () -> {
           try {
             result.complete(task.call());
@@ -20,7 +32,6 @@ final class Fiber {
             result.completeExceptionally(e);
           }
         });
-    return result;
   }
 
   /** Waits for a result; an exception is thrown as it is. */
@@ -39,10 +50,18 @@ final class Fiber {
     return get(start(fibers, task));
   }
 
-  /** Waits until a thread waits for something. */
+  /**
+   * Waits until a thread waits for something.
+   *
+   * @throws AssertionError if it ends instead
+   */
   static void awaitParked(Thread thread) {
-    while (thread.getState() != Thread.State.WAITING
-        && thread.getState() != Thread.State.TIMED_WAITING) {
+    for (var state = thread.getState();
+        state != Thread.State.WAITING && state != Thread.State.TIMED_WAITING;
+        state = thread.getState()) {
+      if (state == Thread.State.TERMINATED) {
+        throw new AssertionError("it did not wait");
+      }
       Thread.onSpinWait();
     }
   }

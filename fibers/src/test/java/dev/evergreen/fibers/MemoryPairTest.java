@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -57,17 +56,14 @@ class MemoryPairTest {
   void aWriterWaitsForRoomAndAReadBringsNoMoreThanAPiece(Kind kind) throws Exception {
     try (var fibers = kind.start();
         var pair = MemoryPair.of(fibers, 10, 4)) {
-      var writer = new CompletableFuture<Thread>();
       var written =
-          Fiber.start(
+          Fiber.startWaiting(
               fibers,
               () -> {
-                writer.complete(Thread.currentThread());
                 pair.near().write(new byte[25]);
                 pair.near().flush();
                 return 0;
               });
-      Fiber.awaitParked(writer.get());
       int left = 25;
       while (left > 0) {
         int n = Fiber.run(fibers, () -> pair.far().read(ByteBuffer.allocate(100)));

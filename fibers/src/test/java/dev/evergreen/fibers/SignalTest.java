@@ -9,7 +9,6 @@ import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -72,16 +71,13 @@ class SignalTest {
     try (var fibers = start(mode)) {
       var signal = new Signal(fibers);
       var scope = CancelScope.open();
-      var thread = new CompletableFuture<Thread>();
       var waits =
-          Fiber.start(
+          Fiber.startWaiting(
               fibers,
               () -> {
-                thread.complete(Thread.currentThread());
                 scope.run(signal::await);
                 return 0;
               });
-      Fiber.awaitParked(thread.join());
       scope.cancel();
       var ended = assertThrows(CompletionException.class, waits::join);
       assertInstanceOf(WaitCancelledException.class, ended.getCause());

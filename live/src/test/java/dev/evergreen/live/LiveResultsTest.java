@@ -311,6 +311,30 @@ final class LiveResultsTest {
   }
 
   @Test
+  void whatIsUsedAgainMakesNoRoom() {
+    limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
+    var back = acquire("a", "p", () -> 1);
+    results.release(back);
+    assertSame(back, acquire("a", "p", () -> 1));
+    acquire("b", "p", () -> 1);
+    assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
+    assertEquals(Reason.TOO_MANY, refused(() -> acquire("c", "q", () -> 1)));
+    results.sweep();
+    assertSame(back, results.find("a"));
+  }
+
+  @Test
+  void whatIsGoneCountsForNobody() {
+    limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
+    for (int i = 0; i < 3; i++) {
+      results.release(acquire("swept" + i, "p", () -> 1));
+      results.end(acquire("ended" + i, "p", () -> 1));
+      results.sweep();
+      assertEquals(0, results.size());
+    }
+  }
+
+  @Test
   void onePayerHasOnlySoManyMadeInAWhile() {
     limits(new LiveLimits(1_000, 1_000, 1, MOST, MOST, Duration.ofHours(1)));
     for (int i = 0; i < 60; i++) {

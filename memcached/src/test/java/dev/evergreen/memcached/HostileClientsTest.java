@@ -318,6 +318,31 @@ class HostileClientsTest {
     }
   }
 
+  /** It always takes something in time, of buffers that others need. */
+  @ParameterizedTest
+  @EnumSource
+  void aClientThatTakesItsRepliesTooSlowlyIsCutOff(Mode mode) throws Exception {
+    var settings =
+        TestServer.settings(mode).writeTimeout(Duration.ofMillis(300)).leastRate(1L << 40);
+    try (var server = TestServer.start(settings);
+        var client = server.connectWithSmallBuffer()) {
+      client.exchange("set k 0 0 5000\r\n" + "x".repeat(5000) + "\r\n");
+      client.send("get k\r\n".repeat(4_000));
+      while (server.server().limit.served() > 0 && takesMore(client)) {
+        Thread.sleep(10);
+      }
+      checkHealth(server, 0);
+    }
+  }
+
+  private static boolean takesMore(Client client) {
+    try {
+      return !client.read(1 << 16).isEmpty();
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aByteAtATimeIsEnough(Mode mode) throws Exception {
@@ -421,7 +446,12 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void manyThatNeverReadAreHungUpOn(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).memory(8 << 20).grace(Duration.ofMillis(100));
+    // Long before the time for a reply is over.
+    var settings =
+        TestServer.settings(mode)
+            .memory(8 << 20)
+            .grace(Duration.ofMillis(100))
+            .writeTimeout(Duration.ofHours(1));
     try (var server = TestServer.start(settings);
         var first = server.connect()) {
       first.exchange("set k 0 0 7000\r\n" + "x".repeat(7000) + "\r\n");

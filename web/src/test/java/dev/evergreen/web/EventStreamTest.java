@@ -17,6 +17,8 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -33,6 +35,7 @@ final class EventStreamTest {
               WebSettings.builder()
                   .heartbeatEvery(Duration.ofMillis(100))
                   .keepViewFor(Duration.ofMillis(100))
+                  .maxSubscriptions(3)
                   .build())
           .view(
               LiveView.of(
@@ -81,12 +84,7 @@ final class EventStreamTest {
           {"id": 7, "view": "value", "params": {}},
           {"id": 8, "view": "value", "have": "old"},
           {"id": 9, "view": "nothing"}]}""";
-    var request =
-        Http.request(server, "/live", "Content-Type", "application/json")
-            .POST(BodyPublishers.ofString(body));
-    var response = HttpClient.newHttpClient().send(request.build(), BodyHandlers.ofInputStream());
-    assertEquals(200, response.statusCode());
-    try (var reader = reader(response)) {
+    try (var reader = watch(body)) {
       var events = new TreeSet<String>();
       for (int i = 0; i < 3; i++) {
         events.add(MessageId.of(event(reader)));
@@ -100,6 +98,31 @@ final class EventStreamTest {
       assertEquals(Set.of("result 7", "result 8"), events);
     }
     Await.until("given back", () -> server.counts().subscriptions() == 0);
+  }
+
+  private BufferedReader watch(String body) throws Exception {
+    var request =
+        Http.request(server, "/live", "Content-Type", "application/json")
+            .POST(BodyPublishers.ofString(body));
+    var response = HttpClient.newHttpClient().send(request.build(), BodyHandlers.ofInputStream());
+    assertEquals(200, response.statusCode());
+    return reader(response);
+  }
+
+  @Test
+  void oneStreamWatchesNoMoreViewsThanAConnectionMay() throws Exception {
+    var body =
+        IntStream.range(0, 5)
+            .mapToObj("{\"id\": %d, \"view\": \"value\"}"::formatted)
+            .collect(Collectors.joining(",", "{\"subscribe\": [", "]}"));
+    try (var reader = watch(body)) {
+      var events = new TreeSet<String>();
+      for (int i = 0; i < 5; i++) {
+        events.add(MessageId.of(event(reader)));
+      }
+      assertEquals(Set.of("result 0", "result 1", "result 2", "end 3", "end 4"), events);
+      assertEquals(2, server.counts().refused().get("too-many-subscriptions"));
+    }
   }
 
   /** Type and id of an event. */

@@ -256,6 +256,22 @@ final class LimitsTest {
   }
 
   @Test
+  void aBodyThatHasComeTakesAPlaceAgain() throws Exception {
+    try (var server = atATime(1);
+        var client = new RawClient(server)) {
+      client.send(HALF.formatted("hold"));
+      Await.until("heard", () -> server.counts().requests() == 1);
+      Await.until("served", () -> Http.get(server, "/live/value").statusCode() == 200);
+      client.send("}" + " ".repeat(98));
+      assertTrue(begun.await(20, TimeUnit.SECONDS));
+      assertEquals(503, Http.get(server, "/live/value").statusCode());
+      hold.countDown();
+      assertEquals(204, client.status());
+      Await.until("given back", () -> Http.get(server, "/live/value").statusCode() == 200);
+    }
+  }
+
+  @Test
   void nothingIsReadForThoseWhoMayNotInAnyCase() throws Exception {
     try (var server = atATime(1);
         var stranger = new RawClient(server)) {
@@ -362,20 +378,8 @@ final class LimitsTest {
     var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
     try (var silent = new RawClient(server);
         var dripping = new RawClient(server)) {
-      var drip =
-          Thread.ofVirtual()
-              .start(
-                  () -> {
-                    try {
-                      dripping.send("GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
-                      while (true) {
-                        dripping.send("a");
-                        Thread.sleep(20);
-                      }
-                    } catch (IOException | InterruptedException e) {
-                      // Cut, as it should be.
-                    }
-                  });
+      dripping.send("GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
+      var drip = drip(dripping, "a");
       assertEquals("", dripping.rest());
       assertEquals("", silent.rest());
       drip.join();
@@ -387,16 +391,40 @@ final class LimitsTest {
   void refusesABodyThatDoesNotArriveInTime() throws Exception {
     var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
     try (var client = new RawClient(server)) {
-      client.send(
-          RawClient.lines(
-              "POST /commands/wait HTTP/1.1",
-              "Content-Type: application/json",
-              "Content-Length: 10",
-              "",
-              "{"));
+      client.send(HALF.formatted("wait"));
       assertEquals(408, client.status());
       client.rest();
     }
+  }
+
+  /** Each byte comes in time, all of them do not. */
+  @Test
+  void refusesABodyThatComesByteByByte() throws Exception {
+    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
+    try (var client = new RawClient(server)) {
+      client.send(HALF.formatted("wait"));
+      var dripping = drip(client, " ");
+      // What still comes when the server has closed may take the answer away.
+      Await.until("refused", () -> server.counts().refused().getOrDefault("slow-request", 0L) == 1);
+      client.rest();
+      dripping.join();
+    }
+  }
+
+  /** Sends something now and then until it is cut off. */
+  private static Thread drip(RawClient client, String drop) {
+    return Thread.ofVirtual()
+        .start(
+            () -> {
+              try {
+                while (true) {
+                  client.send(drop);
+                  Thread.sleep(20);
+                }
+              } catch (IOException | InterruptedException e) {
+                // Cut, as it should be.
+              }
+            });
   }
 
   @Test

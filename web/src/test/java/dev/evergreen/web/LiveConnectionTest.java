@@ -1,20 +1,17 @@
 package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.evergreen.live.HandNode;
-import dev.evergreen.live.Present;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -40,75 +37,20 @@ class LiveConnectionTest {
       LiveView.of(
           "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> value.get());
   private final Hub hub = new Hub(node, Map.of(view.name(), view), WebSettings.DEFAULT, failures);
-  private final Written connection = new Written();
+  private final RecordedConnection connection =
+      new RecordedConnection(
+          Caller.ANONYMOUS,
+          counters,
+          hub,
+          new Standings(node, request -> Caller.ANONYMOUS),
+          LiveConnectionTest::linger);
   private final WatchedView<LiveView.NoParams> live =
       hub.acquire(view, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
 
-  /** A connection whose peer takes everything at once. */
-  private final class Written extends LiveConnection {
-    final BlockingQueue<String> results = new LinkedBlockingQueue<>();
-    final BlockingQueue<String> control = new LinkedBlockingQueue<>();
-    final List<Subscription> subscriptions = new ArrayList<>();
-
-    Written() {
-      super(
-          Caller.ANONYMOUS,
-          WebSettings.DEFAULT,
-          LiveConnectionTest.this.counters,
-          hub,
-          new Standings(node, request -> Caller.ANONYMOUS));
-    }
-
-    Subscription subscribe() {
-      var made = new Subscription(1L, live, null);
-      subscriptions.add(made);
-      live.subscribe(made);
-      return made;
-    }
-
-    /** The test knows already; so what it does next comes before, at, or after the writer's end. */
-    private static void linger() {
-      for (int i = ThreadLocalRandom.current().nextInt(LONGEST_LINGER); i > 0; i--) {
-        Thread.onSpinWait();
-      }
-    }
-
-    private static String text(ByteBuffer buffer) {
-      return StandardCharsets.UTF_8.decode(buffer).toString();
-    }
-
-    @Override
-    void write(String message) {
-      control.add(message);
-      linger();
-    }
-
-    @Override
-    void write(String head, Present result) {
-      results.add(text(Messages.messageTail(result)));
-      linger();
-    }
-
-    @Override
-    void writePong(ByteBuffer payload) {
-      control.add(text(payload));
-    }
-
-    @Override
-    void finish(int code, String reason) {}
-
-    @Override
-    void abort() {}
-
-    @Override
-    void readMore() {}
-
-    @Override
-    void forget(Subscription subscription) {}
-
-    @Override
-    List<Subscription> subscriptions() {
-      return List.copyOf(subscriptions);
+  /** The test knows already; so what it does next comes before, at, or after the writer's end. */
+  private static void linger() {
+    for (int i = ThreadLocalRandom.current().nextInt(LONGEST_LINGER); i > 0; i--) {
+      Thread.onSpinWait();
     }
   }
 
@@ -136,7 +78,7 @@ class LiveConnectionTest {
 
   @Test
   void aResultThatComesWhenTheWriterEndsIsWritten() throws InterruptedException {
-    connection.subscribe();
+    connection.watch(live);
     assertEquals("0}", next(connection.results, "the first result"));
     for (int i = 1; i <= ROUNDS; i++) {
       value.set(i);
@@ -148,7 +90,7 @@ class LiveConnectionTest {
 
   @Test
   void changesOfSeveralThreadsEndWithTheLatestResult() throws InterruptedException {
-    var subscription = connection.subscribe();
+    var subscription = connection.watch(live);
     assertEquals("0}", next(connection.results, "the first result"));
     for (int i = 1; i <= ROUNDS / 4; i++) {
       var other = Thread.startVirtualThread(() -> subscription.changed(true));
@@ -167,5 +109,39 @@ class LiveConnectionTest {
       assertEquals("message " + i, next(connection.control, "message " + i));
     }
     assertEquals(List.of(), List.copyOf(connection.control));
+  }
+
+  /** Else a client that asks and does not listen would fill the memory with answers. */
+  @Test
+  void readingStopsWhileAnswersAreNotTakenAndThenGoesOn() throws InterruptedException {
+    var taken = new CountDownLatch(1);
+    var slow =
+        new RecordedConnection(
+            Caller.ANONYMOUS,
+            counters,
+            hub,
+            new Standings(node, request -> Caller.ANONYMOUS),
+            () -> awaitUninterruptibly(taken));
+    int answers = 0;
+    while (!slow.pauseReading()) {
+      slow.say("answer " + answers++);
+      assertTrue(answers < 100, "it reads on");
+    }
+    assertEquals(0, slow.readsOn.availablePermits());
+    taken.countDown();
+    assertTrue(slow.readsOn.tryAcquire(SOON_SECONDS, TimeUnit.SECONDS));
+    assertFalse(slow.pauseReading());
+    for (int i = 0; i < answers; i++) {
+      assertEquals("answer " + i, next(slow.control, "answer " + i));
+    }
+    slow.close();
+  }
+
+  private static void awaitUninterruptibly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 }

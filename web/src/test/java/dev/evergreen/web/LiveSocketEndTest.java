@@ -3,15 +3,45 @@ package dev.evergreen.web;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.live.HandNode;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.websocket.core.CoreSession;
+import org.eclipse.jetty.websocket.core.Frame;
+import org.eclipse.jetty.websocket.core.OpCode;
 import org.junit.jupiter.api.Test;
 
+/** Nothing is left of a socket, at whatever moment it ends. */
 final class LiveSocketEndTest {
+
+  private final WebSettings settings =
+      WebSettings.builder().keepViewFor(Duration.ofNanos(1)).build();
+  private final Counters counters = new Counters();
+  private final Failures failures = new Failures(failure -> Optional.empty());
+  private final HandNode node = new HandNode();
+  private final Set<LiveConnection> registry = ConcurrentHashMap.newKeySet();
+  private final LiveView<LiveView.NoParams> view =
+      LiveView.of("value", LiveView.NoParams.class, (caller, none) -> endsIt(), none -> () -> 1);
+  private final Hub hub = new Hub(node, Map.of(view.name(), view), settings, failures);
+  private final LiveSocket socket =
+      new LiveSocket(
+          Caller.ANONYMOUS,
+          "peer",
+          false,
+          settings,
+          counters,
+          hub,
+          new Standings(node, request -> Caller.ANONYMOUS),
+          registry);
+
+  private boolean endsIt() {
+    socket.close();
+    return true;
+  }
 
   /**
    * When the end point was closed before the upgrade, Jetty opens the WebSocket nevertheless and
@@ -19,25 +49,22 @@ final class LiveSocketEndTest {
    */
   @Test
   void nothingIsLeftOfASocketWhoseEndIsNeverTold() {
-    var settings = WebSettings.DEFAULT;
-    var counters = new Counters();
-    var failures = new Failures(failure -> Optional.empty());
-    var node = new HandNode();
-    var hub = new Hub(node, Map.of(), settings, failures);
-    Set<LiveConnection> registry = ConcurrentHashMap.newKeySet();
-    var socket =
-        new LiveSocket(
-            Caller.ANONYMOUS,
-            "peer",
-            false,
-            settings,
-            counters,
-            hub,
-            new Standings(node, request -> Caller.ANONYMOUS),
-            registry);
     socket.onOpen(new CoreSession.Empty(), Callback.NOOP);
+    assertEquals(Set.of(socket), registry);
     socket.close();
-    socket.abort();
-    assertEquals(Set.of(), registry);
+    var peers = new Peers(settings, Proxies.NONE, counters);
+    var watchdog = new Watchdog(settings, registry, peers, hub, counters, failures);
+    watchdog.start();
+    Await.until("nothing left", registry::isEmpty);
+    watchdog.stop();
+  }
+
+  @Test
+  void nothingIsLeftOfAViewThatWasBeingSubscribedToAtTheEnd() {
+    socket.onOpen(new CoreSession.Empty(), Callback.NOOP);
+    var subscribe = "{\"type\":\"subscribe\",\"id\":1,\"view\":\"value\"}";
+    socket.onFrame(new Frame(OpCode.TEXT, StandardCharsets.UTF_8.encode(subscribe)), Callback.NOOP);
+    hub.sweep();
+    assertEquals(0, hub.size());
   }
 }

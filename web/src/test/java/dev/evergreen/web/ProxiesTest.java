@@ -166,9 +166,31 @@ final class ProxiesTest {
     }
   }
 
+  /** Proxies use a connection for one client after the other. */
+  @Test
+  void aConnectionCountsForTheClientThatItAsksForNow() throws Exception {
+    try (var server = serve(Proxies.xForwardedFor("127.0.0.1"))) {
+      var open = new ArrayList<RawClient>();
+      for (int i = 0; i < 2; i++) {
+        assertEquals(200, ask(server, open, "192.0.2.1"));
+        assertEquals(200, ask(open.getLast(), "192.0.2.2"));
+      }
+      assertEquals(200, ask(server, open, "192.0.2.1"));
+      assertEquals(200, ask(server, open, "192.0.2.1"));
+      assertEquals(503, ask(server, open, "192.0.2.2"));
+      for (var client : open) {
+        client.close();
+      }
+    }
+  }
+
   private static int ask(WebServer server, List<RawClient> open, String client) throws IOException {
     var raw = new RawClient(server);
     open.add(raw);
+    return ask(raw, client);
+  }
+
+  private static int ask(RawClient raw, String client) throws IOException {
     raw.send(RawClient.lines("GET /who HTTP/1.1", "X-Forwarded-For: " + client, "", ""));
     return raw.status();
   }

@@ -1,0 +1,165 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.evergreen.core.Computation;
+import dev.evergreen.live.HandNode;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.websocket.core.CoreSession;
+import org.eclipse.jetty.websocket.core.Frame;
+import org.eclipse.jetty.websocket.core.OpCode;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * A live connection ends with its caller's standing by itself: without the watchdog, which would
+ * find it a while later and hide whatever is missed here.
+ */
+final class StandingsTest {
+
+  private static final Caller ADA = Caller.named("ada");
+
+  private final HandNode node = new HandNode();
+  private final Counters counters = new Counters();
+  private final LiveView<LiveView.NoParams> view =
+      LiveView.of("value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1);
+  private final Hub hub =
+      new Hub(
+          node,
+          Map.of(view.name(), view),
+          WebSettings.DEFAULT,
+          new Failures(failure -> Optional.empty()));
+
+  /** Who the caller is as of now; callers with a session are not followed. */
+  private volatile Caller present = ADA;
+
+  private final Standings standings = new Standings(node, new Following());
+
+  private final class Following implements Authenticator {
+    @Override
+    public Caller authenticate(Request request) {
+      return present;
+    }
+
+    @Override
+    public Optional<Computation<Caller>> standing(Caller caller) {
+      return caller.session().isPresent() ? Optional.empty() : Optional.of(() -> present);
+    }
+  }
+
+  @AfterEach
+  void close() {
+    hub.close();
+    node.close();
+  }
+
+  private RecordedConnection connection(Caller caller) {
+    return new RecordedConnection(caller, counters, hub, standings, () -> {});
+  }
+
+  /** Somebody else; then the caller is not followed any more. */
+  private void becomes(Caller caller) {
+    Await.until("followed", () -> node.running() > 0);
+    present = caller;
+    node.changed();
+  }
+
+  private static void assertToldToComeBack(RecordedConnection connection)
+      throws InterruptedException {
+    var said = String.valueOf(connection.control.poll(20, TimeUnit.SECONDS));
+    assertTrue(said.contains("disconnected"), said);
+  }
+
+  private static Caller withSession(Instant until) {
+    return new Caller("ada", Set.of(), Optional.of(new Caller.Session("id", Instant.EPOCH, until)));
+  }
+
+  @Test
+  void allConnectionsOfACallerWhoIsSomebodyElseByNowAreToldOnce() throws Exception {
+    var connections = List.of(connection(ADA), connection(ADA));
+    connections.forEach(LiveConnection::begin);
+    becomes(Caller.ANONYMOUS);
+    for (var connection : connections) {
+      assertToldToComeBack(connection);
+    }
+    for (var connection : connections) {
+      assertTrue(connection.callerIsOver());
+      connection.close();
+      assertEquals(List.of(), List.copyOf(connection.control));
+    }
+    assertEquals(0, standings.size());
+    Await.until("nothing followed", () -> node.running() == 0);
+  }
+
+  @Test
+  void oneThatBeginsToWatchAfterTheLossIsToldAsWell() throws Exception {
+    var standing = standings.enter(ADA);
+    becomes(Caller.ANONYMOUS);
+    Await.until("lost", standing::isOver);
+    var late = connection(ADA);
+    standing.watch(late);
+    assertToldToComeBack(late);
+  }
+
+  /** While another connection of the lost standing is still about to end. */
+  @Test
+  void whoComesBackAsTheSameIsFollowedAnew() {
+    var lost = standings.enter(ADA);
+    becomes(Caller.ANONYMOUS);
+    Await.until("lost", lost::isOver);
+    present = ADA;
+    var again = standings.enter(ADA);
+    assertNotSame(lost, again);
+    assertFalse(again.isOver());
+  }
+
+  @Test
+  void nothingIsFollowedForAConnectionThatEndsBeforeItBegins() {
+    var connection = connection(ADA);
+    connection.close();
+    connection.begin();
+    assertEquals(0, standings.size());
+    Await.until("nothing followed", () -> node.running() == 0);
+  }
+
+  @Test
+  void noResultIsDeliveredAfterTheTimeOfTheSession() throws Exception {
+    var connection = connection(withSession(Instant.now()));
+    connection.begin();
+    connection.watch(hub.acquire(view, ADA, "an address", JsonNodeFactory.instance.objectNode()));
+    assertToldToComeBack(connection);
+    connection.close();
+    assertEquals(List.of(), List.copyOf(connection.results));
+  }
+
+  @Test
+  void nothingIsSubscribedToAfterTheTimeOfTheSession() {
+    var socket =
+        new LiveSocket(
+            withSession(Instant.now()),
+            "an address",
+            false,
+            WebSettings.DEFAULT,
+            counters,
+            hub,
+            standings,
+            ConcurrentHashMap.newKeySet());
+    socket.onOpen(new CoreSession.Empty(), Callback.NOOP);
+    var subscribe = "{\"type\":\"subscribe\",\"id\":1,\"view\":\"value\"}";
+    socket.onFrame(new Frame(OpCode.TEXT, StandardCharsets.UTF_8.encode(subscribe)), Callback.NOOP);
+    assertEquals(0, hub.size());
+    socket.close();
+  }
+}
