@@ -508,6 +508,7 @@ final class Cache {
             new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
             Line.HEARD);
     attempts = 0;
+    waiters.wake(keeper.workers());
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }
 
@@ -523,6 +524,7 @@ final class Cache {
     }
     var failed = new Content.Failed(update.outcome(), failure(generation));
     standing = new Standing(failed, Line.FAILING);
+    waiters.wake(keeper.workers());
     return toldTo(null, update.outcome(), false);
   }
 
@@ -563,10 +565,7 @@ final class Cache {
     return same;
   }
 
-  /**
-   * Who had read another result than this one, or an earlier one, is marked by now. Wakes who waits
-   * for a result, or for that.
-   */
+  /** Who had read another result than this one, or an earlier one, is marked by now. */
   synchronized void told(Version version) {
     var known = standing.content.version();
     if (known == null || known.epoch() != version.epoch()) {

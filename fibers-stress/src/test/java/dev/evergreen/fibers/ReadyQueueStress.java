@@ -171,8 +171,8 @@ public final class ReadyQueueStress {
 
     @Actor
     public void put() {
-      ready.putWoken(new Numbered(1), 1);
-      ready.putTurnOver(new Numbered(2), 2);
+      ready.put(new Numbered(1), false, 1);
+      ready.put(new Numbered(2), true, 2);
     }
 
     @Actor
