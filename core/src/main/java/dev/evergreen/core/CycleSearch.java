@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -46,7 +47,9 @@ import org.jspecify.annotations.Nullable;
  * depend on. A run under way does not replace these before it is accepted, and a circle of what a
  * member has read before and what it reads now may never have been there. In a circle of waiting it
  * is the runs under way that count, whose edges are listed from before they wait. A run that had
- * waited in a circle and went on is judged by both, as the others still wait.
+ * waited in a circle and went on is judged by both, as the others still wait. So are those of which
+ * no result is known where they are read: in a circle that is computed for the first time, who gets
+ * the first member's error is a member while the others still wait.
  *
  * <p>Not all lists are known at the same moment, so that a search may miss a circle that is just
  * being closed. Then the summary becomes deeper than all it reads; in a circle not all can be, and
@@ -241,7 +244,8 @@ final class CycleSearch {
             summary,
             own,
             null,
-            read -> (waited || !read.tentative()) && (read.depth() == 0 || read.depth() >= least));
+            read -> read.depth() == 0 || read.depth() >= least,
+            waited);
     search.run(reads, key -> true);
     return search.verdict(readsMember);
   }
@@ -249,7 +253,7 @@ final class CycleSearch {
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
   Outcome.@Nullable Threw waiting(Scope scope, Dependent summary, CallKey own, Cache cache) {
     // What nobody has a result of is waited for.
-    var search = new Search(summary, own, scope, read -> read.depth() == 0);
+    var search = new Search(summary, own, scope, read -> read.depth() == 0, true);
     var wait = new Graph.Read(cache.key().wire(), 0, true);
     search.run(List.of(wait), key -> !outranks(key, own.wire()));
     var verdict = search.verdict(false);
@@ -280,23 +284,35 @@ final class CycleSearch {
     private final SummaryKey own;
     private final @Nullable Scope scope;
     private final Predicate<Graph.Read> follows;
+    private final boolean waited;
+
+    /** Of which somebody who reads them knows no result: they may be in their first run. */
+    private final Set<SummaryKey> unknown = new HashSet<>();
+
     private final Map<SummaryKey, List<SummaryKey>> graph = new LinkedHashMap<>();
     private final Map<SummaryKey, Edge> lines = new LinkedHashMap<>();
 
     /**
      * @param scope of the calling thread if it holds a baton
-     * @param follows which reads are followed
+     * @param follows which reads are followed, as far as they count
+     * @param waited whether all reads of runs under way count
      */
-    Search(Dependent summary, CallKey own, @Nullable Scope scope, Predicate<Graph.Read> follows) {
+    Search(
+        Dependent summary,
+        CallKey own,
+        @Nullable Scope scope,
+        Predicate<Graph.Read> follows,
+        boolean waited) {
       this.summary = summary;
       this.own = own.wire();
       this.scope = scope;
       this.follows = follows;
+      this.waited = waited;
     }
 
     void run(List<Graph.Read> reads, Predicate<SummaryKey> through) {
       try {
-        var frontier = followed(reads);
+        var frontier = followed(reads, true);
         graph.put(own, frontier);
         while (!frontier.isEmpty() && graph.size() < MAX_VISITED) {
           var fresh = new LinkedHashSet<>(frontier);
@@ -320,18 +336,23 @@ final class CycleSearch {
       var reached = new ArrayList<SummaryKey>();
       var line = asked.iterator();
       for (var key : keys) {
-        var next = followed(Graph.Names.list(line.next().outcome()));
+        var list = Graph.Names.list(line.next().outcome());
+        var next = followed(list, waited || unknown.contains(key));
         graph.put(key, next);
         reached.addAll(next);
       }
       return reached;
     }
 
-    private List<SummaryKey> followed(List<Graph.Read> reads) {
+    private List<SummaryKey> followed(List<Graph.Read> reads, boolean tentative) {
       var keys = new ArrayList<SummaryKey>();
       for (var read : reads) {
-        if (follows.test(read)) {
-          keys.add(base.models().ownName(read.summary()));
+        if (follows.test(read) && (tentative || !read.tentative())) {
+          var key = base.models().ownName(read.summary());
+          keys.add(key);
+          if (read.depth() == 0) {
+            unknown.add(key);
+          }
         }
       }
       return keys;
