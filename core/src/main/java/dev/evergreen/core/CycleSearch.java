@@ -240,12 +240,7 @@ final class CycleSearch {
       boolean waited) {
     int least = Math.max(rank, LEAF + 1);
     var search =
-        new Search(
-            summary,
-            own,
-            null,
-            read -> read.depth() == 0 || read.depth() >= least,
-            waited);
+        new Search(summary, own, null, read -> read.depth() == 0 || read.depth() >= least, waited);
     search.run(reads, key -> true);
     return search.verdict(readsMember);
   }

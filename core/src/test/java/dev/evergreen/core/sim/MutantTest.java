@@ -200,7 +200,7 @@ final class MutantTest {
                 "a cycle is replaced by another one, whose member the first catches"),
             // What a member had read before and what it reads now made a circle together.
             new Fault(
-                new Mutant.Says("CycleSearch", "(waited || !read.tentative()) && ", ""),
+                new Mutant.Says("CycleSearch", " && (tentative || !read.tentative())", ""),
                 "a cycle is replaced by another one, whose member the first catches"),
             // Members of a circle that nobody reads kept each other.
             new Fault(
