@@ -22,9 +22,9 @@ class LiveItemsGuideTest {
   // snippet live-items
   static MemcachedServer serveItems(Node node, InetSocketAddress address) throws IOException {
     return MemcachedServer.start(
-        new MemcachedSettings()
-            .addresses(List.of(address))
-            .live(
+        MemcachedSettings.DEFAULT
+            .withAddresses(List.of(address))
+            .withLive(
                 LiveViews.over(node)
                     .view(
                         "count",

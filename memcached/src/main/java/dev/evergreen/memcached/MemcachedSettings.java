@@ -8,16 +8,19 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a server is to be; each method answers this. What is not set is as memcached has it, but for
- * the address, which is the loopback's, and for {@link #requestsPerTurn}. A server takes a copy
- * when it is started.
+ * How a server is to be. Settings do not change: each method answers others, which differ in that.
+ * What is not set is as memcached has it, but for the address, which is the loopback's, and for
+ * {@link #withRequestsPerTurn}.
  */
-public final class MemcachedSettings {
+public final class MemcachedSettings implements Cloneable {
+  /** What stands if nothing is said. */
+  public static final MemcachedSettings DEFAULT = new MemcachedSettings();
+
   /** The port that memcached is known by. */
   public static final int PORT = 11211;
 
@@ -53,98 +56,71 @@ public final class MemcachedSettings {
   boolean speaksBinary = true;
   @Nullable LiveViews liveViews;
 
-  /** The defaults. */
-  public MemcachedSettings() {}
+  private MemcachedSettings() {}
 
-  MemcachedSettings copy() {
-    var copy = new MemcachedSettings();
-    copy.addresses = List.copyOf(addresses);
-    copy.unixSocket = unixSocket;
-    copy.unixMask = unixMask;
-    copy.backlog = backlog;
-    copy.memory = memory;
-    copy.itemLimit = itemLimit;
-    copy.evicts = evicts;
-    copy.cas = cas;
-    copy.connections = connections;
-    copy.processors = processors;
-    copy.requestsPerTurn = requestsPerTurn;
-    copy.flushes = flushes;
-    copy.shutsDown = shutsDown;
-    copy.dumps = dumps;
-    copy.watches = watches;
-    copy.authFile = authFile;
-    copy.tls = tls;
-    copy.idleTimeout = idleTimeout;
-    copy.writeTimeout = writeTimeout;
-    copy.leastRate = leastRate;
-    copy.grace = grace;
-    copy.verbosity = verbosity;
-    copy.prefixDelimiter = prefixDelimiter;
-    copy.details = details;
-    copy.mode = mode;
-    copy.io = io;
-    copy.helping = helping;
-    copy.speaksText = speaksText;
-    copy.speaksBinary = speaksBinary;
-    copy.liveViews = liveViews;
+  private MemcachedSettings with(Consumer<MemcachedSettings> change) {
+    var copy = copy();
+    change.accept(copy);
     return copy;
   }
 
+  /** A copy that a server may change while it runs. */
+  MemcachedSettings copy() {
+    try {
+      return (MemcachedSettings) clone();
+    } catch (CloneNotSupportedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
   /** Where to listen; port 0 is any that is free. */
-  public MemcachedSettings addresses(List<? extends SocketAddress> addresses) {
-    this.addresses = new ArrayList<>(addresses);
-    return this;
+  public MemcachedSettings withAddresses(List<? extends SocketAddress> addresses) {
+    return with(copy -> copy.addresses = List.copyOf(addresses));
   }
 
   /** Listens at the path, and at no address. Its permissions are the mask's, such as 0700. */
-  public MemcachedSettings unixSocket(Path path, int mask) {
-    unixSocket = path;
-    unixMask = mask;
-    addresses = List.of();
-    return this;
+  public MemcachedSettings withUnixSocket(Path path, int mask) {
+    return with(
+        copy -> {
+          copy.unixSocket = path;
+          copy.unixMask = mask;
+          copy.addresses = List.of();
+        });
   }
 
   /** How many connections may wait to be accepted. */
-  public MemcachedSettings backlog(int connections) {
-    backlog = connections;
-    return this;
+  public MemcachedSettings withBacklog(int connections) {
+    return with(copy -> copy.backlog = connections);
   }
 
   /** The bytes of memory for items, at least 1 MiB. */
-  public MemcachedSettings memory(long bytes) {
-    memory = bytes;
-    return this;
+  public MemcachedSettings withMemory(long bytes) {
+    return with(copy -> copy.memory = bytes);
   }
 
   /** The bytes of the largest item, its key and some more included. */
-  public MemcachedSettings itemLimit(int bytes) {
-    itemLimit = bytes;
-    return this;
+  public MemcachedSettings withItemLimit(int bytes) {
+    return with(copy -> copy.itemLimit = bytes);
   }
 
   /** Whether old items make room for new ones, which are refused otherwise. */
-  public MemcachedSettings evicts(boolean evicts) {
-    this.evicts = evicts;
-    return this;
+  public MemcachedSettings withEviction(boolean evicts) {
+    return with(copy -> copy.evicts = evicts);
   }
 
   /** Whether items have CAS numbers; without, all are 0, and none is ever equal. */
-  public MemcachedSettings cas(boolean numbers) {
-    cas = numbers;
-    return this;
+  public MemcachedSettings withCas(boolean numbers) {
+    return with(copy -> copy.cas = numbers);
   }
 
   /** The most connections at a time; further ones are told so and closed. */
-  public MemcachedSettings connections(int most) {
-    connections = most;
-    return this;
+  public MemcachedSettings withConnections(int most) {
+    return with(copy -> copy.connections = most);
   }
 
   /** How many processors fibers run on; see {@link Fibers.Builder#processors}. */
-  public MemcachedSettings processors(int processors) {
-    this.processors = processors;
-    return this;
+  public MemcachedSettings withProcessors(int processors) {
+    return with(copy -> copy.processors = processors);
   }
 
   /**
@@ -152,118 +128,106 @@ public final class MemcachedSettings {
    * sent then, so that a small number costs system calls. It does so as well when its replies have
    * filled a buffer.
    */
-  public MemcachedSettings requestsPerTurn(int requests) {
-    requestsPerTurn = requests;
-    return this;
+  public MemcachedSettings withRequestsPerTurn(int requests) {
+    return with(copy -> copy.requestsPerTurn = requests);
   }
 
   /** Whether flush_all is allowed. */
-  public MemcachedSettings flushes(boolean allowed) {
-    flushes = allowed;
-    return this;
+  public MemcachedSettings withFlushes(boolean allowed) {
+    return with(copy -> copy.flushes = allowed);
   }
 
   /** Whether a client may end the server by the command shutdown. */
-  public MemcachedSettings shutsDown(boolean allowed) {
-    shutsDown = allowed;
-    return this;
+  public MemcachedSettings withShutdown(boolean allowed) {
+    return with(copy -> copy.shutsDown = allowed);
   }
 
   /** Whether clients may list keys. */
-  public MemcachedSettings dumps(boolean allowed) {
-    dumps = allowed;
-    return this;
+  public MemcachedSettings withDumps(boolean allowed) {
+    return with(copy -> copy.dumps = allowed);
   }
 
   /** Whether clients may watch what others do. */
-  public MemcachedSettings watches(boolean allowed) {
-    watches = allowed;
-    return this;
+  public MemcachedSettings withWatches(boolean allowed) {
+    return with(copy -> copy.watches = allowed);
   }
 
   /** A file with a line {@code user:password} for each who may use the server. */
-  public MemcachedSettings authFile(Path file) {
-    authFile = file;
-    return this;
+  public MemcachedSettings withAuthFile(Path file) {
+    return with(copy -> copy.authFile = file);
   }
 
   /**
    * Speaks TLS at all addresses, not at the UNIX socket. The files are read when the server starts,
    * and again at the command {@code refresh_certs}.
    */
-  public MemcachedSettings tls(ServerTls.Settings tls) {
-    this.tls = tls;
-    return this;
+  public MemcachedSettings withTls(ServerTls.Settings tls) {
+    return with(copy -> copy.tls = tls);
   }
 
   /** After what time without a request a connection is closed; never if zero. */
-  public MemcachedSettings idleTimeout(Duration timeout) {
-    idleTimeout = timeout;
-    return this;
+  public MemcachedSettings withIdleTimeout(Duration timeout) {
+    return with(copy -> copy.idleTimeout = timeout);
   }
 
   /**
    * After what time a client is closed that takes nothing of a reply, or has made the server wait
-   * for so long and longer than its bytes take at the {@link #leastRate}.
+   * for so long and longer than its bytes take at the {@link #withLeastRate}.
    */
-  public MemcachedSettings writeTimeout(Duration timeout) {
-    writeTimeout = timeout;
-    return this;
+  public MemcachedSettings withWriteTimeout(Duration timeout) {
+    return with(copy -> copy.writeTimeout = timeout);
   }
 
   /** The bytes per second at which a client sends a large value, or takes a reply, at least. */
-  public MemcachedSettings leastRate(long bytesPerSecond) {
-    leastRate = bytesPerSecond;
-    return this;
+  public MemcachedSettings withLeastRate(long bytesPerSecond) {
+    return with(copy -> copy.leastRate = bytesPerSecond);
   }
 
   /** For how long the slowest client is safe when others need what is kept for it. */
-  public MemcachedSettings grace(Duration time) {
-    grace = time;
-    return this;
+  public MemcachedSettings withGrace(Duration time) {
+    return with(copy -> copy.grace = time);
   }
 
   /** How much is logged: from 2 on, what clients say and are answered. Off is 0. */
-  public MemcachedSettings verbosity(int level) {
-    verbosity = level;
-    return this;
+  public MemcachedSettings withVerbosity(int level) {
+    return with(copy -> copy.verbosity = level);
   }
 
   /** What ends the prefix of a key by which {@code stats detail} counts, and whether it is on. */
-  public MemcachedSettings details(char delimiter, boolean on) {
-    prefixDelimiter = delimiter;
-    details = on;
-    return this;
+  public MemcachedSettings withDetails(char delimiter, boolean on) {
+    return with(
+        copy -> {
+          copy.prefixDelimiter = delimiter;
+          copy.details = on;
+        });
   }
 
   /** Forces the mode of the fibers; by default it is the best that is possible. */
-  public MemcachedSettings mode(Fibers.Mode mode) {
-    this.mode = mode;
-    return this;
+  public MemcachedSettings withMode(Fibers.Mode mode) {
+    return with(copy -> copy.mode = mode);
   }
 
   /** How replies leave; by default it is the best that is possible. */
-  public MemcachedSettings io(Fibers.Io io) {
-    this.io = io;
-    return this;
+  public MemcachedSettings withIo(Fibers.Io io) {
+    return with(copy -> copy.io = io);
   }
 
   /** Whether processors help each other with what waits for long; only to see what it costs. */
-  public MemcachedSettings helping(boolean helping) {
-    this.helping = helping;
-    return this;
+  public MemcachedSettings withHelping(boolean helping) {
+    return with(copy -> copy.helping = helping);
   }
 
   /** Which protocols are spoken; both by default. A client of the other one is hung up on. */
-  public MemcachedSettings protocols(boolean text, boolean binary) {
-    this.speaksText = text;
-    this.speaksBinary = binary;
-    return this;
+  public MemcachedSettings withProtocols(boolean text, boolean binary) {
+    return with(
+        copy -> {
+          copy.speaksText = text;
+          copy.speaksBinary = binary;
+        });
   }
 
   /** The live items that are served besides; none by default. */
-  public MemcachedSettings live(LiveViews views) {
-    this.liveViews = views;
-    return this;
+  public MemcachedSettings withLive(LiveViews views) {
+    return with(copy -> copy.liveViews = views);
   }
 }

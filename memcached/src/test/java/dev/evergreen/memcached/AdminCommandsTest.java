@@ -106,7 +106,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void statisticsOfUpkeepCount(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).memory(2 << 20));
+    try (var server = TestServer.start(TestServer.settings(mode).withMemory(2 << 20));
         var watcher = server.connect();
         var client = server.connect()) {
       assertEquals("OK", watcher.ask("watch mutations"));
@@ -139,7 +139,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void withoutCasNumbersNoneIsShownAndNoneIsEqual(Mode mode) throws IOException {
-    try (var server = TestServer.start(TestServer.settings(mode).cas(false));
+    try (var server = TestServer.start(TestServer.settings(mode).withCas(false));
         var client = server.connect()) {
       assertEquals("no", stats(client, " settings").get("cas_enabled"));
       var replies = List.of("STORED", "VALUE a 0 1 0", "x", "END", "EXISTS", "EXISTS", "VA 1 c0");
@@ -295,7 +295,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void evictionsCanBeWatched(Mode mode) throws IOException {
-    try (var server = TestServer.start(TestServer.settings(mode).memory(2 << 20));
+    try (var server = TestServer.start(TestServer.settings(mode).withMemory(2 << 20));
         var watcher = server.connect();
         var client = server.connect()) {
       assertEquals("OK", watcher.ask("watch evictions"));
@@ -311,7 +311,7 @@ class AdminCommandsTest {
   void onlyAccountsOfTheFileAreServed(Mode mode) throws IOException {
     var file = folder.resolve("accounts");
     Files.writeString(file, "anna:secret\nbert:word\n");
-    try (var server = TestServer.start(TestServer.settings(mode).authFile(file));
+    try (var server = TestServer.start(TestServer.settings(mode).withAuthFile(file));
         var client = server.connect()) {
       assertEquals("CLIENT_ERROR unauthenticated", client.ask("get a"));
       assertEquals("CLIENT_ERROR unauthenticated", client.ask("stats"));
@@ -328,13 +328,13 @@ class AdminCommandsTest {
     }
     Files.writeString(file, "no colon\n");
     assertThrows(
-        IOException.class, () -> TestServer.start(TestServer.settings(mode).authFile(file)));
+        IOException.class, () -> TestServer.start(TestServer.settings(mode).withAuthFile(file)));
   }
 
   @ParameterizedTest
   @EnumSource
   void limitsAndPermissionsAreKept(Mode mode) throws IOException {
-    var settings = TestServer.settings(mode).flushes(false).dumps(false).watches(false);
+    var settings = TestServer.settings(mode).withFlushes(false).withDumps(false).withWatches(false);
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       assertEquals("CLIENT_ERROR flush_all not allowed", client.ask("flush_all"));
@@ -355,7 +355,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void aFullServerThatMayNotEvictSaysSo(Mode mode) throws IOException {
-    var settings = TestServer.settings(mode).memory(2 << 20).evicts(false);
+    var settings = TestServer.settings(mode).withMemory(2 << 20).withEviction(false);
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       String reply;
@@ -372,7 +372,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void aMemoryLimitThatIsRefusedChangesNothing(Mode mode) throws IOException {
-    var settings = TestServer.settings(mode).memory(32 << 20).evicts(false);
+    var settings = TestServer.settings(mode).withMemory(32 << 20).withEviction(false);
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       var item = " 0 0 10000 noreply\r\n" + "x".repeat(10_000) + "\r\n";
@@ -447,7 +447,7 @@ class AdminCommandsTest {
   @EnumSource
   void theSocketOfALaterServerStaysWhenTheFormerOneEnds(Mode mode) throws IOException {
     var path = folder.resolve("socket");
-    var settings = TestServer.settings(mode).unixSocket(path, 0700);
+    var settings = TestServer.settings(mode).withUnixSocket(path, 0700);
     var former = MemcachedServer.start(settings);
     try (var later = MemcachedServer.start(settings)) {
       former.close();
@@ -460,7 +460,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void aValueThatIsTooLargeIsSwallowedAndTheOldOneIsGone(Mode mode) throws IOException {
-    try (var server = TestServer.start(TestServer.settings(mode).itemLimit(2000));
+    try (var server = TestServer.start(TestServer.settings(mode).withItemLimit(2000));
         var client = server.connect()) {
       assertEquals(
           "STORED\r\nSERVER_ERROR object too large for cache\r\nEND\r\n",
@@ -478,7 +478,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void aClientMayEndTheServerIfThatIsAllowed(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).shutsDown(true));
+    try (var server = TestServer.start(TestServer.settings(mode).withShutdown(true));
         var client = server.connect()) {
       client.send("shutdown\r\n");
       server.server().awaitEnd();
@@ -489,7 +489,7 @@ class AdminCommandsTest {
   void whatIsNoSocketIsLeftAlone(@TempDir Path directory) throws Exception {
     var fifo = directory.resolve("fifo");
     assertEquals(0, new ProcessBuilder("mkfifo", fifo.toString()).start().waitFor());
-    var settings = TestServer.settings(Mode.JDK).unixSocket(fifo, 0700);
+    var settings = TestServer.settings(Mode.JDK).withUnixSocket(fifo, 0700);
     assertThrows(IOException.class, () -> MemcachedServer.start(settings));
     assertTrue(Files.exists(fifo));
   }
@@ -498,7 +498,7 @@ class AdminCommandsTest {
   @EnumSource
   void aUnixSocketIsListenedAt(Mode mode) throws IOException {
     var path = folder.resolve("socket");
-    var settings = TestServer.settings(mode).unixSocket(path, 0700);
+    var settings = TestServer.settings(mode).withUnixSocket(path, 0700);
     for (int i = 0; i < 2; i++) {
       try (var server = MemcachedServer.start(settings);
           var fibers = Fibers.builder().mode(mode).start();

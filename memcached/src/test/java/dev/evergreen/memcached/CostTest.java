@@ -25,7 +25,7 @@ class CostTest {
   /** Whoever sends lines that are no commands is to be no more of a burden than others. */
   @Test
   void aLineThatIsNoCommandMakesNoObjects() throws IOException {
-    try (var server = TestServer.start(TestServer.settings(Mode.PROCESSORS).processors(1));
+    try (var server = TestServer.start(TestServer.settings(Mode.PROCESSORS).withProcessors(1));
         var client = server.connect()) {
       long perLine = Long.MAX_VALUE;
       // The compiler needs a while until it sees which objects are nobody's.
@@ -41,7 +41,7 @@ class CostTest {
   /** Whoever lists all items again and again, too: a collector that is always busy slows all. */
   @Test
   void aListedItemMakesFewObjects() throws IOException {
-    try (var server = TestServer.start(TestServer.settings(Mode.PROCESSORS).processors(1));
+    try (var server = TestServer.start(TestServer.settings(Mode.PROCESSORS).withProcessors(1));
         var client = server.connect()) {
       for (int i = 0; i < LINES; i++) {
         client.send("set key%d 0 0 1 noreply\r\nx\r\n".formatted(i));

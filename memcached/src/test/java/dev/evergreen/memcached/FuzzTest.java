@@ -92,7 +92,7 @@ class FuzzTest {
     Run(FuzzTarget target, Mode mode) throws IOException {
       this.target = target;
       Thread.setDefaultUncaughtExceptionHandler((_, thrown) -> escaped.set(thrown));
-      server = TestServer.start(TestServer.settings(mode).flushes(false).watches(false));
+      server = TestServer.start(TestServer.settings(mode).withFlushes(false).withWatches(false));
       other = server.connect();
       store();
     }

@@ -121,7 +121,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void halfReceivedValuesTogetherHoldATenthOfTheMemory(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).memory(16 << 20).grace(Duration.ofMillis(50));
+    var settings = TestServer.settings(mode).withMemory(16 << 20).withGrace(Duration.ofMillis(50));
     try (var server = TestServer.start(settings)) {
       var clients = new ArrayList<Client>();
       for (int i = 0; i < 20; i++) {
@@ -157,7 +157,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void clientsThatSendAByteNowAndThenStopNobody(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).memory(16 << 20).grace(Duration.ofMillis(200));
+    var settings = TestServer.settings(mode).withMemory(16 << 20).withGrace(Duration.ofMillis(200));
     try (var server = TestServer.start(settings);
         var healthy = server.connect()) {
       var value = "v".repeat(200_000);
@@ -200,7 +200,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void clientsThatTakeAByteNowAndThenStopNobody(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).memory(16 << 20).grace(Duration.ofMillis(200));
+    var settings = TestServer.settings(mode).withMemory(16 << 20).withGrace(Duration.ofMillis(200));
     try (var server = TestServer.start(settings);
         var healthy = server.connect()) {
       var value = "v".repeat(1_000_000);
@@ -240,7 +240,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void aValueThatIsNotGoneOnWithIsGivenUp(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).writeTimeout(Duration.ofMillis(200));
+    var settings = TestServer.settings(mode).withWriteTimeout(Duration.ofMillis(200));
     try (var server = TestServer.start(settings);
         var client = server.connect();
         var binary = server.connect()) {
@@ -255,7 +255,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void aValueThatComesByteForByteIsGivenUpAsWell(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).writeTimeout(Duration.ofMillis(200));
+    var settings = TestServer.settings(mode).withWriteTimeout(Duration.ofMillis(200));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       client.send("set k 0 0 500000\r\n" + "v".repeat(3_000));
@@ -272,7 +272,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void clientsThatPipelineAndReadAreNotHungUpOn(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).memory(8 << 20).processors(1);
+    var settings = TestServer.settings(mode).withMemory(8 << 20).withProcessors(1);
     int commands = 4_000;
     try (var server = TestServer.start(settings)) {
       var readers = new ArrayList<Client>();
@@ -301,7 +301,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void aClientThatNeverReadsIsCutOffAndHoldsLittle(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).writeTimeout(Duration.ofMillis(500));
+    var settings = TestServer.settings(mode).withWriteTimeout(Duration.ofMillis(500));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       client.exchange("set k 0 0 1000000\r\n" + "v".repeat(1_000_000) + "\r\n");
@@ -323,7 +323,7 @@ class HostileClientsTest {
   @EnumSource
   void aClientThatTakesItsRepliesTooSlowlyIsCutOff(Mode mode) throws Exception {
     var settings =
-        TestServer.settings(mode).writeTimeout(Duration.ofMillis(300)).leastRate(1L << 40);
+        TestServer.settings(mode).withWriteTimeout(Duration.ofMillis(300)).withLeastRate(1L << 40);
     try (var server = TestServer.start(settings);
         var client = server.connectWithSmallBuffer()) {
       client.exchange("set k 0 0 5000\r\n" + "x".repeat(5000) + "\r\n");
@@ -359,7 +359,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void anIdleClientIsClosed(Mode mode) throws Exception {
-    var settings = TestServer.settings(mode).idleTimeout(Duration.ofMillis(300));
+    var settings = TestServer.settings(mode).withIdleTimeout(Duration.ofMillis(300));
     try (var server = TestServer.start(settings);
         var client = server.connect()) {
       client.send("set k 0 0 5\r\nva");
@@ -371,7 +371,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void connectionsBeyondTheLimitAreTurnedAway(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).connections(5))) {
+    try (var server = TestServer.start(TestServer.settings(mode).withConnections(5))) {
       var clients = new ArrayList<Client>();
       for (int i = 0; i < 5; i++) {
         clients.add(server.connect());
@@ -397,7 +397,7 @@ class HostileClientsTest {
   @EnumSource
   void oneThatFloodsDoesNotStopOthers(Mode mode) throws Exception {
     try (var server =
-            TestServer.start(TestServer.settings(mode).processors(1).requestsPerTurn(20));
+            TestServer.start(TestServer.settings(mode).withProcessors(1).withRequestsPerTurn(20));
         var flood = server.connect()) {
       var flooder =
           Thread.ofPlatform()
@@ -426,7 +426,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void aLongLineThatAnnouncesAValueEndsTheConnection(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).processors(1))) {
+    try (var server = TestServer.start(TestServer.settings(mode).withProcessors(1))) {
       for (int length : new int[] {2_047, 2_048, 2_049, 65_533, 65_534, 65_535, 65_536, 65_537}) {
         for (var command : List.of("set k 0 0 10", "ms k 10", "set k 0 0 2000")) {
           try (var client = server.connect()) {
@@ -449,9 +449,9 @@ class HostileClientsTest {
     // Long before the time for a reply is over.
     var settings =
         TestServer.settings(mode)
-            .memory(8 << 20)
-            .grace(Duration.ofMillis(100))
-            .writeTimeout(Duration.ofHours(1));
+            .withMemory(8 << 20)
+            .withGrace(Duration.ofMillis(100))
+            .withWriteTimeout(Duration.ofHours(1));
     try (var server = TestServer.start(settings);
         var first = server.connect()) {
       first.exchange("set k 0 0 7000\r\n" + "x".repeat(7000) + "\r\n");
@@ -474,7 +474,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void largeValuesWaitForRoomInsteadOfBeingRefused(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).memory(16 << 20));
+    try (var server = TestServer.start(TestServer.settings(mode).withMemory(16 << 20));
         var clients = Executors.newVirtualThreadPerTaskExecutor()) {
       var value = "v".repeat(300_000);
       var replies = new ArrayList<Future<String>>();
@@ -515,7 +515,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void othersAreServedWhileAllKeysAreListed(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).processors(1));
+    try (var server = TestServer.start(TestServer.settings(mode).withProcessors(1));
         var client = server.connect();
         var other = server.connect()) {
       for (int i = 0; i < 50_000; i++) {

@@ -94,7 +94,7 @@ class InputTest {
   @ParameterizedTest
   @EnumSource
   void manyKeysOfOneLineTakeSeveralTurns(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).requestsPerTurn(20));
+    try (var server = TestServer.start(TestServer.settings(mode).withRequestsPerTurn(20));
         var client = server.connect()) {
       client.exchange("set k 0 0 1\r\nx\r\n");
       long before = server.server().statistics.yields.sum();

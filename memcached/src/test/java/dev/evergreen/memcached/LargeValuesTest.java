@@ -20,7 +20,7 @@ class LargeValuesTest {
   private static final String EXTRAS_OF_SET = "\0\0\0\5\0\0\0\0";
 
   private static TestServer start(Mode mode) throws IOException {
-    return TestServer.start(TestServer.settings(mode).memory(1 << 30).itemLimit(64 << 20));
+    return TestServer.start(TestServer.settings(mode).withMemory(1 << 30).withItemLimit(64 << 20));
   }
 
   /** A value in which no part can stand for another one. */

@@ -106,7 +106,7 @@ class LiveServerTest {
   }
 
   private TestServer start(Mode mode) throws IOException {
-    return TestServer.start(TestServer.settings(mode).live(views));
+    return TestServer.start(TestServer.settings(mode).withLive(views));
   }
 
   @ParameterizedTest

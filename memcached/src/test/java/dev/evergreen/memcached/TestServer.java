@@ -11,10 +11,10 @@ import java.util.List;
 record TestServer(MemcachedServer server) implements AutoCloseable {
 
   static MemcachedSettings settings(Mode mode) {
-    return new MemcachedSettings()
-        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-        .processors(2)
-        .mode(mode);
+    return MemcachedSettings.DEFAULT
+        .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .withProcessors(2)
+        .withMode(mode);
   }
 
   static TestServer start(MemcachedSettings settings) throws IOException {

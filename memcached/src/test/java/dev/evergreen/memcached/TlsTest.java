@@ -58,7 +58,7 @@ class TlsTest {
 
   private static MemcachedSettings settings(Mode mode, Clients clients, Version least) {
     return TestServer.settings(mode)
-        .tls(ServerTls.Settings.of(pem("server")).withClients(clients).withLeast(least));
+        .withTls(ServerTls.Settings.of(pem("server")).withClients(clients).withLeast(least));
   }
 
   private static MemcachedSettings settings(Mode mode) {
@@ -204,7 +204,7 @@ class TlsTest {
   @EnumSource
   void brokenHandshakesEndByThemselvesOnly(Mode mode) throws Exception {
     var random = new Random(1);
-    var settings = settings(mode).idleTimeout(Duration.ofSeconds(1));
+    var settings = settings(mode).withIdleTimeout(Duration.ofSeconds(1));
     try (var server = TestServer.start(settings)) {
       for (int i = 0; i < 50; i++) {
         var garbage = new byte[100];
@@ -256,7 +256,7 @@ class TlsTest {
   @EnumSource
   void certificatesAreReadAgainOnCommand(Mode mode) throws Exception {
     certificates("changing");
-    var settings = TestServer.settings(mode).tls(ServerTls.Settings.of(pem("changing")));
+    var settings = TestServer.settings(mode).withTls(ServerTls.Settings.of(pem("changing")));
     try (var server = TestServer.start(settings);
         var client = connect(server)) {
       var before = ((SSLSocket) client.socket).getSession().getPeerCertificates()[0];
@@ -283,7 +283,7 @@ class TlsTest {
     var missing = new PemFiles(files.resolve("no.key"), files.resolve("server.pem"), null);
     var wrong = new PemFiles(files.resolve("client.key"), files.resolve("server.pem"), null);
     for (var pem : List.of(missing, wrong)) {
-      var settings = TestServer.settings(Mode.JDK).tls(ServerTls.Settings.of(pem));
+      var settings = TestServer.settings(Mode.JDK).withTls(ServerTls.Settings.of(pem));
       var thrown = assertThrows(IOException.class, () -> TestServer.start(settings));
       assertTrue(String.valueOf(thrown.getMessage()).contains(pem.key().toString()));
     }

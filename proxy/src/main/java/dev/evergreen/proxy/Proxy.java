@@ -87,18 +87,17 @@ public final class Proxy implements AutoCloseable {
    *     could not be told from the others that have its name
    */
   public static Proxy start(ProxySettings settings) throws IOException {
-    var copy = settings.copy();
-    if (copy.origins.isEmpty() == (copy.forward == null)) {
+    if (settings.origins.isEmpty() == (settings.forward == null)) {
       throw new IllegalArgumentException(
           "a proxy needs either an origin, or to be a forward proxy");
     }
-    var builder = Fibers.builder().name("proxy").processors(copy.processors);
-    if (copy.mode != null) {
-      builder.mode(copy.mode);
+    var builder = Fibers.builder().name("proxy").processors(settings.processors);
+    if (settings.mode != null) {
+      builder.mode(settings.mode);
     }
     var fibers = builder.start();
     try {
-      var proxy = new Proxy(copy, fibers, Storage.open(copy.storage));
+      var proxy = new Proxy(settings, fibers, Storage.open(settings.storage));
       try {
         proxy.listen();
         return proxy;
@@ -191,8 +190,7 @@ public final class Proxy implements AutoCloseable {
    * connections stays as it is; the file of the access log is opened anew.
    */
   public void reload(ProxySettings settings) {
-    var copy = settings.copy();
-    setup = new Setup(copy, new Origins(copy.origins));
+    setup = new Setup(settings, new Origins(settings.origins));
     checkOrigins();
     if (accessLog != null) {
       accessLog.reopen();

@@ -14,14 +14,17 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a proxy is to be; each method answers this. A proxy takes a copy when it is started, and when
- * it is {@linkplain Proxy#reload reloaded}.
+ * How a proxy is to be. Settings do not change: each method answers others, which differ in that.
  */
-public final class ProxySettings {
+public final class ProxySettings implements Cloneable {
+  /** What stands if nothing is said; origins are missing. */
+  public static final ProxySettings DEFAULT = new ProxySettings();
+
   List<InetSocketAddress> addresses =
       List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 8080));
   List<Origin> origins = List.of();
@@ -54,78 +57,51 @@ public final class ProxySettings {
   @Nullable LogFormat logFormat;
   @Nullable LongSupplier clock;
 
-  /** The defaults; origins are missing. */
-  public ProxySettings() {}
+  private ProxySettings() {}
 
-  ProxySettings copy() {
-    var copy = new ProxySettings();
-    copy.addresses = addresses;
-    copy.origins = origins;
-    copy.originVersion = originVersion;
-    copy.forward = forward;
-    copy.sharesPort = sharesPort;
-    copy.admin = admin;
-    copy.tls = tls;
-    copy.originTls = originTls;
-    copy.storage = storage;
-    copy.rules = rules;
-    copy.http = http;
-    copy.originLimits = originLimits;
-    copy.name = name;
-    copy.keepHost = keepHost;
-    copy.addForwarded = addForwarded;
-    copy.trust = trust;
-    copy.acceptsProxyProtocol = acceptsProxyProtocol;
-    copy.aloneFor = aloneFor;
-    copy.collapsedWait = collapsedWait;
-    copy.tagFields = tagFields;
-    copy.connections = connections;
-    copy.processors = processors;
-    copy.mode = mode;
-    copy.grace = grace;
-    copy.checkPath = checkPath;
-    copy.checkEvery = checkEvery;
-    copy.remembered = remembered;
-    copy.logFile = logFile;
-    copy.logFormat = logFormat;
-    copy.clock = clock;
+  private ProxySettings with(Consumer<ProxySettings> change) {
+    var copy = copy();
+    change.accept(copy);
     return copy;
   }
 
+  private ProxySettings copy() {
+    try {
+      return (ProxySettings) clone();
+    } catch (CloneNotSupportedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
   /** Where it listens; port 0 for any that is free. */
-  public ProxySettings addresses(List<InetSocketAddress> all) {
-    addresses = List.copyOf(all);
-    return this;
+  public ProxySettings withAddresses(List<InetSocketAddress> all) {
+    return with(copy -> copy.addresses = List.copyOf(all));
   }
 
   /** Who has what it serves: one or more that have the same. */
-  public ProxySettings origins(List<Origin> all) {
-    origins = List.copyOf(all);
-    return this;
+  public ProxySettings withOrigins(List<Origin> all) {
+    return with(copy -> copy.origins = List.copyOf(all));
   }
 
   /** Which version of HTTP it speaks with origins; by default what ALPN chooses. */
-  public ProxySettings originVersion(UpstreamVersion version) {
-    originVersion = version;
-    return this;
+  public ProxySettings withOriginVersion(UpstreamVersion version) {
+    return with(copy -> copy.originVersion = version);
   }
 
   /**
    * Makes it a forward proxy: it asks the origins that its clients name, instead of its own. By
    * default it is none.
    */
-  public ProxySettings forward(ForwardRules rules) {
-    forward = rules;
-    return this;
+  public ProxySettings withForward(ForwardRules rules) {
+    return with(copy -> copy.forward = rules);
   }
 
   /**
    * Whether other processes of the same user may listen at the same port, so that a new one can
    * take it over before this one is {@linkplain Proxy#drain drained}; not by default.
    */
-  public ProxySettings sharesPort(boolean shared) {
-    sharesPort = shared;
-    return this;
+  public ProxySettings withSharedPort(boolean shared) {
+    return with(copy -> copy.sharesPort = shared);
   }
 
   /**
@@ -133,132 +109,115 @@ public final class ProxySettings {
    *
    * @throws IllegalArgumentException if others could reach the address
    */
-  public ProxySettings admin(@Nullable InetSocketAddress address) {
+  public ProxySettings withAdmin(@Nullable InetSocketAddress address) {
     if (address != null && !address.getAddress().isLoopbackAddress()) {
       throw new IllegalArgumentException(
           "operators are answered on the loopback interface only, not at " + address);
     }
-    admin = address;
-    return this;
+    return with(copy -> copy.admin = address);
   }
 
   /** How it speaks TLS; by default it does not. */
-  public ProxySettings tls(ServerTls server) {
-    tls = server;
-    return this;
+  public ProxySettings withTls(ServerTls server) {
+    return with(copy -> copy.tls = server);
   }
 
   /** How it speaks TLS with origins; without it there are none by https. */
-  public ProxySettings originTls(ClientTls trust) {
-    originTls = trust;
-    return this;
+  public ProxySettings withOriginTls(ClientTls trust) {
+    return with(copy -> copy.originTls = trust);
   }
 
   /** Where responses are kept; by default 256 MiB of memory. */
-  public ProxySettings storage(StorageOptions options) {
-    storage = options;
-    return this;
+  public ProxySettings withStorage(StorageOptions options) {
+    return with(copy -> copy.storage = options);
   }
 
   /** What RFC 9111 leaves to a cache. */
-  public ProxySettings rules(CacheRules chosen) {
-    rules = chosen;
-    return this;
+  public ProxySettings withRules(CacheRules chosen) {
+    return with(copy -> copy.rules = chosen);
   }
 
   /** Limits of what clients and origins send. */
-  public ProxySettings http(HttpSettings limits) {
-    http = limits;
-    return this;
+  public ProxySettings withHttp(HttpSettings limits) {
+    return with(copy -> copy.http = limits);
   }
 
   /** How many connections there are to an origin, and how long they are waited for and kept. */
-  public ProxySettings originLimits(UpstreamLimits limits) {
-    originLimits = limits;
-    return this;
+  public ProxySettings withOriginLimits(UpstreamLimits limits) {
+    return with(copy -> copy.originLimits = limits);
   }
 
   /** Its name in Via and Cache-Status, a token; "evergreen" by default. */
-  public ProxySettings name(String token) {
-    name = token;
-    return this;
+  public ProxySettings withName(String token) {
+    return with(copy -> copy.name = token);
   }
 
   /**
    * Whether origins are told the Host that the client named, or their own; the former by default.
    */
-  public ProxySettings keepHost(boolean kept) {
-    keepHost = kept;
-    return this;
+  public ProxySettings withKeptHost(boolean kept) {
+    return with(copy -> copy.keepHost = kept);
   }
 
   /** Whether origins are told of the client by Forwarded and X-Forwarded-For; so by default. */
-  public ProxySettings addForwarded(boolean added) {
-    addForwarded = added;
-    return this;
+  public ProxySettings withForwarded(boolean added) {
+    return with(copy -> copy.addForwarded = added);
   }
 
   /** Whose word on who their client is counts; nobody's by default. */
-  public ProxySettings trust(Trust proxies) {
-    trust = proxies;
-    return this;
+  public ProxySettings withTrust(Trust proxies) {
+    return with(copy -> copy.trust = proxies);
   }
 
   /**
    * Whether connections of those that are trusted begin with the PROXY protocol; not by default.
    */
-  public ProxySettings acceptsProxyProtocol(boolean accepted) {
-    acceptsProxyProtocol = accepted;
-    return this;
+  public ProxySettings withProxyProtocol(boolean accepted) {
+    return with(copy -> copy.acceptsProxyProtocol = accepted);
   }
 
   /** For how long requests are not collapsed whose response was for one client alone; 10 s. */
-  public ProxySettings aloneFor(Duration time) {
-    aloneFor = time;
-    return this;
+  public ProxySettings withAloneFor(Duration time) {
+    return with(copy -> copy.aloneFor = time);
   }
 
   /** How long a request waits for another one's answer before it asks itself; 30 s. */
-  public ProxySettings collapsedWait(Duration time) {
-    collapsedWait = time;
-    return this;
+  public ProxySettings withCollapsedWait(Duration time) {
+    return with(copy -> copy.collapsedWait = time);
   }
 
   /** Fields of responses that list tags by which they can be purged. */
-  public ProxySettings tagFields(List<String> names) {
-    tagFields = List.copyOf(names);
-    return this;
+  public ProxySettings withTagFields(List<String> names) {
+    return with(copy -> copy.tagFields = List.copyOf(names));
   }
 
   /** The most connections of clients at a time. */
-  public ProxySettings connections(int most) {
-    connections = most;
-    return this;
+  public ProxySettings withConnections(int most) {
+    return with(copy -> copy.connections = most);
   }
 
   /** Processors for fibers; the cores by default. */
-  public ProxySettings processors(int number) {
-    processors = number;
-    return this;
+  public ProxySettings withProcessors(int number) {
+    return with(copy -> copy.processors = number);
   }
 
   /** On what fibers run. */
-  public ProxySettings mode(Fibers.Mode forced) {
-    mode = forced;
-    return this;
+  public ProxySettings withMode(Fibers.Mode forced) {
+    return with(copy -> copy.mode = forced);
   }
 
   /** How long requests may go on when it is ended; 30 s. */
-  public ProxySettings grace(Duration time) {
-    grace = time;
-    return this;
+  public ProxySettings withGrace(Duration time) {
+    return with(copy -> copy.grace = time);
   }
 
   /** The path by which origins are checked, and how often; they are not by default. */
-  public ProxySettings check(String path, Duration every) {
-    checkPath = path;
-    checkEvery = every;
-    return this;
+  public ProxySettings withCheck(String path, Duration every) {
+    return with(
+        copy -> {
+          copy.checkPath = path;
+          copy.checkEvery = every;
+        });
   }
 
   /**
@@ -266,21 +225,21 @@ public final class ProxySettings {
    *
    * @param file which is appended to; null for the standard output
    */
-  public ProxySettings accessLog(@Nullable Path file, LogFormat format) {
-    logFile = file;
-    logFormat = format;
-    return this;
+  public ProxySettings withAccessLog(@Nullable Path file, LogFormat format) {
+    return with(
+        copy -> {
+          copy.logFile = file;
+          copy.logFormat = format;
+        });
   }
 
   /** How many of the last transactions are remembered, for operators at the admin address. */
-  public ProxySettings remembered(int last) {
-    remembered = last;
-    return this;
+  public ProxySettings withRemembered(int last) {
+    return with(copy -> copy.remembered = last);
   }
 
   /** The time in milliseconds since 1970, by a clock that does not go back; for tests. */
-  ProxySettings clock(LongSupplier millis) {
-    clock = millis;
-    return this;
+  ProxySettings withClock(LongSupplier millis) {
+    return with(copy -> copy.clock = millis);
   }
 }

@@ -39,13 +39,13 @@ class AdminTest {
   void start() throws IOException {
     proxy =
         Proxy.start(
-            new ProxySettings()
-                .addresses(List.of(ANY))
-                .admin(ANY)
-                .origins(List.of(origin.origin()))
-                .storage(StorageOptions.memory(16 << 20))
-                .accessLog(folder.resolve("log"), LogFormat.COMBINED)
-                .processors(1));
+            ProxySettings.DEFAULT
+                .withAddresses(List.of(ANY))
+                .withAdmin(ANY)
+                .withOrigins(List.of(origin.origin()))
+                .withStorage(StorageOptions.memory(16 << 20))
+                .withAccessLog(folder.resolve("log"), LogFormat.COMBINED)
+                .withProcessors(1));
     browser = new Browser(proxy.addresses().getFirst());
   }
 
@@ -144,7 +144,7 @@ class AdminTest {
     assertEquals("1", get("/a").body());
     assertThrows(
         IllegalArgumentException.class,
-        () -> new ProxySettings().admin(new InetSocketAddress("192.0.2.1", 1)));
+        () -> ProxySettings.DEFAULT.withAdmin(new InetSocketAddress("192.0.2.1", 1)));
   }
 
   @Test

@@ -75,10 +75,10 @@ final class CacheTestsTest {
     assertTrue(said.startsWith("Listening"), said);
     var made =
         Proxy.start(
-            new ProxySettings()
-                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                .origins(List.of(new Origin(false, "127.0.0.1", port)))
-                .storage(StorageOptions.memory(64 << 20)));
+            ProxySettings.DEFAULT
+                .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .withOrigins(List.of(new Origin(false, "127.0.0.1", port)))
+                .withStorage(StorageOptions.memory(64 << 20)));
     proxy = made;
     return made;
   }

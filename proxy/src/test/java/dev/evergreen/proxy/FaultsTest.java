@@ -40,12 +40,12 @@ class FaultsTest {
   FaultsTest() throws IOException {}
 
   private ProxySettings settings(HttpSettings http) {
-    return new ProxySettings()
-        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-        .origins(List.of(origin.origin()))
-        .http(http)
-        .processors(2)
-        .storage(StorageOptions.memory(64 << 20));
+    return ProxySettings.DEFAULT
+        .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .withOrigins(List.of(origin.origin()))
+        .withHttp(http)
+        .withProcessors(2)
+        .withStorage(StorageOptions.memory(64 << 20));
   }
 
   private Proxy start(HttpSettings http) throws IOException {
@@ -357,7 +357,7 @@ class FaultsTest {
           wire.send(ScriptedOrigin.response(200, "well"));
         });
     var few = new UpstreamLimits(connections, 10, SHORT, LONG, LONG);
-    return start(settings(HttpSettings.DEFAULT).originLimits(few));
+    return start(settings(HttpSettings.DEFAULT).withOriginLimits(few));
   }
 
   private interface Sending {

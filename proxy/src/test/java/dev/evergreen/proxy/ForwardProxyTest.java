@@ -44,11 +44,11 @@ class ForwardProxyTest {
   private Proxy proxy(ForwardRules rules) throws IOException {
     var proxy =
         Proxy.start(
-            new ProxySettings()
-                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                .forward(rules)
-                .processors(1)
-                .storage(StorageOptions.memory(16 << 20)));
+            ProxySettings.DEFAULT
+                .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .withForward(rules)
+                .withProcessors(1)
+                .withStorage(StorageOptions.memory(16 << 20)));
     open.add(proxy);
     return proxy;
   }
@@ -96,12 +96,12 @@ class ForwardProxyTest {
     var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
     var proxy =
         Proxy.start(
-            new ProxySettings()
-                .addresses(List.of(address))
-                .admin(address)
-                .forward(ForwardRules.DEFAULT)
-                .processors(1)
-                .storage(StorageOptions.memory(16 << 20)));
+            ProxySettings.DEFAULT
+                .withAddresses(List.of(address))
+                .withAdmin(address)
+                .withForward(ForwardRules.DEFAULT)
+                .withProcessors(1)
+                .withStorage(StorageOptions.memory(16 << 20)));
     open.add(proxy);
     var admin = Objects.requireNonNull(proxy.admin());
     assertEquals(
@@ -215,11 +215,11 @@ class ForwardProxyTest {
     origin.then(200, "of its own", "Cache-Control: max-age=60");
     other.then(200, "of the named", "Cache-Control: max-age=60");
     var settings =
-        new ProxySettings()
-            .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-            .processors(1)
-            .storage(StorageOptions.memory(16 << 20).onDisk(folder, 64 << 20).segment(1 << 20));
-    try (var reverse = Proxy.start(settings.origins(List.of(origin.origin())))) {
+        ProxySettings.DEFAULT
+            .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+            .withProcessors(1)
+            .withStorage(StorageOptions.memory(16 << 20).onDisk(folder, 64 << 20).segment(1 << 20));
+    try (var reverse = Proxy.start(settings.withOrigins(List.of(origin.origin())))) {
       for (int i = 0; i < 3; i++) {
         var browser = browser(reverse);
         browser.send("GET /a HTTP/1.1\r\nHost: " + at(other) + "\r\n\r\n");
@@ -227,7 +227,7 @@ class ForwardProxyTest {
       }
     }
     assertEquals(1, origin.count());
-    var forward = Proxy.start(settings.origins(List.of()).forward(ForwardRules.DEFAULT));
+    var forward = Proxy.start(settings.withOrigins(List.of()).withForward(ForwardRules.DEFAULT));
     open.add(forward);
     assertTrue(forward.storage().stats().diskObjects() > 0, "it is still there");
     assertEquals("of the named", browser(forward).get("http://" + at(other) + "/a").body());
@@ -247,9 +247,11 @@ class ForwardProxyTest {
   @Test
   void aForwardProxyHasNoOriginOfItsOwn() {
     var settings =
-        new ProxySettings().forward(ForwardRules.DEFAULT).origins(List.of(origin.origin()));
+        ProxySettings.DEFAULT
+            .withForward(ForwardRules.DEFAULT)
+            .withOrigins(List.of(origin.origin()));
     assertThrows(IllegalArgumentException.class, () -> Proxy.start(settings));
-    assertThrows(IllegalArgumentException.class, () -> Proxy.start(new ProxySettings()));
+    assertThrows(IllegalArgumentException.class, () -> Proxy.start(ProxySettings.DEFAULT));
   }
 
   private static String curl(String... arguments) throws Exception {

@@ -139,19 +139,20 @@ class GrpcTest {
     }
     server = builder.build().start();
     var settings =
-        new ProxySettings()
-            .addresses(List.of(ANYWHERE))
-            .origins(List.of(new Origin(secure, "localhost", server.getPort())))
-            .processors(1)
-            .storage(StorageOptions.memory(16 << 20));
+        ProxySettings.DEFAULT
+            .withAddresses(List.of(ANYWHERE))
+            .withOrigins(List.of(new Origin(secure, "localhost", server.getPort())))
+            .withProcessors(1)
+            .withStorage(StorageOptions.memory(16 << 20));
     if (secure) {
-      settings.originTls(ClientTls.trusting(authority));
-      settings.tls(
-          new ServerTls(
-              ServerTls.Settings.of(new PemFiles(key, certificate, null))
-                  .withProtocols("h2", "http/1.1")));
+      settings = settings.withOriginTls(ClientTls.trusting(authority));
+      settings =
+          settings.withTls(
+              new ServerTls(
+                  ServerTls.Settings.of(new PemFiles(key, certificate, null))
+                      .withProtocols("h2", "http/1.1")));
     } else {
-      settings.originVersion(UpstreamVersion.HTTP_2);
+      settings = settings.withOriginVersion(UpstreamVersion.HTTP_2);
     }
     proxy = Proxy.start(settings);
     var connecting =

@@ -33,12 +33,13 @@ class HitAllocationTest {
     try (var origin = new ScriptedOrigin();
         var proxy =
             Proxy.start(
-                new ProxySettings()
-                    .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                    .origins(List.of(origin.origin()))
-                    .mode(Fibers.Mode.PROCESSORS)
-                    .processors(1)
-                    .storage(StorageOptions.memory(16 << 20)));
+                ProxySettings.DEFAULT
+                    .withAddresses(
+                        List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                    .withOrigins(List.of(origin.origin()))
+                    .withMode(Fibers.Mode.PROCESSORS)
+                    .withProcessors(1)
+                    .withStorage(StorageOptions.memory(16 << 20)));
         var browser = new Browser(proxy.addresses().getFirst());
         var client = SocketChannel.open(proxy.addresses().getFirst())) {
       origin.then(200, "x".repeat(1000), "Cache-Control: max-age=3600", "ETag: \"1\"");

@@ -77,9 +77,9 @@ class Http2OriginTest {
     var started =
         Proxy.start(
             settings
-                .addresses(List.of(ANYWHERE))
-                .processors(1)
-                .storage(StorageOptions.memory(16 << 20)));
+                .withAddresses(List.of(ANYWHERE))
+                .withProcessors(1)
+                .withStorage(StorageOptions.memory(16 << 20)));
     proxy = started;
     return started;
   }
@@ -101,9 +101,9 @@ class Http2OriginTest {
     int port = serve(Http2OriginTest::echo, null);
     var address =
         start(
-                new ProxySettings()
-                    .origins(List.of(new Origin(false, "127.0.0.1", port)))
-                    .originVersion(UpstreamVersion.HTTP_2))
+                ProxySettings.DEFAULT
+                    .withOrigins(List.of(new Origin(false, "127.0.0.1", port)))
+                    .withOriginVersion(UpstreamVersion.HTTP_2))
             .addresses()
             .getFirst();
     try (var client =
@@ -154,9 +154,9 @@ class Http2OriginTest {
                 }));
     int port = ((InetSocketAddress) listener.address()).getPort();
     return start(
-        new ProxySettings()
-            .origins(List.of(new Origin(false, "127.0.0.1", port)))
-            .originVersion(UpstreamVersion.HTTP_2));
+        ProxySettings.DEFAULT
+            .withOrigins(List.of(new Origin(false, "127.0.0.1", port)))
+            .withOriginVersion(UpstreamVersion.HTTP_2));
   }
 
   private static void leave(Connection connection, int bytes) throws IOException {
@@ -209,9 +209,9 @@ class Http2OriginTest {
             null);
     var address =
         start(
-                new ProxySettings()
-                    .origins(List.of(new Origin(false, "127.0.0.1", port)))
-                    .originVersion(UpstreamVersion.HTTP_2))
+                ProxySettings.DEFAULT
+                    .withOrigins(List.of(new Origin(false, "127.0.0.1", port)))
+                    .withOriginVersion(UpstreamVersion.HTTP_2))
             .addresses()
             .getFirst();
     try (var browser = new Browser(address)) {
@@ -242,9 +242,9 @@ class Http2OriginTest {
             host);
     var address =
         start(
-                new ProxySettings()
-                    .origins(List.of(new Origin(true, host, port)))
-                    .originTls(ClientTls.trusting(folder.resolve("authority.pem"))))
+                ProxySettings.DEFAULT
+                    .withOrigins(List.of(new Origin(true, host, port)))
+                    .withOriginTls(ClientTls.trusting(folder.resolve("authority.pem"))))
             .addresses()
             .getFirst();
     try (var browser = new Browser(address)) {
@@ -298,9 +298,9 @@ class Http2OriginTest {
         };
     var address =
         start(
-                new ProxySettings()
-                    .origins(List.of(new Origin(false, "127.0.0.1", serve(greets, null))))
-                    .originVersion(UpstreamVersion.HTTP_2))
+                ProxySettings.DEFAULT
+                    .withOrigins(List.of(new Origin(false, "127.0.0.1", serve(greets, null))))
+                    .withOriginVersion(UpstreamVersion.HTTP_2))
             .addresses()
             .getFirst();
     try (var browser = new Browser(address)) {
@@ -377,9 +377,9 @@ class Http2OriginTest {
     int port = serveWithoutWebSockets(certificate(folder, "localhost", "h2", "http/1.1"));
     var address =
         start(
-                new ProxySettings()
-                    .origins(List.of(new Origin(true, "localhost", port)))
-                    .originTls(ClientTls.trusting(folder.resolve("authority.pem"))))
+                ProxySettings.DEFAULT
+                    .withOrigins(List.of(new Origin(true, "localhost", port)))
+                    .withOriginTls(ClientTls.trusting(folder.resolve("authority.pem"))))
             .addresses()
             .getFirst();
     for (int i = 0; i < 2; i++) {
@@ -395,9 +395,9 @@ class Http2OriginTest {
     int port = serveWithoutWebSockets(null);
     var address =
         start(
-                new ProxySettings()
-                    .origins(List.of(new Origin(false, "localhost", port)))
-                    .originVersion(UpstreamVersion.HTTP_2))
+                ProxySettings.DEFAULT
+                    .withOrigins(List.of(new Origin(false, "localhost", port)))
+                    .withOriginVersion(UpstreamVersion.HTTP_2))
             .addresses()
             .getFirst();
     try (var browser = new Browser(address)) {
@@ -417,7 +417,7 @@ class Http2OriginTest {
             wire.socket().close();
           });
       var address =
-          start(new ProxySettings().origins(List.of(origin.origin()))).addresses().getFirst();
+          start(ProxySettings.DEFAULT.withOrigins(List.of(origin.origin()))).addresses().getFirst();
       try (var client = new RawHttp2(address)) {
         client.frame(
             RawHttp2.HEADERS,

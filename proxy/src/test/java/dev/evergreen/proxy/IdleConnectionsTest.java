@@ -78,11 +78,12 @@ class IdleConnectionsTest {
     try (var origin = new ScriptedOrigin().then(200, "1", "Cache-Control: max-age=60");
         var proxy =
             Proxy.start(
-                new ProxySettings()
-                    .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                    .origins(List.of(origin.origin()))
-                    .processors(1)
-                    .storage(StorageOptions.memory(16 << 20)))) {
+                ProxySettings.DEFAULT
+                    .withAddresses(
+                        List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                    .withOrigins(List.of(origin.origin()))
+                    .withProcessors(1)
+                    .withStorage(StorageOptions.memory(16 << 20)))) {
       for (int i = 0; i < NUMBER / 10; i++) {
         open.add(connect(proxy, said));
       }

@@ -75,11 +75,11 @@ class OriginsTest {
   }
 
   private static ProxySettings settings(ScriptedOrigin... all) {
-    return new ProxySettings()
-        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-        .origins(Arrays.stream(all).map(ScriptedOrigin::origin).toList())
-        .storage(StorageOptions.memory(1 << 20))
-        .processors(1);
+    return ProxySettings.DEFAULT
+        .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .withOrigins(Arrays.stream(all).map(ScriptedOrigin::origin).toList())
+        .withStorage(StorageOptions.memory(1 << 20))
+        .withProcessors(1);
   }
 
   @Test
@@ -100,7 +100,7 @@ class OriginsTest {
   void whoIsSickIsNotAsked() throws IOException {
     try (var sick = new ScriptedOrigin().then(500, "no");
         var well = new ScriptedOrigin().then(200, "x");
-        var proxy = Proxy.start(settings(sick, well).check("/health", Duration.ofHours(1)));
+        var proxy = Proxy.start(settings(sick, well).withCheck("/health", Duration.ofHours(1)));
         var browser = new Browser(proxy.addresses().getFirst())) {
       var members = proxy.setup().origins().members();
       while (members.getFirst().well(proxy.now()) || well.count() == 0) {

@@ -37,10 +37,10 @@ class PoisoningTest {
     var started =
         Proxy.start(
             settings
-                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                .origins(List.of(origin.origin()))
-                .storage(StorageOptions.memory(16 << 20))
-                .processors(1));
+                .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .withOrigins(List.of(origin.origin()))
+                .withStorage(StorageOptions.memory(16 << 20))
+                .withProcessors(1));
     proxy = started;
     return new Browser(started.addresses().getFirst());
   }
@@ -72,7 +72,7 @@ class PoisoningTest {
       })
   void whatSaysHowTheRequestWasIsTheProxysToSay(String field) throws Exception {
     reflect(field);
-    try (var browser = start(new ProxySettings())) {
+    try (var browser = start(ProxySettings.DEFAULT)) {
       assertFalse(browser.get("/a", field + ": evil").body().contains("evil"), field);
     }
   }
@@ -81,7 +81,7 @@ class PoisoningTest {
   @ValueSource(strings = {"Forwarded", "X-Forwarded-For"})
   void whereTheRequestIsFromIsNotTheClientsToSay(String field) throws Exception {
     reflect(field);
-    try (var browser = start(new ProxySettings().addForwarded(false))) {
+    try (var browser = start(ProxySettings.DEFAULT.withForwarded(false))) {
       assertFalse(browser.get("/a", field + ": evil").body().contains("evil"), field);
     }
   }
@@ -91,7 +91,7 @@ class PoisoningTest {
     origin.then(
         (request, wire) ->
             wire.send(ScriptedOrigin.response(200, request.head(), "Cache-Control: max-age=60")));
-    try (var browser = start(new ProxySettings().keepHost(false))) {
+    try (var browser = start(ProxySettings.DEFAULT.withKeptHost(false))) {
       browser.send("GET /a HTTP/1.1\r\nHost: evil\r\n\r\n");
       assertFalse(browser.receive().body().contains("evil"), "others get the same answer");
       assertTrue(browser.get("/a").field("Cache-Status").contains("hit"));
@@ -109,7 +109,7 @@ class PoisoningTest {
                     request.has(field) ? request.field(field) : "none",
                     "Cache-Control: max-age=60",
                     "Vary: " + field)));
-    try (var browser = start(new ProxySettings())) {
+    try (var browser = start(ProxySettings.DEFAULT)) {
       var poison = browser.get("/a", field + ": de", "Connection: " + listed);
       assertEquals("none", poison.body(), "as it belonged to the connection");
       assertEquals("de", browser.get("/a", field + ": de").body());
@@ -121,7 +121,7 @@ class PoisoningTest {
   @Test
   void whereARequestHasBeenIsNotTheClientsToDrop() throws Exception {
     origin.then(200, "1");
-    try (var browser = start(new ProxySettings())) {
+    try (var browser = start(ProxySettings.DEFAULT)) {
       browser.get("/a", "Via: 1.1 before", "Connection: Via, X-Forwarded-For, Forwarded");
       var asked = origin.next();
       assertTrue(asked.field("Via").contains("before"));
@@ -133,7 +133,7 @@ class PoisoningTest {
   @ValueSource(strings = {"h2c", "websocket, h2c", "HTTP/2.0", "TLS/1.2"})
   void nobodyUpgradesPastTheProxyToAnotherHttp(String protocol) throws Exception {
     origin.then(200, "1");
-    try (var browser = start(new ProxySettings())) {
+    try (var browser = start(ProxySettings.DEFAULT)) {
       browser.get(
           "/a",
           "Connection: Upgrade, HTTP2-Settings",
@@ -152,7 +152,7 @@ class PoisoningTest {
             wire.send(
                 ScriptedOrigin.response(
                     200, "for " + request.field("Authorization"), "Cache-Control: max-age=60")));
-    try (var browser = start(new ProxySettings())) {
+    try (var browser = start(ProxySettings.DEFAULT)) {
       assertEquals("for me", browser.get("/a", "Authorization: me").body());
       assertEquals("for you", browser.get("/a", "Authorization: you").body());
       assertEquals("for", browser.get("/a").body().strip());
@@ -168,7 +168,7 @@ class PoisoningTest {
                     "HTTP/1.1 206 X\r\nContent-Range: bytes 0-3/9\r\nContent-Length: 4\r\n"
                         + "Cache-Control: max-age=60\r\n\r\npart"))
         .then(200, "the whole", "Cache-Control: max-age=60");
-    try (var browser = start(new ProxySettings())) {
+    try (var browser = start(ProxySettings.DEFAULT)) {
       browser.get("/a", "Range: bytes=0-3");
       assertEquals("the whole", browser.get("/a").body());
     }
@@ -181,7 +181,7 @@ class PoisoningTest {
             wire.send(
                 ScriptedOrigin.response(
                     200, "[" + request.body() + "]", "Cache-Control: max-age=9")));
-    try (var browser = start(new ProxySettings())) {
+    try (var browser = start(ProxySettings.DEFAULT)) {
       browser.send("GET /a HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nevil");
       assertEquals("[evil]", browser.receive().body());
       assertEquals("[]", browser.get("/a").body());

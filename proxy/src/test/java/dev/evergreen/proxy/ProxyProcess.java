@@ -62,12 +62,14 @@ record ProxyProcess(Process process, InetSocketAddress address) implements AutoC
     var memory = StorageOptions.memory(4 << 20).memoryObject(100_000);
     var proxy =
         Proxy.start(
-            new ProxySettings()
-                .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), port)))
-                .origins(List.of(new Origin(false, "127.0.0.1", Integer.parseInt(arguments[0]))))
-                .processors(2)
-                .sharesPort(arguments.length == 2)
-                .storage(
+            ProxySettings.DEFAULT
+                .withAddresses(
+                    List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), port)))
+                .withOrigins(
+                    List.of(new Origin(false, "127.0.0.1", Integer.parseInt(arguments[0]))))
+                .withProcessors(2)
+                .withSharedPort(arguments.length == 2)
+                .withStorage(
                     arguments.length == 2
                         ? memory
                         : memory.onDisk(Path.of(arguments[2]), 64 << 20).segment(4 << 20)));

@@ -32,14 +32,14 @@ class ProxyProtocolTest {
   private Browser connect(String trusted, boolean accepts) throws IOException {
     var started =
         Proxy.start(
-            new ProxySettings()
-                .addresses(List.of(ANY))
-                .origins(List.of(origin.origin()))
-                .storage(StorageOptions.memory(1 << 20))
-                .trust(new Trust(List.of(Trust.Network.parse(trusted))))
-                .acceptsProxyProtocol(accepts)
-                .admin(ANY)
-                .processors(1));
+            ProxySettings.DEFAULT
+                .withAddresses(List.of(ANY))
+                .withOrigins(List.of(origin.origin()))
+                .withStorage(StorageOptions.memory(1 << 20))
+                .withTrust(new Trust(List.of(Trust.Network.parse(trusted))))
+                .withProxyProtocol(accepts)
+                .withAdmin(ANY)
+                .withProcessors(1));
     proxy = started;
     return new Browser(started.addresses().getFirst());
   }

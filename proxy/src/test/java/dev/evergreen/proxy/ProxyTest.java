@@ -38,12 +38,12 @@ class ProxyTest {
   }
 
   private ProxySettings settings() {
-    return new ProxySettings()
-        .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-        .origins(List.of(origin.origin()))
-        .processors(2)
-        .storage(StorageOptions.memory(16 << 20))
-        .clock(clock::get);
+    return ProxySettings.DEFAULT
+        .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .withOrigins(List.of(origin.origin()))
+        .withProcessors(2)
+        .withStorage(StorageOptions.memory(16 << 20))
+        .withClock(clock::get);
   }
 
   private Browser browser() throws IOException {

@@ -25,11 +25,11 @@ class SmugglingTest {
   private final ScriptedOrigin origin = new ScriptedOrigin();
   private final Proxy proxy =
       Proxy.start(
-          new ProxySettings()
-              .addresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-              .origins(List.of(origin.origin()))
-              .storage(StorageOptions.memory(16 << 20))
-              .processors(1));
+          ProxySettings.DEFAULT
+              .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+              .withOrigins(List.of(origin.origin()))
+              .withStorage(StorageOptions.memory(16 << 20))
+              .withProcessors(1));
 
   SmugglingTest() throws IOException {}
 

@@ -352,43 +352,43 @@ public final class MemcachedCommand implements Callable<Integer> {
         metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
         "--metrics must be a port");
     var settings =
-        new MemcachedSettings()
-            .memory((long) memory * MIB)
-            .itemLimit(itemLimit())
-            .evicts(!noEvictions)
-            .cas(!noCas)
-            .connections(connections)
-            .requestsPerTurn(requests)
-            .backlog(backlog)
-            .flushes(!noFlush)
-            .dumps(!noDump)
-            .watches(!noWatch)
-            .shutsDown(shutdown)
-            .verbosity(verbosity.length);
-    settings.protocols(!protocol.equals("binary"), !protocol.equals("ascii")).helping(!noHelping);
+        MemcachedSettings.DEFAULT
+            .withMemory((long) memory * MIB)
+            .withItemLimit(itemLimit())
+            .withEviction(!noEvictions)
+            .withCas(!noCas)
+            .withConnections(connections)
+            .withRequestsPerTurn(requests)
+            .withBacklog(backlog)
+            .withFlushes(!noFlush)
+            .withDumps(!noDump)
+            .withWatches(!noWatch)
+            .withShutdown(shutdown)
+            .withVerbosity(verbosity.length)
+            .withProtocols(!protocol.equals("binary"), !protocol.equals("ascii"))
+            .withHelping(!noHelping);
     if (threads != null) {
-      settings.processors(threads);
+      settings = settings.withProcessors(threads);
     }
     if (fibers != null) {
-      settings.mode(fibers);
+      settings = settings.withMode(fibers);
     }
     if (io != null) {
-      settings.io(io);
+      settings = settings.withIo(io);
     }
     int mask = octal(unixMask);
     if (unixSocket != null) {
-      settings.unixSocket(unixSocket, mask);
+      settings = settings.withUnixSocket(unixSocket, mask);
     } else {
-      settings.addresses(addresses.stream().map(this::address).toList());
+      settings = settings.withAddresses(addresses.stream().map(this::address).toList());
     }
     if (authFile != null) {
-      settings.authFile(authFile);
+      settings = settings.withAuthFile(authFile);
     }
     if (delimiter != null) {
-      settings.details(delimiter, true);
+      settings = settings.withDetails(delimiter, true);
     }
-    extend(settings);
-    return settings;
+    return extended(settings);
   }
 
   private void check(boolean good, String complaint) {
@@ -426,13 +426,14 @@ public final class MemcachedCommand implements Callable<Integer> {
     return new InetSocketAddress(host, Integer.parseInt(number));
   }
 
-  private void extend(MemcachedSettings settings) {
+  private MemcachedSettings extended(MemcachedSettings given) {
+    var settings = given;
     var ignored = new ArrayList<String>();
     var secure = new HashMap<String, String>();
     for (var option : extended) {
       var value = option.substring(option.indexOf('=') + 1);
       if (option.matches("idle_timeout=[0-9]{1,9}")) {
-        settings.idleTimeout(Duration.ofSeconds(Long.parseLong(value)));
+        settings = settings.withIdleTimeout(Duration.ofSeconds(Long.parseLong(value)));
       } else if (tls && option.matches("ssl_(chain_cert|key|ca_cert|verify_mode|min_version)=.+")) {
         secure.put(option.substring(0, option.indexOf('=')), value);
       } else {
@@ -440,7 +441,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       }
     }
     if (tls) {
-      settings.tls(tls(secure));
+      settings = settings.withTls(tls(secure));
     }
     if (ignoredSwitches.length + moreIgnoredSwitches.length + ignoredValues.size() > 0) {
       ignored.add("-d, -r, -k, -L, -f, -n");
@@ -449,6 +450,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       var names = String.join("; ", ignored);
       spec.commandLine().getErr().println("memcached: without effect here: " + names);
     }
+    return settings;
   }
 
   private ServerTls.Settings tls(Map<String, String> options) {

@@ -272,56 +272,59 @@ final class ProxyOptions {
     check(!proxyProtocol || !trusted.isEmpty(), "--proxy-protocol needs --trust");
     var rules = CacheRules.DEFAULT;
     var settings =
-        new ProxySettings()
-            .addresses(listen.stream().map(ProxyOptions::address).toList())
-            .origins(origins.stream().map(ProxyOptions::origin).toList())
-            .storage(storage())
-            .rules(
+        ProxySettings.DEFAULT
+            .withAddresses(listen.stream().map(ProxyOptions::address).toList())
+            .withOrigins(origins.stream().map(ProxyOptions::origin).toList())
+            .withStorage(storage())
+            .withRules(
                 new CacheRules(
                     targets,
                     rules.heuristicShare(),
                     rules.heuristicMost(),
                     Duration.ofSeconds(staleIfError)))
-            .tagFields(tagFields)
-            .name(name)
-            .keepHost(host.equals("client"))
-            .addForwarded(!noForwarded)
-            .trust(Trust.of(trusted))
-            .acceptsProxyProtocol(proxyProtocol)
-            .connections(connections)
-            .sharesPort(sharePort)
-            .originVersion(originVersion())
-            .grace(Duration.ofSeconds(grace));
+            .withTagFields(tagFields)
+            .withName(name)
+            .withKeptHost(host.equals("client"))
+            .withForwarded(!noForwarded)
+            .withTrust(Trust.of(trusted))
+            .withProxyProtocol(proxyProtocol)
+            .withConnections(connections)
+            .withSharedPort(sharePort)
+            .withOriginVersion(originVersion())
+            .withGrace(Duration.ofSeconds(grace));
     if (forward) {
       var clients = forwardFor.isEmpty() ? ForwardRules.DEFAULT.clients() : Trust.of(forwardFor);
-      settings.forward(new ForwardRules(clients, tunnelPorts, forwardToItself));
+      settings = settings.withForward(new ForwardRules(clients, tunnelPorts, forwardToItself));
     }
     if (admin != null) {
-      settings.admin(address(admin));
+      settings = settings.withAdmin(address(admin));
     }
     if (threads != null) {
-      settings.processors(threads);
+      settings = settings.withProcessors(threads);
     }
     if (fibers != null) {
-      settings.mode(fibers);
+      settings = settings.withMode(fibers);
     }
     if (checkPath != null) {
-      settings.check(checkPath, Duration.ofSeconds(checkEvery));
+      settings = settings.withCheck(checkPath, Duration.ofSeconds(checkEvery));
     }
     if (accessLog != null) {
-      settings.accessLog(accessLog.equals("-") ? null : Path.of(accessLog), format());
+      settings =
+          settings.withAccessLog(accessLog.equals("-") ? null : Path.of(accessLog), format());
     }
-    secure(settings);
-    return settings;
+    return secured(settings);
   }
 
-  private void secure(ProxySettings settings) throws IOException, GeneralSecurityException {
+  private ProxySettings secured(ProxySettings given) throws IOException, GeneralSecurityException {
+    var settings = given;
     check((certificate == null) == (key == null), "--tls-cert and --tls-key belong together");
     if (certificate != null && key != null) {
       var files = new PemFiles(key, certificate, null);
-      settings.tls(new ServerTls(ServerTls.Settings.of(files).withProtocols("h2", "http/1.1")));
+      settings =
+          settings.withTls(
+              new ServerTls(ServerTls.Settings.of(files).withProtocols("h2", "http/1.1")));
     }
-    settings.originTls(
+    return settings.withOriginTls(
         originAuthorities == null
             ? ClientTls.trustingPublic()
             : ClientTls.trusting(originAuthorities));

@@ -268,32 +268,33 @@ final class RedisShimCommand implements Callable<Integer> {
   private RedisShimSettings settings(Address from, Address to, @Nullable Recording recording)
       throws IOException, GeneralSecurityException {
     var settings =
-        new RedisShimSettings(from, to)
-            .connections(clients)
-            .sharing(!noSharing)
-            .outside(outside)
-            .monitor(effects == Effects.MONITOR)
-            .spill(Path.of(System.getProperty("java.io.tmpdir")), (long) spill << 20)
-            .processors(
+        RedisShimSettings.of(from, to)
+            .withConnections(clients)
+            .withSharing(!noSharing)
+            .withOutside(outside)
+            .withMonitor(effects == Effects.MONITOR)
+            .withSpill(Path.of(System.getProperty("java.io.tmpdir")), (long) spill << 20)
+            .withProcessors(
                 threads != null
                     ? threads
                     : Math.min(4, Runtime.getRuntime().availableProcessors()));
     if (recording != null) {
-      settings.spool(recording.spool()).redactor(recording.redactor());
+      settings = settings.withSpool(recording.spool()).withRedactor(recording.redactor());
     }
     if (passwordFile != null) {
-      settings.account(user, Files.readString(passwordFile).strip());
+      settings = settings.withAccount(user, Files.readString(passwordFile).strip());
     }
     if (from.tls()) {
       if (certificate == null || key == null) {
         throw new IOException("--listen tls:... needs --tls-cert and --tls-key");
       }
       var files = new PemFiles(key, certificate, null);
-      settings.serverTls(new ServerTls(ServerTls.Settings.of(files)));
+      settings = settings.withServerTls(new ServerTls(ServerTls.Settings.of(files)));
     }
     if (to.tls()) {
-      settings.clientTls(
-          authority == null ? ClientTls.trustingPublic() : ClientTls.trusting(authority));
+      settings =
+          settings.withClientTls(
+              authority == null ? ClientTls.trustingPublic() : ClientTls.trusting(authority));
     }
     return settings;
   }

@@ -115,9 +115,9 @@ final class TracePageBrowserTest {
             Retention.ALL);
     shim =
         RedisShim.start(
-            new RedisShimSettings(Address.of("127.0.0.1:0"), Address.of(redis.address()))
-                .spool(recording.spool())
-                .redactor(recording.redactor()));
+            RedisShimSettings.of(Address.of("127.0.0.1:0"), Address.of(redis.address()))
+                .withSpool(recording.spool())
+                .withRedactor(recording.redactor()));
     traces =
         TracePage.start(
             directory.toString(),

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
@@ -24,17 +25,20 @@ final class WebConfiguration {
 
   private WebConfiguration() {}
 
-  static void apply(Settings settings, WebServer.Builder server, WebSettings.Builder limits) {
-    settings.apply(takers(server, limits));
+  /** Returns the limits with those that are set. */
+  static WebSettings apply(Settings settings, WebServer.Builder server, WebSettings limits) {
+    var changed = new AtomicReference<>(limits);
+    settings.apply(takers(server, changed));
     var behind = settings.keys().stream().filter(key -> key.startsWith(BEHIND)).toList();
     if (behind.size() > 1) {
       throw settings.refusal(
           behind.getLast(), "cannot be beside " + behind.getFirst() + ": choose one way", null);
     }
+    return changed.get();
   }
 
   private static Map<String, Consumer<String>> takers(
-      WebServer.Builder server, WebSettings.Builder limits) {
+      WebServer.Builder server, AtomicReference<WebSettings> limits) {
     var takers = new HashMap<String, Consumer<String>>();
     takers.put("port", value -> server.port(number(value)));
     takers.put("bind", server::bind);
@@ -48,7 +52,7 @@ final class WebConfiguration {
     takers.put("compressed", value -> server.compressed(Settings.yes(value)));
     takers.put("peers", value -> server.peers(list(value)));
     for (var limit : WebSettings.class.getRecordComponents()) {
-      takers.put(key(limit), value -> set(limits, limit, value));
+      takers.put(key(limit), value -> limits.set(with(limits.get(), limit, value)));
     }
     return takers;
   }
@@ -59,15 +63,21 @@ final class WebConfiguration {
     return limit.getType() == Duration.class ? hyphened + "-millis" : hyphened;
   }
 
-  private static void set(WebSettings.Builder limits, RecordComponent limit, String value) {
+  private static WebSettings with(WebSettings limits, RecordComponent limit, String value) {
     int n = number(value);
     if (n <= 0) {
       throw new IllegalArgumentException("it must be positive");
     }
+    var name = limit.getName();
     try {
-      WebSettings.Builder.class
-          .getMethod(limit.getName(), limit.getType())
-          .invoke(limits, limit.getType() == Duration.class ? Duration.ofMillis(n) : (Object) n);
+      var changed =
+          WebSettings.class
+              .getMethod(
+                  "with" + Character.toUpperCase(name.charAt(0)) + name.substring(1),
+                  limit.getType())
+              .invoke(
+                  limits, limit.getType() == Duration.class ? Duration.ofMillis(n) : (Object) n);
+      return (WebSettings) changed;
     } catch (ReflectiveOperationException e) {
       throw new IllegalArgumentException(e.getMessage(), e);
     }

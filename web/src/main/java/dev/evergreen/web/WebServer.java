@@ -422,9 +422,7 @@ public final class WebServer implements AutoCloseable {
     }
 
     private Builder configuredBy(Settings given) {
-      var limits = settings.with();
-      WebConfiguration.apply(given, this, limits);
-      settings = limits.build();
+      settings = WebConfiguration.apply(given, this, settings);
       return this;
     }
 

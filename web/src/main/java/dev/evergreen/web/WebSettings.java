@@ -1,9 +1,10 @@
 package dev.evergreen.web;
 
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /**
- * Every limit of a web server. Start from {@link #builder} and change what you must.
+ * Every limit of a web server. Start from {@link #DEFAULT} and change what you must.
  *
  * @param maxConnections open connections; more are answered 503 and closed
  * @param maxConnectionsPerAddress open connections of one address; name the reverse proxies that
@@ -113,42 +114,142 @@ public record WebSettings(
     }
   }
 
-  /** Starts from {@link #DEFAULT}. */
-  public static Builder builder() {
-    return new Builder(DEFAULT);
+  /** These settings with another {@code maxConnections}. */
+  public WebSettings withMaxConnections(int value) {
+    return with(copy -> copy.maxConnections = value);
   }
 
-  /** Starts from these. */
-  Builder with() {
-    return new Builder(this);
+  /** These settings with another {@code maxConnectionsPerAddress}. */
+  public WebSettings withMaxConnectionsPerAddress(int value) {
+    return with(copy -> copy.maxConnectionsPerAddress = value);
   }
 
-  /** Changes some of the settings; each method is named as the setting it changes. */
-  public static final class Builder {
+  /** These settings with another {@code maxRequests}. */
+  public WebSettings withMaxRequests(int value) {
+    return with(copy -> copy.maxRequests = value);
+  }
 
-    private int maxConnections;
-    private int maxConnectionsPerAddress;
-    private int maxRequests;
-    private int maxSubscriptions;
-    private int maxViews;
-    private int maxViewsPerAddress;
-    private int maxNewViewsPerSecond;
-    private int maxMessageBytes;
-    private int maxMessagesPerSecond;
-    private int maxHeaderBytes;
-    private int maxResultBytes;
-    private int maxHeldBytes;
-    private int maxHeldBytesPerAddress;
-    private int minBytesPerSecond;
-    private int maxBytesPerSecond;
-    private Duration heartbeatEvery;
-    private Duration silenceAfter;
-    private Duration stallAfter;
-    private Duration requestWithin;
-    private Duration firstResultWithin;
-    private Duration keepViewFor;
+  /** These settings with another {@code maxSubscriptions}. */
+  public WebSettings withMaxSubscriptions(int value) {
+    return with(copy -> copy.maxSubscriptions = value);
+  }
 
-    private Builder(WebSettings from) {
+  /** These settings with another {@code maxViews}. */
+  public WebSettings withMaxViews(int value) {
+    return with(copy -> copy.maxViews = value);
+  }
+
+  /** These settings with another {@code maxViewsPerAddress}. */
+  public WebSettings withMaxViewsPerAddress(int value) {
+    return with(copy -> copy.maxViewsPerAddress = value);
+  }
+
+  /** These settings with another {@code maxNewViewsPerSecond}. */
+  public WebSettings withMaxNewViewsPerSecond(int value) {
+    return with(copy -> copy.maxNewViewsPerSecond = value);
+  }
+
+  /** These settings with another {@code maxMessageBytes}. */
+  public WebSettings withMaxMessageBytes(int value) {
+    return with(copy -> copy.maxMessageBytes = value);
+  }
+
+  /** These settings with another {@code maxMessagesPerSecond}. */
+  public WebSettings withMaxMessagesPerSecond(int value) {
+    return with(copy -> copy.maxMessagesPerSecond = value);
+  }
+
+  /** These settings with another {@code maxHeaderBytes}. */
+  public WebSettings withMaxHeaderBytes(int value) {
+    return with(copy -> copy.maxHeaderBytes = value);
+  }
+
+  /** These settings with another {@code maxResultBytes}. */
+  public WebSettings withMaxResultBytes(int value) {
+    return with(copy -> copy.maxResultBytes = value);
+  }
+
+  /** These settings with another {@code maxHeldBytes}. */
+  public WebSettings withMaxHeldBytes(int value) {
+    return with(copy -> copy.maxHeldBytes = value);
+  }
+
+  /** These settings with another {@code maxHeldBytesPerAddress}. */
+  public WebSettings withMaxHeldBytesPerAddress(int value) {
+    return with(copy -> copy.maxHeldBytesPerAddress = value);
+  }
+
+  /** These settings with another {@code minBytesPerSecond}. */
+  public WebSettings withMinBytesPerSecond(int value) {
+    return with(copy -> copy.minBytesPerSecond = value);
+  }
+
+  /** These settings with another {@code maxBytesPerSecond}. */
+  public WebSettings withMaxBytesPerSecond(int value) {
+    return with(copy -> copy.maxBytesPerSecond = value);
+  }
+
+  /** These settings with another {@code heartbeatEvery}. */
+  public WebSettings withHeartbeatEvery(Duration value) {
+    return with(copy -> copy.heartbeatEvery = value);
+  }
+
+  /** These settings with another {@code silenceAfter}. */
+  public WebSettings withSilenceAfter(Duration value) {
+    return with(copy -> copy.silenceAfter = value);
+  }
+
+  /** These settings with another {@code stallAfter}. */
+  public WebSettings withStallAfter(Duration value) {
+    return with(copy -> copy.stallAfter = value);
+  }
+
+  /** These settings with another {@code requestWithin}. */
+  public WebSettings withRequestWithin(Duration value) {
+    return with(copy -> copy.requestWithin = value);
+  }
+
+  /** These settings with another {@code firstResultWithin}. */
+  public WebSettings withFirstResultWithin(Duration value) {
+    return with(copy -> copy.firstResultWithin = value);
+  }
+
+  /** These settings with another {@code keepViewFor}. */
+  public WebSettings withKeepViewFor(Duration value) {
+    return with(copy -> copy.keepViewFor = value);
+  }
+
+  private WebSettings with(Consumer<Copy> change) {
+    var copy = new Copy(this);
+    change.accept(copy);
+    return copy.settings();
+  }
+
+  /** Settings on their way to others. */
+  private static final class Copy {
+    int maxConnections;
+    int maxConnectionsPerAddress;
+    int maxRequests;
+    int maxSubscriptions;
+    int maxViews;
+    int maxViewsPerAddress;
+    int maxNewViewsPerSecond;
+    int maxMessageBytes;
+    int maxMessagesPerSecond;
+    int maxHeaderBytes;
+    int maxResultBytes;
+    int maxHeldBytes;
+    int maxHeldBytesPerAddress;
+    int minBytesPerSecond;
+    int maxBytesPerSecond;
+    Duration heartbeatEvery;
+    Duration silenceAfter;
+    Duration stallAfter;
+    Duration requestWithin;
+    Duration firstResultWithin;
+    Duration keepViewFor;
+
+    Copy(WebSettings from) {
       maxConnections = from.maxConnections;
       maxConnectionsPerAddress = from.maxConnectionsPerAddress;
       maxRequests = from.maxRequests;
@@ -172,138 +273,7 @@ public record WebSettings(
       keepViewFor = from.keepViewFor;
     }
 
-    /** Sets {@link WebSettings#maxConnections}. */
-    public Builder maxConnections(int value) {
-      maxConnections = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxConnectionsPerAddress}. */
-    public Builder maxConnectionsPerAddress(int value) {
-      maxConnectionsPerAddress = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxRequests}. */
-    public Builder maxRequests(int value) {
-      maxRequests = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxSubscriptions}. */
-    public Builder maxSubscriptions(int value) {
-      maxSubscriptions = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxViews}. */
-    public Builder maxViews(int value) {
-      maxViews = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxViewsPerAddress}. */
-    public Builder maxViewsPerAddress(int value) {
-      maxViewsPerAddress = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxNewViewsPerSecond}. */
-    public Builder maxNewViewsPerSecond(int value) {
-      maxNewViewsPerSecond = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxMessageBytes}. */
-    public Builder maxMessageBytes(int value) {
-      maxMessageBytes = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxMessagesPerSecond}. */
-    public Builder maxMessagesPerSecond(int value) {
-      maxMessagesPerSecond = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxHeaderBytes}. */
-    public Builder maxHeaderBytes(int value) {
-      maxHeaderBytes = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxResultBytes}. */
-    public Builder maxResultBytes(int value) {
-      maxResultBytes = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxHeldBytes}. */
-    public Builder maxHeldBytes(int value) {
-      maxHeldBytes = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxHeldBytesPerAddress}. */
-    public Builder maxHeldBytesPerAddress(int value) {
-      maxHeldBytesPerAddress = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#minBytesPerSecond}. */
-    public Builder minBytesPerSecond(int value) {
-      minBytesPerSecond = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#maxBytesPerSecond}. */
-    public Builder maxBytesPerSecond(int value) {
-      maxBytesPerSecond = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#heartbeatEvery}. */
-    public Builder heartbeatEvery(Duration value) {
-      heartbeatEvery = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#silenceAfter}. */
-    public Builder silenceAfter(Duration value) {
-      silenceAfter = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#stallAfter}. */
-    public Builder stallAfter(Duration value) {
-      stallAfter = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#requestWithin}. */
-    public Builder requestWithin(Duration value) {
-      requestWithin = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#firstResultWithin}. */
-    public Builder firstResultWithin(Duration value) {
-      firstResultWithin = value;
-      return this;
-    }
-
-    /** Sets {@link WebSettings#keepViewFor}. */
-    public Builder keepViewFor(Duration value) {
-      keepViewFor = value;
-      return this;
-    }
-
-    /**
-     * The settings.
-     *
-     * @throws IllegalArgumentException if a number or duration is not positive
-     */
-    public WebSettings build() {
+    WebSettings settings() {
       return new WebSettings(
           maxConnections,
           maxConnectionsPerAddress,

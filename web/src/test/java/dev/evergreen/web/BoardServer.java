@@ -36,7 +36,7 @@ final class BoardServer {
     return WebServer.builder(node)
         .port(0)
         .settings(
-            WebSettings.builder().maxConnections(20_000).maxConnectionsPerAddress(20_000).build())
+            WebSettings.DEFAULT.withMaxConnections(20_000).withMaxConnectionsPerAddress(20_000))
         .view(
             LiveView.of(
                 "board",

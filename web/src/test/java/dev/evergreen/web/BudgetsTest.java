@@ -19,16 +19,16 @@ final class BudgetsTest {
   private final HandNode node = new HandNode();
   private final AtomicInteger version = new AtomicInteger();
   private final AtomicInteger times = new AtomicInteger(1);
-  private WebServer server = start(WebSettings.builder());
+  private WebServer server = start(WebSettings.DEFAULT);
 
-  private WebServer start(WebSettings.Builder settings) {
+  private WebServer start(WebSettings settings) {
     if (server != null) {
       server.close();
     }
     server =
         WebServer.builder(node)
             .port(0)
-            .settings(settings.keepViewFor(Duration.ofHours(1)).build())
+            .settings(settings.withKeepViewFor(Duration.ofHours(1)))
             .authenticator(
                 request -> request.header("Who").map(Caller::named).orElse(Caller.ANONYMOUS))
             .view(
@@ -68,7 +68,7 @@ final class BudgetsTest {
 
   @Test
   void anAddressHasItsShareOfTheBytesAndWhatItHasLeftMakesRoom() {
-    start(WebSettings.builder().maxHeldBytesPerAddress(10 * LENGTH));
+    start(WebSettings.DEFAULT.withMaxHeldBytesPerAddress(10 * LENGTH));
     for (int n = 0; n < 30; n++) {
       assertEquals(200, Http.get(server, "/live/text?n=" + n).statusCode());
       assertTrue(server.counts().heldBytes() <= 10L * LENGTH, server.counts().toString());
@@ -88,7 +88,7 @@ final class BudgetsTest {
 
   @Test
   void whoHasSignedInHasAShareToo() {
-    start(WebSettings.builder().maxHeldBytesPerAddress(10 * LENGTH).maxViewsPerAddress(3));
+    start(WebSettings.DEFAULT.withMaxHeldBytesPerAddress(10 * LENGTH).withMaxViewsPerAddress(3));
     try (var browser = Browser.open(server, "Who", "ada")) {
       for (int n = 0; n < 3; n++) {
         browser.subscribe(n, "same", "{\"n\":" + n + "}", null);
@@ -104,7 +104,7 @@ final class BudgetsTest {
 
   @Test
   void aResultThatGrowsBeyondTheShareEndsItsView() {
-    start(WebSettings.builder().maxHeldBytes(4 * LENGTH));
+    start(WebSettings.DEFAULT.withMaxHeldBytes(4 * LENGTH));
     try (var browser = Browser.open(server)) {
       browser.subscribe(1, "text", "{\"n\":1}", null);
       assertEquals("result", typeOfNext(browser));
@@ -120,7 +120,7 @@ final class BudgetsTest {
 
   @Test
   void whoIsSentMuchSkipsWhatIsReplacedMeanwhile() {
-    start(WebSettings.builder().maxBytesPerSecond(LENGTH / 2));
+    start(WebSettings.DEFAULT.withMaxBytesPerSecond(LENGTH / 2));
     try (var browser = Browser.open(server)) {
       browser.subscribe(1, "text", "{\"n\":1}", null);
       assertEquals("result", typeOfNext(browser));

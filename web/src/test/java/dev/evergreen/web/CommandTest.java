@@ -36,7 +36,7 @@ final class CommandTest {
   private final WebServer server =
       WebServer.builder(node)
           .port(0)
-          .settings(WebSettings.builder().maxMessageBytes(500).build())
+          .settings(WebSettings.DEFAULT.withMaxMessageBytes(500))
           .authenticator(sessions)
           .command(
               "post",

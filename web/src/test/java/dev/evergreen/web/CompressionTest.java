@@ -204,7 +204,7 @@ final class CompressionTest {
   @Test
   void whereThereIsNoRoomItIsSentAsItIs() throws Exception {
     server.close();
-    server = builder().settings(WebSettings.builder().maxHeldBytes(30_000).build()).start();
+    server = builder().settings(WebSettings.DEFAULT.withMaxHeldBytes(30_000)).start();
     try (var client = new Client(server)) {
       client.send(SUBSCRIBE.formatted(1, "long"));
       assertTrue(client.next().path("value").asText().startsWith("é0"));

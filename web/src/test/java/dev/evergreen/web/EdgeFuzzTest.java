@@ -116,14 +116,13 @@ final class EdgeFuzzTest {
     return WebServer.builder(node)
         .port(0)
         .settings(
-            WebSettings.builder()
-                .requestWithin(Duration.ofMillis(500))
-                .silenceAfter(Duration.ofSeconds(2))
-                .stallAfter(Duration.ofSeconds(2))
-                .keepViewFor(Duration.ofMillis(100))
-                .maxHeaderBytes(2000)
-                .maxMessageBytes(2000)
-                .build())
+            WebSettings.DEFAULT
+                .withRequestWithin(Duration.ofMillis(500))
+                .withSilenceAfter(Duration.ofSeconds(2))
+                .withStallAfter(Duration.ofSeconds(2))
+                .withKeepViewFor(Duration.ofMillis(100))
+                .withMaxHeaderBytes(2000)
+                .withMaxMessageBytes(2000))
         .authenticator(SignedSessions.withRandomKey(sessionNode.grains(), Duration.ofHours(1)))
         .view(
             LiveView.of(

@@ -32,11 +32,10 @@ final class EventStreamTest {
       WebServer.builder(node)
           .port(0)
           .settings(
-              WebSettings.builder()
-                  .heartbeatEvery(Duration.ofMillis(100))
-                  .keepViewFor(Duration.ofMillis(100))
-                  .maxSubscriptions(3)
-                  .build())
+              WebSettings.DEFAULT
+                  .withHeartbeatEvery(Duration.ofMillis(100))
+                  .withKeepViewFor(Duration.ofMillis(100))
+                  .withMaxSubscriptions(3))
           .view(
               LiveView.of(
                   "value",
@@ -200,7 +199,7 @@ final class EventStreamTest {
   private WebServer silent() {
     return WebServer.builder(node)
         .port(0)
-        .settings(WebSettings.builder().heartbeatEvery(Duration.ofMinutes(5)).build())
+        .settings(WebSettings.DEFAULT.withHeartbeatEvery(Duration.ofMinutes(5)))
         .view(
             LiveView.of(
                 "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> value))

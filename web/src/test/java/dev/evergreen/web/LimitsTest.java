@@ -30,11 +30,11 @@ final class LimitsTest {
   private final CountDownLatch hold = new CountDownLatch(1);
   private @Nullable WebServer server;
 
-  private WebServer start(WebSettings.Builder settings) {
+  private WebServer start(WebSettings settings) {
     var started =
         WebServer.builder(new HandNode())
             .port(0)
-            .settings(settings.build())
+            .settings(settings)
             .view(
                 LiveView.of(
                     "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1))
@@ -61,15 +61,15 @@ final class LimitsTest {
 
   @Test
   void tellsConnectionsAboveTheLimitWhenToComeBack() throws Exception {
-    aboveTheLimit(WebSettings.builder().maxConnections(3), "too-many-connections");
+    aboveTheLimit(WebSettings.DEFAULT.withMaxConnections(3), "too-many-connections");
   }
 
   @Test
   void tellsAnAddressWithTooManyConnectionsWhenToComeBack() throws Exception {
-    aboveTheLimit(WebSettings.builder().maxConnectionsPerAddress(3), "too-many-from-address");
+    aboveTheLimit(WebSettings.DEFAULT.withMaxConnectionsPerAddress(3), "too-many-from-address");
   }
 
-  private void aboveTheLimit(WebSettings.Builder settings, String reason) throws Exception {
+  private void aboveTheLimit(WebSettings settings, String reason) throws Exception {
     var server = start(settings);
     var open = new ArrayList<RawClient>();
     for (int i = 0; i < 3; i++) {
@@ -101,7 +101,7 @@ final class LimitsTest {
   @Test
   void anAddressHasItsShareOfTheComputationsAndNoMore() {
     var settings =
-        WebSettings.builder().maxViewsPerAddress(2).keepViewFor(Duration.ofHours(1)).build();
+        WebSettings.DEFAULT.withMaxViewsPerAddress(2).withKeepViewFor(Duration.ofHours(1));
     try (var shared =
         WebServer.builder(new HandNode())
             .port(0)
@@ -126,10 +126,10 @@ final class LimitsTest {
     }
   }
 
-  private static WebServer numbers(HandNode node, WebSettings.Builder settings) {
+  private static WebServer numbers(HandNode node, WebSettings settings) {
     return WebServer.builder(node)
         .port(0)
-        .settings(settings.keepViewFor(Duration.ofHours(1)).build())
+        .settings(settings.withKeepViewFor(Duration.ofHours(1)))
         .view(LiveView.of("number", Which.class, Authorisation.everyone(), params -> params::n))
         .start();
   }
@@ -137,7 +137,8 @@ final class LimitsTest {
   @Test
   void whatStrangersHaveMadeAndLeftKeepsNobodyFromNewViews() {
     var node = new HandNode();
-    try (var server = numbers(node, WebSettings.builder().maxViews(20).maxViewsPerAddress(20));
+    try (var server =
+            numbers(node, WebSettings.DEFAULT.withMaxViews(20).withMaxViewsPerAddress(20));
         var browser = Browser.open(server)) {
       browser.subscribe(1, "number", "{\"n\":-1}", null);
       assertEquals("result", browser.next().path("type").asText());
@@ -153,7 +154,7 @@ final class LimitsTest {
   @Test
   void anAddressMayHaveOnlySoManyComputationsMadeInAWhile() {
     var node = new HandNode();
-    try (var server = numbers(node, WebSettings.builder().maxNewViewsPerSecond(1))) {
+    try (var server = numbers(node, WebSettings.DEFAULT.withMaxNewViewsPerSecond(1))) {
       int n = 0;
       while (Http.get(server, "/live/number?n=" + n).statusCode() == 200) {
         n++;
@@ -169,7 +170,7 @@ final class LimitsTest {
 
   @Test
   void answersACommandThatTakesLongerThanAConnectionMayBeIdle() throws Exception {
-    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(50)));
+    var server = start(WebSettings.DEFAULT.withRequestWithin(Duration.ofMillis(50)));
     var answer = new CompletableFuture<HttpResponse<String>>();
     Thread.startVirtualThread(() -> answer.complete(Http.post(server, "/commands/wait", "{}")));
     assertTrue(begun.await(20, TimeUnit.SECONDS));
@@ -185,7 +186,7 @@ final class LimitsTest {
 
   @Test
   void answersWhatIsWorkedOnWhenItStopsAndEndsItsConnection() throws Exception {
-    var server = start(WebSettings.builder());
+    var server = start(WebSettings.DEFAULT);
     var browser = Browser.open(server);
     browser.subscribe(1, "value", "{}", null);
     browser.next();
@@ -201,7 +202,7 @@ final class LimitsTest {
 
   @Test
   void closesConnectionsFarAboveTheLimitUnheard() throws Exception {
-    var server = start(WebSettings.builder().maxConnections(4));
+    var server = start(WebSettings.DEFAULT.withMaxConnections(4));
     var open = new ArrayList<RawClient>();
     for (int i = 0; i < 40; i++) {
       open.add(new RawClient(server));
@@ -217,7 +218,7 @@ final class LimitsTest {
 
   @Test
   void answersBusyWhenTooManyRequestsAreWorkedOn() throws Exception {
-    var server = start(WebSettings.builder().maxRequests(1));
+    var server = start(WebSettings.DEFAULT.withMaxRequests(1));
     var first = Thread.ofVirtual().start(() -> Http.post(server, "/commands/wait", "{}"));
     assertTrue(begun.await(20, TimeUnit.SECONDS));
     Await.until(
@@ -302,10 +303,7 @@ final class LimitsTest {
     return WebServer.builder(new HandNode())
         .port(0)
         .settings(
-            WebSettings.builder()
-                .maxRequests(requests)
-                .requestWithin(Duration.ofMinutes(1))
-                .build())
+            WebSettings.DEFAULT.withMaxRequests(requests).withRequestWithin(Duration.ofMinutes(1)))
         .view(
             LiveView.of(
                 "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1))
@@ -326,7 +324,7 @@ final class LimitsTest {
   @Test
   void refusesRequestsThatAreTooLongOrNotHttp() throws Exception {
     record Case(String request, int status) {}
-    var server = start(WebSettings.builder().maxHeaderBytes(2000));
+    var server = start(WebSettings.DEFAULT.withMaxHeaderBytes(2000));
     var cases =
         List.of(
             new Case("GET /" + "a".repeat(3000) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414),
@@ -375,7 +373,7 @@ final class LimitsTest {
 
   @Test
   void cutsWhoIsSlowToSendARequestEvenByteByByte() throws Exception {
-    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
+    var server = start(WebSettings.DEFAULT.withRequestWithin(Duration.ofMillis(300)));
     try (var silent = new RawClient(server);
         var dripping = new RawClient(server)) {
       dripping.send("GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
@@ -389,7 +387,7 @@ final class LimitsTest {
 
   @Test
   void refusesABodyThatDoesNotArriveInTime() throws Exception {
-    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
+    var server = start(WebSettings.DEFAULT.withRequestWithin(Duration.ofMillis(300)));
     try (var client = new RawClient(server)) {
       client.send(HALF.formatted("wait"));
       assertEquals(408, client.status());
@@ -400,7 +398,7 @@ final class LimitsTest {
   /** Each byte comes in time, all of them do not. */
   @Test
   void refusesABodyThatComesByteByByte() throws Exception {
-    var server = start(WebSettings.builder().requestWithin(Duration.ofMillis(300)));
+    var server = start(WebSettings.DEFAULT.withRequestWithin(Duration.ofMillis(300)));
     try (var client = new RawClient(server)) {
       client.send(HALF.formatted("wait"));
       var dripping = drip(client, " ");
@@ -429,7 +427,7 @@ final class LimitsTest {
 
   @Test
   void refusesAnEndlessBodyWithoutReadingItAll() throws Exception {
-    var server = start(WebSettings.builder().maxMessageBytes(1000));
+    var server = start(WebSettings.DEFAULT.withMaxMessageBytes(1000));
     try (var client = new RawClient(server)) {
       client.send(
           RawClient.lines(

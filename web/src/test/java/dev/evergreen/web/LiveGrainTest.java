@@ -61,7 +61,7 @@ final class LiveGrainTest {
     var grains = node.grains();
     return WebServer.builder(node)
         .port(0)
-        .settings(WebSettings.builder().keepViewFor(Duration.ofMillis(100)).build())
+        .settings(WebSettings.DEFAULT.withKeepViewFor(Duration.ofMillis(100)))
         .errors(
             failure ->
                 failure instanceof IllegalArgumentException

@@ -18,8 +18,7 @@ import org.junit.jupiter.api.Test;
 /** Nothing is left of a socket, at whatever moment it ends. */
 final class LiveSocketEndTest {
 
-  private final WebSettings settings =
-      WebSettings.builder().keepViewFor(Duration.ofNanos(1)).build();
+  private final WebSettings settings = WebSettings.DEFAULT.withKeepViewFor(Duration.ofNanos(1));
   private final Counters counters = new Counters();
   private final Failures failures = new Failures(failure -> Optional.empty());
   private final HandNode node = new HandNode();

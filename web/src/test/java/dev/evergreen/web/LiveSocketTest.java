@@ -54,10 +54,6 @@ final class LiveSocketTest {
     return server;
   }
 
-  private static WebSettings.Builder settings() {
-    return WebSettings.builder();
-  }
-
   @AfterEach
   void close() {
     if (server != null) {
@@ -78,7 +74,7 @@ final class LiveSocketTest {
 
   @Test
   void deliversThePresentResultAndThenEachThatDiffers() {
-    try (var browser = Browser.open(start(settings().build()))) {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT))) {
       browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
       var first = browser.next();
       assertResult(first, 1, "one");
@@ -99,7 +95,7 @@ final class LiveSocketTest {
   @Test
   void sendsDeltasToWhomHasTheResultBeforeAndKnowsThem() {
     values.put("a", posts(0, 20));
-    var running = start(settings().build());
+    var running = start(WebSettings.DEFAULT);
     try (var browser = Browser.openForDeltas(running);
         var old = Browser.open(running)) {
       browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
@@ -137,7 +133,7 @@ final class LiveSocketTest {
 
   @Test
   void takesSeveralMessagesInOneAndAnswersAPingAtOnce() {
-    try (var browser = Browser.open(start(settings().maxMessagesPerSecond(1).build()))) {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT.withMaxMessagesPerSecond(1)))) {
       var subscribe =
           "{\"type\":\"subscribe\",\"id\":%d,\"view\":\"value\",\"params\":{\"name\":\"a\"}}";
       var all =
@@ -154,7 +150,8 @@ final class LiveSocketTest {
 
   @Test
   void carriesManyViewsOverOneConnectionUntilEachIsUnsubscribed() {
-    try (var browser = Browser.open(start(settings().keepViewFor(Duration.ofMillis(50)).build()))) {
+    try (var browser =
+        Browser.open(start(WebSettings.DEFAULT.withKeepViewFor(Duration.ofMillis(50))))) {
       // Results of two views come in any order.
       browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
       assertResult(browser.next(), 1, "one");
@@ -182,7 +179,7 @@ final class LiveSocketTest {
 
   @Test
   void serialisesAResultOnceHoweverManyWatch() {
-    start(settings().build());
+    start(WebSettings.DEFAULT);
     var browsers = new ArrayList<Browser>();
     for (int i = 0; i < 20; i++) {
       var browser = Browser.open(server());
@@ -202,7 +199,7 @@ final class LiveSocketTest {
 
   @Test
   void tellsAReconnectingClientThatItHasTheLatestOrGivesItTheLatest() {
-    start(settings().build());
+    start(WebSettings.DEFAULT);
     String tag;
     try (var browser = Browser.open(server())) {
       browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
@@ -227,7 +224,7 @@ final class LiveSocketTest {
 
   @Test
   void deliversFailuresAsResultsAndGoesOn() {
-    try (var browser = Browser.open(start(settings().build()))) {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT))) {
       browser.subscribe(1, "value", "{\"name\":\"z\"}", null);
       var error = browser.next();
       assertEquals("error", error.path("type").asText());
@@ -241,7 +238,7 @@ final class LiveSocketTest {
 
   @Test
   void saysWhenAResultComesIntoDoubtAndWhenItIsCurrentAgain() {
-    try (var browser = Browser.open(start(settings().build()))) {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT))) {
       browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
       var tag = browser.next().path("tag").asText();
       node.freshness(Freshness.IN_DOUBT);
@@ -257,7 +254,7 @@ final class LiveSocketTest {
 
   @Test
   void endsASubscriptionThatCannotBe() {
-    try (var browser = Browser.open(start(settings().maxSubscriptions(2).build()))) {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT.withMaxSubscriptions(2)))) {
       browser.subscribe(1, "nothing", "{}", null);
       assertEnd(browser.next(), 1, "no-such-view", 404);
       browser.subscribe(2, "value", "{\"name\":1}", null);
@@ -287,7 +284,7 @@ final class LiveSocketTest {
 
   @Test
   void endsASubscriptionBeforeTheNextResultWhenTheRightIsWithdrawn() {
-    start(settings().build());
+    start(WebSettings.DEFAULT);
     try (var ann = Browser.open(server(), "X-User", "ann");
         var bob = Browser.open(server(), "X-User", "bob")) {
       ann.subscribe(1, "value", "{\"name\":\"a\"}", null);
@@ -305,7 +302,7 @@ final class LiveSocketTest {
 
   @Test
   void boundsTheNumberOfDistinctComputations() {
-    start(settings().maxViews(2).keepViewFor(Duration.ofMinutes(1)).build());
+    start(WebSettings.DEFAULT.withMaxViews(2).withKeepViewFor(Duration.ofMinutes(1)));
     try (var browser = Browser.open(server())) {
       browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
       assertResult(browser.next(), 1, "one");
@@ -323,7 +320,7 @@ final class LiveSocketTest {
 
   @Test
   void answersPings() {
-    try (var browser = Browser.open(start(settings().build()))) {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT))) {
       browser.socket().sendPing(ByteBuffer.wrap(new byte[] {1, 2, 3})).join();
       var pong = browser.next();
       assertEquals("pong", pong.path("type").asText());
@@ -336,11 +333,10 @@ final class LiveSocketTest {
   @Test
   void writesHeartbeatsAndCutsAClientThatAnswersNone() {
     start(
-        settings()
-            .heartbeatEvery(Duration.ofMillis(50))
+        WebSettings.DEFAULT
+            .withHeartbeatEvery(Duration.ofMillis(50))
             // Longer than a busy machine keeps a thread from its answer.
-            .silenceAfter(Duration.ofSeconds(3))
-            .build());
+            .withSilenceAfter(Duration.ofSeconds(3)));
     try (var silent = Browser.open(server());
         var alive = Browser.open(server())) {
       while (!silent.isClosed()) {
@@ -365,7 +361,7 @@ final class LiveSocketTest {
   @Test
   void closesOnWhatIsNoMessageAndCountsIt() {
     record Case(String message, int code) {}
-    start(settings().maxMessageBytes(1000).build());
+    start(WebSettings.DEFAULT.withMaxMessageBytes(1000));
     var cases =
         List.of(
             new Case("", 1008),
@@ -396,7 +392,7 @@ final class LiveSocketTest {
 
   @Test
   void understandsAMessageInPiecesAndBoundsTheirSum() {
-    start(settings().maxMessageBytes(200).build());
+    start(WebSettings.DEFAULT.withMaxMessageBytes(200));
     try (var browser = Browser.open(server())) {
       for (var piece : "{\"type\":\"subscribe\",\"id\":1,\"view\":\"value\",".split("(?<=,)", -1)) {
         browser.socket().sendText(piece, false).join();
@@ -413,7 +409,7 @@ final class LiveSocketTest {
 
   @Test
   void cutsAFlood() {
-    start(settings().maxMessagesPerSecond(5).build());
+    start(WebSettings.DEFAULT.withMaxMessagesPerSecond(5));
     try (var browser = Browser.open(server())) {
       try {
         for (int i = 0; i < 200; i++) {
@@ -430,7 +426,7 @@ final class LiveSocketTest {
 
   @Test
   void saysGoodbyeWhenTheServerStopsAndWhenTheNodeDoes() {
-    start(settings().build());
+    start(WebSettings.DEFAULT);
     try (var browser = Browser.open(server())) {
       browser.subscribe(1, "value", "{\"name\":\"a\"}", null);
       browser.next();
@@ -449,7 +445,7 @@ final class LiveSocketTest {
 
   @Test
   void disconnectsTheCallersThatAreNamed() {
-    start(settings().build());
+    start(WebSettings.DEFAULT);
     try (var ann = Browser.open(server(), "X-User", "ann");
         var bob = Browser.open(server(), "X-User", "bob")) {
       assertEquals(1, server().disconnect(caller -> caller.name().equals("ann")));

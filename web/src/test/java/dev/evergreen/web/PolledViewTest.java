@@ -24,7 +24,7 @@ final class PolledViewTest {
     try (var server =
         WebServer.builder(node)
             .port(0)
-            .settings(WebSettings.builder().keepViewFor(Duration.ofMillis(1)).build())
+            .settings(WebSettings.DEFAULT.withKeepViewFor(Duration.ofMillis(1)))
             .view(
                 LiveView.polled(
                     "asked",

@@ -20,7 +20,7 @@ final class ProxiesTest {
     return WebServer.builder(new HandNode())
         .port(0)
         .behind(proxies)
-        .settings(WebSettings.builder().maxConnectionsPerAddress(2).build())
+        .settings(WebSettings.DEFAULT.withMaxConnectionsPerAddress(2))
         .route("GET", "/who", request -> Reply.text(request.remoteAddress()))
         .start();
   }

@@ -30,11 +30,10 @@ final class SlowReaderTest {
       WebServer.builder(node)
           .port(0)
           .settings(
-              WebSettings.builder()
-                  .stallAfter(Duration.ofMillis(800))
-                  .silenceAfter(Duration.ofMinutes(1))
-                  .maxMessagesPerSecond(1_000_000)
-                  .build())
+              WebSettings.DEFAULT
+                  .withStallAfter(Duration.ofMillis(800))
+                  .withSilenceAfter(Duration.ofMinutes(1))
+                  .withMaxMessagesPerSecond(1_000_000))
           .view(
               LiveView.of(
                   "value",
@@ -122,10 +121,9 @@ final class SlowReaderTest {
             WebServer.builder(node)
                 .port(0)
                 .settings(
-                    WebSettings.builder()
-                        .stallAfter(Duration.ofMillis(1500))
-                        .minBytesPerSecond(1 << 30)
-                        .build())
+                    WebSettings.DEFAULT
+                        .withStallAfter(Duration.ofMillis(1500))
+                        .withMinBytesPerSecond(1 << 30))
                 .route("GET", "/large", request -> Reply.text(large))
                 .start();
         var drop = new RawClient(patient, 4096)) {

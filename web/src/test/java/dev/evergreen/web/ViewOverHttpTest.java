@@ -31,10 +31,9 @@ final class ViewOverHttpTest {
       WebServer.builder(node)
           .port(0)
           .settings(
-              WebSettings.builder()
-                  .keepViewFor(Duration.ofMillis(200))
-                  .maxResultBytes(10_000)
-                  .build())
+              WebSettings.DEFAULT
+                  .withKeepViewFor(Duration.ofMillis(200))
+                  .withMaxResultBytes(10_000))
           .authenticator(
               request -> request.header("X-User").map(Caller::named).orElse(Caller.ANONYMOUS))
           .view(
@@ -195,7 +194,7 @@ final class ViewOverHttpTest {
     try (var impatient =
         WebServer.builder(node)
             .port(0)
-            .settings(WebSettings.builder().firstResultWithin(Duration.ofMillis(50)).build())
+            .settings(WebSettings.DEFAULT.withFirstResultWithin(Duration.ofMillis(50)))
             .view(
                 LiveView.of(
                     "slow",

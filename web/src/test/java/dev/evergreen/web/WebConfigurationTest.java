@@ -24,12 +24,12 @@ final class WebConfigurationTest {
   @TempDir private Path folder;
 
   private static WebSettings limits(Map<String, String> environment) {
-    var limits = WebSettings.builder();
     try (var node = EmbeddedNode.builder().start()) {
-      WebConfiguration.apply(
-          Settings.of(environment, WebConfiguration.VARIABLES), WebServer.builder(node), limits);
+      return WebConfiguration.apply(
+          Settings.of(environment, WebConfiguration.VARIABLES),
+          WebServer.builder(node),
+          WebSettings.DEFAULT);
     }
-    return limits.build();
   }
 
   @Test

@@ -32,12 +32,11 @@ final class ChirperServer implements AutoCloseable {
 
   /** On the loopback address all browsers are one address. */
   private static final WebSettings SETTINGS =
-      WebSettings.builder()
-          .maxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
-          .maxViewsPerAddress(WebSettings.DEFAULT.maxViews())
-          .maxNewViewsPerSecond(MANY_NEW_VIEWS)
-          .maxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes())
-          .build();
+      WebSettings.DEFAULT
+          .withMaxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
+          .withMaxViewsPerAddress(WebSettings.DEFAULT.maxViews())
+          .withMaxNewViewsPerSecond(MANY_NEW_VIEWS)
+          .withMaxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes());
 
   private final SignedSessions sessions;
   private final Storage storage;
@@ -151,10 +150,10 @@ final class ChirperServer implements AutoCloseable {
     var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
     var started =
         MemcachedServer.start(
-            new MemcachedSettings()
-                .addresses(List.of(address))
-                .processors(1)
-                .live(CachedItems.of(node)));
+            MemcachedSettings.DEFAULT
+                .withAddresses(List.of(address))
+                .withProcessors(1)
+                .withLive(CachedItems.of(node)));
     memcached = started;
     return ((InetSocketAddress) started.addresses().getFirst()).getPort();
   }

@@ -38,10 +38,10 @@ final class CachedItemsTest {
     try (var node = ChirperServer.node(new MemoryStorage());
         var server =
             MemcachedServer.start(
-                new MemcachedSettings()
-                    .addresses(List.of(anywhere))
-                    .processors(1)
-                    .live(CachedItems.of(node)))) {
+                MemcachedSettings.DEFAULT
+                    .withAddresses(List.of(anywhere))
+                    .withProcessors(1)
+                    .withLive(CachedItems.of(node)))) {
       var address = (InetSocketAddress) server.addresses().getFirst();
       var client = new MemcachedClient(protocol, List.of(address));
       try {

@@ -7,10 +7,14 @@ import dev.evergreen.tls.ClientTls;
 import dev.evergreen.tls.ServerTls;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** How a {@link RedisShim} runs. All but where it listens and for whom it speaks has a default. */
-public final class RedisShimSettings {
+/**
+ * How a {@link RedisShim} runs. All but where it listens and for whom it speaks has a default.
+ * Settings do not change: each method answers others, which differ in that.
+ */
+public final class RedisShimSettings implements Cloneable {
   final Address listen;
   final Address upstream;
   @Nullable Spool spool;
@@ -28,81 +32,95 @@ public final class RedisShimSettings {
   boolean outside;
   boolean monitor;
 
-  /** For a store, at an address. */
-  public RedisShimSettings(Address listen, Address upstream) {
+  private RedisShimSettings(Address listen, Address upstream) {
     this.listen = listen;
     this.upstream = upstream;
   }
 
+  /** For a store, at an address. */
+  public static RedisShimSettings of(Address listen, Address upstream) {
+    return new RedisShimSettings(listen, upstream);
+  }
+
+  private RedisShimSettings with(Consumer<RedisShimSettings> change) {
+    var copy = copy();
+    change.accept(copy);
+    return copy;
+  }
+
+  private RedisShimSettings copy() {
+    try {
+      return (RedisShimSettings) clone();
+    } catch (CloneNotSupportedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
   /** Where it is recorded what passes; nowhere by default. The shim does not close it. */
-  public RedisShimSettings spool(Spool spool) {
-    this.spool = spool;
-    return this;
+  public RedisShimSettings withSpool(Spool spool) {
+    return with(copy -> copy.spool = spool);
   }
 
   /** What replaces credentials in the record; by default a word that is the same for all. */
-  public RedisShimSettings redactor(Redactor redactor) {
-    this.redactor = redactor;
-    return this;
+  public RedisShimSettings withRedactor(Redactor redactor) {
+    return with(copy -> copy.redactor = redactor);
   }
 
   /** How TLS is spoken with clients, if it is. */
-  public RedisShimSettings serverTls(@Nullable ServerTls tls) {
-    serverTls = tls;
-    return this;
+  public RedisShimSettings withServerTls(@Nullable ServerTls tls) {
+    return with(copy -> copy.serverTls = tls);
   }
 
   /** How TLS is spoken with the store, if it is. */
-  public RedisShimSettings clientTls(@Nullable ClientTls tls) {
-    clientTls = tls;
-    return this;
+  public RedisShimSettings withClientTls(@Nullable ClientTls tls) {
+    return with(copy -> copy.clientTls = tls);
   }
 
   /** As whom the shim itself asks the store what it is; as nobody by default. */
-  public RedisShimSettings account(String user, String password) {
-    this.user = user;
-    this.password = password;
-    return this;
+  public RedisShimSettings withAccount(String user, String password) {
+    return with(
+        copy -> {
+          copy.user = user;
+          copy.password = password;
+        });
   }
 
   /** How many processors its fibers run on; as many as there are cores by default. */
-  public RedisShimSettings processors(int processors) {
-    this.processors = processors;
-    return this;
+  public RedisShimSettings withProcessors(int processors) {
+    return with(copy -> copy.processors = processors);
   }
 
   /** How many clients are served at a time; 10,000 by default. */
-  public RedisShimSettings connections(int connections) {
-    this.connections = connections;
-    return this;
+  public RedisShimSettings withConnections(int connections) {
+    return with(copy -> copy.connections = connections);
   }
 
   /**
    * How many bytes of replies are kept for a client that does not take them, in files of a
    * directory, before it is dropped; 1 GiB by default.
    */
-  public RedisShimSettings spill(Path directory, long bytes) {
-    spillDirectory = directory;
-    spill = bytes;
-    return this;
+  public RedisShimSettings withSpill(Path directory, long bytes) {
+    return with(
+        copy -> {
+          copy.spillDirectory = directory;
+          copy.spill = bytes;
+        });
   }
 
   /**
    * After how long without an answer an upstream that clients share is left; by default the store's
    * {@code busy-reply-threshold}.
    */
-  public RedisShimSettings patience(Duration patience) {
-    this.patience = patience;
-    return this;
+  public RedisShimSettings withPatience(Duration patience) {
+    return with(copy -> copy.patience = patience);
   }
 
   /**
    * Whether writes that do not pass the shim are noticed; they are not by default, as Redis then
    * tells the shim of each key that is written, and the shim reads each request again.
    */
-  public RedisShimSettings outside(boolean noticed) {
-    outside = noticed;
-    return this;
+  public RedisShimSettings withOutside(boolean noticed) {
+    return with(copy -> copy.outside = noticed);
   }
 
   /**
@@ -110,14 +128,12 @@ public final class RedisShimSettings {
    * tells the shim of every command that it carries out, and scripts go by an upstream of their
    * client's own. The store is to be reached by TCP.
    */
-  public RedisShimSettings monitor(boolean listens) {
-    monitor = listens;
-    return this;
+  public RedisShimSettings withMonitor(boolean listens) {
+    return with(copy -> copy.monitor = listens);
   }
 
   /** Whether clients share upstreams; they do by default. */
-  public RedisShimSettings sharing(boolean sharing) {
-    this.sharing = sharing;
-    return this;
+  public RedisShimSettings withSharing(boolean sharing) {
+    return with(copy -> copy.sharing = sharing);
   }
 }

@@ -65,7 +65,8 @@ class EffectsTest {
             Recording.open(
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
         var shimmed =
-            Shimmed.start(with -> with.spool(recording.spool()).monitor(true).outside(outside));
+            Shimmed.start(
+                with -> with.withSpool(recording.spool()).withMonitor(true).withOutside(outside));
         var client = shimmed.client()) {
       doing.with(shimmed, client);
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
@@ -557,7 +558,7 @@ class EffectsTest {
   @Test
   void aRedisThatDoesNotKnowTheShimsAddressIsRefused() throws IOException {
     try (var redis = RedisServer.start()) {
-      var settings = Shimmed.settings("unix:" + redis.socket).monitor(true);
+      var settings = Shimmed.settings("unix:" + redis.socket).withMonitor(true);
       var refused = assertThrows(IOException.class, () -> RedisShim.start(settings));
       assertTrue(refused.toString().contains("UNIX socket"), refused::toString);
     }

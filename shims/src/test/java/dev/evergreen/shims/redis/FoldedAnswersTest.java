@@ -54,7 +54,8 @@ final class FoldedAnswersTest {
     try (var recording = record(Retention.ALL);
         var shimmed =
             Shimmed.start(
-                settings -> settings.spool(recording.spool()).redactor(recording.redactor()));
+                settings ->
+                    settings.withSpool(recording.spool()).withRedactor(recording.redactor()));
         var client = shimmed.client()) {
       for (var step : Histories.steps(random, Histories.MIXED, OPERATIONS, false)) {
         client.ask(step.getFirst().split(" ", -1));
@@ -99,7 +100,8 @@ final class FoldedAnswersTest {
     try (var recording = record(Retention.ALL);
         var shimmed =
             Shimmed.start(
-                settings -> settings.spool(recording.spool()).redactor(recording.redactor()));
+                settings ->
+                    settings.withSpool(recording.spool()).withRedactor(recording.redactor()));
         var client = shimmed.client()) {
       for (var line :
           List.of("SET x 0", "SET y 0", "MULTI", "SET x 1", "SET y 1", "EXEC", "SET y 2")) {

@@ -96,7 +96,7 @@ class FuzzTest {
     try (var recording =
             Recording.open(
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
-        var shimmed = Shimmed.start(with -> with.spool(recording.spool()))) {
+        var shimmed = Shimmed.start(with -> with.withSpool(recording.spool()))) {
       var open = new ArrayList<Talk>();
       try (var other = shimmed.client()) {
         for (int i = 0; i < INPUTS; i++) {

@@ -151,7 +151,7 @@ class LanesTest {
   void whoGivesAPasswordSharesTheLaneOfItsUser() throws IOException {
     try (var shimmed =
             Shimmed.start(
-                settings -> settings.account("default", "secret"), "--requirepass", "secret");
+                settings -> settings.withAccount("default", "secret"), "--requirepass", "secret");
         var one = shimmed.client();
         var two = shimmed.client()) {
       assertEquals("-NOAUTH Authentication required.\r\n", one.ask("GET", "k"));
@@ -218,7 +218,7 @@ class LanesTest {
   void nobodyCannotHaveOthersLetGo() throws IOException {
     try (var shimmed =
             Shimmed.start(
-                settings -> settings.account("default", "secret"), "--requirepass", "secret");
+                settings -> settings.withAccount("default", "secret"), "--requirepass", "secret");
         var other = shimmed.client()) {
       var words = "MSET" + " k v".repeat(10);
       for (var saying :
@@ -248,7 +248,7 @@ class LanesTest {
   @Test
   void aClientThatDoesNotReadHoldsNobodyUpAndGetsAllLater() throws IOException {
     int count = 400;
-    try (var shimmed = Shimmed.start(settings -> settings.spill(directory, 1L << 30));
+    try (var shimmed = Shimmed.start(settings -> settings.withSpill(directory, 1L << 30));
         var slow = shimmed.client();
         var other = shimmed.client()) {
       var value = "x".repeat(100_000);
@@ -268,7 +268,7 @@ class LanesTest {
 
   @Test
   void aClientThatNeverReadsIsDropped() throws IOException {
-    try (var shimmed = Shimmed.start(settings -> settings.spill(directory, 1 << 20));
+    try (var shimmed = Shimmed.start(settings -> settings.withSpill(directory, 1 << 20));
         var slow = shimmed.client();
         var other = shimmed.client()) {
       assertEquals("+OK\r\n", other.ask("SET", "big", "x".repeat(1_000_000)));

@@ -46,7 +46,7 @@ class OutsideTest {
     try (var made =
             Recording.open(
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
-        var shimmed = Shimmed.start(with -> with.spool(made.spool()).outside(true));
+        var shimmed = Shimmed.start(with -> with.withSpool(made.spool()).withOutside(true));
         var client = shimmed.client()) {
       doing.with(shimmed, client, made);
     }

@@ -56,7 +56,8 @@ class RecordedTest {
                 directory, "", settings, Redactor.open(directory, List.of()), Retention.ALL);
         var shimmed =
             Shimmed.start(
-                with -> with.spool(recording.spool()).redactor(recording.redactor()), options)) {
+                with -> with.withSpool(recording.spool()).withRedactor(recording.redactor()),
+                options)) {
       doing.with(shimmed);
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
     }

@@ -71,7 +71,7 @@ final class ShimProcess implements AutoCloseable {
                   .withDurability(Durability.valueOf(words[2])),
               Redactor.open(trace, List.of()),
               Retention.ALL);
-      settings.spool(recording.spool()).redactor(recording.redactor());
+      settings = settings.withSpool(recording.spool()).withRedactor(recording.redactor());
     }
     var shim = RedisShim.start(settings);
     System.out.println(((InetSocketAddress) shim.address()).getPort());

@@ -18,7 +18,7 @@ final class Shimmed implements AutoCloseable {
   }
 
   static RedisShimSettings settings(String upstream) {
-    return new RedisShimSettings(Address.of("127.0.0.1:0"), Address.of(upstream)).processors(2);
+    return RedisShimSettings.of(Address.of("127.0.0.1:0"), Address.of(upstream)).withProcessors(2);
   }
 
   static Shimmed start(String... options) throws IOException {
@@ -38,7 +38,7 @@ final class Shimmed implements AutoCloseable {
 
   /** Before one that is there already, and asks for a password. */
   static RedisShim before(RedisServer redis, String password) throws IOException {
-    return RedisShim.start(settings("127.0.0.1:" + redis.port).account("default", password));
+    return RedisShim.start(settings("127.0.0.1:" + redis.port).withAccount("default", password));
   }
 
   static int port(RedisShim shim) {

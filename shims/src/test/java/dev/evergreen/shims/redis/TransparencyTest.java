@@ -146,7 +146,7 @@ class TransparencyTest {
   /** Scripts are, also if it is watched what they do. */
   @Test
   void watchedScriptsAreRepliedToInTheSameWay() throws IOException {
-    var settings = Shimmed.settings("127.0.0.1:" + shimmed.redis.port).monitor(true);
+    var settings = Shimmed.settings("127.0.0.1:" + shimmed.redis.port).withMonitor(true);
     try (var shim = RedisShim.start(settings)) {
       var streams = streams().subList(0, Math.min(8, STREAMS));
       var expected = expected(streams);
@@ -217,7 +217,7 @@ class TransparencyTest {
             "--tls-auth-clients", "no",
             "--tls-ca-cert-file", String.valueOf(files.authority()))) {
       var settings =
-          new RedisShimSettings(
+          RedisShimSettings.of(
                   Address.of(
                       switch (listen) {
                         case "unix" -> "unix:" + directory.resolve("shim.sock");
@@ -230,9 +230,10 @@ class TransparencyTest {
                         case "tls" -> "tls:127.0.0.1:" + tlsPort;
                         default -> "127.0.0.1:" + redis.port;
                       }))
-              .processors(2)
-              .serverTls(listen.equals("tls") ? new ServerTls(ServerTls.Settings.of(files)) : null)
-              .clientTls(
+              .withProcessors(2)
+              .withServerTls(
+                  listen.equals("tls") ? new ServerTls(ServerTls.Settings.of(files)) : null)
+              .withClientTls(
                   upstream.equals("tls")
                       ? ClientTls.trusting(Objects.requireNonNull(files.authority()))
                       : null);
