@@ -8,7 +8,6 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
@@ -27,18 +26,18 @@ final class WebConfiguration {
 
   /** Returns the limits with those that are set. */
   static WebSettings apply(Settings settings, WebServer.Builder server, WebSettings limits) {
-    var changed = new AtomicReference<>(limits);
+    var changed = new WebSettings[] {limits};
     settings.apply(takers(server, changed));
     var behind = settings.keys().stream().filter(key -> key.startsWith(BEHIND)).toList();
     if (behind.size() > 1) {
       throw settings.refusal(
           behind.getLast(), "cannot be beside " + behind.getFirst() + ": choose one way", null);
     }
-    return changed.get();
+    return changed[0];
   }
 
   private static Map<String, Consumer<String>> takers(
-      WebServer.Builder server, AtomicReference<WebSettings> limits) {
+      WebServer.Builder server, WebSettings[] limits) {
     var takers = new HashMap<String, Consumer<String>>();
     takers.put("port", value -> server.port(number(value)));
     takers.put("bind", server::bind);
@@ -52,7 +51,7 @@ final class WebConfiguration {
     takers.put("compressed", value -> server.compressed(Settings.yes(value)));
     takers.put("peers", value -> server.peers(list(value)));
     for (var limit : WebSettings.class.getRecordComponents()) {
-      takers.put(key(limit), value -> limits.set(with(limits.get(), limit, value)));
+      takers.put(key(limit), value -> limits[0] = with(limits[0], limit, value));
     }
     return takers;
   }
