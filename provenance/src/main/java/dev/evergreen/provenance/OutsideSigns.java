@@ -32,8 +32,7 @@ final class OutsideSigns {
 
   /** Takes one that is newer, or older, than all that are known; none may be between. */
   void add(long row, List<Cell> cells) {
-    Long boxed = row;
-    cells.forEach(cell -> rows.computeIfAbsent(cell, _ -> new TreeSet<>()).add(boxed));
+    cells.forEach(cell -> rows.computeIfAbsent(cell, _ -> new TreeSet<>()).add(row));
     first = Math.min(first, row);
     next = Math.max(next, row + 1);
     weight += weight(cells);
