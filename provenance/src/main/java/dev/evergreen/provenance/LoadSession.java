@@ -262,7 +262,7 @@ final class LoadSession implements AutoCloseable {
           update(
               "insert into outside values (?, ?, ?, ?)",
               seq,
-              frame.firstSubject(),
+              frame.firstSubject() > 0 ? frame.firstSubject() : lastEpoch,
               at,
               frame.body());
       case GAP -> gap(seq, frame.about(), texts(frame)[0]);
@@ -322,6 +322,18 @@ final class LoadSession implements AutoCloseable {
     update("insert into lane values (?, ?, ?, ?, null)", seq, known, texts[0], at);
   }
 
+  /** There is one, though its record was dropped or lost: what is done on it overlaps others. */
+  private void know(long lane) throws SQLException {
+    if (lanes.putIfAbsent(lane, lastEpoch) == null) {
+      update(
+          "insert into lane values (?, ?, ?, ?, null) on conflict do nothing",
+          lane,
+          lastEpoch,
+          "its record was lost",
+          at);
+    }
+  }
+
   private void endLane(long id) throws SQLException {
     update("update lane set until = ? where id = ?", at, id);
     for (var left : List.copyOf(open.values())) {
@@ -362,6 +374,7 @@ final class LoadSession implements AutoCloseable {
 
   private void open(long number, long lane, long client, long scope, long sent, Payload request)
       throws SQLException {
+    know(lane);
     var clean =
         redactor.idle()
             ? request
@@ -387,6 +400,7 @@ final class LoadSession implements AutoCloseable {
   }
 
   private void push(long number, long client, long lane, Payload message) throws SQLException {
+    know(lane);
     var clean =
         redactor.idle()
             ? message

@@ -14,17 +14,20 @@ import org.jspecify.annotations.Nullable;
  * To be used by one thread.
  */
 final class OutsideSigns {
+  /** About what is spent on a cell beside its names, in bytes. */
+  static final int CELL = 256;
+
   private final NavigableMap<Cell, TreeSet<Long>> rows = new TreeMap<>();
   private long first = Long.MAX_VALUE;
   private long next;
-  private int number;
+  private long weight;
 
   /** Forgets all. */
   void clear() {
     rows.clear();
     first = Long.MAX_VALUE;
     next = 0;
-    number = 0;
+    weight = 0;
   }
 
   /** Takes one that is newer, or older, than all that are known; none may be between. */
@@ -32,12 +35,24 @@ final class OutsideSigns {
     cells.forEach(cell -> rows.computeIfAbsent(cell, _ -> new TreeSet<>()).add(row));
     first = Math.min(first, row);
     next = Math.max(next, row + 1);
-    number++;
+    weight += weight(cells);
   }
 
-  /** How many are known. */
-  int number() {
-    return number;
+  /** About how many bytes a sign takes that names these cells. */
+  static long weight(List<Cell> cells) {
+    long sum = CELL;
+    for (var cell : cells) {
+      sum += CELL;
+      for (var name : cell.path()) {
+        sum += name.length();
+      }
+    }
+    return sum;
+  }
+
+  /** About how many bytes those take that are known. */
+  long weight() {
+    return weight;
   }
 
   /** The row of the oldest one that is known; above all if none is. */

@@ -85,9 +85,9 @@ public final class Recording implements AutoCloseable {
   /** Which spool it is: a database belongs to one. */
   private static String id(Path directory) throws IOException {
     var file = directory.resolve("id");
-    if (!Files.exists(file)) {
-      SpoolFiles.makeFile(file);
-      Files.writeString(file, UUID.randomUUID().toString());
+    // It has been empty where a process was killed before it had written it.
+    if (!Files.exists(file) || Files.size(file) == 0) {
+      SpoolFiles.write(directory, "id", UUID.randomUUID().toString());
     }
     return Files.readString(file, StandardCharsets.UTF_8);
   }

@@ -1,13 +1,8 @@
 package dev.evergreen.provenance;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.regex.Pattern;
 
 /**
@@ -43,16 +38,7 @@ record Reservation(long index, long number, String boot) {
 
   /** Is on the disk when this returns. */
   void write(Path directory) throws IOException {
-    var temporary = directory.resolve("reserved.next");
-    Files.deleteIfExists(temporary);
-    SpoolFiles.makeFile(temporary);
-    try (var file = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
-      var text = index + " " + number + " " + boot;
-      file.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)));
-      file.force(true);
-    }
-    Files.move(temporary, directory.resolve("reserved"), StandardCopyOption.ATOMIC_MOVE);
-    SpoolFiles.forceDirectory(directory);
+    SpoolFiles.write(directory, "reserved", index + " " + number + " " + boot);
   }
 
   boolean ofThisBoot() {

@@ -344,11 +344,16 @@ public final class Spool implements AutoCloseable {
     } finally {
       rolling.unlock();
     }
-    if (sync != null) {
-      sync.close();
+    // Whatever fails, another may record here.
+    try (lockFile) {
+      try {
+        if (sync != null) {
+          sync.close();
+        }
+      } finally {
+        files.close(report().nextNumber());
+      }
     }
-    files.close(report().nextNumber());
-    lockFile.close();
   }
 
   /**

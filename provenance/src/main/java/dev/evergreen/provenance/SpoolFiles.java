@@ -3,6 +3,7 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,7 +31,7 @@ final class SpoolFiles {
   /** So many numbers are left out behind a run that was killed: some were given, and not kept. */
   private static final int NUMBERS_IN_DOUBT = 1_000;
 
-  /** For so many files more than is needed something is reserved. */
+  /** So many indexes more than are needed are reserved. */
   private static final int RESERVED_AHEAD = 16;
 
   private final Path directory;
@@ -125,6 +126,19 @@ final class SpoolFiles {
     }
   }
 
+  /** Writes a file whole: after a failure of any kind it has the old text or the new one. */
+  static void write(Path directory, String name, String text) throws IOException {
+    var temporary = directory.resolve(name + ".next");
+    Files.deleteIfExists(temporary);
+    makeFile(temporary);
+    try (var file = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
+      file.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
+      file.force(true);
+    }
+    Files.move(temporary, directory.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+    forceDirectory(directory);
+  }
+
   Path directory() {
     return directory;
   }
@@ -181,12 +195,12 @@ final class SpoolFiles {
     boolean last = false;
     while (!last) {
       try {
-        tellFault();
         work(first, made);
         last = true;
       } catch (RuntimeException | Error e) {
         // Such as want of memory. Without this thread all who record would wait for ever.
         failed(e);
+        tell(made);
       } catch (InterruptedException e) {
         LOG.log(System.Logger.Level.DEBUG, "ended", e);
         last = true;
@@ -196,11 +210,21 @@ final class SpoolFiles {
 
   private void work(LongSupplier first, Runnable made) throws InterruptedException {
     while (awaitWork()) {
+      tellFault();
       removeReleased();
       if (makeNext(first)) {
         made.run();
       }
-      tellFault();
+    }
+  }
+
+  /** Whoever waits for a file looks again: it may be that it is to wait no more. */
+  private void tell(Runnable made) {
+    try {
+      made.run();
+    } catch (RuntimeException | Error e) {
+      // It is told again when the next attempt has failed or not.
+      failed(e);
     }
   }
 
@@ -278,15 +302,14 @@ final class SpoolFiles {
     Throwable told;
     synchronized (this) {
       told = fault;
+      // Before it is told, since that may fail, too.
+      fault = null;
     }
     if (told != null) {
       LOG.log(
           System.Logger.Level.WARNING,
           "The spool gets no room in %s; it is full when its present file is".formatted(directory),
           told);
-      synchronized (this) {
-        fault = null;
-      }
     }
   }
 
@@ -325,8 +348,9 @@ final class SpoolFiles {
   /** Reserves what may be given below these, and more, so that it is seldom to be done. */
   private void reserve(long index, long number) throws IOException {
     if (index > reserved.index() || number > reserved.number()) {
-      long more = (long) RESERVED_AHEAD * settings.mostFrames();
-      var next = new Reservation(index + RESERVED_AHEAD, number + more, Reservation.thisBoot());
+      // Of numbers fewer, as each jump among them is one of the trace's rows.
+      long more = number + settings.mostFrames();
+      var next = new Reservation(index + RESERVED_AHEAD, more, Reservation.thisBoot());
       next.write(directory);
       reserved = next;
     }

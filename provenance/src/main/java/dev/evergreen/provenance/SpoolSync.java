@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -30,6 +31,7 @@ final class SpoolSync {
 
   // The thread's own.
   private long at = SpoolSegment.start();
+  private @Nullable Throwable fault;
 
   SpoolSync(SpoolSegment first, SpoolSettings settings) {
     this.settings = settings;
@@ -78,17 +80,36 @@ final class SpoolSync {
   }
 
   private void run() {
-    try {
-      while (awaitWork()) {
-        while (forceNext()) {
-          // Until all that was finished when the last one began is forced.
-        }
+    boolean last = false;
+    while (!last) {
+      try {
+        work();
+        last = true;
+      } catch (InterruptedException e) {
+        LOG.log(System.Logger.Level.DEBUG, "closed", e);
+        last = true;
+      } catch (RuntimeException | Error e) {
+        // Such as want of memory. The disk has not failed, or else this ends now.
+        fault = e;
+        LockSupport.parkNanos(settings.batch().toNanos());
       }
-    } catch (InterruptedException e) {
-      LOG.log(System.Logger.Level.DEBUG, "closed", e);
-    } catch (RuntimeException | Error e) {
-      // What the disk holds is unknown, so that it is no use to try again.
-      fail(e);
+    }
+  }
+
+  private void work() throws InterruptedException {
+    while (failure == null && awaitWork()) {
+      tellFault();
+      while (forceNext()) {
+        // Until all that was finished when the last one began is forced.
+      }
+    }
+  }
+
+  private void tellFault() {
+    var told = fault;
+    fault = null;
+    if (told != null) {
+      LOG.log(System.Logger.Level.WARNING, "The spool was not forced to the disk in time", told);
     }
   }
 
@@ -143,7 +164,13 @@ final class SpoolSync {
     long end = segment.finished(at);
     int from = at == SpoolSegment.start() ? 0 : SpoolSegment.offset(at);
     if (SpoolSegment.offset(end) > from && end != at) {
-      segment.force(from, SpoolSegment.offset(end));
+      try {
+        segment.force(from, SpoolSegment.offset(end));
+      } catch (RuntimeException | Error e) {
+        // What the disk holds is unknown, so that it is no use to try again.
+        fail(e);
+        throw e;
+      }
     }
     at = end;
     return end;

@@ -52,11 +52,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private static final int MOST_KNOWN = 10_000;
 
-  /** So many signs of what did not pass the recorder are known by heart, and twice as many. */
-  static final int MOST_OUTSIDE = 20_000;
+  /** Signs of what did not pass the recorder are known by heart up to so many bytes. */
+  static final long MOST_OUTSIDE = 16 << 20;
 
   /** With so many bytes of bodies a page ends. */
-  private static final long MOST_BYTES = 16 << 20;
+  static final long MOST_BYTES = 16 << 20;
 
   private static final String END = TraceDatabase.END;
   private static final Duration POLL = Duration.ofMillis(10);
@@ -73,6 +73,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private final Map<Long, List<Cell>> written = new HashMap<>();
 
   private final OutsideSigns outside = new OutsideSigns();
+
+  /** Whether there are signs that are older than those that are known. */
+  private boolean outsideCut;
 
   /** How long a question may take, or zero for any time; and until when. */
   private Duration allowed = Duration.ZERO;
@@ -516,22 +519,35 @@ public final class StoredTrace implements Trace, AutoCloseable {
     if (!read(connection::getAutoCommit)) {
       return question.get();
     }
-    setAtOnce(true);
-    try {
-      return question.get();
-    } finally {
-      setAtOnce(false);
-    }
-  }
-
-  private void setAtOnce(boolean begins) {
     read(
         () -> {
-          if (!begins) {
+          connection.setAutoCommit(false);
+          return true;
+        });
+    T answer;
+    try {
+      answer = question.get();
+    } catch (RuntimeException | Error e) {
+      try {
+        endAtOnce();
+      } catch (RuntimeException | Error more) {
+        e.addSuppressed(more);
+      }
+      throw e;
+    }
+    endAtOnce();
+    return answer;
+  }
+
+  private void endAtOnce() {
+    read(
+        () -> {
+          try {
             connection.rollback();
+          } finally {
+            connection.setAutoCommit(true);
           }
-          connection.setAutoCommit(!begins);
-          return begins;
+          return true;
         });
   }
 
@@ -867,7 +883,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private Optional<Long> outside(Cell cell, long before) throws SQLException {
     learnOutside();
     var known = outside.last(cell, before);
-    if (known.isPresent() || outside.number() < MOST_OUTSIDE) {
+    if (known.isPresent() || !outsideCut) {
       return known;
     }
     var older = outsideSigns(0, Math.min(before, outside.first()), Integer.MAX_VALUE);
@@ -882,23 +898,33 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
   }
 
+  /** About how many bytes are spent on the signs that are known by heart. */
+  long outsideKnown() {
+    return outside.weight();
+  }
+
   /** Reads the signs that are new; if there are too many, the newest of all. */
   private void learnOutside() throws SQLException {
-    if (outside.number() > 2 * MOST_OUTSIDE) {
+    if (outside.weight() > 2 * MOST_OUTSIDE) {
       outside.clear();
+      outsideCut = false;
     }
+    long weight = 0;
     var signs = new ArrayDeque<Runnable>();
-    try (var found = outsideSigns(outside.next(), Long.MAX_VALUE, MOST_OUTSIDE).executeQuery()) {
-      while (found.next()) {
+    try (var found =
+        outsideSigns(outside.next(), Long.MAX_VALUE, Integer.MAX_VALUE).executeQuery()) {
+      while (weight < MOST_OUTSIDE && found.next()) {
         checkTime();
         long row = found.getLong(1);
         var cells = outside(found);
+        weight += OutsideSigns.weight(cells);
         signs.addFirst(() -> outside.add(row, cells));
       }
     }
-    if (signs.size() == MOST_OUTSIDE) {
+    if (weight >= MOST_OUTSIDE) {
       // Those between may not have been read.
       outside.clear();
+      outsideCut = true;
     }
     signs.forEach(Runnable::run);
   }
@@ -912,6 +938,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     select.setLong(1, from);
     select.setLong(2, before);
     select.setInt(3, most);
+    // Else PostgreSQL's driver would bring all of them into memory first.
+    select.setFetchSize(PAGE);
     return select;
   }
 

@@ -50,16 +50,24 @@ public final class TraceTail {
     return found;
   }
 
-  /** Those of the overtaken that are there now. Of some the rest never comes. */
+  /**
+   * Those of the overtaken that are there now, or some if they are long. Of some the rest never
+   * comes.
+   */
   private List<Operation> arrived(StoredTrace trace, SortedSet<Long> coming, int most) {
     var arrived = new ArrayList<Operation>();
+    long bytes = 0;
     for (long row : List.copyOf(overtaken)) {
+      if (arrived.size() >= most || bytes >= StoredTrace.MOST_BYTES) {
+        break;
+      }
       var operation = trace.operation(row);
-      if (arrived.size() < most && operation.filter(TraceTail::isAwaited).isEmpty()) {
-        operation.ifPresent(arrived::add);
-        if (operation.isPresent() || !coming.contains(row)) {
-          overtaken.remove(row);
-        }
+      if (operation.isEmpty() && !coming.contains(row)) {
+        overtaken.remove(row);
+      } else if (operation.isPresent() && !isAwaited(operation.get())) {
+        overtaken.remove(row);
+        arrived.add(operation.get());
+        bytes += operation.get().bytes();
       }
     }
     return arrived;
@@ -71,12 +79,18 @@ public final class TraceTail {
    * @return how many operations were left out
    */
   public long skipTo(StoredTrace trace, int newest) {
+    return trace.atOnce(() -> skip(trace, newest));
+  }
+
+  private long skip(StoredTrace trace, int newest) {
     var last = trace.last(newest);
     if (last.size() < newest || last.getFirst().row() <= next) {
       return 0;
     }
-    long skipped = trace.count(next, last.getFirst().row());
-    next = last.getFirst().row();
+    long to = last.getFirst().row();
+    long skipped = trace.count(next, to);
+    overtaken.addAll(trace.coming().subSet(next, to));
+    next = to;
     return skipped;
   }
 

@@ -375,6 +375,17 @@ class LoaderFaultTest {
     }
   }
 
+  /** As one was left that was killed before it had written it. */
+  @Test
+  void takesAnEmptyIdForNone() throws Exception {
+    var id = directory.resolve("spool/id");
+    Files.createDirectories(id.getParent());
+    Files.createFile(id);
+    var redactor = Redactor.open(directory, List.of());
+    Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL).close();
+    assertFalse(Files.readString(id).isEmpty());
+  }
+
   @Test
   void refusesTheDatabaseOfAnotherSpool() throws Exception {
     var redactor = Redactor.open(directory, List.of());

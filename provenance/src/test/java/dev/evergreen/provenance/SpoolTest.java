@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -422,18 +423,24 @@ class SpoolTest {
     var segment = SpoolSegment.prepared(0, made, 1 << 16);
     segment.begin(1, 2, 3);
     var sync = new SpoolSync(segment, SMALL.withDurability(Durability.REPLY));
-    segment.close();
+    try (var file = FileChannel.open(made, StandardOpenOption.WRITE)) {
+      // A frame that is finished, and longer than what can be forced.
+      var word = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+      file.write(word.putLong(0, 1L << 63 | 1 << 20), 64);
+    }
     sync.start();
     assertThrows(UncheckedIOException.class, () -> sync.await(1));
     assertEquals(Long.MAX_VALUE, sync.index(), "nothing waits to be forced");
     sync.close();
+    segment.close();
   }
 
   /** Else all who record would wait for a file that nobody makes. */
   @Test
   void makesFilesAgainAfterAnErrorOfAnyKind() throws Exception {
     var deaths = new AtomicLong(2);
-    var made = new CountDownLatch(1);
+    // Who waits for room looks again after each failure, and when there is a file.
+    var made = new CountDownLatch(3);
     var files = SpoolFiles.open(directory, SMALL);
     files.takeFirst();
     files.start(

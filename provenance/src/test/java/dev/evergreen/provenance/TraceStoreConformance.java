@@ -14,6 +14,7 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
@@ -331,14 +332,16 @@ abstract class TraceStoreConformance {
     try (var recording = record()) {
       var line = Line.open(recording);
       line.exchange("set a 1", "ok");
-      for (int i = 0; i < StoredTrace.MOST_OUTSIDE + 100; i++) {
-        line.spool().outside(line.epoch(), Frames.bytes("key k" + (i < 50 ? i : 50 + i % 7)));
+      var names = "x".repeat(4_000);
+      for (int i = 0; i * 4_000L < StoredTrace.MOST_OUTSIDE; i++) {
+        var name = "key k" + (i < 50 ? i : 50 + i % 7) + names;
+        line.spool().outside(line.epoch(), Frames.bytes(name));
       }
       assertTrue(recording.awaitLoaded(LONG));
       try (var trace = trace()) {
-        for (int i = 0; i < 3; i++) {
-          for (int j = 0; j < 20; j++) {
-            var wanted = key("k" + random.nextInt(60));
+        for (int i = 0; i < 2; i++) {
+          for (int j = 0; j < 4; j++) {
+            var wanted = key("k" + random.nextInt(60) + names);
             long before = random.nextLong(recording.spool().report().nextNumber() + 1);
             assertEquals(
                 lastSign(wanted, before),
@@ -347,7 +350,8 @@ abstract class TraceStoreConformance {
           assertEquals(
               lastSign(Cell.of("0"), Long.MAX_VALUE),
               trace.lastBreak(Cell.of("0"), Long.MAX_VALUE).orElseThrow().row());
-          line.spool().outside(line.epoch(), Frames.bytes("key k" + i));
+          assertTrue(trace.outsideKnown() <= 3 * StoredTrace.MOST_OUTSIDE);
+          line.spool().outside(line.epoch(), Frames.bytes("key k" + i + names));
           assertTrue(recording.awaitLoaded(LONG));
         }
       }
@@ -627,6 +631,80 @@ abstract class TraceStoreConformance {
         var known = trace.connection(id).orElseThrow().client();
         assertTrue(known.protocol().endsWith("x"), known.protocol());
         assertEquals(known.name(), known.user());
+      }
+    }
+  }
+
+  @Test
+  void knowsWhatOverlapsOnALaneWhoseRecordWasDropped() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var other = new Line(line.spool(), line.epoch(), line.connection(), -8);
+      line.spool().gap("the spool was full");
+      long one = line.send("set a 1");
+      long two = other.send("set a 2");
+      line.spool().reply(two, Frames.bytes("ok"));
+      line.spool().reply(one, Frames.bytes("ok"));
+      line.spool().outside(Spool.DROPPED, Frames.bytes("key z"));
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var beside = trace.beside(key("a"), trace.operation(one).orElseThrow());
+        assertEquals(List.of(two), rows(beside));
+        var sign = trace.lastBreak(key("z"), Long.MAX_VALUE).orElseThrow();
+        assertEquals(Trace.Break.Kind.OUTSIDE, sign.kind());
+        assertEquals(
+            Trace.Break.Kind.GAP, trace.lastBreak(key("a"), Long.MAX_VALUE).orElseThrow().kind());
+      }
+    }
+  }
+
+  @Test
+  void followsWhatWasOvertakenAlsoWhereItSkips() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var body = line.spool().beginRequest(line.connection(), line.lane(), 0);
+      body.add(Frames.bytes("set a 1"));
+      for (int i = 0; i < 4; i++) {
+        line.exchange("set b " + i, "ok");
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var tail = new TraceTail(0);
+        assertEquals(2, tail.skipTo(trace, 2));
+        assertEquals(2, tail.next(trace, 10).size());
+        body.end();
+        line.spool().reply(body.number(), Frames.bytes("ok"));
+        assertTrue(recording.awaitLoaded(LONG));
+        assertEquals(List.of(body.number()), rows(tail.next(trace, 10).iterator()));
+      }
+    }
+  }
+
+  @Test
+  void givesLongRequestsThatWereOvertakenAFewAtATime() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var bodies = new ArrayList<SpooledBody>();
+      for (int i = 0; i < 3; i++) {
+        bodies.add(line.spool().beginRequest(line.connection(), line.lane(), 0));
+      }
+      line.exchange("set b 1", "ok");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var tail = new TraceTail(0);
+        assertEquals(1, tail.next(trace, 10).size());
+        for (var body : bodies) {
+          var value = new byte[(int) (StoredTrace.MOST_BYTES / 2)];
+          Arrays.fill(value, (byte) 'x');
+          body.add(Frames.bytes("set a "));
+          body.add(ByteBuffer.wrap(value));
+          body.end();
+          line.spool().reply(body.number(), Frames.bytes("ok"));
+        }
+        assertTrue(recording.awaitLoaded(LONG));
+        assertEquals(2, tail.next(trace, 10).size());
+        assertEquals(1, tail.next(trace, 10).size());
+        assertEquals(0, tail.next(trace, 10).size());
       }
     }
   }

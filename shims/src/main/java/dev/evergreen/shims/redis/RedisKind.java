@@ -233,12 +233,13 @@ public final class RedisKind implements StoreKind {
   /** All, or a key of some database: nobody says which. */
   @Override
   public List<Cell> outside(Bytes evidence) {
-    return evidence.length() == 0
-        ? List.of(Call.DATABASES)
-        : IntStream.range(0, DATABASES)
-            .mapToObj(
-                number -> Call.database("" + number).child(evidence.slice(1, evidence.length())))
-            .toList();
+    if (evidence.length() == 0) {
+      return List.of(Call.DATABASES);
+    }
+    var key = evidence.slice(1, evidence.length());
+    return IntStream.range(0, DATABASES)
+        .mapToObj(number -> Call.database("" + number).child(key))
+        .toList();
   }
 
   /** Strings are cleaned one by one, and keep telling their lengths. */
