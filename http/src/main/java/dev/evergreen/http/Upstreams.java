@@ -270,7 +270,7 @@ public final class Upstreams implements AutoCloseable {
 
   /**
    * Peers for whose sake exchanges with an origin last, such as a client whose request has not all
-   * come. When an exchange waits for a connection, the slowest of them pays.
+   * come. When an exchange has waited for a connection for a while, the slowest of them pays.
    */
   public SlowPeers slowPeers(Origin origin) {
     return pool(origin).slowPeers();
