@@ -25,6 +25,9 @@ final class Http2Upstream extends Http2Connection {
    */
   private static final long MOST_STREAMS = 100;
 
+  /** Clients of that many may leave in the time of a round trip, and cost nothing. */
+  private static final int MOST_GIVEN_UP = 1024;
+
   private final Pool pool;
   private final boolean secure;
   private final CancelScope over = CancelScope.open();
@@ -250,14 +253,19 @@ final class Http2Upstream extends Http2Connection {
       if (streams.get(id) instanceof Http2ClientStream stream) {
         stream.receive(block, ends);
       } else {
-        receiveBehindTheEnd(id);
+        receiveBehindTheEnd(id, ends);
       }
     } finally {
       unlock();
     }
   }
 
-  /** Nobody counts how many were: their clients leave when they like. */
+  @Override
+  int mostGivenUp() {
+    return MOST_GIVEN_UP;
+  }
+
+  /** There may be more than are known: their clients leave when they like. */
   @Override
   boolean wasGivenUp(int stream) {
     return true;
