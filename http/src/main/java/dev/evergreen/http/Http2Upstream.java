@@ -126,6 +126,7 @@ final class Http2Upstream extends Http2Connection {
     lock();
     try {
       retired = true;
+      wakeWhoAwaitsSettings();
       endIfUnused();
     } finally {
       unlock();
@@ -187,7 +188,7 @@ final class Http2Upstream extends Http2Connection {
         stream.fail(new IncompleteMessageException("the connection has ended"));
       }
       streams.clear();
-      peerIsSet();
+      wakeWhoAwaitsSettings();
       out.goAway(0, error);
     } finally {
       unlock();
@@ -271,7 +272,11 @@ final class Http2Upstream extends Http2Connection {
     return true;
   }
 
-  /** Whether the origin takes extended CONNECT; waits until it has said so or not. */
+  /**
+   * Whether the origin takes extended CONNECT; waits until it has said so or not.
+   *
+   * @throws IOException if the connection ends, or takes no new exchanges, before that
+   */
   boolean connects() throws IOException {
     var told = new Signal(fibers);
     while (true) {
@@ -299,6 +304,10 @@ final class Http2Upstream extends Http2Connection {
   @Override
   void peerIsSet() {
     set = true;
+    wakeWhoAwaitsSettings();
+  }
+
+  private void wakeWhoAwaitsSettings() {
     awaitSettings.forEach(Signal::raise);
     awaitSettings.clear();
   }
@@ -325,6 +334,7 @@ final class Http2Upstream extends Http2Connection {
     lock();
     try {
       retired = true;
+      wakeWhoAwaitsSettings();
       var none = new IOException("the origin goes away");
       streams
           .values()

@@ -610,6 +610,19 @@ class Http2UpstreamTest {
     }
   }
 
+  @Test
+  void aConnectionThatEndsBeforeItsSettingsSaysNothingOfWebSockets() throws Exception {
+    var origin = serving(connection -> connection.read(ByteBuffer.allocate(1)));
+    try (var exchange = upstreams.open(origin)) {
+      var wish = Fields.of("Host", "a", "Connection", "upgrade", "Upgrade", "websocket");
+      var thrown =
+          assertThrows(
+              IOException.class, () -> exchange.send(RequestHead.of("GET", "/asked", wish)));
+      assertFalse(thrown instanceof NoWebSocketException, thrown.toString());
+      assertFalse(exchange.anySent());
+    }
+  }
+
   private Origin saying(int... frames) {
     return saying(bytes(frames));
   }

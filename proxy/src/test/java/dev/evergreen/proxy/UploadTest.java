@@ -19,7 +19,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of an upload whose client is found to be too slow at a moment that a test chooses. */
+/**
+ * What becomes of an upload whose client is found to be too slow at a moment that a test chooses.
+ */
 @Timeout(60)
 class UploadTest {
   private final Fibers fibers = Fibers.builder().processors(1).start();
