@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
@@ -29,12 +30,12 @@ import java.util.Map;
  * <p><b>Frames that carry nothing</b> of a message are PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
  * GOAWAY, unknown ones, and DATA without a byte that is not the last. A peer may send {@value
  * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Nor does what comes
- * for a stream that this side has reset carry anything: it was on its way. Each other frame that
- * carries something earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each
- * KiB, as those who send and receive much have reason to ask how fast they are and to open windows:
- * the head of a message that comes, DATA that come, and DATA that are sent, but not if they are
- * small only because the peer's window is. Up to {@value #MOST_CONTROLS_EARNED} that were earned
- * are kept.
+ * for a stream that this side has reset carry anything; but what was {@linkplain OnItsWay on its
+ * way} then, within the stream's window, is not counted. Each other frame that carries something
+ * earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each KiB, as those who
+ * send and receive much have reason to ask how fast they are and to open windows: the head of a
+ * message that comes, DATA that come, and DATA that are sent, but not if they are small only
+ * because the peer's window is. Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
  *
  * <p>A frame must be whole in the time of a head from its first byte on, as must a head with all
  * its frames. Only amid DATA the peer may pause, as often as it likes, for the time of a pause.
@@ -73,6 +74,10 @@ abstract class Http2Connection {
   // Guarded by the lock.
   private final Allowance controls = new Allowance(CONTROLS, CONTROLS_PER_SECOND);
   final Map<Integer, Http2Stream> streams = new HashMap<>();
+
+  /** The last streams that this side has reset, be they begun or not. */
+  private final LinkedHashMap<Integer, OnItsWay> givenUp = new LinkedHashMap<>(0);
+
   private final ArrayList<Http2Stream> waiting = new ArrayList<>();
   private final Signal readerHasRoom;
   private long sendWindow = FIRST_WINDOW;
@@ -101,8 +106,13 @@ abstract class Http2Connection {
   /** A head has come, or trailers. */
   abstract void receive(int stream, Http2Heads.Block block, boolean ends) throws IOException;
 
+  /** Of how many of the last streams that this side has reset it is known what may still come. */
+  abstract int mostGivenUp();
+
   /** Whether this side has reset a stream, so that something may still come; under the lock. */
-  abstract boolean wasGivenUp(int stream);
+  boolean wasGivenUp(int stream) {
+    return givenUp.containsKey(stream);
+  }
 
   /** The peer will begin, or answer, no streams beyond one. */
   abstract void peerGoesAway(int last);
@@ -119,9 +129,6 @@ abstract class Http2Connection {
 
   /** A stream is not begun, as its first frame is wrong. */
   void skip(int stream) {}
-
-  /** This side has reset a stream, be it begun or not; under the lock. */
-  void gaveUp(int stream) {}
 
   /** The peer takes extended CONNECT (RFC 8441), or not; under the lock. */
   void peerConnects(boolean extended) {}
@@ -233,14 +240,17 @@ abstract class Http2Connection {
 
   void reset(Http2Stream stream, Code code, IOException why) {
     if (streams.remove(stream.id()) != null) {
-      sendReset(stream.id(), code);
+      sendReset(stream.id(), code, stream.onItsWay());
     }
     stream.fail(why);
   }
 
-  private void sendReset(int stream, Code code) {
+  private void sendReset(int stream, Code code, OnItsWay rest) {
     out.frame(Http2Output.RST_STREAM, stream, code.number);
-    gaveUp(stream);
+    givenUp.putIfAbsent(stream, rest);
+    if (givenUp.size() > mostGivenUp()) {
+      givenUp.pollFirstEntry();
+    }
   }
 
   /** One of a stream's directions has ended. */
@@ -340,7 +350,9 @@ abstract class Http2Connection {
       if (stream != null) {
         reset(stream, e.code(), new MalformedMessageException(String.valueOf(e.getMessage())));
       } else {
-        sendReset(e.stream(), e.code());
+        boolean over = e.code() == Code.STREAM_CLOSED;
+        var rest = over ? OnItsWay.nothing() : new OnItsWay(Http2Stream.WINDOW);
+        sendReset(e.stream(), e.code(), rest);
       }
     } finally {
       unlock();
@@ -439,7 +451,7 @@ abstract class Http2Connection {
       arrived(flowed);
       var stream = streams.get(id);
       if (stream == null) {
-        receiveBehindTheEnd(id);
+        receiveBehindTheEnd(id, flowed, ends);
         consumed(flowed);
         return;
       }
@@ -453,12 +465,31 @@ abstract class Http2Connection {
     }
   }
 
-  /** Under the lock: a part of a message has come for a stream that there is no more. */
-  final void receiveBehindTheEnd(int id) throws Http2Exception {
+  /** Under the lock: data have come for a stream that there is no more. */
+  private void receiveBehindTheEnd(int id, int flowed, boolean ends) throws Http2Exception {
+    checkGivenUp(id);
+    if (flowed == 0 && !ends) {
+      return; // It was counted, as it carries nothing in any case.
+    }
+    var rest = givenUp.get(id);
+    if (rest == null || !rest.takeData(flowed, ends)) {
+      check(controls);
+    }
+  }
+
+  /** Under the lock: a head has come, or trailers, for a stream that there is no more. */
+  final void receiveBehindTheEnd(int id, boolean ends) throws Http2Exception {
+    checkGivenUp(id);
+    var rest = givenUp.get(id);
+    if (rest == null || !rest.takeHead(ends)) {
+      check(controls);
+    }
+  }
+
+  private void checkGivenUp(int id) throws Http2Exception {
     if (!wasGivenUp(id)) {
       throw Http2Exception.ofStream(id, Code.STREAM_CLOSED, "something behind the end");
     }
-    check(controls);
   }
 
   private void checkNotIdle(int id) throws Http2Exception {

@@ -6,7 +6,6 @@ import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
-import java.util.ArrayDeque;
 
 /**
  * A client's connection by HTTP/2. Each stream has a fiber that answers it.
@@ -25,13 +24,6 @@ final class Http2Session extends Http2Connection {
   // Guarded by the lock.
   private int answering;
   private boolean goesAway;
-
-  /**
-   * The last streams that were reset by this side. The client may have sent something before it
-   * knew, but only for those that it has open as far as it knows: that are as many as it may have,
-   * and as many again if it has not seen yet how many these are.
-   */
-  private final ArrayDeque<Integer> givenUp = new ArrayDeque<>(0);
 
   Http2Session(
       HttpServer server, Connection connection, Input in, CancelScope draining, boolean secure) {
@@ -236,17 +228,13 @@ final class Http2Session extends Http2Connection {
     lastStream = Math.max(lastStream, stream);
   }
 
+  /**
+   * The client may have sent something for those that it has open as far as it knows: that are as
+   * many as it may have, and as many again if it has not seen yet how many these are.
+   */
   @Override
-  void gaveUp(int stream) {
-    if (givenUp.size() == 2 * server.settings.streams()) {
-      givenUp.remove();
-    }
-    givenUp.add(stream);
-  }
-
-  @Override
-  boolean wasGivenUp(int stream) {
-    return givenUp.contains(stream);
+  int mostGivenUp() {
+    return 2 * server.settings.streams();
   }
 
   /** A client that goes away still waits for what it has asked for. */
@@ -263,7 +251,7 @@ final class Http2Session extends Http2Connection {
         return;
       }
       if (wasGivenUp(id)) {
-        receiveBehindTheEnd(id);
+        receiveBehindTheEnd(id, ends);
         return;
       }
     } finally {

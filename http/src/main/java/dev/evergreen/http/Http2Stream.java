@@ -147,6 +147,11 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     return peerEnded;
   }
 
+  /** Under the lock: what the peer may send until it knows that the stream is reset now. */
+  final OnItsWay onItsWay() {
+    return peerEnded ? OnItsWay.nothing() : new OnItsWay(Math.max(0, receiveWindow));
+  }
+
   boolean isOver() {
     return ended && peerEnded;
   }

@@ -25,6 +25,9 @@ final class Http2Upstream extends Http2Connection {
    */
   private static final long MOST_STREAMS = 100;
 
+  /** Clients of that many may leave in the time of a round trip, and cost nothing. */
+  private static final int MOST_GIVEN_UP = 1024;
+
   private final Pool pool;
   private final boolean secure;
   private final CancelScope over = CancelScope.open();
@@ -123,6 +126,7 @@ final class Http2Upstream extends Http2Connection {
     lock();
     try {
       retired = true;
+      wakeWhoAwaitsSettings();
       endIfUnused();
     } finally {
       unlock();
@@ -184,7 +188,7 @@ final class Http2Upstream extends Http2Connection {
         stream.fail(new IncompleteMessageException("the connection has ended"));
       }
       streams.clear();
-      peerIsSet();
+      wakeWhoAwaitsSettings();
       out.goAway(0, error);
     } finally {
       unlock();
@@ -250,20 +254,29 @@ final class Http2Upstream extends Http2Connection {
       if (streams.get(id) instanceof Http2ClientStream stream) {
         stream.receive(block, ends);
       } else {
-        receiveBehindTheEnd(id);
+        receiveBehindTheEnd(id, ends);
       }
     } finally {
       unlock();
     }
   }
 
-  /** Nobody counts how many were: their clients leave when they like. */
+  @Override
+  int mostGivenUp() {
+    return MOST_GIVEN_UP;
+  }
+
+  /** There may be more than are known: their clients leave when they like. */
   @Override
   boolean wasGivenUp(int stream) {
     return true;
   }
 
-  /** Whether the origin takes extended CONNECT; waits until it has said so or not. */
+  /**
+   * Whether the origin takes extended CONNECT; waits until it has said so or not.
+   *
+   * @throws IOException if the connection ends, or takes no new exchanges, before that
+   */
   boolean connects() throws IOException {
     var told = new Signal(fibers);
     while (true) {
@@ -291,6 +304,10 @@ final class Http2Upstream extends Http2Connection {
   @Override
   void peerIsSet() {
     set = true;
+    wakeWhoAwaitsSettings();
+  }
+
+  private void wakeWhoAwaitsSettings() {
     awaitSettings.forEach(Signal::raise);
     awaitSettings.clear();
   }
@@ -317,6 +334,7 @@ final class Http2Upstream extends Http2Connection {
     lock();
     try {
       retired = true;
+      wakeWhoAwaitsSettings();
       var none = new IOException("the origin goes away");
       streams
           .values()

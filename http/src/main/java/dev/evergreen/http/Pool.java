@@ -1,5 +1,6 @@
 package dev.evergreen.http;
 
+import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.fibers.SlowPeers;
@@ -22,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  * the one who has waited longest.
  */
 final class Pool {
+  /** Who sends so many bytes a second is never too slow. */
+  private static final long LEAST_RATE = 64 << 10;
+
   private final Origin origin;
   private final UpstreamLimits limits;
   private final Fibers fibers;
@@ -200,21 +204,26 @@ final class Pool {
   }
 
   /**
-   * While somebody waits, the slowest of those pays for whom a place is taken; if it is slower than
-   * half of the patience of those who wait.
+   * When somebody has waited in vain for a part of its patience, the slowest of those pays for whom
+   * a place is taken; if it has kept its origin waiting for half of the patience, and for longer
+   * than its bytes take at a modest rate.
    */
   private void awaitTurn(Waiter waiter) throws IOException {
     long patience = limits.patience().toNanos();
     long until = System.nanoTime() + patience;
     long look = patience / 4;
     while (!isServed(waiter)) {
-      int _ = slowPeers.hangUp(1, limits.patience().dividedBy(2), Long.MAX_VALUE);
       long left = until - System.nanoTime();
       try {
         waiter.signal.await(Duration.ofNanos(Math.min(left, look)));
+      } catch (DeadlineException e) {
+        throw e; // It has passed for every other wait, too.
       } catch (SocketTimeoutException e) {
         if (left <= look) {
           throw e;
+        }
+        if (!isServed(waiter)) {
+          int _ = slowPeers.hangUp(1, limits.patience().dividedBy(2), LEAST_RATE);
         }
       }
     }

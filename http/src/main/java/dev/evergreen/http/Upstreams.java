@@ -11,6 +11,7 @@ import java.nio.channels.ClosedChannelException;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +34,13 @@ public final class Upstreams implements AutoCloseable {
   private final UpstreamLimits limits;
   private final UpstreamVersion version;
   private final Map<Origin, Pool> pools = new ConcurrentHashMap<>();
+
+  /**
+   * Connections that offer only HTTP/1.1. They have places of their own, as WebSockets keep theirs
+   * for long: all others may need but one, for a connection by HTTP/2.
+   */
+  private final Map<Origin, Pool> poolsByHttp1 = new ConcurrentHashMap<>();
+
   private final Fibers.Timer[] sweep = new Fibers.Timer[1];
   private volatile boolean closed;
 
@@ -166,12 +174,21 @@ public final class Upstreams implements AutoCloseable {
     return pools.computeIfAbsent(
         origin,
         it -> {
-          var made = new Pool(it, limits, dialer.fibers());
+          var made = newPool(it);
           if (version == UpstreamVersion.HTTP_2) {
             made.sharing(true);
           }
           return made;
         });
+  }
+
+  private Pool newPool(Origin origin) {
+    return new Pool(origin, limits, dialer.fibers());
+  }
+
+  /** Those of all origins. */
+  private Stream<Pool> allPools() {
+    return Stream.concat(pools.values().stream(), poolsByHttp1.values().stream());
   }
 
   /**
@@ -183,7 +200,7 @@ public final class Upstreams implements AutoCloseable {
    * @throws IOException if it cannot be made
    */
   public ClientExchange tunnel(Origin origin) throws IOException {
-    return beginOnNew(origin, false, (connection, pool) -> connection.beginTunnel(pool));
+    return beginOnNew(pool(origin), origin, false, Http1Upstream::beginTunnel);
   }
 
   /** Whether an origin that speaks HTTP/2 may be asked by HTTP/1.1 as well. */
@@ -193,13 +210,14 @@ public final class Upstreams implements AutoCloseable {
 
   /**
    * Like {@link #open(Origin)}, but on a new connection that offers only HTTP/1.1 by ALPN; if that
-   * {@linkplain #mayAskByHttp1 may be}.
+   * {@linkplain #mayAskByHttp1 may be}. Of these there may be as many as of the others.
    *
    * @throws UpstreamBusyException if there are too many connections
    * @throws IOException if it cannot be made
    */
   public ClientExchange openByHttp1(Origin origin) throws IOException {
-    return beginOnNew(origin, true, (connection, pool) -> connection.begin(pool, false));
+    var pool = poolsByHttp1.computeIfAbsent(origin, this::newPool);
+    return beginOnNew(pool, origin, true, (connection, its) -> connection.begin(its, false));
   }
 
   /** What a new connection is used for. */
@@ -207,9 +225,9 @@ public final class Upstreams implements AutoCloseable {
     ClientExchange begin(Http1Upstream connection, Pool pool) throws IOException;
   }
 
-  private ClientExchange beginOnNew(Origin origin, boolean byHttp1, Use use) throws IOException {
+  private ClientExchange beginOnNew(Pool pool, Origin origin, boolean byHttp1, Use use)
+      throws IOException {
     checkOpen();
-    var pool = pool(origin);
     var kept = pool.take(true);
     if (kept != null) {
       throw new IllegalStateException("it was to be a new connection");
@@ -264,13 +282,16 @@ public final class Upstreams implements AutoCloseable {
 
   /** How many connections there are to an origin, used or kept. */
   public int connections(Origin origin) {
-    var pool = pools.get(origin);
+    return open(pools.get(origin)) + open(poolsByHttp1.get(origin));
+  }
+
+  private static int open(@Nullable Pool pool) {
     return pool == null ? 0 : pool.open();
   }
 
   /**
    * Peers for whose sake exchanges with an origin last, such as a client whose request has not all
-   * come. When an exchange waits for a connection, the slowest of them pays.
+   * come. When an exchange has waited for a connection for a while, the slowest of them pays.
    */
   public SlowPeers slowPeers(Origin origin) {
     return pool(origin).slowPeers();
@@ -286,9 +307,10 @@ public final class Upstreams implements AutoCloseable {
 
   /** Closes what nobody has used for long, or what its origin has ended. */
   private void sweep() {
-    CancelScope.open().run(() -> pools.values().forEach(Pool::sweep));
+    CancelScope.open().run(() -> allPools().forEach(Pool::sweep));
     // Who has got one meanwhile uses it up without keeping its connection.
     pools.values().removeIf(Pool::closeIfUnused);
+    poolsByHttp1.values().removeIf(Pool::closeIfUnused);
     scheduleSweep();
   }
 
@@ -299,6 +321,6 @@ public final class Upstreams implements AutoCloseable {
     synchronized (sweep) {
       sweep[0].cancel();
     }
-    pools.values().forEach(Pool::close);
+    allPools().forEach(Pool::close);
   }
 }

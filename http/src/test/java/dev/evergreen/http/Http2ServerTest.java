@@ -350,8 +350,11 @@ class Http2ServerTest {
   private static Wrong behindReset(boolean data) {
     return client -> {
       client.headers(1, false, get("x"));
-      flood(it -> it.send(data ? DATA : HEADERS, END_HEADERS, 1, new byte[] {(byte) 0x88}))
-          .by(client);
+      // What its window allows of so small data, and then as many as always.
+      for (int i = 0; i < (data ? 3 : 1); i++) {
+        flood(it -> it.send(data ? DATA : HEADERS, END_HEADERS, 1, new byte[] {(byte) 0x88}))
+            .by(client);
+      }
     };
   }
 
@@ -651,7 +654,7 @@ class Http2ServerTest {
         client.headers(stream, false, request("POST", "/"));
         assertEquals("413 ", client.response(stream));
         assertEquals(stream, client.next(RST_STREAM).stream());
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 20; i++) {
           client.send(DATA, 0, stream, new byte[1000]);
         }
         client.headers(stream, true, "trailer", "too");

@@ -386,7 +386,7 @@ class Http2UpstreamTest {
             }
             hungUp.complete(false);
             await(connection, said, new byte[] {1, 5, 0, 0, 0, 3}); // the next request
-            write(connection, third(head(5, 0x88)));
+            write(connection, of(head(5, 0x88), 3));
           } catch (IOException e) {
             hungUp.complete(true);
           }
@@ -397,9 +397,9 @@ class Http2UpstreamTest {
         });
   }
 
-  /** The same frame for stream 3. */
-  private static byte[] third(byte[] frame) {
-    frame[8] = 3;
+  /** The same frame for another stream. */
+  private static byte[] of(byte[] frame, int stream) {
+    frame[8] = (byte) stream;
     return frame;
   }
 
@@ -424,6 +424,43 @@ class Http2UpstreamTest {
     }
     try (var exchange = upstreams.open(origin)) {
       exchange.send(RequestHead.of("GET", "/3", Fields.of("Host", "a")));
+      assertEquals(200, exchange.receive().status());
+    }
+    assertEquals(1, connections.get());
+  }
+
+  @Test
+  void whatTheWindowsAllowedCostsNothingHoweverManyAreGivenUp() throws Exception {
+    int given = 40;
+    var piece = new byte[9 + 1000]; // DATA
+    piece[1] = 1000 >> 8;
+    piece[2] = (byte) 1000;
+    var origin =
+        serving(
+            connection -> {
+              write(connection, new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+              var said = new StringBuilder();
+              for (int i = 0; i < given; i++) {
+                byte stream = (byte) (2 * i + 1);
+                await(connection, said, new byte[] {0, 0, 4, 3, 0, 0, 0, 0, stream});
+                write(connection, of(head(4, 0x88), stream));
+                for (int n = 0; n < 60; n++) {
+                  write(connection, of(piece, stream));
+                }
+                write(connection, of(head(5, 0x88), stream));
+              }
+              byte next = (byte) (2 * given + 1);
+              await(connection, said, new byte[] {1, 5, 0, 0, 0, next});
+              write(connection, of(head(5, 0x88), next));
+              await(connection, said, new byte[] {0, 0, 8, 7}); // GOAWAY
+            });
+    for (int i = 0; i < given; i++) {
+      try (var exchange = upstreams.open(origin)) {
+        exchange.send(get("/"));
+      }
+    }
+    try (var exchange = upstreams.open(origin)) {
+      exchange.send(get("/"));
       assertEquals(200, exchange.receive().status());
     }
     assertEquals(1, connections.get());
@@ -570,6 +607,19 @@ class Http2UpstreamTest {
       var head = RequestHead.of("GET", "/asked", wish);
       assertThrows(NoWebSocketException.class, () -> exchange.send(head));
       assertFalse(exchange.anySent(), "it may be asked for by HTTP/1.1");
+    }
+  }
+
+  @Test
+  void aConnectionThatEndsBeforeItsSettingsSaysNothingOfWebSockets() throws Exception {
+    var origin = serving(connection -> connection.read(ByteBuffer.allocate(1)));
+    try (var exchange = upstreams.open(origin)) {
+      var wish = Fields.of("Host", "a", "Connection", "upgrade", "Upgrade", "websocket");
+      var thrown =
+          assertThrows(
+              IOException.class, () -> exchange.send(RequestHead.of("GET", "/asked", wish)));
+      assertFalse(thrown instanceof NoWebSocketException, thrown.toString());
+      assertFalse(exchange.anySent());
     }
   }
 

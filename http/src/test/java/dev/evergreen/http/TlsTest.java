@@ -16,6 +16,7 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -125,13 +126,57 @@ class TlsTest {
     }
   }
 
+  private static String version(ClientExchange exchange) throws IOException {
+    exchange.send(RequestHead.of("GET", "/"));
+    assertEquals(200, exchange.receive().status());
+    return Talk.text(exchange.body());
+  }
+
+  @Test
+  void connectionsByHttp1TakeNoPlaceOfThoseByHttp2AndAreNotTakenForThem() throws Exception {
+    Handler tellsVersion =
+        exchange ->
+            exchange.respond(
+                ResponseHead.of(200),
+                ByteBuffer.wrap(Talk.bytes(exchange.request().version().toString())));
+    var both = ClientTls.trusting(folder.resolve("authority.pem")).withProtocols("h2", "http/1.1");
+    var second = Duration.ofSeconds(1);
+    var one = new UpstreamLimits(1, 1, second, Duration.ofSeconds(30), Duration.ofSeconds(30));
+    try (var server = TestTls.of(tellsVersion);
+        var upstreams = upstreams(both, one)) {
+      var origin = new Origin(true, "localhost", serve(server));
+      try (var byHttp1 = upstreams.openByHttp1(origin)) {
+        try (var exchange = upstreams.open(origin)) {
+          assertEquals("HTTP/2", version(exchange), "though the other has not ended");
+        }
+        assertEquals("HTTP/1.1", version(byHttp1));
+        assertThrows(UpstreamBusyException.class, () -> upstreams.openByHttp1(origin));
+      }
+      assertEquals(2, upstreams.connections(origin), "that by HTTP/1.1 is kept");
+    }
+    try (var server = TestTls.of(tellsVersion);
+        var upstreams = upstreams(both, one)) {
+      var origin = new Origin(true, "localhost", serve(server));
+      try (var byHttp1 = upstreams.openByHttp1(origin)) {
+        assertEquals("HTTP/1.1", version(byHttp1));
+      }
+      try (var exchange = upstreams.open(origin)) {
+        assertEquals("HTTP/2", version(exchange), "though one by HTTP/1.1 is kept");
+      }
+    }
+  }
+
   private static Upstreams upstreams(ClientTls tls) {
+    return upstreams(tls, UpstreamLimits.DEFAULT);
+  }
+
+  private static Upstreams upstreams(ClientTls tls, UpstreamLimits limits) {
     var names = new Names(_ -> List.of(InetAddress.getLoopbackAddress()), Duration.ofMinutes(1));
     return new Upstreams(
         Dialer.of(Talk.FIBERS).withNames(names),
         tls::engine,
         HttpSettings.DEFAULT,
-        UpstreamLimits.DEFAULT,
+        limits,
         UpstreamVersion.BY_ALPN);
   }
 

@@ -9,6 +9,8 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.Pace;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -394,6 +396,63 @@ class UpstreamsTest {
           WaitCancelledException.class, () -> scope.call(() -> upstreams.open(origin.origin())));
       first.close();
       assertEquals("204 ", get(upstreams, origin.origin()));
+    }
+  }
+
+  @Test
+  void aDeadlineEndsAWaitForAConnectionThoughPatienceIsLeft() throws Exception {
+    try (var origin = TestOrigin.answering("");
+        var upstreams = upstreams(1, 10, Duration.ofHours(1));
+        var _ = upstreams.open(origin.origin())) {
+      var scope = CancelScope.within(Duration.ofMillis(10));
+      assertThrows(
+          UpstreamBusyException.class, () -> scope.call(() -> upstreams.open(origin.origin())));
+    }
+  }
+
+  /** Keeps an origin waiting for a time, in which it moves so many bytes. */
+  private static SlowPeers.Hold keepWaiting(SlowPeers peers, Duration time, int bytes) {
+    var pace = new Pace();
+    var hold = peers.hold(pace, () -> {});
+    long since = System.nanoTime();
+    pace.waits();
+    pace.moved(bytes);
+    while (System.nanoTime() - since <= time.toNanos()) {
+      Thread.onSpinWait();
+    }
+    return hold;
+  }
+
+  @Test
+  void whoIsSlowPaysOnlyIfSomebodyHasWaitedInVain() throws Exception {
+    var patience = Duration.ofMillis(100);
+    try (var origin = TestOrigin.answering("");
+        var upstreams = upstreams(1, 10, patience);
+        var _ = upstreams.open(origin.origin())) {
+      var peers = upstreams.slowPeers(origin.origin());
+      var leaves = CancelScope.open();
+      leaves.cancel();
+      try (var _ = keepWaiting(peers, patience, 1)) {
+        assertThrows(
+            WaitCancelledException.class, () -> leaves.call(() -> upstreams.open(origin.origin())));
+        assertEquals(0, peers.hungUp());
+        assertThrows(UpstreamBusyException.class, () -> upstreams.open(origin.origin()));
+        assertEquals(1, peers.hungUp());
+      }
+    }
+  }
+
+  @Test
+  void whoIsFastDoesNotPay() throws Exception {
+    var patience = Duration.ofMillis(100);
+    try (var origin = TestOrigin.answering("");
+        var upstreams = upstreams(1, 10, patience);
+        var _ = upstreams.open(origin.origin())) {
+      var peers = upstreams.slowPeers(origin.origin());
+      try (var _ = keepWaiting(peers, patience, 1 << 30)) {
+        assertThrows(UpstreamBusyException.class, () -> upstreams.open(origin.origin()));
+        assertEquals(0, peers.hungUp());
+      }
     }
   }
 

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.util.HashSet;
 import java.util.function.LongSupplier;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /** Asks the origins, and asks again where that is safe. Any thread may call. */
@@ -76,6 +77,9 @@ final class OriginClient {
     private final Origins.Member member;
     private @Nullable ClientExchange exchange;
 
+    /** Whether a new connection was wanted, whatever the first exchange was on. */
+    private boolean onNew;
+
     Attempt(Origins.Member member) {
       this.member = member;
       member.underWay.incrementAndGet();
@@ -126,7 +130,8 @@ final class OriginClient {
     }
 
     /**
-     * Many origins take WebSockets by HTTP/1.1 only. That others do not is no failure of theirs.
+     * Many origins take WebSockets by HTTP/1.1 only. That others do not, and then have no protocol
+     * in common with us, is no failure of theirs.
      */
     private ClientExchange openByHttp1(ClientExchange byHttp2, NoWebSocketException why)
         throws IOException {
@@ -134,9 +139,10 @@ final class OriginClient {
         throw OriginFailure.of(why);
       }
       byHttp2.close();
+      onNew = true;
       try {
         return upstreams.openByHttp1(member.origin);
-      } catch (IOException e) {
+      } catch (SSLException e) {
         why.addSuppressed(e);
         throw OriginFailure.of(why);
       }
@@ -177,7 +183,7 @@ final class OriginClient {
     }
 
     boolean reused() {
-      return exchange != null && exchange.reused();
+      return !onNew && exchange != null && exchange.reused();
     }
 
     void giveUp(@Nullable Upload upload) {

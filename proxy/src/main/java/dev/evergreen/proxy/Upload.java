@@ -52,6 +52,9 @@ final class Upload {
 
   private volatile SlowPeers.@Nullable Hold hold;
 
+  /** What was cancelled because the client is too slow. */
+  private volatile @Nullable CancelScope hungUp;
+
   private volatile boolean answered;
 
   private boolean started;
@@ -120,10 +123,13 @@ final class Upload {
     }
   }
 
-  /** Others wait for the origin, and this is the slowest. */
-  private void hangUp() {
-    failure = new HungUpException();
-    scope.cancel();
+  /**
+   * Others wait for the origin, and this is the slowest. It fails for that only if it still waits:
+   * it may have come to its end meanwhile.
+   */
+  private void hangUp(CancelScope until) {
+    hungUp = until;
+    until.cancel();
   }
 
   /**
@@ -191,7 +197,7 @@ final class Upload {
         return; // To read would tell the client to send it.
       }
       told = true;
-      try (var held = slowPeers.hold(pace, this::hangUp)) {
+      try (var held = slowPeers.hold(pace, () -> hangUp(until))) {
         hold = held;
         if (answered) {
           answered(); // It came before there was a hold.
@@ -202,6 +208,11 @@ final class Upload {
               copy(into);
             });
       }
+    } catch (WaitCancelledException e) {
+      if (hungUp == until) {
+        failure = new HungUpException();
+      }
+      into.abort();
     } catch (IOException e) {
       // Of the origin's side: who receives learns it there.
       into.abort();

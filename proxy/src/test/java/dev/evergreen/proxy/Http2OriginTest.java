@@ -334,6 +334,16 @@ class Http2OriginTest {
   }
 
   private int serveWithoutWebSockets(@Nullable ServerTls tls) throws IOException {
+    return serveWithoutWebSockets(tls, 0);
+  }
+
+  /**
+   * An origin that has WebSockets by HTTP/1.1 only.
+   *
+   * @param reset which of its connections it resets before TLS; 0 for none
+   */
+  private int serveWithoutWebSockets(@Nullable ServerTls tls, int reset) throws IOException {
+    var connections = new AtomicInteger();
     Handler greets =
         exchange -> {
           assertEquals(Version.HTTP_1_1, exchange.request().version());
@@ -348,6 +358,10 @@ class Http2OriginTest {
         () ->
             listener.serve(
                 raw -> {
+                  if (connections.incrementAndGet() == reset) {
+                    raw.reset();
+                    return;
+                  }
                   var connection =
                       tls == null ? raw : raw.overTls(tls.engine(), Duration.ofSeconds(10));
                   var session = connection.tlsSession();
@@ -387,6 +401,22 @@ class Http2OriginTest {
         assertEquals(101, askForWebSocket(browser).status());
         assertEquals("hello", browser.read(5));
       }
+    }
+  }
+
+  @Test
+  void aConnectionByHttp1ThatFailsIsTriedAgain(@TempDir Path folder) throws Exception {
+    var tls = certificate(folder, "localhost", "h2", "http/1.1");
+    int port = serveWithoutWebSockets(tls, 2); // that by HTTP/2 is the first
+    var address =
+        start(
+                new ProxySettings()
+                    .origins(List.of(new Origin(true, "localhost", port)))
+                    .originTls(ClientTls.trusting(folder.resolve("authority.pem"))))
+            .addresses()
+            .getFirst();
+    try (var browser = new Browser(address)) {
+      assertEquals(101, askForWebSocket(browser).status());
     }
   }
 
