@@ -337,7 +337,7 @@ class HostileClientsTest {
 
   private static boolean takesMore(Client client) {
     try {
-      return !client.read(1 << 16).isEmpty();
+      return !client.read(1 << 12).isEmpty();
     } catch (IOException e) {
       return false;
     }

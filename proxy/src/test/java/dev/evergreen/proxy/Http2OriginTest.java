@@ -410,9 +410,9 @@ class Http2OriginTest {
     int port = serveWithoutWebSockets(tls, 2); // that by HTTP/2 is the first
     var address =
         start(
-                new ProxySettings()
-                    .origins(List.of(new Origin(true, "localhost", port)))
-                    .originTls(ClientTls.trusting(folder.resolve("authority.pem"))))
+                ProxySettings.DEFAULT
+                    .withOrigins(List.of(new Origin(true, "localhost", port)))
+                    .withOriginTls(ClientTls.trusting(folder.resolve("authority.pem"))))
             .addresses()
             .getFirst();
     try (var browser = new Browser(address)) {

@@ -65,7 +65,7 @@ class UploadTest {
   }
 
   /** A body that is waited for, and whose client is hung up on while it is. */
-  private abstract class Awaited implements BodyReader {
+  private abstract static class Awaited implements BodyReader {
     private boolean ended;
 
     final void end() {

@@ -305,7 +305,8 @@ final class Geo {
     scores.forEach(
         (member, score) -> {
           var place = Place.of(score);
-          if (area.holds(place)) {
+          // The store looks from field to field, whose scores are not negative.
+          if (score >= 0 && area.holds(place)) {
             all.add(new Found(member, score, place, area.middle.to(place)));
           }
         });

@@ -128,7 +128,9 @@ final class FoldedAnswersTest {
    * be tried when the old is folded: then the witness may be another one, and the reply be known.
    */
   private static void assertSame(String whole, String folded, String what) {
-    if (operations(whole) < FEW && operations(folded) < FEW) {
+    boolean madeKnown =
+        whole.startsWith("{\"reply\":null") && !folded.startsWith("{\"reply\":null");
+    if (operations(whole) < FEW && operations(folded) < FEW && !madeKnown) {
       assertEquals(whole, folded, what);
     } else if (!whole.startsWith("{\"reply\":null") && !folded.startsWith("{\"reply\":null")) {
       assertEquals(conclusion(whole), conclusion(folded), what);
