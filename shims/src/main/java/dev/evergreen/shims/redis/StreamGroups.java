@@ -154,8 +154,11 @@ final class StreamGroups {
     for (int i = 0; i < keys.size(); i++) {
       var stream = stream(call, keys.get(i), "NOGROUP");
       var group = group(stream, groupName).copy();
-      group.consumers.add(consumer);
       boolean fresh = call.option(ids + i).equals(">");
+      // Before Redis 7.2 who is given nothing new does not become a consumer.
+      if (!fresh || !unread(stream, group, count).isEmpty()) {
+        group.consumers.add(consumer);
+      }
       List<Object> entries =
           fresh
               ? next(call, stream, group, consumer, count)
@@ -326,7 +329,6 @@ final class StreamGroups {
     var from = Streams.bound(call.word(5), 0);
     var claimed = new ArrayList<Object>();
     var gone = new ArrayList<Object>();
-    group.consumers.add(call.word(3));
     var rest = List.copyOf(group.pending.tailMap(from).keySet());
     int next = 0;
     for (; next < rest.size() && claimed.size() + gone.size() < count; next++) {
