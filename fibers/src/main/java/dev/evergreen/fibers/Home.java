@@ -30,11 +30,11 @@ final class Home implements Executor {
   @Override
   public void execute(Runnable continuation) {
     if (started) {
-      var current = Processor.current();
-      boolean turnOver = current != null && current.takeTurnOver();
+      var here = Processor.current();
+      boolean turnOver = here != null && here.takeTurnOver();
       boolean behind = turnOver || busy;
       busy = turnOver;
-      last = scheduler.ready(continuation, last, behind);
+      last = scheduler.ready(continuation, here, last, behind);
     } else {
       started = true;
       scheduler.start(continuation, last);

@@ -78,10 +78,11 @@ final class Scheduler {
    * Makes a continuation ready that was last run by {@code home}: here if the caller runs on a
    * processor, else at home, or, if home is busy, where somebody sleeps.
    *
+   * @param here on which processor the caller runs, if on any
    * @param behind whether after those that were woken
    */
-  Processor ready(Runnable task, Processor home, boolean behind) {
-    var current = Processor.current();
+  Processor ready(Runnable task, @Nullable Processor here, Processor home, boolean behind) {
+    var current = here;
     if (current == null || current.scheduler() != this) {
       current = home.sleeping() ? home : idleOr(home);
     }

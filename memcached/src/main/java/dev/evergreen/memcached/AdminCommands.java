@@ -75,7 +75,7 @@ final class AdminCommands {
     if (!line.readLong(1)) {
       return protocol.reply(BAD_FORMAT);
     }
-    server.settings.withVerbosity((int) Math.min(2, line.number() & 0xffffffffL));
+    server.verbosity = (int) Math.min(2, line.number() & 0xffffffffL);
     return protocol.reply(OK);
   }
 

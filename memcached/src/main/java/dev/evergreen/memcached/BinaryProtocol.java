@@ -137,7 +137,7 @@ final class BinaryProtocol extends Protocol {
       return Step.CLOSE;
     }
     readHeader();
-    if (server.settings.verbosity > 1) {
+    if (server.verbosity > 1) {
       server.tell("<%d binary request 0x%02x".formatted(session().number, opcode));
     }
     if (valueLength < 0) {

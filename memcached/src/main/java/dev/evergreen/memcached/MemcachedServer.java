@@ -59,6 +59,10 @@ public final class MemcachedServer implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(MemcachedServer.class.getName());
 
   final MemcachedSettings settings;
+
+  /** How much is logged now: clients may change it. */
+  volatile int verbosity;
+
   final Clock clock = new Clock();
   final Statistics statistics = new Statistics();
   final Store store;
@@ -94,6 +98,7 @@ public final class MemcachedServer implements AutoCloseable {
 
   private MemcachedServer(MemcachedSettings settings) throws IOException {
     this.settings = settings;
+    verbosity = settings.verbosity;
     limit = new ConnectionLimit(settings.connections);
     authentication = new Authentication(settings.authFile);
     tls = settings.tls == null ? null : read(settings.tls);
@@ -126,7 +131,7 @@ public final class MemcachedServer implements AutoCloseable {
    * @throws IllegalArgumentException if the limits do not fit together; the message says which
    */
   public static MemcachedServer start(MemcachedSettings settings) throws IOException {
-    var server = new MemcachedServer(settings.copy());
+    var server = new MemcachedServer(settings);
     try {
       server.listen();
       return server;

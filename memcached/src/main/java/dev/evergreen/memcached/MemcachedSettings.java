@@ -46,7 +46,7 @@ public final class MemcachedSettings implements Cloneable {
   Duration writeTimeout = Duration.ofSeconds(30);
   long leastRate = 16 << 10;
   Duration grace = Duration.ofSeconds(1);
-  volatile int verbosity;
+  int verbosity;
   char prefixDelimiter = ':';
   boolean details;
   Fibers.@Nullable Mode mode;
@@ -64,8 +64,7 @@ public final class MemcachedSettings implements Cloneable {
     return copy;
   }
 
-  /** A copy that a server may change while it runs. */
-  MemcachedSettings copy() {
+  private MemcachedSettings copy() {
     try {
       return (MemcachedSettings) clone();
     } catch (CloneNotSupportedException e) {

@@ -109,7 +109,7 @@ final class Session {
   }
 
   private void tell(String what) {
-    if (server.settings.verbosity > 1) {
+    if (server.verbosity > 1) {
       server.tell("<" + number + " " + what);
     }
   }

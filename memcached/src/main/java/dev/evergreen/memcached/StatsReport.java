@@ -208,7 +208,7 @@ final class StatsReport {
         .stat("tcpport", port)
         .stat("udpport", 0)
         .stat("inter", address instanceof InetSocketAddress inet ? inet.getHostString() : "NULL")
-        .stat("verbosity", settings.verbosity)
+        .stat("verbosity", server.verbosity)
         .stat("oldest", 0)
         .stat("evictions", onOff(settings.evicts))
         .stat("domain_socket", settings.unixSocket == null ? "NULL" : settings.unixSocket)

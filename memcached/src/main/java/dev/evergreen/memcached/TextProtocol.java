@@ -105,7 +105,7 @@ final class TextProtocol extends Protocol {
     }
     takeLine(newline);
     noreply = false;
-    if (server.settings.verbosity > 1 && line.count() > 0) {
+    if (server.verbosity > 1 && line.count() > 0) {
       server.tell("<" + session().number + " " + line);
     }
     if (!session().authenticated) {
@@ -553,7 +553,7 @@ final class TextProtocol extends Protocol {
 
   /** Answers, unless the client said that it wants no answer. */
   Step reply(byte[] text) throws IOException {
-    if (server.settings.verbosity > 1) {
+    if (server.verbosity > 1) {
       var way = noreply ? " NOREPLY " : " ";
       server.tell(">" + session().number + way + new String(text, US_ASCII));
     }

@@ -348,6 +348,7 @@ class AdminCommandsTest {
       assertTrue(client.ask("cache_memlimit 7").startsWith("MEMLIMIT_TOO_SMALL"));
       assertEquals("CLIENT_ERROR slab reassignment disabled", client.ask("slabs reassign 1 2"));
       assertEquals("OK", client.ask("verbosity 1"));
+      assertEquals("1", stats(client, " settings").get("verbosity"));
       assertTrue(client.ask("version").matches("VERSION \\d+\\.\\d+\\.\\d+"));
     }
   }

@@ -160,8 +160,8 @@ final class SpoolReader implements AutoCloseable {
    */
   private @Nullable SpoolSegment firstFrom(long index) throws IOException {
     var found = firstBegun(index);
-    if (found == null) {
-      return null;
+    if (found == null || found.index() == index) {
+      return found;
     }
     found.close();
     return firstBegun(index);

@@ -84,6 +84,26 @@ class Http2OriginTest {
     return started;
   }
 
+  /** Where a proxy listens before an origin that speaks HTTP/2 without TLS. */
+  private InetSocketAddress beforeHttp2(int port) throws IOException {
+    return start(
+            ProxySettings.DEFAULT
+                .withOrigins(List.of(new Origin(false, "127.0.0.1", port)))
+                .withOriginVersion(UpstreamVersion.HTTP_2))
+        .addresses()
+        .getFirst();
+  }
+
+  /** Where a proxy listens before an origin whose certificate the folder's authority made. */
+  private InetSocketAddress beforeTls(int port, Path folder) throws Exception {
+    return start(
+            ProxySettings.DEFAULT
+                .withOrigins(List.of(new Origin(true, "localhost", port)))
+                .withOriginTls(ClientTls.trusting(folder.resolve("authority.pem"))))
+        .addresses()
+        .getFirst();
+  }
+
   private static void echo(Exchange exchange) throws IOException {
     boolean grpc = exchange.request().fields().hasMember("te", "trailers");
     var out = exchange.respond(ResponseHead.of(200, Fields.of("Content-Type", "application/grpc")));
@@ -99,13 +119,7 @@ class Http2OriginTest {
   @Test
   void remoteCallsStreamBothWaysAndEndByTrailers() throws Exception {
     int port = serve(Http2OriginTest::echo, null);
-    var address =
-        start(
-                ProxySettings.DEFAULT
-                    .withOrigins(List.of(new Origin(false, "127.0.0.1", port)))
-                    .withOriginVersion(UpstreamVersion.HTTP_2))
-            .addresses()
-            .getFirst();
+    var address = beforeHttp2(port);
     try (var client =
             new Upstreams(
                 Dialer.of(fibers),
@@ -207,13 +221,7 @@ class Http2OriginTest {
                     ResponseHead.of(200, fields.copy()),
                     ByteBuffer.wrap(exchange.request().version().toString().getBytes(ISO_8859_1))),
             null);
-    var address =
-        start(
-                ProxySettings.DEFAULT
-                    .withOrigins(List.of(new Origin(false, "127.0.0.1", port)))
-                    .withOriginVersion(UpstreamVersion.HTTP_2))
-            .addresses()
-            .getFirst();
+    var address = beforeHttp2(port);
     try (var browser = new Browser(address)) {
       assertEquals("HTTP/2", browser.get("/a").body());
       var hit = browser.get("/a");
@@ -389,13 +397,7 @@ class Http2OriginTest {
   @Test
   void webSocketsAreAskedForByHttp1WhereHttp2HasNone(@TempDir Path folder) throws Exception {
     int port = serveWithoutWebSockets(certificate(folder, "localhost", "h2", "http/1.1"));
-    var address =
-        start(
-                ProxySettings.DEFAULT
-                    .withOrigins(List.of(new Origin(true, "localhost", port)))
-                    .withOriginTls(ClientTls.trusting(folder.resolve("authority.pem"))))
-            .addresses()
-            .getFirst();
+    var address = beforeTls(port, folder);
     for (int i = 0; i < 2; i++) {
       try (var browser = new Browser(address)) {
         assertEquals(101, askForWebSocket(browser).status());
@@ -408,13 +410,7 @@ class Http2OriginTest {
   void aConnectionByHttp1ThatFailsIsTriedAgain(@TempDir Path folder) throws Exception {
     var tls = certificate(folder, "localhost", "h2", "http/1.1");
     int port = serveWithoutWebSockets(tls, 2); // that by HTTP/2 is the first
-    var address =
-        start(
-                ProxySettings.DEFAULT
-                    .withOrigins(List.of(new Origin(true, "localhost", port)))
-                    .withOriginTls(ClientTls.trusting(folder.resolve("authority.pem"))))
-            .addresses()
-            .getFirst();
+    var address = beforeTls(port, folder);
     try (var browser = new Browser(address)) {
       assertEquals(101, askForWebSocket(browser).status());
     }
@@ -423,13 +419,7 @@ class Http2OriginTest {
   @Test
   void webSocketsAre502WhereThereAreNone() throws Exception {
     int port = serveWithoutWebSockets(null);
-    var address =
-        start(
-                ProxySettings.DEFAULT
-                    .withOrigins(List.of(new Origin(false, "localhost", port)))
-                    .withOriginVersion(UpstreamVersion.HTTP_2))
-            .addresses()
-            .getFirst();
+    var address = beforeHttp2(port);
     try (var browser = new Browser(address)) {
       var answer = askForWebSocket(browser);
       assertEquals("502 the origin: no-websockets", answer.status() + " " + answer.body().strip());
