@@ -41,6 +41,12 @@ final class MemcachedCommand implements Callable<Integer> {
   private boolean quick;
 
   @Option(
+      names = "--table",
+      description =
+          "Makes only what the table needs, all rounds of it, in short runs: about five minutes a server")
+  private boolean table;
+
+  @Option(
       names = "--servers",
       paramLabel = "NAME",
       split = ",",
@@ -58,7 +64,7 @@ final class MemcachedCommand implements Callable<Integer> {
       names = "--results",
       paramLabel = "FILE",
       description =
-          "The finished runs; target/memcached-runs.tsv by default, target/memcached-quick-runs.tsv with --quick. Remove it to begin anew")
+          "The finished runs; by default target/memcached-runs.tsv, with --quick memcached-quick-runs.tsv, with --table memcached-table-runs.tsv. Remove it to begin anew")
   private @Nullable Path file;
 
   @Option(
@@ -95,7 +101,13 @@ final class MemcachedCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws Exception {
-    var extent = quick ? MemcachedRuns.Extent.QUICK : MemcachedRuns.Extent.FULL;
+    if (quick && table) {
+      throw refuse("--quick and --table are two extents; name one");
+    }
+    var extent =
+        quick
+            ? MemcachedRuns.Extent.QUICK
+            : table ? MemcachedRuns.Extent.TABLE : MemcachedRuns.Extent.FULL;
     var contestants = contestants();
     var names = contestants.stream().map(Contestant::name).toList();
     var section = report.section("memcached");
@@ -153,7 +165,8 @@ final class MemcachedCommand implements Callable<Integer> {
     if (file != null) {
       return file;
     }
-    return Path.of("target", quick ? "memcached-quick-runs.tsv" : "memcached-runs.tsv");
+    var extent = quick ? "-quick" : table ? "-table" : "";
+    return Path.of("target", "memcached" + extent + "-runs.tsv");
   }
 
   private void run(

@@ -19,7 +19,7 @@ import java.util.function.UnaryOperator;
 record MemcachedReport(LoadResults results, List<String> servers, MemcachedRuns.Extent extent) {
 
   /** Shares of memcached's peak at which latency has a limit. */
-  private static final List<Double> LIMITED = List.of(0.25, 0.5, 0.75, 0.9);
+  static final List<Double> LIMITED = List.of(0.25, 0.5, 0.75, 0.9);
 
   /** What is demanded of a load's processor time at most and of its rate at least. */
   private record Demand(Setting load, double time, double rate) {}

@@ -53,6 +53,16 @@ final class MemcachedRuns implements AutoCloseable {
             Duration.ofMillis(300),
             Duration.ofMillis(800));
 
+    /** What the table needs, with spreads that decide: short runs, as many rounds as the whole. */
+    static final Extent TABLE =
+        new Extent(
+            15,
+            0,
+            MemcachedReport.LIMITED,
+            Duration.ofSeconds(10),
+            Duration.ofMillis(300),
+            Duration.ofSeconds(1));
+
     /** All runs in their order: what is looked at first comes first, servers follow each other. */
     List<LoadRun> runs(List<String> servers) {
       var runs = new ArrayList<LoadRun>();

@@ -78,7 +78,16 @@ public final class Cell implements Comparable<Cell> {
 
   /** Whether this cell is the other or contains it. */
   public boolean contains(Cell other) {
-    return path.size() <= other.path.size() && path.equals(other.path.subList(0, path.size()));
+    if (path.size() > other.path.size()) {
+      return false;
+    }
+    // From the end, as most cells that are compared differ in their last name.
+    for (int i = path.size() - 1; i >= 0; i--) {
+      if (!path.get(i).equals(other.path.get(i))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Whether one of the two contains the other, so that who writes one may change the other. */

@@ -72,6 +72,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** What some long operations could have written: each question asks for the same ones. */
   private final Map<Long, List<Cell>> written = new HashMap<>();
 
+  /** Below that row all was sent on one lane, if not on several: asked once, not at each step. */
+  private long oneLaneBelow;
+
+  private boolean severalLanes;
+
   private final OutsideSigns outside = new OutsideSigns();
 
   /** Whether there are signs that are older than those that are known. */
@@ -561,7 +566,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return read(
         () -> {
           checkTime();
-          if (!hasSeveralLanes()) {
+          if (!hasSeveralLanes(operation.row())) {
             return Collections.emptyIterator();
           }
           long lowest = operation.row() - TraceDatabase.LONG;
@@ -598,10 +603,16 @@ public final class StoredTrace implements Trace, AutoCloseable {
                 .toList());
   }
 
-  private boolean hasSeveralLanes() throws SQLException {
-    try (var found = statement("select 1 from lane limit 1 offset 1").executeQuery()) {
-      return found.next();
+  /** Whether operations of a row, or of those before it, may have been sent on several lanes. */
+  private boolean hasSeveralLanes(long row) throws SQLException {
+    if (!severalLanes && row >= oneLaneBelow) {
+      long loaded = number("select seq from trace");
+      try (var found = statement("select 1 from lane limit 1 offset 1").executeQuery()) {
+        severalLanes = found.next();
+      }
+      oneLaneBelow = loaded;
     }
+    return severalLanes;
   }
 
   @Override

@@ -136,7 +136,12 @@ final class Walk implements Iterator<Operation> {
   }
 
   private boolean covers(Cell cell, long before) {
-    return open.stream().anyMatch(demand -> demand.includes(cell, before));
+    for (var demand : open) {
+      if (demand.includes(cell, before)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   @Override
@@ -242,8 +247,8 @@ final class Walk implements Iterator<Operation> {
     } else {
       lookBeside(wanted.cell(), wanted.by(), wanted.by(), wanted.changed());
     }
-    var demand = new Demand(wanted.cell(), before, wanted.by());
-    if (open.stream().noneMatch(other -> other.includes(demand.cell, demand.before))) {
+    if (!covers(wanted.cell(), before)) {
+      var demand = new Demand(wanted.cell(), before, wanted.by());
       open.add(demand);
       new Cursor(
               demand,
@@ -310,7 +315,9 @@ final class Walk implements Iterator<Operation> {
 
     /** Whether all of that cell from that row on back is demanded by this. */
     boolean includes(Cell other, long from) {
-      return before >= from && cell.contains(other) && replaced.stream().noneMatch(other::overlaps);
+      return before >= from
+          && cell.contains(other)
+          && (replaced.isEmpty() || replaced.stream().noneMatch(other::overlaps));
     }
 
     void cover(Cell touched) {
