@@ -59,6 +59,13 @@ final class LoadSession implements AutoCloseable {
   private final Map<Long, Begun> begun = new HashMap<>();
   private final Map<Long, Long> lanes = new HashMap<>();
   private final Map<Long, ArrayDeque<Operation>> parts = new HashMap<>();
+
+  /** Of lanes, the last operation that no reply is due to and that may not be over. */
+  private final Map<Long, Long> silent = new HashMap<>();
+
+  /** Of these, the last that was replied to. */
+  private final Map<Long, Heard> heard = new HashMap<>();
+
   private final Set<String> complained = new HashSet<>();
   private final Map<Bytes, Long> cells =
       new LinkedHashMap<>(16, 0.75f, true) {
@@ -104,6 +111,9 @@ final class LoadSession implements AutoCloseable {
       return order != 0 ? order : Long.compare(seq, other.seq);
     }
   }
+
+  /** That an operation was replied to, and when. */
+  private record Heard(long seq, long repliedSeq, long replied) {}
 
   /** A body of which the end has not come. */
   private record Begun(FrameKind kind, long about, long connection, long lane, long sent) {}
@@ -156,6 +166,15 @@ final class LoadSession implements AutoCloseable {
       try (var found = statement.executeQuery("select id, epoch from lane where until is null")) {
         while (found.next()) {
           lanes.put(found.getLong(1), found.getLong(2));
+        }
+      }
+      try (var found =
+          statement.executeQuery(
+              "select lane, max(seq) from op where "
+                  + TraceDatabase.SILENT
+                  + " and lane in (select id from lane where until is null) group by lane")) {
+        while (found.next()) {
+          silent.put(found.getLong(1), found.getLong(2));
         }
       }
       try (var found =
@@ -342,6 +361,8 @@ final class LoadSession implements AutoCloseable {
       }
     }
     lanes.remove(id);
+    hear();
+    silent.remove(id);
   }
 
   /** No life of the recorder ends the requests of another. */
@@ -356,6 +377,8 @@ final class LoadSession implements AutoCloseable {
     update("update connection set until = ? where until is null", at);
     lanes.clear();
     parts.clear();
+    hear();
+    silent.clear();
   }
 
   private void request(SpoolReader frame) throws SQLException {
@@ -497,6 +520,37 @@ final class LoadSession implements AutoCloseable {
       touch(operation, touches);
     }
     remember(operation);
+    if (outcome == Outcome.NONE_EXPECTED) {
+      silent.merge(request.lane(), number, Math::max);
+    } else if (outcome == Outcome.REPLIED && silent.containsKey(request.lane())) {
+      heard.put(request.lane(), new Heard(number, seq, at));
+    }
+  }
+
+  /**
+   * A lane is served in its order: so what no reply is due to was over when what came behind it was
+   * replied to.
+   */
+  private void hear() throws SQLException {
+    if (heard.isEmpty()) {
+      return;
+    }
+    flush();
+    for (var entry : heard.entrySet()) {
+      long lane = entry.getKey();
+      var reply = entry.getValue();
+      update(
+          "update op set replied_seq = ?, replied = ? where lane = ? and seq < ? and "
+              + TraceDatabase.SILENT,
+          reply.repliedSeq(),
+          reply.replied(),
+          lane,
+          reply.seq());
+      if (silent.getOrDefault(lane, 0L) < reply.seq()) {
+        silent.remove(lane);
+      }
+    }
+    heard.clear();
   }
 
   /** Replaces what was noted when the reply was not known. */
@@ -844,6 +898,7 @@ final class LoadSession implements AutoCloseable {
         seq,
         at);
     flush();
+    hear();
     if (reached.segment() == position.segment()) {
       connection.commit();
     } else {

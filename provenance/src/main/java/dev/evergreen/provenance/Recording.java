@@ -45,8 +45,13 @@ public final class Recording implements AutoCloseable {
     var database = TraceDatabase.of(directory, url);
     var place = directory.resolve("spool");
     var spool = Spool.open(place, settings);
-    return new Recording(
-        spool, new Loader(spool, id(place), database, redactor, retention), redactor);
+    try {
+      return new Recording(
+          spool, new Loader(spool, id(place), database, redactor, retention), redactor);
+    } catch (IOException | RuntimeException e) {
+      spool.close();
+      throw e;
+    }
   }
 
   /**
@@ -84,12 +89,8 @@ public final class Recording implements AutoCloseable {
 
   /** Which spool it is: a database belongs to one. */
   private static String id(Path directory) throws IOException {
-    var file = directory.resolve("id");
-    // It has been empty where a process was killed before it had written it.
-    if (!Files.exists(file) || Files.size(file) == 0) {
-      SpoolFiles.write(directory, "id", UUID.randomUUID().toString());
-    }
-    return Files.readString(file, StandardCharsets.UTF_8);
+    var id = UUID.randomUUID().toString().getBytes(StandardCharsets.UTF_8);
+    return new String(SpoolFiles.readOrWrite(directory, "id", () -> id), StandardCharsets.UTF_8);
   }
 
   /** Where what passes is recorded. */

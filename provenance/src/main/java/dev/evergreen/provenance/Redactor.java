@@ -44,19 +44,19 @@ public final class Redactor {
    */
   public static Redactor open(Path directory, List<Pattern> rules) throws IOException {
     SpoolFiles.makeDirectory(directory);
-    var file = directory.resolve("key");
-    if (!Files.exists(file)) {
-      var key = new byte[KEY_BYTES];
-      new SecureRandom().nextBytes(key);
-      SpoolFiles.makeFile(file);
-      Files.write(file, key);
-    }
-    var key = Files.readAllBytes(file);
+    var key = SpoolFiles.readOrWrite(directory, "key", Redactor::newKey);
     if (key.length != KEY_BYTES) {
-      throw new IOException("The key in %s has %d bytes, not 32".formatted(file, key.length));
+      throw new IOException(
+          "The key in %s has %d bytes, not 32".formatted(directory.resolve("key"), key.length));
     }
     keep(directory, rules);
     return new Redactor(key, rules);
+  }
+
+  private static byte[] newKey() {
+    var key = new byte[KEY_BYTES];
+    new SecureRandom().nextBytes(key);
+    return key;
   }
 
   /** With the rules, too, of the last recorder in that directory: for who loads what it left. */
@@ -75,8 +75,7 @@ public final class Redactor {
     var file = directory.resolve(RULES);
     var text = String.join("\0", rules.stream().map(Pattern::pattern).toList());
     if (Files.exists(file) ? !Files.readString(file).equals(text) : !text.isEmpty()) {
-      SpoolFiles.makeFile(file);
-      Files.writeString(file, text);
+      SpoolFiles.write(directory, RULES, text.getBytes(StandardCharsets.UTF_8));
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.evergreen.provenance;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.regex.Pattern;
@@ -38,7 +39,8 @@ record Reservation(long index, long number, String boot) {
 
   /** Is on the disk when this returns. */
   void write(Path directory) throws IOException {
-    SpoolFiles.write(directory, "reserved", index + " " + number + " " + boot);
+    var text = index + " " + number + " " + boot;
+    SpoolFiles.write(directory, "reserved", text.getBytes(StandardCharsets.UTF_8));
   }
 
   boolean ofThisBoot() {

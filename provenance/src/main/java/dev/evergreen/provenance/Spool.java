@@ -269,9 +269,14 @@ public final class Spool implements AutoCloseable {
     if (bytes.remaining() <= PIECE) {
       return append(FrameKind.PUSH, (byte) 0, connection, lane, 0, bytes);
     }
-    var body = begin(append(FrameKind.PUSH, SpoolSegment.MORE, connection, lane, 0, NOTHING, 0, 0));
+    var body = beginPush(connection, lane);
     body.add(bytes);
     return body.end();
+  }
+
+  /** Begins to record a message of the store that answers no request and comes in pieces. */
+  public SpooledBody beginPush(long connection, long lane) {
+    return begin(append(FrameKind.PUSH, SpoolSegment.MORE, connection, lane, 0, NOTHING, 0, 0));
   }
 
   /**

@@ -3,7 +3,6 @@ package dev.evergreen.provenance;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeSet;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -126,13 +126,29 @@ final class SpoolFiles {
     }
   }
 
-  /** Writes a file whole: after a failure of any kind it has the old text or the new one. */
-  static void write(Path directory, String name, String text) throws IOException {
+  /**
+   * What a file holds, which is written if it is not there. It may be there and be empty, where a
+   * process was killed that did not write it whole.
+   */
+  static byte[] readOrWrite(Path directory, String name, Supplier<byte[]> content)
+      throws IOException {
+    var file = directory.resolve(name);
+    if (!Files.exists(file) || Files.size(file) == 0) {
+      write(directory, name, content.get());
+    }
+    return Files.readAllBytes(file);
+  }
+
+  /** Writes a file whole: after a failure of any kind it has the old content or the new one. */
+  static void write(Path directory, String name, byte[] content) throws IOException {
     var temporary = directory.resolve(name + ".next");
     Files.deleteIfExists(temporary);
     makeFile(temporary);
     try (var file = FileChannel.open(temporary, StandardOpenOption.WRITE)) {
-      file.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
+      for (var bytes = ByteBuffer.wrap(content); bytes.hasRemaining(); ) {
+        // A disk that is nearly full takes a part.
+        file.write(bytes);
+      }
       file.force(true);
     }
     Files.move(temporary, directory.resolve(name), StandardCopyOption.ATOMIC_MOVE);

@@ -27,6 +27,10 @@ final class SpoolSync {
   private long durable;
   private long waitedFor;
   private boolean closed;
+
+  /** Whether nothing will be forced any more. */
+  private boolean ended;
+
   private @Nullable Throwable failure;
 
   // The thread's own.
@@ -58,7 +62,8 @@ final class SpoolSync {
   /**
    * Waits until the frame of that number is on the disk.
    *
-   * @throws UncheckedIOException if the disk failed: what it holds is unknown
+   * @throws UncheckedIOException if the disk failed: what it holds is unknown; or if this was
+   *     closed before the frame was forced
    */
   void await(long number) {
     lock.lock();
@@ -67,12 +72,15 @@ final class SpoolSync {
         waitedFor = number;
         wanted.signal();
       }
-      while (durable <= number && failure == null && !closed) {
+      while (durable <= number && failure == null && !ended) {
         forced.awaitUninterruptibly();
       }
       if (failure != null) {
         throw new UncheckedIOException(
             new IOException("The spool cannot be forced to the disk any more", failure));
+      }
+      if (durable <= number) {
+        throw new UncheckedIOException(new IOException("The spool was closed before that"));
       }
     } finally {
       lock.unlock();
@@ -213,15 +221,27 @@ final class SpoolSync {
     try {
       closed = true;
       wanted.signal();
-      forced.signalAll();
     } finally {
       lock.unlock();
     }
     SpoolFiles.awaitEnd(thread);
-    if (failure == null) {
-      while (forceNext()) {
+    try {
+      while (failure == null && forceNext()) {
         // Those before the last.
       }
+    } finally {
+      end();
+    }
+  }
+
+  /** Whoever waits for a frame that was not finished does so in vain. */
+  private void end() {
+    lock.lock();
+    try {
+      ended = true;
+      forced.signalAll();
+    } finally {
+      lock.unlock();
     }
   }
 }

@@ -33,6 +33,9 @@ abstract sealed class TraceDatabase {
   /** Above the last row of an operation: of one without a reply above all. */
   static final String END = "coalesce(replied_seq, %d)".formatted(Long.MAX_VALUE);
 
+  /** The condition that no reply is due to an operation, and it is not known to be over. */
+  static final String SILENT = "outcome = 2 and replied_seq is null";
+
   /** The words in braces differ between the databases. */
   private static final String SCHEMA =
       """
@@ -62,6 +65,7 @@ abstract sealed class TraceDatabase {
       create index if not exists op_connection on op (connection, seq);
       create index if not exists op_long on op (seq, replied_seq, outcome) where %s;
       create index if not exists op_open on op (seq) where outcome = 0;
+      create index if not exists op_silent on op (lane, seq) where %s;
       create index if not exists op_request_hash on op (request_hash)
         where request_hash is not null;
       create index if not exists op_reply_hash on op (reply_hash) where reply_hash is not null;
@@ -97,7 +101,7 @@ abstract sealed class TraceDatabase {
         evidence {bytes} not null){strict};
       insert into trace values (1, %d, '', -1, %d, 0, 0, 0, 0) on conflict do nothing
       """
-          .formatted(longer(), VERSION, SpoolSegment.start());
+          .formatted(longer(), SILENT, VERSION, SpoolSegment.start());
 
   /** The condition that an operation is a long one. */
   static String longer() {

@@ -2,6 +2,7 @@ package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.storage.PostgresServer;
@@ -16,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -384,6 +386,38 @@ class LoaderFaultTest {
     var redactor = Redactor.open(directory, List.of());
     Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL).close();
     assertFalse(Files.readString(id).isEmpty());
+  }
+
+  @Test
+  void recordsOnWhereOpeningHasFailed() throws Exception {
+    var redactor = Redactor.open(directory, List.of());
+    var id = directory.resolve("spool/id");
+    Files.createDirectories(id.resolve("no file"));
+    assertThrows(
+        IOException.class,
+        () -> Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL));
+    Files.delete(id.resolve("no file"));
+    Files.delete(id);
+    Recording.open(directory, "", SpoolSettings.DEFAULT, redactor, Retention.ALL).close();
+  }
+
+  @Test
+  void takesAnEmptyKeyForNone() throws Exception {
+    var key = directory.resolve("key");
+    Files.createFile(key);
+    var mark = Redactor.open(directory, List.of()).mark(Bytes.of("secret"));
+    assertEquals(mark, Redactor.open(directory, List.of()).mark(Bytes.of("secret")));
+    assertEquals(32, Files.size(key));
+  }
+
+  /** Who is killed amid a change of the rules leaves the old ones or the new ones. */
+  @Test
+  void replacesTheRulesAtOnce() throws Exception {
+    var _ = Redactor.open(directory, List.of(Pattern.compile("old")));
+    var link = Files.createLink(directory.resolve("link"), directory.resolve("rules"));
+    var _ = Redactor.open(directory, List.of(Pattern.compile("new")));
+    assertEquals("old", Files.readString(link));
+    assertEquals("new", Files.readString(directory.resolve("rules")));
   }
 
   @Test

@@ -21,6 +21,8 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
@@ -413,6 +415,36 @@ class SpoolTest {
       assertTrue(spool.request(1, 2, 3, ByteBuffer.allocate(1)) >= given);
       assertTrue(SpoolFiles.list(directory.resolve("lost")).getFirst() >= next);
     }
+  }
+
+  /** Whoever waits for a frame hears that it is on the disk only if it is, also at the end. */
+  @Test
+  void tellsNobodyAtTheEndThatWhatWasNotForcedIsOnTheDisk() throws Exception {
+    var file = Files.write(directory.resolve("segment"), new byte[1 << 16]);
+    var segment = SpoolSegment.prepared(0, file, 1 << 16);
+    segment.begin(1, 1, 1);
+    long first = recordIn(segment);
+    long unfinished = segment.claim(SpoolSegment.FRAME_HEADER);
+    long behind = recordIn(segment);
+    var sync = new SpoolSync(segment, SMALL.withDurability(Durability.REPLY));
+    var waiting = new FutureTask<Void>(() -> sync.await(segment.number(behind)), null);
+    var waiter = Thread.ofPlatform().start(waiting);
+    while (waiter.getState() != Thread.State.WAITING) {
+      Thread.onSpinWait();
+    }
+    sync.close();
+    sync.await(segment.number(first));
+    assertEquals(segment.number(unfinished), sync.durable());
+    var failure = assertThrows(ExecutionException.class, waiting::get);
+    assertTrue(failure.getCause() instanceof UncheckedIOException, failure::toString);
+    segment.close();
+  }
+
+  private static long recordIn(SpoolSegment segment) {
+    long at = segment.claim(SpoolSegment.FRAME_HEADER);
+    segment.head(at, FrameKind.REQUEST, (byte) 0, 1, 1, 1, 0);
+    segment.finish(at);
+    return at;
   }
 
   /** Nobody waits for a disk that does not answer any more. */

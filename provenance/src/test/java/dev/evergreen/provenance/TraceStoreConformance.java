@@ -89,6 +89,12 @@ abstract class TraceStoreConformance {
       return spool.request(connection, lane, 0, Frames.bytes(request));
     }
 
+    long unanswered(String request) {
+      long row = send(request);
+      spool.unanswered(row, Unanswered.NONE_EXPECTED);
+      return row;
+    }
+
     long exchange(String request, String reply) {
       long row = send(request);
       spool.reply(row, Frames.bytes(reply));
@@ -419,6 +425,32 @@ abstract class TraceStoreConformance {
       var past = why.ask(question(trace, old, "get", "a"), Why.Wish.ONE);
       assertEquals(Answer.Certainty.BEFORE_RECORDING, past.certainty());
       assertTrue(past.truncated());
+    }
+  }
+
+  /** It is over when what came behind it on its lane was replied to. */
+  @Test
+  void foldsWhatNoReplyIsDueToOnceItIsOver() throws Exception {
+    long last;
+    long open;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      for (int i = 0; i < 10; i++) {
+        line.unanswered("set a " + i);
+        assertTrue(i % 5 > 0 || recording.awaitLoaded(LONG));
+      }
+      last = line.exchange("set a 10", "ok");
+      line.exchange("set b 1", "ok");
+      open = line.unanswered("set b 2");
+    }
+    assertEquals(13, count("select count(*) from op"));
+    try (var session = session()) {
+      assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
+    }
+    try (var trace = trace()) {
+      var kept = trace.from(0, 100).stream().map(Operation::row).toList();
+      assertFalse(kept.stream().anyMatch(row -> row < last), kept::toString);
+      assertTrue(kept.containsAll(List.of(last, open)), kept::toString);
     }
   }
 

@@ -4,6 +4,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.kernel.Account;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.memcached.MemcachedSettings;
+import dev.evergreen.telemetry.FibersMetrics;
 import dev.evergreen.tls.PemFiles;
 import dev.evergreen.tls.ServerTls;
 import dev.evergreen.tls.ServerTls.Clients;
@@ -271,7 +272,10 @@ public final class MemcachedCommand implements Callable<Integer> {
   public Integer call() throws InterruptedException {
     var settings = settings();
     try (var server = MemcachedServer.start(settings);
-        var metrics = metricsPort == null ? null : MetricsEndpoint.start(metricsPort, server)) {
+        var metrics =
+            metricsPort == null
+                ? null
+                : MetricsEndpoint.start(metricsPort, List.of(FibersMetrics.of(server::fibers)))) {
       if (pidFile != null) {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }

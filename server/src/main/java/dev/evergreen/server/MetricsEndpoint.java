@@ -1,9 +1,8 @@
 package dev.evergreen.server;
 
 import com.sun.net.httpserver.HttpServer;
-import dev.evergreen.memcached.MemcachedServer;
-import dev.evergreen.telemetry.FibersMetrics;
 import dev.evergreen.telemetry.Prometheus;
+import io.micrometer.core.instrument.binder.MeterBinder;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.io.IOException;
@@ -11,6 +10,7 @@ import java.net.BindException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /**
  * Serves the metrics of a server as the text that Prometheus reads, on the loopback interface. It
@@ -37,9 +37,9 @@ final class MetricsEndpoint implements AutoCloseable {
    * @param port 0 for any that is free
    * @throws IOException if the port cannot be had
    */
-  static MetricsEndpoint start(int port, MemcachedServer server) throws IOException {
+  static MetricsEndpoint start(int port, List<MeterBinder> meters) throws IOException {
     var endpoint = new MetricsEndpoint(port);
-    FibersMetrics.of(server::fibers).bindTo(endpoint.registry);
+    meters.forEach(some -> some.bindTo(endpoint.registry));
     endpoint.serve();
     return endpoint;
   }

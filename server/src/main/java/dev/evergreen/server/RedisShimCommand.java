@@ -9,9 +9,11 @@ import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.shims.Address;
 import dev.evergreen.shims.redis.RedisShim;
 import dev.evergreen.shims.redis.RedisShimSettings;
+import dev.evergreen.telemetry.FibersMetrics;
 import dev.evergreen.tls.ClientTls;
 import dev.evergreen.tls.PemFiles;
 import dev.evergreen.tls.ServerTls;
+import io.micrometer.core.instrument.binder.MeterBinder;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -19,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
@@ -159,6 +162,14 @@ final class RedisShimCommand implements Callable<Integer> {
   private int spill;
 
   @Option(
+      names = "--metrics",
+      paramLabel = "PORT",
+      description =
+          "Serves metrics of the record and the processors for Prometheus at"
+              + " http://127.0.0.1:PORT/metrics.")
+  private @Nullable Integer metricsPort;
+
+  @Option(
       names = "--no-sharing",
       description = "Each client has an upstream of its own from the beginning.")
   private boolean noSharing;
@@ -216,11 +227,18 @@ final class RedisShimCommand implements Callable<Integer> {
     check(keepDays == null || keepDays >= 0, "--keep-days must not be negative");
     check(keepMib == null || keepMib > 0, "--keep-mib must be positive");
     check(threads == null || threads > 0, "--threads must be positive");
+    check(
+        metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
+        "--metrics must be a port");
     var redactions = redactions();
     try (var recording = noRecord ? null : record(redactions);
-        var shim = RedisShim.start(settings(from, to, recording))) {
+        var shim = RedisShim.start(settings(from, to, recording));
+        var metrics = metricsPort == null ? null : metrics(metricsPort, shim, recording)) {
       drainAtSignals(shim, recording);
       spec.commandLine().getOut().println("Redis is recorded at " + show(shim.address()));
+      if (metrics != null) {
+        spec.commandLine().getOut().println("metrics at " + metrics.url());
+      }
       spec.commandLine().getOut().flush();
       new CountDownLatch(1).await();
       return ExitCode.OK;
@@ -228,6 +246,16 @@ final class RedisShimCommand implements Callable<Integer> {
       spec.commandLine().getErr().println("shim redis: " + e.getMessage());
       return ExitCode.SOFTWARE;
     }
+  }
+
+  private static MetricsEndpoint metrics(int port, RedisShim shim, @Nullable Recording recording)
+      throws IOException {
+    var meters = new ArrayList<MeterBinder>();
+    meters.add(FibersMetrics.of(shim::fibers));
+    if (recording != null) {
+      meters.add(new RecordingMetrics(recording));
+    }
+    return MetricsEndpoint.start(port, meters);
   }
 
   private Address address(String option, String text) {

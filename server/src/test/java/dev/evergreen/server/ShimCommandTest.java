@@ -14,6 +14,7 @@ import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,6 +37,7 @@ final class ShimCommandTest {
   @TempDir private Path folder;
   private RedisProcess redis;
   private Process shim;
+  private BufferedReader said;
   private int port;
 
   @BeforeEach
@@ -44,30 +46,39 @@ final class ShimCommandTest {
     startShim(redis.address());
   }
 
-  private void startShim(String upstream) throws IOException {
-    shim =
-        new ProcessBuilder(
-                List.of(
-                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                    "--add-opens",
-                    "java.base/java.lang=ALL-UNNAMED",
-                    "--enable-native-access=ALL-UNNAMED",
-                    "-cp",
-                    System.getProperty("java.class.path"),
-                    Main.class.getName(),
-                    "shim",
-                    "redis",
-                    "--listen",
-                    "127.0.0.1:0",
-                    "--upstream",
-                    upstream,
-                    "--trace",
-                    trace()))
-            .redirectErrorStream(true)
-            .start();
-    var said = String.valueOf(reader(shim).readLine());
-    assertTrue(said.startsWith("Redis is recorded at 127.0.0.1:"), said);
-    port = Integer.parseInt(said.substring(said.lastIndexOf(':') + 1));
+  private void startShim(String upstream, String... options) throws IOException {
+    var command =
+        new ArrayList<>(
+            List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--add-opens",
+                "java.base/java.lang=ALL-UNNAMED",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Main.class.getName(),
+                "shim",
+                "redis",
+                "--listen",
+                "127.0.0.1:0",
+                "--upstream",
+                upstream,
+                "--trace",
+                trace()));
+    command.addAll(List.of(options));
+    shim = new ProcessBuilder(command).redirectErrorStream(true).start();
+    said = reader(shim);
+    port = Integer.parseInt(told("Redis is recorded at 127.0.0.1:"));
+  }
+
+  /** What it says after this; what it logs comes between. */
+  private String told(String begin) throws IOException {
+    var line = String.valueOf(said.readLine());
+    while (!line.startsWith(begin)) {
+      assertTrue(shim.isAlive() || said.ready(), line);
+      line = String.valueOf(said.readLine());
+    }
+    return line.substring(begin.length());
   }
 
   private static BufferedReader reader(Process process) {
@@ -197,6 +208,31 @@ final class ShimCommandTest {
     assertTrue(why("GET", "cart").contains("\"certainty\":\"certain\""));
   }
 
+  /** Here as it is that of another spool; one that is full, or has gone, does the same. */
+  @Test
+  void aDatabaseThatTakesNothingShowsInTheMetrics() throws Exception {
+    shim.destroyForcibly().waitFor();
+    Files.writeString(folder.resolve("trace/spool/id"), "another");
+    startShim(redis.address(), "--metrics", "0");
+    var url = URI.create(told("metrics at ")).toURL();
+    var metrics = "";
+    while (!metrics.contains("evergreen_trace_loading_failing 1.0")) {
+      try (var text = url.openStream()) {
+        metrics = new String(text.readAllBytes(), StandardCharsets.UTF_8);
+      }
+    }
+    for (var name :
+        List.of(
+            "evergreen_trace_loading_failures_total",
+            "evergreen_trace_behind",
+            "evergreen_trace_spool_files",
+            "evergreen_trace_spool_waits_total",
+            "evergreen_trace_spool_dropped_total",
+            "evergreen_fibers_ready{processor=\"0\"}")) {
+      assertTrue(metrics.contains("\n" + name + " "), metrics);
+    }
+  }
+
   @Test
   void nobodyElseMayReadTheTrace() throws IOException {
     ask("SET a 1");
@@ -217,7 +253,12 @@ final class ShimCommandTest {
   void whatCannotBeIsRefused() {
     var errors = new StringWriter();
     for (var options :
-        List.of("--listen nowhere", "--upstream 127.0.0.1:1", "--durability maybe", "--bogus")) {
+        List.of(
+            "--listen nowhere",
+            "--upstream 127.0.0.1:1",
+            "--durability maybe",
+            "--metrics 70000",
+            "--bogus")) {
       var words = Stream.concat(Stream.of("shim", "redis"), Stream.of(options.split(" ", -1)));
       int code =
           Main.commandLine()

@@ -138,6 +138,11 @@ public final class Tape {
         : spool.push(connection, lane, bytes.limit(to).position(from));
   }
 
+  /** Begins to keep what replies to nothing and comes in pieces. */
+  public @Nullable SpooledBody beginPush(long connection, long lane) {
+    return spool == null ? null : spool.beginPush(connection, lane);
+  }
+
   /** Says that a request has no reply. */
   public void unanswered(long request, Unanswered why) {
     if (spool != null) {

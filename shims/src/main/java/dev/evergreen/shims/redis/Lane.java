@@ -41,7 +41,7 @@ final class Lane {
     TAKEN,
     /** Redis does not let this user into the database. */
     REFUSED,
-    /** The lane has ended. */
+    /** The lane has ended, or was left. */
     ENDED
   }
 
@@ -96,9 +96,9 @@ final class Lane {
   private int database;
 
   private volatile boolean ended;
-  private volatile boolean left;
 
-  /** Written under the lock. */
+  // Written under the lock.
+  private volatile boolean left;
   private volatile long lastRequest;
 
   // Of the reader.
@@ -155,9 +155,20 @@ final class Lane {
     return outstanding() > 0 && System.nanoTime() - progressNanos > nanos;
   }
 
-  /** Nobody is to hand anything over any more; it ends when all is replied to. */
+  /** Nobody can hand anything over any more; it ends when all is replied to. */
   void leave() {
-    left = true;
+    lock.lock();
+    try {
+      left = true;
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether whoever waits to hand something over does so in vain. */
+  private boolean isOver() {
+    return ended || left;
   }
 
   /** Whether it ends, or has ended, because it was not used any more. */
@@ -239,7 +250,7 @@ final class Lane {
   /** Waits until there is room, and the upstream is in a database. */
   private Result admit(int wanted, int length) throws IOException {
     while (true) {
-      if (ended) {
+      if (isOver()) {
         return Result.ENDED;
       }
       int room = database == wanted ? length : Math.max(length, LONGEST_SELECTION);
@@ -248,7 +259,7 @@ final class Lane {
       } else if (database == wanted) {
         return Result.TAKEN;
       } else if (!select(wanted)) {
-        return ended ? Result.ENDED : Result.REFUSED;
+        return isOver() ? Result.ENDED : Result.REFUSED;
       }
     }
   }
@@ -268,7 +279,7 @@ final class Lane {
         lock.lock();
       }
     }
-    while (!present.done && !ended) {
+    while (!present.done && !isOver()) {
       changed.awaitUninterruptibly();
     }
     return present.done && !present.refused;
@@ -437,7 +448,8 @@ final class Lane {
 
   private void add(Session session, int from, int to, boolean whole) {
     var last = partCount == 0 ? null : parts.get(partCount - 1);
-    if (last == null || last.session != session) {
+    // Between two replies there may have been a push, which is for nobody here.
+    if (last == null || last.session != session || last.to != from) {
       if (partCount == parts.size()) {
         parts.add(new Part());
       }

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class OwnUpstream {
 
-  /** A message that was cut in two is kept up to here, in bytes, to be recorded. */
+  /** A message that was cut in two is kept up to here, in bytes, until it is known what it is. */
   private static final int LONGEST_HELD = 64 << 10;
 
   /** Redis has as many databases unless it was told otherwise. */
@@ -104,6 +104,9 @@ final class OwnUpstream {
   /** Whether a script may be under way that is not replied to: none was to what came after it. */
   private boolean unheardScript;
 
+  /** The version in which Redis replies to what is expected next. */
+  private int protocol;
+
   private boolean pinned;
   private boolean judging;
   private boolean ended;
@@ -152,6 +155,7 @@ final class OwnUpstream {
     this.connection = connection;
     this.database = database;
     this.tape = tape;
+    protocol = session.identity.protocol();
     line = new Line(tape, "own of " + session.number);
     number = line.number();
   }
@@ -312,7 +316,7 @@ final class OwnUpstream {
   private void expect(Expected next) {
     lock.lock();
     try {
-      if (next.verb == Verb.PINS || next.verb == Verb.STREAM) {
+      if (next.verb == Verb.PINS || next.verb == Verb.STREAM || !next.words.whole()) {
         pinned = true;
       }
       quiet = false;
@@ -412,11 +416,33 @@ final class OwnUpstream {
       var buffer = loan.buffer();
       int n = connection.tryRead(buffer);
       if (n > 0) {
+        awaitLane();
         awaitEffects();
         tellLate();
         pass(buffer, n);
       }
       return n >= 0;
+    }
+  }
+
+  /**
+   * What comes although nothing was asked, such as the invalidations that another client has
+   * redirected here, must not get amid what a lane says. From here on nothing is asked of a lane.
+   */
+  private void awaitLane() {
+    boolean unasked;
+    lock.lock();
+    try {
+      unasked = quiet;
+      if (unasked) {
+        pinned = true;
+        quiet = false;
+      }
+    } finally {
+      lock.unlock();
+    }
+    if (unasked) {
+      session.awaitLane();
     }
   }
 
@@ -441,7 +467,17 @@ final class OwnUpstream {
 
   /** Whether the message that has begun may be none that answers anything. */
   private boolean mayPush() {
-    return scanner.kind() == '>' || monitoring || subscribed();
+    return switch (scanner.kind()) {
+      case '>' -> true;
+      case '*' -> hearsArrays();
+      case '+' -> monitoring;
+      default -> false;
+    };
+  }
+
+  /** Whether messages come as arrays, like replies: in the new version they are pushes. */
+  private boolean hearsArrays() {
+    return protocol == 2 && subscribed();
   }
 
   /** What goes before a reply on record: what the scripts that it is of have carried out. */
@@ -593,22 +629,45 @@ final class OwnUpstream {
     if (fresh) {
       beginPieces();
     }
-    if (body != null) {
+    if (held != null) {
+      hold(held, bytes, from);
+    } else if (body != null) {
       body.add(bytes.limit(scanner.at).position(from));
       bytes.clear();
-      if (whole) {
-        lastRecorded = body.end();
-        body = null;
-      }
-    } else if (held != null) {
-      var piece = new byte[Math.min(scanner.at - from, LONGEST_HELD - held.size())];
-      bytes.get(from, piece);
-      held.writeBytes(piece);
-      if (whole) {
-        var message = ByteBuffer.wrap(held.toByteArray());
+    }
+    if (whole && body != null) {
+      lastRecorded = body.end();
+      body = null;
+    } else if (whole && held != null) {
+      var message = ByteBuffer.wrap(held.toByteArray());
+      held = null;
+      recordWhole(message, 0, message.capacity());
+    }
+  }
+
+  /** Of what is too long to be kept, the beginning tells whether it is a push. */
+  private void hold(ByteArrayOutputStream kept, ByteBuffer bytes, int from) {
+    int n = Math.min(scanner.at - from, LONGEST_HELD - kept.size());
+    var piece = new byte[n];
+    bytes.get(from, piece);
+    kept.writeBytes(piece);
+    if (n < scanner.at - from && isPush()) {
+      body = tape.beginPush(session.number, number);
+      if (body != null) {
+        body.add(ByteBuffer.wrap(kept.toByteArray()));
+        body.add(bytes.limit(scanner.at).position(from + n));
+        bytes.clear();
         held = null;
-        recordWhole(message, 0, message.capacity());
       }
+    }
+  }
+
+  private boolean isPush() {
+    lock.lock();
+    try {
+      return meaning(expected.peekFirst()) == Meaning.PUSH;
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -704,7 +763,7 @@ final class OwnUpstream {
     return switch (scanner.kind()) {
       case '>' -> asked && isConfirmation() ? Meaning.CONFIRMATION : Meaning.PUSH;
       case '*' -> {
-        if (!asked && !subscribed()) {
+        if (!(asked && protocol == 2) && !hearsArrays()) {
           yield Meaning.REPLY;
         }
         if (isConfirmation()) {
@@ -827,7 +886,10 @@ final class OwnUpstream {
         session.database = database;
       }
       case AUTH -> session.becomes(words.user(), words.password());
-      case HELLO -> session.greeted(words);
+      case HELLO -> {
+        speaks(words);
+        session.greeted(words);
+      }
       case SET_NAME -> session.isNamed(words.name());
       case REPLY_ON -> {
         silent = false;
@@ -850,6 +912,10 @@ final class OwnUpstream {
       }
       default -> {}
     }
+  }
+
+  private void speaks(Words words) {
+    protocol = words.number() < 0 ? protocol : words.number();
   }
 
   /** What was queued has been carried out, but for what was refused then. */
@@ -889,6 +955,7 @@ final class OwnUpstream {
     patterns = 0;
     shardChannels = 0;
     database = 0;
+    protocol = 2;
   }
 
   private void done(Expected next) {
@@ -933,8 +1000,7 @@ final class OwnUpstream {
       case REPLY_ON -> queues && silent;
       case RESET -> silentOnce;
       // Redis takes nothing of the kind from who has subscribed.
-      case REPLY_OFF, REPLY_SKIP ->
-          silent || silentOnce || !(queues || (subscribed() && session.identity.protocol() == 2));
+      case REPLY_OFF, REPLY_SKIP -> silent || silentOnce || !(queues || hearsArrays());
       default -> silent || silentOnce;
     };
   }
@@ -979,7 +1045,9 @@ final class OwnUpstream {
   /** Nobody can know whether it was refused. */
   private void changeUnheard(Expected next) {
     pinned |= !next.verb.leavesConnection();
-    if (next.verb == Verb.SELECT) {
+    if (next.verb == Verb.HELLO) {
+      speaks(next.words);
+    } else if (next.verb == Verb.SELECT) {
       int wanted = next.words.number();
       if (wanted >= SURE_DATABASES) {
         tape.gap(NO_DATABASE);
@@ -1029,8 +1097,14 @@ final class OwnUpstream {
     }
   }
 
-  /** Ends it; the client has gone. */
+  /** Ends it; the client has gone, and maybe amid a request, which then is none to Redis. */
   void close() {
+    var begun = sentBody;
+    if (begun != null) {
+      sentBody = null;
+      var _ = begun.end();
+      tape.unanswered(begun.number(), Unanswered.NOT_SENT);
+    }
     connection.close();
   }
 

@@ -5,6 +5,7 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.ConnectionLimit;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.FibersReport;
 import dev.evergreen.fibers.Listener;
 import dev.evergreen.shims.ClientOutput;
 import dev.evergreen.shims.Tape;
@@ -131,6 +132,11 @@ public final class RedisShim implements AutoCloseable {
       throw new IllegalStateException("the shim does not listen yet");
     }
     return present.address();
+  }
+
+  /** How its fibers are doing. */
+  public FibersReport fibers() {
+    return fibers.report();
   }
 
   /** Is cancelled when clients are to be let go. */

@@ -20,6 +20,9 @@ import org.jspecify.annotations.Nullable;
  * transaction is its EXEC, with the queued commands as parts.
  */
 public final class RedisSpecification implements Specification, Model {
+  /** Of a command that names more than so many words, these are not keys each. */
+  private static final int MOST_NAMED = 64;
+
   private final Map<String, Commands.Command> commands;
   private final DefaultKeys defaults = DefaultKeys.load();
 
@@ -96,30 +99,49 @@ public final class RedisSpecification implements Specification, Model {
       if (done.isPresent()) {
         return Scripts.touches(call, done.get(), this::touches);
       }
-      if (command == null) {
-        defaults.touch(name(operation), call);
-      } else {
+      if (command != null) {
         command.touches().accept(call);
+      } else if (defaults.knows(name(operation))) {
+        defaults.touch(name(operation), call);
+      } else if (!Verb.isKnown(name(operation).toLowerCase(Locale.ROOT))) {
+        touchAnything(call);
       }
     } catch (Refusal | ArithmeticException malformed) {
       // No state lets such a command do anything.
       return List.of();
     }
-    return asReplied(
-        call.touches(), call.reply(), command != null && command.family().equals(Scripts.FAMILY));
+    // Of several keys, some may have gone to another server before that has failed.
+    boolean mayHaveRun = Scripts.mayHaveRun(operation) || name(operation).equals("MIGRATE");
+    return asReplied(call.touches(), call.reply(), mayHaveRun);
   }
 
   /**
-   * A command that was refused has changed nothing, but for a script, which may have been refused
-   * in its middle; of one without a reply nobody knows.
+   * What nobody knows, such as a command of a module or of a newer Redis, may have written whatever
+   * it names, unless it was refused.
+   */
+  private static void touchAnything(Call call) {
+    if (call.reply() instanceof Resp.Failure) {
+      return;
+    }
+    if (call.words() > MOST_NAMED) {
+      call.touch(Touch.changes(call.database()).effect(Effect.UNKNOWN));
+      return;
+    }
+    for (int i = 1; i < call.words(); i++) {
+      call.touch(Touch.changes(call.key(i)).effect(Effect.UNKNOWN));
+    }
+  }
+
+  /**
+   * A command that was refused has changed nothing, unless it may have been refused in its middle;
+   * of one without a reply nobody knows.
    */
   private static List<Touch> asReplied(
-      List<Touch> touches, @Nullable Object reply, boolean ofScript) {
+      List<Touch> touches, @Nullable Object reply, boolean mayHaveRun) {
     if (reply != null && !(reply instanceof Resp.Failure)) {
       return List.copyOf(touches);
     }
-    boolean known =
-        reply instanceof Resp.Failure failure && !(ofScript && !Scripts.neverRan(failure));
+    boolean known = reply instanceof Resp.Failure && !mayHaveRun;
     var changed = new ArrayList<Touch>();
     for (var touch : touches) {
       if (!touch.writes()) {

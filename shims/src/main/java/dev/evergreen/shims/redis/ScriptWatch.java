@@ -31,8 +31,14 @@ final class ScriptWatch extends Watch {
   /** As much of a line as tells where the command comes from, and its name. */
   private static final int HEAD = 128;
 
-  /** Of the calls of a connection that were not replied to. */
-  private static final int MOST_BYTES = 1 << 20;
+  /** Of the calls of a connection whose replies its client did not take, and what they did. */
+  private static final int MOST_BYTES = 4 << 20;
+
+  /** Of what one of them did. */
+  private static final int MOST_DONE = 1 << 20;
+
+  /** A call takes as many at least. */
+  private static final int LEAST_BYTES = 100;
 
   private static final byte[] PING = Identity.request("PING");
   private static final String OK = "+OK\r\n";
@@ -44,9 +50,12 @@ final class ScriptWatch extends Watch {
     final @Nullable List<Bytes> words;
 
     final List<byte[]> commands = new ArrayList<>(1);
+    int bytes;
+    int commandBytes;
 
     Done(@Nullable List<Bytes> words) {
       this.words = words;
+      bytes = LEAST_BYTES + (words == null ? 0 : words.stream().mapToInt(Bytes::length).sum());
     }
   }
 
@@ -118,24 +127,36 @@ final class ScriptWatch extends Watch {
           return Effects.list(List.of());
         }
         done.removeFirst();
-        next.commands.forEach(command -> bytes -= command.length);
+        bytes -= next.bytes;
         return Effects.list(next.commands);
       } finally {
         lock.unlock();
       }
     }
 
-    private Done begin(@Nullable List<Bytes> words) {
+    /** Null if it is too much to be kept. */
+    private @Nullable Done begin(@Nullable List<Bytes> words) {
       var begun = new Done(words);
       done.add(begun);
-      return begun;
+      bytes += begun.bytes;
+      return isKept() ? begun : null;
     }
 
     /** False if it is too much to be kept. */
     private boolean add(Done call, byte[] command) {
       call.commands.add(command);
+      call.bytes += command.length;
+      call.commandBytes += command.length;
       bytes += command.length;
-      return bytes <= MOST_BYTES;
+      return isKept() && call.commandBytes <= MOST_DONE;
+    }
+
+    private boolean isKept() {
+      boolean kept = bytes <= MOST_BYTES;
+      if (!kept) {
+        doubt();
+      }
+      return kept;
     }
 
     @Override

@@ -14,6 +14,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /**
  * Scripts and functions. What one does is hidden in it, unless its {@link Effects} are on record:
@@ -31,6 +32,24 @@ final class Scripts {
 
   private static final int KEY = 3;
 
+  /**
+   * How Redis says that nothing was run. The first word does not tell: a script may say the same
+   * after a write.
+   */
+  private static final List<Bytes> REFUSALS =
+      Stream.of(
+              "-NOSCRIPT No matching script. Please use EVAL.",
+              "-NOAUTH Authentication required.",
+              "-BUSY Redis is busy running a script.",
+              "-LOADING Redis is loading the dataset in memory",
+              "-ERR Error compiling script (new function): ",
+              "-ERR Function not found",
+              "-ERR Number of keys can't be ",
+              "-ERR wrong number of arguments for 'eval",
+              "-ERR wrong number of arguments for 'fcall")
+          .map(Bytes::of)
+          .toList();
+
   private Scripts() {}
 
   static void define(Commands commands) {
@@ -46,12 +65,11 @@ final class Scripts {
     return !request.isEmpty() && CALLS.contains(request.getFirst().text().toUpperCase(Locale.ROOT));
   }
 
-  /** Whether the error says that nothing was run: any other may have come after a write. */
-  static boolean neverRan(Resp.Failure failure) {
-    return switch (failure.kind()) {
-      case "NOSCRIPT", "NOAUTH", "BUSY", "LOADING" -> true;
-      default -> false;
-    };
+  /** Whether the operation is a call that may have written though its reply is an error. */
+  static boolean mayHaveRun(Operation operation) {
+    var reply = operation.reply();
+    return isCall(operation.request())
+        && (reply == null || REFUSALS.stream().noneMatch(Effects.reply(reply)::startsWith));
   }
 
   /** It may do anything to the keys that it declares. */

@@ -73,6 +73,10 @@ final class Session {
   private final AtomicInteger outstanding = new AtomicInteger();
 
   private volatile @Nullable Thread waiter;
+
+  /** Of the upstream of its own, if it waits for the lane. */
+  private volatile @Nullable Thread ownWaiter;
+
   private volatile boolean closed;
 
   Session(RedisShim shim, Connection connection) throws IOException {
@@ -381,8 +385,7 @@ final class Session {
   }
 
   private boolean maySharePresently(int words, int length) {
-    var present = own;
-    if (keepsToOwn || changing || (present != null && !present.isQuiet())) {
+    if (keepsToOwn || changing || isAddressed()) {
       return false;
     }
     if (output.isBehind()) {
@@ -453,24 +456,35 @@ final class Session {
         return;
       }
       outstanding.addAndGet(batch.count);
+      if (isAddressed()) {
+        replied(batch.count);
+        send(Verb.SHARED, Words.NONE, batch, told);
+        return;
+      }
       switch (shared.submit(this, database, batch, told, onReply, selects)) {
         case TAKEN -> {
           return;
         }
         case ENDED -> {
-          outstanding.addAndGet(-batch.count);
+          replied(batch.count);
           if (!shared.wasLeft() && own == null) {
             throw new EOFException("Redis has ended the connection");
           }
           lane = null;
         }
         case REFUSED -> {
-          outstanding.addAndGet(-batch.count);
+          replied(batch.count);
           send(Verb.SHARED, Words.NONE, batch, told);
           return;
         }
       }
     }
+  }
+
+  /** Whether Redis says something by the upstream of its own, maybe since one was chosen. */
+  private boolean isAddressed() {
+    var present = own;
+    return present != null && !present.isQuiet();
   }
 
   /** The lane for the next commands, or null if there is none for this client. */
@@ -721,7 +735,19 @@ final class Session {
     }
   }
 
-  /** Of the lane: so many replies have been passed on. */
+  /** Of the upstream of its own: waits until the lane owes nothing, or never will reply. */
+  void awaitLane() {
+    ownWaiter = Thread.currentThread();
+    try {
+      while (outstanding.get() > 0 && !closed && !Thread.currentThread().isInterrupted()) {
+        LockSupport.park(this);
+      }
+    } finally {
+      ownWaiter = null;
+    }
+  }
+
+  /** So many replies have been passed on by the lane, or will not come from it. */
   void replied(int count) {
     if (outstanding.addAndGet(-count) == 0) {
       wake();
@@ -729,10 +755,9 @@ final class Session {
   }
 
   private void wake() {
-    var waiting = waiter;
-    if (waiting != null) {
-      LockSupport.unpark(waiting);
-    }
+    // Nobody who is null is woken.
+    LockSupport.unpark(waiter);
+    LockSupport.unpark(ownWaiter);
   }
 
   /** A lane has ended, and with it the connection of each client that has nothing else. */
@@ -791,6 +816,7 @@ final class Session {
 
   private void close() {
     closed = true;
+    wake();
     output.close();
     var present = own;
     if (present != null) {

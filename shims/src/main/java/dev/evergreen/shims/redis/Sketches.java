@@ -38,12 +38,24 @@ final class Sketches {
     // How a value is kept depends on all that it ever was, also on what was replaced since.
     c.on("DUMP", call -> call.reads(call.key(1)), Commands.NO_FUNCTION);
     c.on("OBJECT MEMORY XINFO", Sketches::touchKept, Commands.NO_FUNCTION);
+    c.on("MIGRATE", Sketches::touchMigrated, Commands.NO_FUNCTION);
     on(
         c,
         "RESTORE",
         call ->
             call.touch(
                 call.has("REPLACE", 4) ? Touch.replaces(call.key(1)) : Touch.changes(call.key(1))));
+  }
+
+  /** What has gone to another server is removed here, if that was not to be a copy. */
+  private static void touchMigrated(Call call) {
+    int named = call.place("KEYS", 6);
+    var keys =
+        call.word(3).length() > 0
+            ? List.of(call.key(3))
+            : named < 0 ? List.<Cell>of() : call.keysFrom(named + 1);
+    call.reads(keys);
+    keys.forEach(key -> call.touch(Touch.changes(key).effect(Touch.Effect.UNKNOWN)));
   }
 
   private static void touchLibrary(Call call, Cell libraries) {
@@ -89,6 +101,14 @@ final class Sketches {
   private static void server(Commands c) {
     on(c, "CONFIG", Sketches::touchConfig);
     on(c, "ACL", call -> touchLibrary(call, Cell.of("a")));
+    c.on("DEBUG", Sketches::touchByDebugging, Commands.NO_FUNCTION);
+  }
+
+  /** Some of it makes keys up, or takes them from a file. */
+  private static void touchByDebugging(Call call) {
+    if (List.of("POPULATE", "FLUSHALL", "RELOAD", "LOADAOF").contains(call.option(1))) {
+      call.touch(Touch.changes(Call.DATABASES).effect(Touch.Effect.UNKNOWN));
+    }
   }
 
   private static void touchConfig(Call call) {

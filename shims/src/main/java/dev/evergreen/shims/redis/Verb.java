@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -67,6 +68,10 @@ enum Verb {
       expiretime pexpiretime ttl pttl persist publish spublish pubsub flushall flushdb swapdb dbsize ping echo time info \
       memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module""";
 
+  /** Those that do one thing or another. */
+  private static final Set<String> BY_ARGUMENTS =
+      Set.of("client", "script", "function", "xread", "xreadgroup");
+
   private static final Table TABLE = new Table();
 
   static {
@@ -89,6 +94,12 @@ enum Verb {
 
   private static void putAll(Verb verb, String names) {
     Pattern.compile("\\s+").splitAsStream(names).forEach(name -> TABLE.put(name, verb));
+  }
+
+  /** Whether the shim knows a command, by its name in small letters. */
+  static boolean isKnown(String name) {
+    var bytes = ByteBuffer.wrap(Inline.ascii(name));
+    return BY_ARGUMENTS.contains(name) || TABLE.get(bytes, 0, bytes.capacity()) != null;
   }
 
   /** What a request does, whose arguments a scanner has just found. */
@@ -177,6 +188,8 @@ enum Verb {
         case "block" -> {
           return true;
         }
+        // A group and a consumer may be called anything, such as "streams".
+        case "group" -> i += 2;
         case "streams" -> {
           return false;
         }

@@ -10,26 +10,43 @@ import java.nio.ByteBuffer;
  * @param first such as the number of a database or the version of the protocol
  * @param name of the connection, if it is to get one
  * @param ofShim whether the shim itself has asked
+ * @param whole whether these are all; if not, only Redis knows as whom the client speaks afterwards
  */
-record Words(int count, String first, String user, String password, String name, boolean ofShim) {
+record Words(
+    int count,
+    String first,
+    String user,
+    String password,
+    String name,
+    boolean ofShim,
+    boolean whole) {
 
   /** Of requests that have nothing of interest. */
-  static final Words NONE = new Words(2, "", "", "", "", false);
+  static final Words NONE = of(2, "", "", "", "", true);
 
-  private static final int LONGEST = 16 << 10;
+  private static Words of(
+      int count, String first, String user, String password, String name, boolean whole) {
+    return new Words(count, first, user, password, name, false, whole);
+  }
 
   /** Of a request that a scanner has just found. */
   static Words of(Verb verb, RequestScanner request, ByteBuffer bytes) {
     int count = request.count;
     return switch (verb) {
-      case SELECT -> new Words(count, word(request, bytes, 1), "", "", "", false);
-      case TRACKING -> new Words(count, word(request, bytes, 2), "", "", "", false);
-      case SET_NAME -> new Words(count, "", "", "", word(request, bytes, 2), false);
-      case SUBSCRIBE, UNSUBSCRIBE -> new Words(count, "", "", "", "", false);
+      case SELECT -> of(count, word(request, bytes, 1), "", "", "", true);
+      case TRACKING -> of(count, word(request, bytes, 2), "", "", "", true);
+      case SET_NAME -> of(count, "", "", "", word(request, bytes, 2), request.has(2));
+      case SUBSCRIBE, UNSUBSCRIBE -> of(count, "", "", "", "", true);
       case AUTH ->
           count == 2
-              ? new Words(count, "", "default", word(request, bytes, 1), "", false)
-              : new Words(count, "", word(request, bytes, 1), word(request, bytes, 2), "", false);
+              ? of(count, "", "default", word(request, bytes, 1), "", request.has(1))
+              : of(
+                  count,
+                  "",
+                  word(request, bytes, 1),
+                  word(request, bytes, 2),
+                  "",
+                  request.has(1) && request.has(2));
       case HELLO -> ofHello(request, bytes);
       default -> NONE;
     };
@@ -37,10 +54,15 @@ record Words(int count, String first, String user, String password, String name,
 
   /** Of the shim's own selection of a database. */
   static Words ofSelection(int database) {
-    return new Words(2, String.valueOf(database), "", "", "", true);
+    return new Words(2, String.valueOf(database), "", "", "", true, true);
   }
 
   private static Words ofHello(RequestScanner request, ByteBuffer bytes) {
+    var version = word(request, bytes, 1);
+    if (request.count > 1 && !request.has(request.count - 1)) {
+      // The last user that it names counts, and may be one that is not seen here.
+      return of(request.count, version, "", "", "", false);
+    }
     var user = "";
     var password = "";
     var name = "";
@@ -55,16 +77,16 @@ record Words(int count, String first, String user, String password, String name,
         default -> {}
       }
     }
-    return new Words(request.count, word(request, bytes, 1), user, password, name, false);
+    return of(request.count, version, user, password, name, true);
   }
 
   private static String word(RequestScanner request, ByteBuffer bytes, int index) {
-    return Verb.argument(request, bytes, index, LONGEST);
+    return Verb.argument(request, bytes, index, Integer.MAX_VALUE);
   }
 
-  /** The first as a number, or -1 if it is none. */
+  /** The first as a number, or -1 if it is none to Redis. */
   int number() {
-    return first.matches("[0-9]{1,9}") ? Integer.parseInt(first) : -1;
+    return first.matches("0|[1-9][0-9]{0,8}") ? Integer.parseInt(first) : -1;
   }
 
   @Override

@@ -333,6 +333,39 @@ class EffectsTest {
     assertEquals(4 * 2 * calls, known);
   }
 
+  /** Of a client that does not take the replies, what its calls did is not kept for ever. */
+  @Test
+  void whatIsNotTakenIsForgottenInTheEnd() throws IOException, InterruptedException {
+    int calls = 100;
+    var value = "x".repeat(300_000);
+    recorded(
+        (shimmed, client) -> {
+          for (int i = 0; i < calls; i++) {
+            client.send("EVAL", "redis.call('INCR', KEYS[1]) return ARGV[1]", "1", "a", value);
+          }
+          while (!shimmed.redis.ask("INFO", "commandstats").contains("eval:calls=" + calls)) {
+            Thread.onSpinWait();
+          }
+          for (int i = 0; i < calls; i++) {
+            assertEquals(value.length(), client.reply().length() - "$300000\r\n\r\n".length());
+          }
+          client.ask("EVAL", SET, "1", "b", "1");
+        });
+    var known = new ArrayList<Boolean>();
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      for (var page = trace.from(1, 10); !page.isEmpty(); ) {
+        page.forEach(call -> known.add(Scripts.done(call).isPresent()));
+        page = trace.from(page.getLast().row() + 1, 10);
+      }
+    }
+    assertEquals(calls + 1, known.size());
+    assertTrue(known.getFirst());
+    assertTrue(known.contains(false));
+    assertTrue(known.getLast(), "what comes later is known");
+    assertEquals(Certainty.OPAQUE, ask("GET a").certainty());
+    assertBecause("GET b", "1 b 1");
+  }
+
   private static void call(Shimmed shimmed, int number, int calls) {
     try (var client = shimmed.client()) {
       for (int i = 0; i < calls; i++) {

@@ -6,10 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -98,21 +100,51 @@ class LanesTest {
         var other = shimmed.client()) {
       assertEquals("+PONG\r\n", waiting.ask("PING"));
       busy.send("EVAL", "while true do end", "0");
-      // The lane does not answer, so that somebody else is served by another one at last.
-      var answer = "";
-      while (!answer.startsWith("-BUSY")) {
-        try (var next = shimmed.client()) {
-          next.socket.setSoTimeout(200);
-          next.send("SET", "k", "v");
-          answer = next.reply();
-        } catch (java.net.SocketTimeoutException e) {
-          answer = "";
-        }
-      }
+      awaitBusy(shimmed);
       assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
       assertTrue(busy.reply().contains("Script killed by user"));
       assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
       assertEquals("+OK\r\n", busy.ask("SET", "k", "v"));
+    }
+  }
+
+  /** Also if its lane was to go to another database first. */
+  @Test
+  void whoseDatabaseIsBehindABusyScriptHearsThatRedisIsBusy() throws IOException {
+    try (var shimmed =
+            Shimmed.start(
+                settings -> settings.withPatience(Duration.ofSeconds(1)),
+                "--busy-reply-threshold",
+                "100");
+        var busy = shimmed.client();
+        var elsewhere = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+OK\r\n", elsewhere.ask("SELECT", "1"));
+      assertEquals("$-1\r\n", busy.ask("GET", "k"));
+      busy.send("EVAL", "while true do end", "0");
+      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
+        Thread.onSpinWait();
+      }
+      elsewhere.send("GET", "k");
+      awaitBusy(shimmed);
+      assertTrue(elsewhere.reply().startsWith("-BUSY"));
+      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
+      assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("$-1\r\n", elsewhere.ask("GET", "k"));
+    }
+  }
+
+  /** The lane does not answer, so that somebody else is served by another one at last. */
+  private static void awaitBusy(Shimmed shimmed) throws IOException {
+    var answer = "";
+    while (!answer.startsWith("-BUSY")) {
+      try (var next = shimmed.client()) {
+        next.socket.setSoTimeout(200);
+        next.send("SET", "k", "v");
+        answer = next.reply();
+      } catch (java.net.SocketTimeoutException e) {
+        answer = "";
+      }
     }
   }
 
@@ -144,6 +176,112 @@ class LanesTest {
       assertEquals("$1\r\nv\r\n", other.ask("GET", "k"));
       replica.signal("CONT");
       assertEquals(":1\r\n", waiting.reply());
+    }
+  }
+
+  @Test
+  void whoWaitsForAGroupOfAnyNameHoldsNobodyUp() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var waiting = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+OK\r\n", other.ask("XGROUP", "CREATE", "s", "streams", "$", "MKSTREAM"));
+      waiting.send("XREADGROUP", "GROUP", "streams", "streams", "BLOCK", "0", "STREAMS", "s", ">");
+      while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=xreadgroup")) {
+        Thread.onSpinWait();
+      }
+      assertEquals("+PONG\r\n", other.ask("PING"));
+    }
+  }
+
+  /** Redis counts the last one, wherever it stands. */
+  @Test
+  void whoNamesManyUsersIsTheLastOfThem() throws IOException {
+    try (var shimmed =
+            Shimmed.start(
+                settings -> settings.withAccount("default", "secret"), "--requirepass", "secret");
+        var high = shimmed.client()) {
+      assertTrue(high.ask("HELLO", "3", "AUTH", "default", "secret").startsWith("%7"));
+      var rules = "ACL SETUSER low on >low ~* +@all";
+      assertEquals("+OK\r\n", high.ask(rules.split(" ", -1)));
+      for (var greeting :
+          List.of(
+              "HELLO 3 AUTH low low AUTH low low AUTH default secret SETNAME n AUTH low low",
+              "HELLO 3 AUTH default secret SETNAME " + "n".repeat(100_000) + " AUTH low low")) {
+        try (var client = shimmed.client()) {
+          // Of somebody whom it does not know Redis takes no such greeting.
+          assertEquals("+OK\r\n", client.ask("AUTH", "low", "low"));
+          var greeted = client.ask(greeting.split(" ", -1));
+          assertTrue(greeted.startsWith("%7"), greeted);
+          assertEquals("$3\r\nlow\r\n", client.ask("ACL", "WHOAMI"));
+        }
+      }
+    }
+  }
+
+  @Test
+  void aVersionThatRedisDoesNotReadAsANumberIsNone() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      assertEquals(shimmed.redis.ask("HELLO", "03"), client.ask("HELLO", "03"));
+    }
+  }
+
+  /** What another client has redirected here comes between replies, and not amid one of a lane. */
+  @Test
+  void whatIsToldUnaskedComesBetweenReplies() throws IOException, InterruptedException {
+    var reply = "$1000000\r\n" + "x".repeat(1_000_000) + "\r\n";
+    try (var shimmed = Shimmed.start();
+        var told = shimmed.client();
+        var tracking = shimmed.client();
+        var writing = Talk.to(shimmed.redis.port)) {
+      assertEquals("+OK\r\n", writing.ask("SET", "big", "x".repeat(1_000_000)));
+      assertTrue(told.ask("HELLO", "3").startsWith("%7"));
+      var id = told.ask("CLIENT", "ID").substring(1).strip();
+      var redirect = "CLIENT TRACKING ON REDIRECT " + id + " BCAST PREFIX k";
+      assertEquals("+OK\r\n", tracking.ask(redirect.split(" ", -1)));
+      var over = new AtomicBoolean();
+      var writer = Thread.ofVirtual().start(() -> writeUntil(over, writing));
+      var pushes = 0;
+      for (int i = 0; i < 8; i++) {
+        told.send("GET", "big");
+        var came = told.reply();
+        for (; came.startsWith(">"); came = told.reply()) {
+          pushes++;
+        }
+        assertEquals(reply, came);
+      }
+      over.set(true);
+      writer.join();
+      assertTrue(pushes > 0, "nothing was told");
+    }
+  }
+
+  private static void writeUntil(AtomicBoolean over, Talk talk) {
+    try {
+      while (!over.get()) {
+        talk.ask("SET", "k", "v");
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** HELLO tells the id of the lane. */
+  @Test
+  void whatIsRedirectedToALaneReachesNobody() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client();
+        var tracking = shimmed.client()) {
+      var id = client.ask("HELLO", "3").replaceFirst("(?s).*\\$2\r\nid\r\n:([0-9]+).*", "$1");
+      assertEquals("+OK\r\n", tracking.ask("CLIENT", "TRACKING", "ON", "REDIRECT", id));
+      assertEquals("$-1\r\n", tracking.ask("GET", "a"));
+      client.send(
+          Inline.join(
+              Inline.join(Identity.request("GET", "b"), Identity.request("SET", "a", "1")),
+              Identity.request("GET", "a")));
+      assertEquals("_\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("$1\r\n1\r\n", client.reply());
     }
   }
 

@@ -19,8 +19,11 @@ import dev.evergreen.provenance.Why;
 import dev.evergreen.provenance.Witness;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.sql.DriverManager;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
@@ -384,6 +387,176 @@ class RecordedTest {
     assertEquals(2, operations.size());
     assertEquals(Bytes.of(value), operations.get(0).request().get(2));
     assertEquals(Bytes.of("$1000000\r\n" + value + "\r\n"), operations.get(1).reply());
+  }
+
+  /** To who has subscribed and speaks the new protocol, messages are no arrays. */
+  @Test
+  void repliesThatLookLikeMessagesAreReplies() throws IOException, InterruptedException {
+    var value = "v".repeat(1_000_000);
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("RPUSH", "l", "message", "x", "hello");
+                client.ask("RPUSH", "m", "unsubscribe", "x", "0");
+                client.ask("SET", "big", value);
+                client.ask("HELLO", "3");
+                client.ask("SUBSCRIBE", "x");
+                client.ask("LRANGE", "l", "0", "-1");
+                client.ask("LRANGE", "m", "0", "-1");
+                client.ask("GET", "big");
+                client.ask("PUBLISH", "x", "hello");
+                client.reply();
+                client.ask("UNSUBSCRIBE", "x");
+                client.ask("ECHO", "after");
+              }
+            });
+    var told = told(operations).stream().map(text -> text.replace(value, "big")).toList();
+    assertEquals(
+        List.of(
+            "0|LRANGE l 0 -1|*3~$7~message~$1~x~$5~hello~",
+            "0|LRANGE m 0 -1|*3~$11~unsubscribe~$1~x~$1~0~",
+            "0|GET big|$1000000~big~",
+            "0|PUBLISH x hello|:1~",
+            "0|UNSUBSCRIBE x|>3~$11~unsubscribe~$1~x~:0~",
+            "0|ECHO after|$5~after~"),
+        told.subList(5, told.size()));
+  }
+
+  @Test
+  void longMessagesAreRecordedWhole() throws Exception {
+    var text = "m".repeat(1_000_000);
+    var messages = new ArrayList<String>();
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var two = shimmed.client();
+              var three = shimmed.client();
+              var monitor = shimmed.client()) {
+            three.ask("HELLO", "3");
+            two.ask("SUBSCRIBE", "x");
+            three.ask("SUBSCRIBE", "x");
+            monitor.ask("MONITOR");
+            shimmed.redis.ask("PUBLISH", "x", text);
+            messages.add(two.reply().replace(text, "text"));
+            messages.add(three.reply().replace(text, "text"));
+            var line = monitor.reply();
+            while (!line.contains("PUBLISH")) {
+              // The shim asks, too.
+              line = monitor.reply();
+            }
+            messages.add(line.replace(text, "text"));
+          }
+        });
+    try (var connection =
+            DriverManager.getConnection("jdbc:sqlite:" + directory.resolve("trace.db"));
+        var statement = connection.createStatement();
+        var found =
+            statement.executeQuery(
+                "select content from push join body on hash = message_hash order by seq")) {
+      var recorded = new ArrayList<String>();
+      while (found.next()) {
+        recorded.add(Bytes.of(found.getBytes(1)).latin1().replace(text, "text"));
+      }
+      assertEquals(messages.stream().sorted().toList(), recorded.stream().sorted().toList());
+    }
+  }
+
+  /** It is on record as far as it came, and as never carried out. */
+  @Test
+  void aRequestWhoseClientGoesAmidItHasNoEffect() throws IOException, InterruptedException {
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.ask("SET", "a", "1");
+                client.send(
+                    Arrays.copyOf(Identity.request("SET", "a", "v".repeat(300_000)), 99_000));
+                while (shimmed.upstreams() < 2) {
+                  Thread.onSpinWait();
+                }
+              }
+              while (shimmed.upstreams() > 1) {
+                Thread.onSpinWait();
+              }
+            });
+    assertEquals(2, operations.size());
+    assertTrue(operations.get(1).outcomeUnknown());
+    var answer = ask("GET a");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+    assertEquals(List.of("SET a 1"), causes(answer));
+  }
+
+  /** A script chooses its words: the first of an error does not say that it was not run. */
+  @Test
+  void onlyAScriptThatRedisHasRefusedHasWrittenNothing() throws IOException, InterruptedException {
+    var script = "redis.call('SET', KEYS[1], '2') return redis.error_reply('BUSY come again')";
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "1");
+            client.ask("SET", "b", "1");
+            assertEquals("-BUSY come again\r\n", client.ask("EVAL", script, "1", "a"));
+            for (var refused :
+                List.of(
+                    "EVAL nonsense( 1 b",
+                    "EVAL return 2 b",
+                    "EVAL return",
+                    "EVALSHA " + "0".repeat(40) + " 1 b",
+                    "FCALL none 1 b",
+                    "FCALL none")) {
+              assertTrue(client.ask(refused.split(" ", -1)).startsWith("-"), refused);
+            }
+            client.ask("FUNCTION", "LOAD", "nonsense(");
+          }
+        });
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+    var answer = ask("GET b");
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty());
+    assertEquals(List.of("SET b 1"), causes(answer));
+  }
+
+  @Test
+  void whatHasGoneToAnotherServerMayBeGone() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client();
+              var target = RedisServer.start()) {
+            client.ask("MSET", "a", "1", "b", "1", "c", "1");
+            var command = "MIGRATE 127.0.0.1 " + target.port + "  0 5000 KEYS a b";
+            assertEquals("+OK\r\n", client.ask(command.split(" ", -1)));
+            assertEquals("*3\r\n$-1\r\n$-1\r\n$1\r\n1\r\n", client.ask("MGET", "a", "b", "c"));
+          }
+        });
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET b").certainty());
+    assertEquals(Answer.Certainty.CERTAIN, ask("GET c").certainty());
+  }
+
+  /** As one of a module, or of a newer Redis. */
+  @Test
+  void aCommandThatNobodyKnowsMayHaveWrittenWhatItNames() throws IOException, InterruptedException {
+    recorded(
+        Durability.BATCH,
+        shimmed -> {
+          try (var client = shimmed.client()) {
+            client.ask("SET", "a", "1");
+            client.ask("SET", "b", "1");
+            assertEquals(":2\r\n", client.ask("ADDTO", "a", "2"));
+            assertTrue(client.ask("NOBODY", "b", "2").startsWith("-ERR unknown command"));
+            assertTrue(client.ask("ADDTO", "b").startsWith("-ERR wrong number"));
+            assertEquals("$2\r\n12\r\n", client.ask("GET", "a"));
+          }
+        },
+        "--rename-command",
+        "APPEND",
+        "ADDTO");
+    assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
+    assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
   }
 
   @Test
