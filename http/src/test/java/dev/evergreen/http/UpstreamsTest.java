@@ -187,6 +187,7 @@ class UpstreamsTest {
 
   @Test
   void framingsAreUnderstood() throws Exception {
+    var chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";
     var answers =
         new String[][] {
           {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "200 abc"},
@@ -199,11 +200,7 @@ class UpstreamsTest {
                 + "0\r\nT: u\r\nTransfer-Encoding: x\r\n\r\n",
             "100 103 404 abcT: u\r\n"
           },
-          {
-            "HTTP/1.1 200 OK\r\nConnection: A, keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n"
-                + "0\r\nA: of the connection\r\nT: u\r\n\r\n",
-            "200 T: u\r\n"
-          },
+          {chunked + "Connection: A\r\n\r\n0\r\nA: b\r\nT: u\r\n\r\n", "200 T: u\r\n"},
           {"HTTP/1.1 204 No Content\r\n\r\n", "204 "},
           {"HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n", "304 "},
           {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc", "200 abc"},
