@@ -81,7 +81,7 @@ final class Http1Exchange implements Exchange {
       }
       awaitsContinue = framing != 0;
     }
-    reader.begin(framing);
+    reader.begin(framing, fields);
   }
 
   @Override

@@ -2,6 +2,7 @@ package dev.evergreen.http;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +31,9 @@ class Http1Reader implements BodyReader {
   /** How many bytes are left, of the body or of the chunk. */
   private long left;
 
+  /** The names of fields that belong to the connection, as the head says. */
+  private List<String> listed = List.of();
+
   private Fields trailers = Fields.NONE;
   private @Nullable IOException failure;
 
@@ -44,8 +48,17 @@ class Http1Reader implements BodyReader {
     this.responses = responses;
   }
 
-  /** A body begins, of a length or as {@link Framing} tells. */
+  /** The body of a message begins, of a length or as {@link Framing} tells. */
+  void begin(long framing, Fields head) throws IOException {
+    begin(framing);
+    if (framing == Framing.CHUNKED) {
+      listed = head.members("connection");
+    }
+  }
+
+  /** Bytes begin that belong to no message, or whose trailers are left as they are. */
   void begin(long framing) throws IOException {
+    listed = List.of();
     length = framing;
     left = framing;
     failure = null;
@@ -212,6 +225,7 @@ class Http1Reader implements BodyReader {
       return false;
     }
     Hops.removeFromTrailers(trailers);
+    listed.forEach(trailers::remove); // RFC 9110 §7.6.1
     end();
     return true;
   }

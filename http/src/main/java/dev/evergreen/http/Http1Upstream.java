@@ -58,7 +58,7 @@ final class Http1Upstream {
 
   /** One exchange. */
   private final class Turn implements ClientExchange {
-    private final Pool pool;
+    private Pool pool;
     private final boolean reused;
     private boolean closed;
     private final long sentBefore = connection.report().sent();
@@ -143,6 +143,7 @@ final class Http1Upstream {
         if (!toConnect && !upgrades) {
           throw new MalformedMessageException("the origin leaves HTTP though it was not asked to");
         }
+        pool = pool.leaveHttp();
         beginTunnel();
         return;
       }
@@ -156,7 +157,7 @@ final class Http1Upstream {
         // Known before anything is passed on.
         throw new MalformedMessageException("bytes after the end of a response");
       }
-      reader.begin(framing);
+      reader.begin(framing, fields);
       persistent = stays && framing != Framing.TO_END;
     }
 

@@ -12,6 +12,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,12 +24,15 @@ import org.jspecify.annotations.Nullable;
  * the one who has waited longest.
  */
 final class Pool {
-  /** Who sends so many bytes a second is never too slow. */
+  /** Who moves so many bytes a second is never too slow. */
   private static final long LEAST_RATE = 64 << 10;
 
   private final Origin origin;
   private final UpstreamLimits limits;
   private final Fibers fibers;
+
+  /** Of the connections that last; null if it is that itself. */
+  private final @Nullable Supplier<Pool> lasting;
 
   /** Those nobody uses; the last one used is taken first, so that those that are too many age. */
   private final ArrayDeque<Http1Upstream> kept = new ArrayDeque<>();
@@ -49,10 +53,11 @@ final class Pool {
   private volatile boolean sharing;
   private volatile @Nullable IOException failure;
 
-  Pool(Origin origin, UpstreamLimits limits, Fibers fibers) {
+  Pool(Origin origin, UpstreamLimits limits, Fibers fibers, @Nullable Supplier<Pool> lasting) {
     this.origin = origin;
     this.limits = limits;
     this.fibers = fibers;
+    this.lasting = lasting;
   }
 
   /** Who waits, and what it gets: a place, maybe with a connection. */
@@ -205,8 +210,8 @@ final class Pool {
 
   /**
    * When somebody has waited in vain for a part of its patience, the slowest of those pays for whom
-   * a place is taken; if it has kept its origin waiting for half of the patience, and for longer
-   * than its bytes take at a modest rate.
+   * a place is taken; if it was waited for half of the patience, and for longer than its bytes take
+   * at a modest rate.
    */
   private void awaitTurn(Waiter waiter) throws IOException {
     long patience = limits.patience().toNanos();
@@ -256,6 +261,30 @@ final class Pool {
     }
     connection.closeConnection();
     free();
+  }
+
+  /**
+   * A connection that has a place here leaves HTTP, so that it will last.
+   *
+   * @return where it has its place from now on
+   * @throws UpstreamBusyException if there are too many that last
+   */
+  Pool leaveHttp() throws UpstreamBusyException {
+    if (lasting == null) {
+      return this;
+    }
+    var other = lasting.get();
+    if (!other.tryTakePlace()) {
+      throw new UpstreamBusyException(origin);
+    }
+    free();
+    return other;
+  }
+
+  private synchronized boolean tryTakePlace() {
+    boolean free = places < limits.connections();
+    places += free ? 1 : 0;
+    return free;
   }
 
   /** A place has no connection any more, or got none. */

@@ -36,10 +36,11 @@ public final class Upstreams implements AutoCloseable {
   private final Map<Origin, Pool> pools = new ConcurrentHashMap<>();
 
   /**
-   * Connections that offer only HTTP/1.1. They have places of their own, as WebSockets keep theirs
-   * for long: all others may need but one, for a connection by HTTP/2.
+   * Connections that last: tunnels, those that have left HTTP, and those that offer only HTTP/1.1,
+   * for WebSockets. They have places of their own, as they keep them for long: for requests there
+   * may be but one, by HTTP/2.
    */
-  private final Map<Origin, Pool> poolsByHttp1 = new ConcurrentHashMap<>();
+  private final Map<Origin, Pool> lasting = new ConcurrentHashMap<>();
 
   private final Fibers.Timer[] sweep = new Fibers.Timer[1];
   private volatile boolean closed;
@@ -174,7 +175,7 @@ public final class Upstreams implements AutoCloseable {
     return pools.computeIfAbsent(
         origin,
         it -> {
-          var made = newPool(it);
+          var made = new Pool(it, limits, dialer.fibers(), () -> lasting(it));
           if (version == UpstreamVersion.HTTP_2) {
             made.sharing(true);
           }
@@ -182,25 +183,25 @@ public final class Upstreams implements AutoCloseable {
         });
   }
 
-  private Pool newPool(Origin origin) {
-    return new Pool(origin, limits, dialer.fibers());
+  private Pool lasting(Origin origin) {
+    return lasting.computeIfAbsent(origin, it -> new Pool(it, limits, dialer.fibers(), null));
   }
 
   /** Those of all origins. */
   private Stream<Pool> allPools() {
-    return Stream.concat(pools.values().stream(), poolsByHttp1.values().stream());
+    return Stream.concat(pools.values().stream(), lasting.values().stream());
   }
 
   /**
-   * Answers a tunnel to an origin, on a new connection that counts among its connections; nothing
-   * of HTTP is said on it, nor of TLS.
+   * Answers a tunnel to an origin, on a new connection; nothing of HTTP is said on it, nor of TLS.
+   * Of these, and of those that have left HTTP, there may be as many as of the others.
    *
    * @return an exchange of which only {@link ClientExchange#tunnel} is to be used, to be closed
    * @throws UpstreamBusyException if there are too many connections
    * @throws IOException if it cannot be made
    */
   public ClientExchange tunnel(Origin origin) throws IOException {
-    return beginOnNew(pool(origin), origin, false, Http1Upstream::beginTunnel);
+    return beginOnNew(origin, false, Http1Upstream::beginTunnel);
   }
 
   /** Whether an origin that speaks HTTP/2 may be asked by HTTP/1.1 as well. */
@@ -210,14 +211,14 @@ public final class Upstreams implements AutoCloseable {
 
   /**
    * Like {@link #open(Origin)}, but on a new connection that offers only HTTP/1.1 by ALPN; if that
-   * {@linkplain #mayAskByHttp1 may be}. Of these there may be as many as of the others.
+   * {@linkplain #mayAskByHttp1 may be}. It counts as one that lasts, like a {@linkplain #tunnel
+   * tunnel}.
    *
    * @throws UpstreamBusyException if there are too many connections
    * @throws IOException if it cannot be made
    */
   public ClientExchange openByHttp1(Origin origin) throws IOException {
-    var pool = poolsByHttp1.computeIfAbsent(origin, this::newPool);
-    return beginOnNew(pool, origin, true, (connection, its) -> connection.begin(its, false));
+    return beginOnNew(origin, true, (connection, its) -> connection.begin(its, false));
   }
 
   /** What a new connection is used for. */
@@ -225,9 +226,9 @@ public final class Upstreams implements AutoCloseable {
     ClientExchange begin(Http1Upstream connection, Pool pool) throws IOException;
   }
 
-  private ClientExchange beginOnNew(Pool pool, Origin origin, boolean byHttp1, Use use)
-      throws IOException {
+  private ClientExchange beginOnNew(Origin origin, boolean byHttp1, Use use) throws IOException {
     checkOpen();
+    var pool = lasting(origin);
     var kept = pool.take(true);
     if (kept != null) {
       throw new IllegalStateException("it was to be a new connection");
@@ -282,7 +283,7 @@ public final class Upstreams implements AutoCloseable {
 
   /** How many connections there are to an origin, used or kept. */
   public int connections(Origin origin) {
-    return open(pools.get(origin)) + open(poolsByHttp1.get(origin));
+    return open(pools.get(origin)) + open(lasting.get(origin));
   }
 
   private static int open(@Nullable Pool pool) {
@@ -310,7 +311,7 @@ public final class Upstreams implements AutoCloseable {
     CancelScope.open().run(() -> allPools().forEach(Pool::sweep));
     // Who has got one meanwhile uses it up without keeping its connection.
     pools.values().removeIf(Pool::closeIfUnused);
-    poolsByHttp1.values().removeIf(Pool::closeIfUnused);
+    lasting.values().removeIf(Pool::closeIfUnused);
     scheduleSweep();
   }
 

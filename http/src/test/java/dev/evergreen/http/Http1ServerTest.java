@@ -77,9 +77,9 @@ class Http1ServerTest {
   @Test
   void everyCutGivesTheSame() throws Exception {
     var sent =
-        "\r\nPOST /a?b HTTP/1.1\r\nHost: a:80\r\nX:  y \t\r\n"
+        "\r\nPOST /a?b HTTP/1.1\r\nHost: a:80\r\nX:  y \t\r\nConnection: Z\r\n"
             + CHUNKED
-            + "3\r\nabc\r\n0000A ; x=\"y\";z\r\n0123456789\r\n0\r\nT: u\r\nHost: evil\r\n\r\n"
+            + "3\r\nabc\r\n0000A ; x=\"y\";z\r\n0123456789\r\n0\r\nT: u\r\nHost: evil\r\nz: 1\r\n\r\n"
             + "GET http://b/c HTTP/1.1\r\nHost: a\r\n\r\n"
             + "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde";
     var whole = Talk.answer(Talk::echo, sent);

@@ -187,6 +187,7 @@ class UpstreamsTest {
 
   @Test
   void framingsAreUnderstood() throws Exception {
+    var chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n";
     var answers =
         new String[][] {
           {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", "200 abc"},
@@ -199,6 +200,7 @@ class UpstreamsTest {
                 + "0\r\nT: u\r\nTransfer-Encoding: x\r\n\r\n",
             "100 103 404 abcT: u\r\n"
           },
+          {chunked + "Connection: A\r\n\r\n0\r\nA: b\r\nT: u\r\n\r\n", "200 T: u\r\n"},
           {"HTTP/1.1 204 No Content\r\n\r\n", "204 "},
           {"HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n", "304 "},
           {"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc", "200 abc"},
@@ -396,6 +398,54 @@ class UpstreamsTest {
           WaitCancelledException.class, () -> scope.call(() -> upstreams.open(origin.origin())));
       first.close();
       assertEquals("204 ", get(upstreams, origin.origin()));
+    }
+  }
+
+  @Test
+  void tunnelsTakeNoPlacesOfRequests() throws Exception {
+    try (var origin = TestOrigin.answering("HTTP/1.1 204 No Content\r\n\r\n");
+        var upstreams = upstreams(1, 10, Duration.ofMillis(20));
+        var _ = upstreams.tunnel(origin.origin())) {
+      assertEquals("204 ", get(upstreams, origin.origin()));
+      assertThrows(UpstreamBusyException.class, () -> upstreams.tunnel(origin.origin()));
+      assertEquals(2, upstreams.connections(origin.origin()));
+    }
+  }
+
+  private static ClientExchange upgraded(Upstreams upstreams, Origin origin) throws IOException {
+    var exchange = upstreams.open(origin);
+    exchange.send(RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
+    try {
+      assertEquals(101, exchange.receive().status());
+      return exchange;
+    } catch (IOException e) {
+      exchange.close();
+      throw e;
+    }
+  }
+
+  @Test
+  void whatHasLeftHttpTakesNoPlacesOfRequests() throws Exception {
+    var upgrade = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  boolean leaves = Talk.until(connection, "\r\n\r\n").contains("Upgrade");
+                  Talk.write(connection, leaves ? upgrade : "HTTP/1.1 204 No Content\r\n\r\n");
+                  Talk.all(connection);
+                });
+        var upstreams = upstreams(1, 10, Duration.ofMillis(20))) {
+      for (int i = 0; i < 2; i++) {
+        try (var _ = upgraded(upstreams, origin.origin())) {
+          assertThrows(UpstreamBusyException.class, () -> upgraded(upstreams, origin.origin()));
+          assertEquals(1, upstreams.connections(origin.origin()));
+          try (var request = upstreams.open(origin.origin())) {
+            assertEquals("204 ", get(request, "GET"));
+            request.abort();
+          }
+        }
+        assertEquals(0, upstreams.connections(origin.origin()));
+      }
     }
   }
 

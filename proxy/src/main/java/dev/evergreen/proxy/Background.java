@@ -15,7 +15,7 @@ import java.util.List;
  *
  * @param reach whom it may be for
  * @param origins who may be asked
- * @param request a copy of that which found it stale
+ * @param request a GET with the fields of that which found it stale
  * @param asked what the origin is asked; it becomes conditional here
  */
 record Background(
@@ -80,7 +80,7 @@ record Background(
       return true;
     }
     answer.close();
-    if (!Reuse.failure(answer.head().status())) {
+    if (!Reuse.failure(answer.head().status()) && !keeper.isOwn()) {
       proxy.invalidate(Purge.uri(Proxy.segment(key)));
     }
     return false;

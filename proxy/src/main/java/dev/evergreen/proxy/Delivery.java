@@ -64,7 +64,7 @@ final class Delivery {
     var ranges = ranges(head, lease.length());
     switch (ranges) {
       case Ranges.Whole() -> sendWhole(head, lease, more);
-      case Ranges.Unsatisfiable() -> sendUnsatisfiable(lease, more);
+      case Ranges.Unsatisfiable() -> sendUnsatisfiable(lease, more, now);
       case Ranges.Parts(var parts) when parts.size() == 1 ->
           sendPart(head, lease, parts.getFirst(), more);
       case Ranges.Parts(var parts) -> sendParts(head, lease, parts, more);
@@ -99,7 +99,8 @@ final class Delivery {
     exchange.respond(ResponseHead.of(304, fields.addAll(more))).end();
   }
 
-  private void sendUnsatisfiable(Lease lease, Fields more) throws IOException {
+  private void sendUnsatisfiable(Lease lease, Fields more, long now) throws IOException {
+    Keeper.addDate(more, now);
     more.add("Content-Range", "bytes */" + lease.length());
     answer(416, 0);
     exchange.respond(ResponseHead.of(416, more), ByteBuffer.allocate(0));
@@ -138,12 +139,17 @@ final class Delivery {
 
   private void sendPart(StoredHead head, Lease lease, ByteRange range, Fields more)
       throws IOException {
-    var fields = head.fields().copy().addAll(more);
+    var fields = ofPart(head, more);
     fields.set("Content-Range", range.contentRange(lease.length()));
     fields.set("Content-Length", range.length());
     answer(206, 0);
     stream(
         ResponseHead.of(206, fields), writer -> copy(lease, range.first(), range.length(), writer));
+  }
+
+  /** What is stored but for the digest of what a whole answer has as content (RFC 9530 §2). */
+  private static Fields ofPart(StoredHead head, Fields more) throws IOException {
+    return head.fields().copy().addAll(more).remove("content-digest").remove("content-md5");
   }
 
   private void sendParts(StoredHead head, Lease lease, List<ByteRange> ranges, Fields more)
@@ -152,7 +158,7 @@ final class Delivery {
     var boundary = Long.toHexString(random.nextLong()) + Long.toHexString(random.nextLong());
     var multipart =
         new Multipart(boundary, head.fields().get("content-type"), lease.length(), ranges);
-    var fields = head.fields().copy().addAll(more);
+    var fields = ofPart(head, more);
     fields.set("Content-Type", multipart.contentType());
     fields.set("Content-Length", multipart.length());
     answer(206, 0);

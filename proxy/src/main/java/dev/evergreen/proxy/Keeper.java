@@ -6,6 +6,7 @@ import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.proxy.Statistics.Count;
+import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.Life;
@@ -112,8 +113,17 @@ final class Keeper {
   }
 
   /**
-   * Gives what is stored the newer fields of a 304 or of an answer to HEAD (RFC 9111 §3.2); if it
-   * may not be stored with these, it goes.
+   * Whether an answer may be for who asked alone only because of what it asked: then it tells
+   * nothing of what is stored for others.
+   */
+  boolean isOwn() {
+    return Demands.of(request.fields()).noStore() || request.fields().has("authorization");
+  }
+
+  /**
+   * Gives what is stored the newer fields of a 304 or of an answer to HEAD (RFC 9111 §3.2). If it
+   * may not be stored with these, it goes; unless that is so only for {@linkplain #isOwn who
+   * asked}.
    */
   Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
     var rules = setup.settings().rules;
@@ -132,7 +142,7 @@ final class Keeper {
     boolean kept = Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES;
     if (kept) {
       proxy.storage().replaceHead(found.lease(), bytes, tags(fields), stamp);
-    } else {
+    } else if (!isOwn()) {
       proxy.invalidate(Purge.uri(Proxy.segment(key)));
     }
     return new Refreshed(bytes, kept);
@@ -141,7 +151,7 @@ final class Keeper {
   /**
    * What has become of a stored head.
    *
-   * @param kept whether it is still stored
+   * @param kept whether it is stored so
    */
   record Refreshed(byte[] bytes, boolean kept) {
     StoredHead head() throws IOException {

@@ -131,7 +131,7 @@ final class OriginClient {
 
     /**
      * Many origins take WebSockets by HTTP/1.1 only. That others do not, and then have no protocol
-     * in common with us, is no failure of theirs.
+     * in common with us, is no failure of theirs. Other failures of TLS are.
      */
     private ClientExchange openByHttp1(ClientExchange byHttp2, NoWebSocketException why)
         throws IOException {
@@ -143,9 +143,17 @@ final class OriginClient {
       try {
         return upstreams.openByHttp1(member.origin);
       } catch (SSLException e) {
+        if (!refusesProtocols(e)) {
+          throw e;
+        }
         why.addSuppressed(e);
         throw OriginFailure.of(why);
       }
+    }
+
+    /** RFC 7301 §3.2. The JDK has no other word for it than the name of the alert. */
+    private static boolean refusesProtocols(SSLException e) {
+      return String.valueOf(e.getMessage()).contains("no_application_protocol");
     }
 
     /**

@@ -2,6 +2,7 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.Version;
 import dev.evergreen.proxy.rules.CacheKey;
 import dev.evergreen.proxy.rules.Forwarding;
 import java.net.Inet6Address;
@@ -12,6 +13,9 @@ import java.util.Set;
 
 /** What an origin is asked for a client. */
 final class OriginRequests {
+
+  /** What the proxy says to all origins, as it is part of the key. */
+  private static final List<String> OF_THE_KEY = List.of("x-forwarded-host", "x-forwarded-proto");
 
   /** By what some origins let themselves be told how the request was, which no key has. */
   private static final List<String> SHAPING =
@@ -26,7 +30,8 @@ final class OriginRequests {
           "x-original-host",
           "x-original-url",
           "x-rewrite-url",
-          "x-host");
+          "x-host",
+          "proxy"); // CGI makes HTTP_PROXY of it, which many programs take for a setting.
 
   /** By what some origins take a request for one of another method. */
   private static final List<String> METHODS =
@@ -61,11 +66,11 @@ final class OriginRequests {
     }
     Forwarding.maxForwards(request).ifPresent(hops -> fields.set("Max-Forwards", hops - 1));
     // Only the proxy says these, as they shape answers that others get, too.
-    fields.remove("x-forwarded-host").remove("x-forwarded-proto");
+    remove(fields, OF_THE_KEY);
     if (!settings.trust.includes(client.peer())) {
-      SHAPING.forEach(fields::remove);
+      remove(fields, SHAPING);
       if (request.is("GET") || request.is("HEAD")) {
-        METHODS.forEach(fields::remove); // What is no GET must not be kept as one.
+        remove(fields, METHODS); // What is no GET must not be kept as one.
       }
     }
     if (settings.addForwarded && settings.forward == null) {
@@ -75,10 +80,21 @@ final class OriginRequests {
     return head;
   }
 
+  /** Also if they have "_" for "-", which is the same to many origins (RFC 3875 §4.1.18). */
+  private static void remove(Fields fields, List<String> names) {
+    for (int line = fields.count() - 1; line >= 0; line--) {
+      if (names.contains(fields.name(line).replace('_', '-').toLowerCase(Locale.ROOT))) {
+        fields.removeLine(line);
+      }
+    }
+  }
+
   /** To what the client wants to change the protocol, and may; empty if to nothing. */
   static String upgrade(RequestHead request) {
     var wanted = request.fields().get("upgrade");
-    if (wanted == null || !request.fields().hasMember("connection", "upgrade")) {
+    if (wanted == null
+        || request.version() == Version.HTTP_1_0 // RFC 9110 §7.8
+        || !request.fields().hasMember("connection", "upgrade")) {
       return "";
     }
     boolean good =

@@ -2,6 +2,10 @@ package dev.evergreen.proxy;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.Pace;
+import dev.evergreen.http.BodyReader;
+import dev.evergreen.http.BodyWriter;
 import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
@@ -9,6 +13,7 @@ import dev.evergreen.http.HttpDate;
 import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
+import dev.evergreen.http.Version;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.CacheKey;
 import dev.evergreen.proxy.rules.CacheStatus;
@@ -98,12 +103,15 @@ final class Transaction {
 
   private void answer() throws IOException {
     course.reached(Point.KEY, key);
+    if (setup.settings().forward != null && request.version() == Version.HTTP_1_0) {
+      exchange.closeAfterwards(); // RFC 9112 §9.3: it may not know what it says to a proxy.
+    }
     if (answeredHere()) {
       proxy.count(Count.ANSWERED_HERE);
     } else if (!request.is("GET") && !request.is("HEAD")) {
       pass(Forward.METHOD);
     } else if (mustPass()) {
-      pass(Forward.BYPASS);
+      passUnlessOnlyCached();
     } else {
       serve();
     }
@@ -114,6 +122,20 @@ final class Transaction {
     return Conditions.forOrigin(request.fields())
         || !exchange.body().ended()
         || !OriginRequests.upgrade(request).isEmpty();
+  }
+
+  private void passUnlessOnlyCached() throws IOException {
+    if (demands.onlyIfCached()) {
+      refuseUncached();
+    } else {
+      pass(Forward.BYPASS);
+    }
+  }
+
+  /** RFC 9111 §5.2.1.7. */
+  private void refuseUncached() throws IOException {
+    refuse(504, "the cache has no response that may be used");
+    proxy.count(Count.ANSWERED_HERE);
   }
 
   // Requests that are for the proxy itself, or for nobody.
@@ -258,8 +280,7 @@ final class Transaction {
       var why = why(found, variants);
       course.reached(Point.DECISION, why);
       if (demands.onlyIfCached()) {
-        refuse(504, "the cache has no response that may be used");
-        proxy.count(Count.ANSWERED_HERE);
+        refuseUncached();
         return true;
       }
       if (missed == null) {
@@ -549,17 +570,12 @@ final class Transaction {
       return;
     }
     fetch.decide(new Fetch.Released());
-    if (!isOwn()) {
+    if (!keeper().isOwn()) {
       proxy.fetches().remember(key, proxy.now() + setup.settings().aloneFor.toMillis());
       if (found != null) {
         proxy.invalidate(Purge.uri(Proxy.segment(key)));
       }
     }
-  }
-
-  /** Whether the response may be for this client alone only because of what it asked. */
-  private boolean isOwn() {
-    return demands.noStore() || request.fields().has("authorization");
   }
 
   private Keeper keeper() {
@@ -673,14 +689,17 @@ final class Transaction {
       deliverStale(found, failure.status());
       return;
     }
-    // RFC 9111 §5.2.2.2: what must be validated and cannot be is told by 504.
-    boolean mustValidate = found != null && found.head().life().neverStale();
-    refuse(mustValidate ? 504 : failure.status(), "the origin: " + failure.detail());
+    // RFC 9111 §5.2.2.2, §5.2.2.4: what must be validated and cannot be is told by 504.
+    boolean cannotValidate =
+        found != null && found.head().life().mustBeValidated() && failure.status() == 502;
+    refuse(cannotValidate ? 504 : failure.status(), "the origin: " + failure.detail());
   }
 
   private void validateInBackground(@Nullable Vary vary) {
-    new Background(proxy, setup, reach, origins(), request.copy(), originRequest(), key)
-        .start(what(vary));
+    // What is stored is the answer to GET, also when a HEAD has found it stale.
+    var get = request.copy().method("GET");
+    var asked = OriginRequests.of(get, authority, client, setup);
+    new Background(proxy, setup, reach, origins(), get, asked, key).start(what(vary));
   }
 
   // Requests that go to the origin without the cache.
@@ -740,13 +759,16 @@ final class Transaction {
   private void passHead(@Nullable Found found, Forward why) throws IOException {
     long stamp = proxy.storage().stamp();
     var asked = originRequest();
-    Conditions.clear(asked.fields());
+    if (found != null) {
+      Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
+    }
     try (var answer = ask(asked, null)) {
       var head = answer.head();
       if (found != null && head.status() == 200 && found.head().status() == 200) {
+        var keeper = keeper();
         if (Freshening.confirms(head, found.head().fields(), found.lease().length())) {
-          var _ = keeper().refresh(found, answer, stamp);
-        } else {
+          var _ = keeper.refresh(found, answer, stamp);
+        } else if (!keeper.isOwn()) {
           proxy.invalidate(Purge.uri(Proxy.segment(key)).softly());
         }
       }
@@ -773,21 +795,35 @@ final class Transaction {
       return;
     }
     var writer = exchange.respond(head);
+    var slowPeers = proxy.upstreams(reach).slowPeers(answer.member().origin);
+    var pace = new Pace();
+    var scope = CancelScope.open();
     boolean whole = false;
-    try {
-      var piece = Keeper.buffer(body);
-      for (int n = body.read(piece); n >= 0; n = body.read(piece)) {
-        course.bytes += n;
-        writer.write(piece.flip());
-        piece.clear();
-      }
-      writer.end(body.trailers());
+    try (var _ = slowPeers.hold(pace, scope::cancel)) {
+      scope.run(() -> copy(body, writer, pace));
       whole = true;
     } finally {
       if (!whole) {
         writer.abort();
       }
     }
+  }
+
+  /**
+   * Passes a body on that is not stored. It takes the origin's connection until the client has all,
+   * so a client that is slow pays when others wait for one.
+   */
+  private void copy(BodyReader from, BodyWriter into, Pace ofClient) throws IOException {
+    var piece = Keeper.buffer(from);
+    for (int n = from.read(piece); n >= 0; n = from.read(piece)) {
+      course.bytes += n;
+      ofClient.waits();
+      into.write(piece.flip());
+      ofClient.goesOn();
+      ofClient.moved(n);
+      piece.clear();
+    }
+    into.end(from.trailers());
   }
 
   /** From here on it is no HTTP: bytes pass both ways until both sides have ended theirs. */

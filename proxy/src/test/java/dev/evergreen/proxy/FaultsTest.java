@@ -442,6 +442,32 @@ class FaultsTest {
   }
 
   @Test
+  void whoHardlyTakesWhatIsNotStoredPaysWhenOthersWaitForTheOrigin() throws Exception {
+    origin.then(
+        (request, wire) -> {
+          if (request.line().startsWith("GET /large")) {
+            wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+            while (true) {
+              wire.send("x".repeat(1 << 16));
+            }
+          }
+          wire.send(ScriptedOrigin.response(200, "well"));
+        });
+    var one = new UpstreamLimits(1, 10, LONG, LONG, LONG);
+    var narrow = start(settings(HttpSettings.DEFAULT).withOriginLimits(one));
+    var slow = browser(narrow);
+    slow.ask("GET", "/large");
+    origin.next();
+    var next = browser(narrow);
+    next.ask("GET", "/b");
+    var peers = narrow.upstreams(Reach.ORIGINS).slowPeers(origin.origin());
+    // As one who has waited for the connection does, but at once.
+    await(() -> peers.hangUp(1, Duration.ZERO, Long.MAX_VALUE) == 1);
+    assertEquals("well", next.receive().body());
+    assertThrows(IOException.class, () -> slow.receive());
+  }
+
+  @Test
   void aBodyThatIsMalformedIsTheClientsFault() throws Exception {
     origin.then((_, _) -> ending.await());
     var browser = browser();

@@ -109,6 +109,17 @@ class ForwardProxyTest {
   }
 
   @Test
+  void aConnectionOfAClientOfOldIsNotKept() throws Exception {
+    origin.then(200, "1");
+    var browser = browser(proxy());
+    browser.send("GET http://" + at(origin) + "/a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    var answer = browser.receive();
+    assertEquals("1", answer.body());
+    assertEquals("close", answer.field("Connection"), "RFC 9112 §9.3");
+    assertTrue(browser.ended());
+  }
+
+  @Test
   void aPathAloneNamesNobody() throws Exception {
     assertEquals(400, browser(proxy()).get("/a").status());
   }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Listener;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.Handler;
@@ -37,6 +38,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Origins by HTTP/2 and by TLS, and what passes through to them. */
 @Timeout(60)
@@ -342,15 +345,17 @@ class Http2OriginTest {
   }
 
   private int serveWithoutWebSockets(@Nullable ServerTls tls) throws IOException {
-    return serveWithoutWebSockets(tls, 0);
+    return serveWithoutWebSockets(tls, 0, Connection::reset);
   }
 
   /**
    * An origin that has WebSockets by HTTP/1.1 only.
    *
-   * @param reset which of its connections it resets before TLS; 0 for none
+   * @param failing which of its connections fails before TLS; 0 for none
+   * @param fails what it does with that one
    */
-  private int serveWithoutWebSockets(@Nullable ServerTls tls, int reset) throws IOException {
+  private int serveWithoutWebSockets(@Nullable ServerTls tls, int failing, Listener.Handler fails)
+      throws IOException {
     var connections = new AtomicInteger();
     Handler greets =
         exchange -> {
@@ -366,8 +371,8 @@ class Http2OriginTest {
         () ->
             listener.serve(
                 raw -> {
-                  if (connections.incrementAndGet() == reset) {
-                    raw.reset();
+                  if (connections.incrementAndGet() == failing) {
+                    fails.serve(raw);
                     return;
                   }
                   var connection =
@@ -406,13 +411,55 @@ class Http2OriginTest {
     }
   }
 
-  @Test
-  void aConnectionByHttp1ThatFailsIsTriedAgain(@TempDir Path folder) throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void aConnectionByHttp1ThatFailsIsTriedAgain(boolean resets, @TempDir Path folder)
+      throws Exception {
     var tls = certificate(folder, "localhost", "h2", "http/1.1");
-    int port = serveWithoutWebSockets(tls, 2); // that by HTTP/2 is the first
+    // What comes without TLS where that is due is a failure of TLS.
+    Listener.Handler fails = resets ? Connection::reset : Http2OriginTest::withoutWebSockets;
+    int port = serveWithoutWebSockets(tls, 2, fails); // that by HTTP/2 is the first
     var address = beforeTls(port, folder);
     try (var browser = new Browser(address)) {
       assertEquals(101, askForWebSocket(browser).status());
+    }
+  }
+
+  @Test
+  void webSocketsAre502WhereHttp1IsRefused(@TempDir Path folder) throws Exception {
+    int port = serveWithoutWebSockets(certificate(folder, "localhost", "h2"));
+    try (var browser = new Browser(beforeTls(port, folder))) {
+      var answer = askForWebSocket(browser);
+      assertEquals("502 the origin: no-websockets", answer.status() + " " + answer.body().strip());
+    }
+  }
+
+  @Test
+  void whoAwaitsToContinueIsToldSoByAnOriginByHttp2() throws Exception {
+    Handler refusesSome =
+        exchange -> {
+          if (exchange.request().path().equals("/refused")) {
+            exchange.respond(ResponseHead.of(417), ByteBuffer.allocate(0));
+            return;
+          }
+          var body = ByteBuffer.allocate(4);
+          while (body.hasRemaining() && exchange.body().read(body) >= 0) {
+            // Until all is there.
+          }
+          exchange.respond(ResponseHead.of(200), body.flip());
+        };
+    var address = beforeHttp2(serve(refusesSome, null));
+    for (var path : List.of("/refused", "/wanted")) {
+      try (var browser = new Browser(address)) {
+        browser.send("PUT " + path + " HTTP/1.1\r\nHost: test\r\n");
+        browser.send("Expect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+        boolean refused = path.equals("/refused");
+        assertEquals(refused ? 417 : 100, browser.receive().status(), "RFC 9110 §10.1.1");
+        if (!refused) {
+          browser.send("body");
+          assertEquals("body", browser.receive().body());
+        }
+      }
     }
   }
 

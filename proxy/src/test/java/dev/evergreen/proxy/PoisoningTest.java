@@ -68,7 +68,12 @@ class PoisoningTest {
         "X-Host",
         "X-HTTP-Method-Override",
         "X-HTTP-Method",
-        "X-Method-Override"
+        "X-Method-Override",
+        "X_Forwarded_Host",
+        "X_Forwarded-Proto",
+        "X_Original_URL",
+        "x_http_method_override",
+        "Proxy"
       })
   void whatSaysHowTheRequestWasIsTheProxysToSay(String field) throws Exception {
     reflect(field);
@@ -78,7 +83,7 @@ class PoisoningTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"Forwarded", "X-Forwarded-For"})
+  @ValueSource(strings = {"Forwarded", "X-Forwarded-For", "X_Forwarded_For"})
   void whereTheRequestIsFromIsNotTheClientsToSay(String field) throws Exception {
     reflect(field);
     try (var browser = start(ProxySettings.DEFAULT.withForwarded(false))) {
@@ -142,6 +147,26 @@ class PoisoningTest {
       var asked = origin.next();
       assertFalse(asked.has("Upgrade"));
       assertFalse(asked.has("HTTP2-Settings"));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"X-Forwarded-For", "Forwarded", "Via"})
+  void whatVariesByWhatTheProxySaysOfTheClientIsNobodyElses(String field) throws Exception {
+    origin.then(200, "yours", "Cache-Control: max-age=60", "Vary: Accept, " + field);
+    try (var browser = start(ProxySettings.DEFAULT)) {
+      browser.get("/a");
+      assertFalse(browser.get("/a").field("Cache-Status").contains("hit"), field);
+    }
+  }
+
+  @Test
+  void clientsOfOldUpgradeToNothing() throws Exception {
+    origin.then(200, "1");
+    try (var browser = start(ProxySettings.DEFAULT)) {
+      browser.send("GET /a HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+      assertEquals(200, browser.receive().status());
+      assertFalse(origin.next().has("Upgrade"), "RFC 9110 §7.8");
     }
   }
 

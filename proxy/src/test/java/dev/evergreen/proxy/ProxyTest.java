@@ -18,6 +18,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The proxy between a client and an origin on real sockets; only its clock is ours. */
 @Timeout(60)
@@ -130,6 +132,15 @@ class ProxyTest {
   }
 
   @Test
+  void whatMayNoLongerBeStoredIsForgotten() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: no-store");
+    get("/a");
+    after(61);
+    assertEquals("2", get("/a").body());
+    assertEquals(504, get("/a", "Cache-Control: only-if-cached, max-stale").status());
+  }
+
+  @Test
   void aReloadIsValidatedThoughItIsFresh() throws Exception {
     origin.then(200, "1", "Cache-Control: max-age=60").then(200, "2", "Cache-Control: max-age=60");
     get("/a");
@@ -163,10 +174,27 @@ class ProxyTest {
     assertEquals(4, origin.count());
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"Authorization: me", "Cache-Control: no-store"})
+  void whoMayNotShareAValidationTakesNothingFromOthers(String own) throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60", "ETag: \"1\"")
+        .then(304, "", "ETag: \"1\"", "X: mine");
+    get("/a");
+    var mine = get("/a", own, "Cache-Control: no-cache");
+    assertEquals("1", mine.body());
+    assertEquals("mine", mine.field("X"));
+    var other = get("/a");
+    assertTrue(other.field("Cache-Status").contains("hit"), "it is still there");
+    assertFalse(other.has("X"), "RFC 9111 §3.5, §5.2.1.5");
+    assertEquals(2, origin.count());
+  }
+
   @Test
   void onlyWhatIsCachedIsAnsweredIfSoWanted() throws Exception {
     origin.then(200, "1", "Cache-Control: max-age=60");
     assertEquals(504, get("/a", "Cache-Control: only-if-cached").status());
+    assertEquals(504, get("/a", "Cache-Control: only-if-cached", "If-Match: *").status());
     assertEquals(0, origin.count());
     get("/a");
     assertEquals(200, get("/a", "Cache-Control: only-if-cached").status());
@@ -196,6 +224,13 @@ class ProxyTest {
   }
 
   @Test
+  void aConditionOfHeadIsTheOriginsWhereNothingIsStored() throws Exception {
+    origin.then(304, "", "ETag: \"1\"");
+    assertEquals(304, browser.head("/a", "If-None-Match: \"1\"").status());
+    assertEquals("\"1\"", origin.next().field("If-None-Match"));
+  }
+
+  @Test
   void anAnswerToHeadThatDiffersMakesGetStale() throws Exception {
     origin
         .then(200, "body", "Cache-Control: max-age=60", "ETag: \"1\"")
@@ -209,7 +244,12 @@ class ProxyTest {
 
   @Test
   void partsAreAnsweredFromTheCache() throws Exception {
-    origin.then(200, "0123456789", "Cache-Control: max-age=60", "ETag: \"1\"");
+    origin.then(
+        200,
+        "0123456789",
+        "Cache-Control: max-age=60",
+        "ETag: \"1\"",
+        "Content-Digest: md5=:eB5eJF1ptWaXm4bijSPyxw==:");
     var first = get("/a", "Range: bytes=2-4");
     assertEquals(206, first.status(), "also at a miss");
     assertEquals("234", first.body());
@@ -217,9 +257,12 @@ class ProxyTest {
     var part = get("/a", "Range: bytes=-3");
     assertEquals("789", part.body());
     assertEquals("bytes 7-9/10", part.field("Content-Range"));
+    assertFalse(part.has("Content-Digest"), "RFC 9530 §2: it is that of the whole");
+    assertTrue(get("/a").has("Content-Digest"));
     var none = get("/a", "Range: bytes=10-");
     assertEquals(416, none.status());
     assertEquals("bytes */10", none.field("Content-Range"));
+    assertTrue(none.has("Date"), "RFC 9110 §6.6.1");
     var several = get("/a", "Range: bytes=0-0,9-9");
     assertTrue(several.field("Content-Type").startsWith("multipart/byteranges"));
     assertTrue(several.body().contains("Content-Range: bytes 9-9/10\r\n\r\n9"));
@@ -529,6 +572,25 @@ class ProxyTest {
     assertEquals(2, origin.count());
   }
 
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"HEAD /a | X: y", "GET /a | Authorization: me", "GET /a | Range: bytes=0-0"})
+  void whoHasItValidatedInTheBackgroundTakesNothingFromOthers(String request) throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60, stale-while-revalidate=30")
+        .then(200, "new", "Cache-Control: max-age=60");
+    get("/a");
+    after(70);
+    var words = request.split("[ |]+", 3);
+    browser.ask(words[0], words[1], words[2]);
+    assertTrue(browser.receive(words[0].equals("HEAD")).field("Cache-Status").contains("hit"));
+    await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
+    assertTrue(origin.requests().get(1).line().startsWith("GET"), "what is stored answers GET");
+    var other = get("/a");
+    assertTrue(other.field("Cache-Status").contains("hit"));
+    assertEquals(request.contains("Authorization") ? "old" : "new", other.body());
+  }
+
   @Test
   void whatIsStaleMayServeWhenTheOriginFails() throws Exception {
     origin
@@ -543,10 +605,11 @@ class ProxyTest {
     assertEquals(502, get("/a").status());
   }
 
-  @Test
-  void whatMustBeValidatedIs504WhenTheOriginFails() throws Exception {
+  @ParameterizedTest
+  @ValueSource(strings = {"must-revalidate", "proxy-revalidate", "s-maxage=60", "no-cache"})
+  void whatMustBeValidatedIs504WhenTheOriginFails(String directive) throws Exception {
     origin
-        .then(200, "old", "Cache-Control: max-age=60, must-revalidate, stale-if-error=30")
+        .then(200, "old", "Cache-Control: max-age=60, stale-if-error=30, " + directive)
         .then((_, wire) -> wire.socket().close());
     get("/a");
     after(70);
@@ -750,6 +813,31 @@ class ProxyTest {
     assertEquals("hello", browser.read(5));
     browser.send("ping");
     assertEquals("ping!", browser.read(5));
+  }
+
+  @Test
+  void trailersAreForwardedButForThoseOfTheConnection() throws Exception {
+    origin.then(
+        (_, wire) -> {
+          wire.send(chunked("Connection: X-Mine"));
+          wire.send("4\r\nbody\r\n0\r\nX-Mine: 1\r\nX-Sum: 2\r\nHost: evil\r\n\r\n");
+        });
+    browser.ask("GET", "/a", "TE: trailers", "Connection: TE");
+    while (!browser.line().isEmpty()) {}
+    var expected = "4\r\nbody\r\n0\r\nX-Sum: 2\r\n\r\n";
+    assertEquals(expected, browser.read(expected.length()), "RFC 9110 §7.6.1");
+  }
+
+  @Test
+  void whatTheCacheDidIsSaidBehindWhatOthersSay() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60", "Cache-Status: other; hit");
+    get("/a");
+    var said =
+        get("/a").fields().stream().filter(line -> line.startsWith("Cache-Status:")).toList();
+    assertEquals(
+        List.of("Cache-Status: other; hit", "Cache-Status: evergreen; hit; ttl=60"),
+        said,
+        "RFC 9211 §2");
   }
 
   @Test

@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Names are compared without case. Of a directive that is there more than once the first counts;
  * {@code private} and {@code no-cache} without field names win over those with names, as they are
- * stricter. A number that is none counts as 0, which is the strictest for each directive that has
- * one (§4.2.1).
+ * stricter; and what names something else than fields counts as without. A number that is none
+ * counts as 0, which is the strictest for each directive that has one (§4.2.1).
  */
 public final class CacheControl {
 
@@ -94,7 +94,9 @@ public final class CacheControl {
 
   private static void add(Map<String, String> directives, String name, String argument) {
     if (NAMING.contains(name)) {
-      directives.merge(name, argument, (a, b) -> a.isEmpty() || b.isEmpty() ? "" : a + "," + b);
+      boolean named = Members.of(List.of(argument)).stream().allMatch(Members::isToken);
+      directives.merge(
+          name, named ? argument : "", (a, b) -> a.isEmpty() || b.isEmpty() ? "" : a + "," + b);
     } else {
       directives.putIfAbsent(name, argument);
     }

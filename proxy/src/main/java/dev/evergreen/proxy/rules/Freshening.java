@@ -14,7 +14,14 @@ public final class Freshening {
 
   /** What tells of the bytes of the body, which stay, and by what it is kept. */
   private static final Set<String> KEPT =
-      Set.of("content-length", "content-encoding", "content-range", "content-md5", "etag", "vary");
+      Set.of(
+          "content-length",
+          "content-encoding",
+          "content-range",
+          "content-digest",
+          "content-md5",
+          "etag",
+          "vary");
 
   private Freshening() {}
 
@@ -56,7 +63,10 @@ public final class Freshening {
     return sameTag && sameDate && (told == null || told.equals(Long.toString(length)));
   }
 
-  /** The stored fields with those that are newer (§3.2). */
+  /**
+   * The stored fields with those that are newer (§3.2), as far as the directives of both together
+   * let them be stored.
+   */
   public static Fields update(Fields stored, ResponseHead newer, CacheRules rules) {
     var updated = stored.copy();
     var fields = Storing.fields(newer, rules);
@@ -70,6 +80,6 @@ public final class Freshening {
         updated.add(fields.name(i), fields.value(i));
       }
     }
-    return updated;
+    return Storing.fields(ResponseHead.of(newer.status(), updated), rules);
   }
 }

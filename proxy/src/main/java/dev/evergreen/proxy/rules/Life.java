@@ -117,6 +117,11 @@ public record Life(
     return Math.clamp((long) (age * rules.heuristicShare()), 0, rules.heuristicMost().toSeconds());
   }
 
+  /** Whether nobody may have it stale, whatever the request allows. */
+  public boolean mustBeValidated() {
+    return validate || neverStale;
+  }
+
   /** How old it is, in milliseconds. */
   public long ageMillis(long now) {
     return initialAge + Math.max(0, now - received);

@@ -10,18 +10,23 @@ final class Members {
 
   private Members() {}
 
-  /** The members, without the blanks around them and without empty ones. Quotes hide commas. */
+  /**
+   * The members, without the blanks around them and without empty ones. Quotes hide commas; one
+   * that is not closed hides nothing, so that nothing behind it is lost.
+   */
   static List<String> of(List<String> lines) {
     var members = new ArrayList<String>();
     for (var line : lines) {
       int begin = 0;
       boolean quoted = false;
+      boolean quotes = true;
       for (int i = 0; i < line.length(); i++) {
         char c = line.charAt(i);
         if (quoted && c == '\\') {
           i++;
-        } else if (c == '"') {
-          quoted = !quoted;
+        } else if (c == '"' && quotes) {
+          quotes = quoted || isClosed(line, i + 1);
+          quoted = !quoted && quotes;
         } else if (c == ',' && !quoted) {
           add(members, line.substring(begin, i));
           begin = i + 1;
@@ -30,6 +35,16 @@ final class Members {
       add(members, line.substring(begin));
     }
     return members;
+  }
+
+  private static boolean isClosed(String line, int begin) {
+    for (int i = begin; i < line.length(); i++) {
+      if (line.charAt(i) == '"') {
+        return true;
+      }
+      i += line.charAt(i) == '\\' ? 1 : 0;
+    }
+    return false;
   }
 
   private static void add(List<String> members, String text) {

@@ -22,7 +22,7 @@ public enum Reuse {
     if (fresh) {
       return wanted(life, demands, now) ? FRESH : VALIDATE_FOR_REQUEST;
     }
-    if (life.validate() || life.neverStale()) {
+    if (life.mustBeValidated()) {
       return VALIDATE;
     }
     long stale = life.staleMillis(now);

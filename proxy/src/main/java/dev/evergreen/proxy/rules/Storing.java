@@ -89,6 +89,7 @@ public enum Storing {
   private static boolean useful(ResponseHead response, long received, CacheRules rules) {
     var life = Life.of(response, received, received, rules);
     return life.lifetime() > 0
+        || life.staleWhileRevalidate() > 0
         || life.staleIfError() > 0
         || response.fields().has("last-modified")
         || Validators.of(response.fields()).tag().isPresent();

@@ -22,12 +22,17 @@ public record Vary(List<String> names) {
   private static final Set<String> UNORDERED =
       Set.of("accept-encoding", "accept-language", "accept-charset");
 
+  /** What the proxy says itself of a client and its connection: no request shows it. */
+  private static final Set<String> OF_THE_PROXY =
+      Set.of("*", "forwarded", "x-forwarded-for", "via");
+
   public Vary {
     names = List.copyOf(names);
   }
 
   /**
-   * Of a response; empty if it varies by more than fields ({@code *}).
+   * Of a response; empty if it varies by more than the fields of the client's request: by {@code
+   * *}, or by what the proxy adds to it.
    *
    * <p>One with a coding varies by what codings the client accepts, also where its origin forgets
    * to say so: else who has refused that coding (RFC 9110 §12.5.3) would get it from the cache.
@@ -44,7 +49,9 @@ public record Vary(List<String> names) {
     for (var name : response.members("vary")) {
       names.add(name.toLowerCase(Locale.ROOT));
     }
-    return names.contains("*") ? Optional.empty() : Optional.of(new Vary(List.copyOf(names)));
+    return names.stream().anyMatch(OF_THE_PROXY::contains)
+        ? Optional.empty()
+        : Optional.of(new Vary(List.copyOf(names)));
   }
 
   /**

@@ -53,6 +53,9 @@ class CacheControlTest {
           s-maxage=60                          ; -1
           max-age =60                          ; -1
           xmax-age=60                          ; -1
+          unknown="a, max-age=5                ; 5
+          unknown="a\\", max-age=5              ; 5
+          unknown="a", other="b, max-age=5     ; 5
           """)
   void maxAgeIsRead(String line, long seconds) {
     assertEquals(seconds, of(line).seconds("max-age"));
@@ -67,7 +70,15 @@ class CacheControlTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"private, private=\"a\"", "private=\"a\", private", "PRIVATE", "private=\"\""})
+      strings = {
+        "private, private=\"a\"",
+        "private=\"a\", private",
+        "PRIVATE",
+        "private=\"\"",
+        "private=\"a",
+        "private=\"a b\"",
+        "private=\"a, max-age=5"
+      })
   void theStricterOfTwoCounts(String line) {
     assertTrue(of(line).hasBare("private"));
     assertEquals(Set.of(), of(line).namedFields());

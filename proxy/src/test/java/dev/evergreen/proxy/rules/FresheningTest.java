@@ -66,6 +66,24 @@ class FresheningTest {
       quoteCharacter = '`',
       textBlock =
           """
+          | Cache-Control: private="X" ; 304 | X: 2                              ; | Cache-Control: private="X"
+          | X: 1                       ; 304 | Cache-Control: no-cache="X"       ; | Cache-Control: no-cache="X"
+          | Content-Digest: a=:b:      ; 304 | Content-Digest: c=:d:             ; | Content-Digest: a=:b:
+          | Cache-Control: private="X" ; 304 | X: 2 | Cache-Control: max-age=5   ; | X: 2 | Cache-Control: max-age=5
+          """)
+  void theDirectivesOfBothSayWhatIsStored(String stored, String newer, String expected) {
+    assertEquals(
+        Heads.fields(expected),
+        Freshening.update(Heads.fields(stored), Heads.response(newer), CacheRules.DEFAULT),
+        "§5.2.2.4, §5.2.2.7");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = ';',
+      quoteCharacter = '`',
+      textBlock =
+          """
           200                                        ; true
           200 | ETag: "1"                            ; true
           200 | ETag: "2"                            ; false

@@ -68,6 +68,10 @@ class StoringTest {
           9213 §2.1 syntax error    ; GET  ; 200 | CDN-Cache-Control: max-age=60, | Cache-Control: no-store ; NO_STORE
           9213 §2.2 empty           ; GET  ; 200 | CDN-Cache-Control: | Cache-Control: no-store    ; NO_STORE
           9213 §2.2 other target    ; GET  ; 200 | X-Cache-Control: max-age=60 | Cache-Control: no-store ; NO_STORE
+          9213 §2.2 private         ; GET  ; 200 | CDN-Cache-Control: private, max-age=60          ; PRIVATE
+          §4.1 what the proxy says  ; GET  ; 200 | Cache-Control: max-age=60 | Vary: a, X-Forwarded-For ; VARY
+          §4.1 what the proxy says  ; GET  ; 200 | Cache-Control: max-age=60 | Vary: Forwarded     ; VARY
+          5861 §3 meanwhile         ; GET  ; 200 | Cache-Control: max-age=0, stale-while-revalidate=60 ; YES
           5861 §4 if error          ; GET  ; 200 | Cache-Control: max-age=0, stale-if-error=60     ; YES
           """)
   void aResponseIsJudged(String why, String request, String response, Storing expected) {
