@@ -161,15 +161,16 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
       flush();
     }
     checkFailure();
-    var me = Thread.currentThread();
-    if (writer != me) {
-      writer = me;
-      outputs().add(this);
-    }
     var present = output;
     if (present == null) {
       present = Buffers.lend();
       output = present;
+    }
+    // Only with output, as who flushes forgets the writer with it.
+    var me = Thread.currentThread();
+    if (writer != me) {
+      writer = me;
+      outputs().add(this);
     }
     return present.buffer();
   }

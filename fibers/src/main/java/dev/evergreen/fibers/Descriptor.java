@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>Closing opens both gates after it has closed the descriptor for those who come, so that
  *       nobody waits on.
  *   <li>It leaves the table of descriptors before its number is given back.
+ *   <li>What else was {@linkplain #keep kept} inside an operation is given back with the number.
  * </ol>
  */
 final class Descriptor extends UseCount {
@@ -26,6 +27,7 @@ final class Descriptor extends UseCount {
   private final Gate writable = new Gate();
   private volatile boolean moreExpected;
   private volatile @Nullable Poller poller;
+  private volatile Buffers.@Nullable Loan kept;
 
   Descriptor(Descriptors table, int number) {
     this.table = table;
@@ -89,10 +91,24 @@ final class Descriptor extends UseCount {
     return true;
   }
 
+  /** Keeps a buffer for a later operation, or none any more; to be called inside one. */
+  void keep(Buffers.@Nullable Loan loan) {
+    kept = loan;
+  }
+
+  /** What is kept, if anything is. */
+  Buffers.@Nullable Loan kept() {
+    return kept;
+  }
+
   @Override
   void giveBack() {
     table.remove(this);
     FileCalls.close(Carrier.currentScratch(), number);
+    var left = kept;
+    if (left != null) {
+      left.close();
+    }
   }
 
   /**

@@ -173,7 +173,8 @@ public final class Names {
         return new Found(addresses, null, System.nanoTime() + keepNanos);
       }
       return failed("it has no address");
-    } catch (UnknownHostException | RuntimeException e) {
+    } catch (UnknownHostException | RuntimeException | Error e) {
+      // Whatever it is, all who ask for this name wait for an answer.
       return failed(String.valueOf(e.getMessage()));
     }
   }

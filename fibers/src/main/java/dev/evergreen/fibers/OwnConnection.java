@@ -46,9 +46,6 @@ final class OwnConnection extends Connection {
   /** Where what the reader wrote waits to leave, while the reader waits. */
   private volatile @Nullable Outbox postedAt;
 
-  /** What was posted and found no room; set before {@code postedAt} is cleared. */
-  private volatile Buffers.@Nullable Loan unsent;
-
   OwnConnection(ProcessorFibers fibers, Descriptor descriptor, Processor home) {
     this.fibers = fibers;
     this.descriptor = descriptor;
@@ -371,12 +368,15 @@ final class OwnConnection extends Connection {
     return descriptor.number();
   }
 
-  /** Of the outbox: the system has taken all but this, if there is a rest. */
+  /**
+   * Of the outbox: the system has taken all but this, if there is a rest. The descriptor keeps
+   * that, as the reader may learn first that the connection was closed.
+   */
   void left(@Nullable MemorySegment rest) {
     if (rest != null) {
       var kept = Buffers.lendAnyway();
       kept.buffer().put(rest.asByteBuffer()).flip();
-      unsent = kept;
+      descriptor.keep(kept);
     }
     postedAt = null;
     if (rest != null) {
@@ -388,7 +388,7 @@ final class OwnConnection extends Connection {
   /** Returns when what was posted has left; all else that is written comes after it. */
   private void settle() throws IOException {
     leaveOutbox();
-    if (unsent != null) {
+    if (descriptor.kept() != null) {
       sendUnsent();
     }
   }
@@ -401,14 +401,14 @@ final class OwnConnection extends Connection {
   }
 
   private synchronized void sendUnsent() throws IOException {
-    var rest = unsent;
+    var rest = descriptor.kept();
     if (rest != null) {
       try (rest) {
         // It was counted when it was posted.
         hasSent(-rest.buffer().remaining());
         send(rest.buffer());
       } finally {
-        unsent = null;
+        descriptor.keep(null);
       }
     }
   }
@@ -429,7 +429,7 @@ final class OwnConnection extends Connection {
     descriptor.enter();
     try {
       leaveOutbox();
-      if (unsent == null) {
+      if (descriptor.kept() == null) {
         var _ = sendWhatHasRoom(from);
       }
     } finally {

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import java.net.SocketTimeoutException;
+import java.time.Duration;
 import java.util.ArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -88,6 +90,39 @@ class BuffersTest {
       Buffers.limit(Integer.MAX_VALUE);
       loans.forEach(Buffers.Loan::close);
     }
+  }
+
+  /** Also after a write for which there was no buffer. */
+  @Test
+  void outputLeavesWhenItsWriterWaitsElsewhere() throws Exception {
+    try (var fibers = Kind.JDK.start();
+        var pair = MemoryPair.of(fibers);
+        var loan = Buffers.borrow()) {
+      var elsewhere = new Signal(fibers);
+      var lent = new ArrayList<Buffers.Loan>();
+      try {
+        Buffers.limit(1);
+        assertThrows(
+            java.io.UncheckedIOException.class,
+            () -> {
+              while (true) {
+                lent.add(Buffers.borrow());
+              }
+            });
+        assertThrows(BuffersExhaustedException.class, () -> pair.near().write(new byte[1]));
+        waitAMoment(elsewhere);
+      } finally {
+        Buffers.limit(Integer.MAX_VALUE);
+        lent.forEach(Buffers.Loan::close);
+      }
+      pair.near().write(new byte[1]);
+      waitAMoment(elsewhere);
+      assertEquals(1, pair.far().tryRead(loan.buffer()));
+    }
+  }
+
+  private static void waitAMoment(Signal where) {
+    assertThrows(SocketTimeoutException.class, () -> where.await(Duration.ofMillis(1)));
   }
 
   /** Whoever closes a connection with output of its own gives the buffer back. */

@@ -218,6 +218,24 @@ class DialerTest {
     }
   }
 
+  /** Else all who ask for that name would wait for ever. */
+  @Test
+  void aLookUpThatBreaksDownIsTold() {
+    var names =
+        new Names(
+            host -> {
+              throw new StackOverflowError("too deep");
+            },
+            LONG);
+    var unknown =
+        assertThrows(
+            UnknownHostException.class,
+            () ->
+                CancelScope.within(Duration.ofSeconds(20))
+                    .call(() -> names.addresses("new.example")));
+    assertEquals("the host new.example is not known: too deep", unknown.getMessage());
+  }
+
   @Test
   void aNameWithoutAddressesIsToldAndAskedForAgain() throws Exception {
     var asked = new AtomicInteger();

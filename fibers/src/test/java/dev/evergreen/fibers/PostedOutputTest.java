@@ -1,6 +1,7 @@
 package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers.Io;
@@ -8,6 +9,7 @@ import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.Random;
 import java.util.Set;
@@ -217,6 +219,41 @@ class PostedOutputTest {
           });
       assertEquals("last words", pair.peerReads(10));
       assertEquals(-1, pair.peer().read(ByteBuffer.allocate(1)));
+    }
+  }
+
+  /** Its fiber, for which it is kept, learns first that the connection is closed. */
+  @ParameterizedTest
+  @EnumSource
+  void whatFoundNoRoomGivesItsBufferBackWhenTheConnectionIsClosed(Io io) throws Exception {
+    int rounds = 100;
+    try (var fibers = Fibers.builder().mode(Mode.PROCESSORS).processors(1).io(io).start()) {
+      for (int i = 0; i < rounds; i++) {
+        closeWhileThereIsNoRoom(fibers);
+      }
+      int before = Buffers.count();
+      for (int i = 0; i < rounds; i++) {
+        closeWhileThereIsNoRoom(fibers);
+      }
+      assertEquals(before, Buffers.count());
+    }
+  }
+
+  private static void closeWhileThereIsNoRoom(Fibers fibers) throws Exception {
+    var some = ByteBuffer.allocateDirect(4096);
+    try (var pair = Pair.accepted(fibers, Pair.loopback(), Pair.SMALL)) {
+      Fiber.run(
+          fibers,
+          () -> {
+            while (pair.ours().trySend(some.clear()) > 0) {
+              // Until there is no room.
+            }
+            // It runs when this one waits.
+            fibers.spawn(pair.ours()::close);
+            pair.ours().write(Pair.bytes("last words"));
+            return assertThrows(
+                ClosedChannelException.class, () -> pair.ours().read(ByteBuffer.allocate(1)));
+          });
     }
   }
 

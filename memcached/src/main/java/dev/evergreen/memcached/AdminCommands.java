@@ -17,7 +17,6 @@ import java.util.Base64;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Locale;
 
 /** The commands of operators. None is fast, or needs to be. */
 final class AdminCommands {
@@ -335,11 +334,11 @@ final class AdminCommands {
     }
     var topics = EnumSet.noneOf(Topic.class);
     for (int word = 1; word < line.count(); word++) {
-      try {
-        topics.add(Topic.valueOf(line.text(word).toUpperCase(Locale.ROOT)));
-      } catch (IllegalArgumentException e) {
+      var topic = Topic.of(line.text(word));
+      if (topic == null) {
         return protocol.reply(ERROR);
       }
+      topics.add(topic);
     }
     if (topics.isEmpty()) {
       topics.add(Topic.FETCHERS);

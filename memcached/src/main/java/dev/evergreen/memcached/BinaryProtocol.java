@@ -244,18 +244,11 @@ final class BinaryProtocol extends Protocol {
       out.putInt(item.flags());
       out.put(in.memory, extras + extrasLength, shown);
     } while (!out.valueOf(item, NOTHING));
-    countGet(outcome == Outcome.FOUND, touches);
+    statistics.countGet(outcome == Outcome.FOUND, touches);
     if (server.isObserved()) {
       observer.fetched(outcome == Outcome.FOUND);
     }
     return outcome == Outcome.FOUND ? Step.DONE : missed(outcome, withKey);
-  }
-
-  private void countGet(boolean hit, boolean touches) {
-    (hit ? statistics.getHits : statistics.getMisses).increment();
-    if (touches) {
-      (hit ? statistics.touchHits : statistics.touchMisses).increment();
-    }
   }
 
   private Step missed(Outcome outcome, boolean withKey) throws IOException {
@@ -302,7 +295,7 @@ final class BinaryProtocol extends Protocol {
     }
     var _ = value.receive(valueLength, NOTHING, kind == SET);
     var outcome = value.outcome();
-    if (cas != 0) {
+    if (cas != 0 && kind != APPEND && kind != PREPEND) {
       statistics.countCas(outcome);
     }
     return switch (outcome) {
@@ -380,7 +373,7 @@ final class BinaryProtocol extends Protocol {
       change.ifCas(cas);
     }
     var outcome = store.arithmetic(key, change, item);
-    statistics.countArithmetic(kind == INCREMENT, outcome);
+    statistics.countArithmetic(kind == INCREMENT, outcome, item.isNew());
     return switch (outcome) {
       case STORED -> number();
       case NOT_FOUND -> refuse(Refusal.NOT_FOUND);

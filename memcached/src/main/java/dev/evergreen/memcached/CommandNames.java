@@ -1,7 +1,5 @@
 package dev.evergreen.memcached;
 
-import static java.nio.charset.StandardCharsets.US_ASCII;
-
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.stream.Stream;
@@ -11,7 +9,7 @@ import java.util.stream.Stream;
  * lines that are no commands is to cost no more than one that sends commands.
  */
 final class CommandNames {
-  private static final byte[][] NAMES =
+  private static final String[] NAMES =
       Stream.of(
               "get",
               "gets",
@@ -46,26 +44,21 @@ final class CommandNames {
               "lru_crawler",
               "watch",
               "refresh_certs")
-          .map(name -> name.getBytes(US_ASCII))
-          .sorted(Comparator.comparingLong(CommandNames::key))
-          .toArray(byte[][]::new);
+          .sorted(Comparator.comparingLong(Line::prefix))
+          .toArray(String[]::new);
 
-  private static final String[] TEXTS =
-      Arrays.stream(NAMES).map(name -> new String(name, US_ASCII)).toArray(String[]::new);
+  private static final long[] PREFIXES = Arrays.stream(NAMES).mapToLong(Line::prefix).toArray();
 
-  private static final long[] KEYS = Arrays.stream(NAMES).mapToLong(CommandNames::key).toArray();
+  private static final byte[][] BYTES =
+      Arrays.stream(NAMES).map(TextProtocol::bytes).toArray(byte[][]::new);
 
   private CommandNames() {}
 
   /** The command's name that a word is; empty if it is none. */
   static String of(Line line, int word) {
-    int at = Arrays.binarySearch(KEYS, line.prefix(word));
-    return at >= 0 && line.length(word) == NAMES[at].length && line.startsWith(word, NAMES[at])
-        ? TEXTS[at]
+    int at = Arrays.binarySearch(PREFIXES, line.prefix(word));
+    return at >= 0 && line.length(word) == BYTES[at].length && line.startsWith(word, BYTES[at])
+        ? NAMES[at]
         : "";
-  }
-
-  private static long key(byte[] name) {
-    return Line.packed(new String(name, 0, Math.min(8, name.length), US_ASCII));
   }
 }

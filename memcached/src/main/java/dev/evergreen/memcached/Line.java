@@ -106,9 +106,16 @@ final class Line {
     return memory.get(JAVA_BYTE, index);
   }
 
-  /** A word of up to eight bytes as one number, for comparison with {@link #packed}; else 0. */
+  /**
+   * A word of up to seven bytes and its length as one number, for comparison with {@link #packed};
+   * else 0. By its bytes alone a word that begins with bytes of value 0 would be a shorter one.
+   */
   long packed(int word) {
-    return length(word) <= 8 ? prefix(word) : 0;
+    return length(word) < 8 ? packed(length(word), prefix(word)) : 0;
+  }
+
+  private static long packed(int length, long bytes) {
+    return (long) length << 56 | bytes;
   }
 
   /** The first bytes of a word, eight at most, as one number. */
@@ -122,9 +129,14 @@ final class Line {
   }
 
   static long packed(String word) {
+    return packed(word.length(), prefix(word));
+  }
+
+  /** As {@link #prefix(int)}. */
+  static long prefix(String word) {
     long packed = 0;
-    for (byte b : word.getBytes(ISO_8859_1)) {
-      packed = packed << 8 | (b & 0xff);
+    for (int i = 0; i < Math.min(8, word.length()); i++) {
+      packed = packed << 8 | word.charAt(i);
     }
     return packed;
   }
@@ -234,7 +246,7 @@ final class Line {
       return false;
     }
     number = negative ? -value : value;
-    return signed ? value >= 0 : !negative || value == 0;
+    return signed ? value >= 0 : !negative || number >= 0;
   }
 
   private static final long TENTH = Long.divideUnsigned(-1, 10);

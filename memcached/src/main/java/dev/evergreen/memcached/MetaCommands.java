@@ -102,7 +102,7 @@ final class MetaCommands {
       out.end();
       item.release();
     }
-    (flags.has('T') ? statistics.touchHits : statistics.getHits).increment();
+    statistics.countGet(true, flags.has('T'));
     if (protocol.server.isObserved()) {
       protocol.observer.fetched(true);
     }
@@ -218,7 +218,7 @@ final class MetaCommands {
   }
 
   private Step miss() throws IOException {
-    (flags.has('T') ? statistics.touchMisses : statistics.getMisses).increment();
+    statistics.countGet(false, false);
     if (protocol.server.isObserved()) {
       protocol.observer.fetched(false);
     }
@@ -297,6 +297,9 @@ final class MetaCommands {
 
   private Step answerSet(Outcome outcome, int length) throws IOException {
     boolean stored = outcome == Outcome.STORED;
+    if (flags.has('C') && (flags.mode == 0 || flags.mode == 'S' || flags.mode == 'R')) {
+      statistics.countCas(outcome);
+    }
     if (outcome == Outcome.TOO_LARGE) {
       return protocol.reply(TextProtocol.TOO_LARGE);
     }
@@ -348,7 +351,9 @@ final class MetaCommands {
     }
     return switch (store.delete(protocol.key, change, item)) {
       case STORED -> {
-        statistics.deleteHits.increment();
+        if (!flags.has('I')) {
+          statistics.deleteHits.increment();
+        }
         protocol.observer.deleted("md", true);
         yield status(HD, 2, flags.has('q'));
       }
@@ -397,7 +402,7 @@ final class MetaCommands {
     }
     describeArithmetic(decrements);
     var outcome = store.arithmetic(protocol.key, change, item);
-    statistics.countArithmetic(!decrements, outcome);
+    statistics.countArithmetic(!decrements, outcome, item.isNew());
     return switch (outcome) {
       case STORED -> flags.has('q') && !item.isNew() ? Step.DONE : answerNumber();
       case NOT_FOUND -> status(NF, 2, false);
@@ -467,11 +472,12 @@ final class MetaCommands {
     if (line.count() > 2 && line.is(2, "b") && !flags.decodeKey()) {
       return protocol.reply(BAD_FORMAT);
     }
-    if (store.peek(protocol.key, item) != Outcome.FOUND) {
+    statistics.metas.increment();
+    // Unlike a peek this needs no memory for a large value.
+    fetch.clear().unnoticed().winless().withoutValue();
+    if (store.fetch(protocol.key, fetch, item) != Outcome.FOUND) {
       return protocol.reply(EN);
     }
-    item.release();
-    statistics.metas.increment();
     int now = protocol.server.clock.second();
     out.begin(REPLY);
     out.put("ME ");

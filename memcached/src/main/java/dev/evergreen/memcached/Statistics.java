@@ -47,6 +47,15 @@ final class Statistics {
     resettable.forEach(LongAdder::reset);
   }
 
+  /** A get that touches is a touch, and no get. */
+  void countGet(boolean hit, boolean touches) {
+    if (touches) {
+      (hit ? touchHits : touchMisses).increment();
+    } else {
+      (hit ? getHits : getMisses).increment();
+    }
+  }
+
   void countCas(Outcome outcome) {
     switch (outcome) {
       case STORED -> casHits.increment();
@@ -55,8 +64,9 @@ final class Statistics {
     }
   }
 
-  void countArithmetic(boolean increments, Outcome outcome) {
-    if (outcome == Outcome.STORED) {
+  /** What made its item is neither a hit nor a miss. */
+  void countArithmetic(boolean increments, Outcome outcome, boolean isNew) {
+    if (outcome == Outcome.STORED && !isNew) {
       (increments ? incrementHits : decrementHits).increment();
     } else if (outcome == Outcome.NOT_FOUND) {
       (increments ? incrementMisses : decrementMisses).increment();

@@ -324,10 +324,7 @@ final class TextProtocol extends Protocol {
         if (server.isObserved()) {
           observer.fetched(hit);
         }
-        if (touches) {
-          (hit ? statistics.touchHits : statistics.touchMisses).increment();
-        }
-        (hit ? statistics.getHits : statistics.getMisses).increment();
+        statistics.countGet(hit, touches);
       }
       word = 0;
     } while (hasMoreKeys());
@@ -484,7 +481,7 @@ final class TextProtocol extends Protocol {
       return reply(Lookup.KEY_IS_LIVE);
     }
     var outcome = store.arithmetic(key, change, item);
-    statistics.countArithmetic(increments, outcome);
+    statistics.countArithmetic(increments, outcome, item.isNew());
     return switch (outcome) {
       case STORED -> number(item.number());
       case NOT_FOUND -> reply(NOT_FOUND);

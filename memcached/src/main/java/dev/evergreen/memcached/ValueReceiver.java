@@ -54,7 +54,7 @@ final class ValueReceiver {
     var in = protocol.in;
     int from = in.at;
     in.at += (int) whole;
-    if (!isAt(from + (int) length, terminator)) {
+    if (!ends(from + (int) length, terminator)) {
       return false;
     }
     settle(
@@ -98,7 +98,7 @@ final class ValueReceiver {
       in.await(terminator.length);
       int end = in.at;
       in.at += terminator.length;
-      if (!isAt(end, terminator)) {
+      if (!ends(end, terminator)) {
         return false;
       }
       settle(reservation.commit(protocol.change, protocol.item), replaces);
@@ -132,7 +132,9 @@ final class ValueReceiver {
     return reservation;
   }
 
-  private boolean isAt(int at, byte[] terminator) {
+  /** Counts the value that has come, and says whether what must come behind it is there. */
+  private boolean ends(int at, byte[] terminator) {
+    protocol.statistics.sets.increment();
     int same = 0;
     while (same < terminator.length && protocol.in.byteAt(at + same) == terminator[same]) {
       same++;
@@ -142,7 +144,6 @@ final class ValueReceiver {
 
   private void settle(Outcome outcome, boolean replaces) {
     this.outcome = outcome;
-    protocol.statistics.sets.increment();
     if (protocol.server.isObserved()) {
       protocol.observer.stored(outcome);
     }

@@ -7,14 +7,17 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.store.Store;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Connections that watch what happens: a line for each event that they asked for. A watcher that
@@ -27,7 +30,15 @@ final class Watchers {
     MUTATIONS,
     EVICTIONS,
     CONNEVENTS,
-    DELETIONS
+    DELETIONS;
+
+    /** The one that clients call so; null if none is. */
+    static @Nullable Topic of(String name) {
+      return Arrays.stream(values())
+          .filter(topic -> topic.name().toLowerCase(Locale.ROOT).equals(name))
+          .findFirst()
+          .orElse(null);
+    }
   }
 
   private static final HexFormat HEX = HexFormat.of().withUpperCase();

@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -271,6 +272,7 @@ class AdminCommandsTest {
   void watchersAreToldWhatTheyAskedFor(Mode mode) throws IOException, InterruptedException {
     try (var server = TestServer.start(mode);
         var watcher = server.connect()) {
+      assertEquals("ERROR", watcher.ask("watch FETCHERS"));
       assertEquals("OK", watcher.ask("watch fetchers mutations deletions connevents"));
       var client = server.connect();
       assertTrue(watcher.line().contains("type=conn_new rip=127.0.0.1"));
@@ -329,6 +331,60 @@ class AdminCommandsTest {
     Files.writeString(file, "no colon\n");
     assertThrows(
         IOException.class, () -> TestServer.start(TestServer.settings(mode).withAuthFile(file)));
+  }
+
+  /** The first byte chooses the protocol; in the binary one nobody could say who he is. */
+  @Test
+  void aBinaryRequestIsNoWayAroundTheAccounts() throws IOException {
+    var file = folder.resolve("accounts");
+    Files.writeString(file, "anna:secret\n");
+    var settings = TestServer.settings(Mode.PROCESSORS).withAuthFile(file);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      assertEquals(
+          "CLIENT_ERROR unauthenticated", client.ask(BinaryProtocolTest.request(0, "", "k", "")));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void onlySoManyMayWatch(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode)) {
+      var watchers = new ArrayList<Client>();
+      for (int i = 0; i < 20; i++) {
+        watchers.add(server.connect());
+        assertEquals("OK", watchers.getLast().ask("watch"));
+      }
+      try (var client = server.connect()) {
+        assertEquals("WATCHER_TOO_MANY log watcher limit reached", client.ask("watch"));
+        assertEquals("", client.rest());
+      }
+      watchers.removeLast().close();
+      while (server.server().watchers.count() == 20) {
+        Thread.sleep(1);
+      }
+      watchers.add(server.connect());
+      assertEquals("OK", watchers.getLast().ask("watch"));
+      for (var watcher : watchers) {
+        watcher.close();
+      }
+    }
+  }
+
+  @Test
+  void clientsThatMakeUpPrefixesFillNoMemory() throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      assertEquals("OK", client.ask("stats detail on"));
+      client.exchange("get p0:k\r\n");
+      for (int i = 0; i < 10_010; i++) {
+        client.send("get p" + i + ":k\r\n");
+      }
+      client.exchange("get p0:k\r\n");
+      var lines = client.exchange("stats detail dump\r\n").lines().toList();
+      assertEquals(10_001, lines.size(), "prefixes and END");
+      assertTrue(lines.contains("PREFIX p0 get 3 hit 0 set 0 del 0"));
+    }
   }
 
   @ParameterizedTest
@@ -470,6 +526,17 @@ class AdminCommandsTest {
       assertEquals(
           "HD\r\nSERVER_ERROR object too large for cache\r\nEN\r\n",
           client.exchange("ms k 1\r\nx\r\nms k 3000\r\n" + "x".repeat(3000) + "\r\nmg k\r\n"));
+      // Who asked for a change of what is there still has that.
+      var large = " 0 0 3000\r\n" + "x".repeat(3000) + "\r\n";
+      assertEquals(
+          "STORED\r\n"
+              + "SERVER_ERROR object too large for cache\r\n".repeat(5)
+              + "VALUE k 0 1\r\nx\r\nEND\r\n",
+          client.exchange(
+              "set k 0 0 1\r\nx\r\n"
+                  + ("add k" + large + "replace k" + large + "append k" + large)
+                  + ("prepend k" + large + "cas k" + large.replace("\r\nx", " 5\r\nx"))
+                  + "get k\r\n"));
       assertEquals(
           "CLIENT_ERROR bad command line format\r\n",
           client.exchange("get a " + "k".repeat(251) + "\r\n"));

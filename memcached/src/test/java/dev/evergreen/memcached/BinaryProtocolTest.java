@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 class BinaryProtocolTest {
   private static final int NOOP = 0x0a;
   private static final int LAST = 0x7a57;
+  private static final int ROUNDS = Integer.getInteger("evergreen.memcached.rounds", 400);
 
   /** Extras of a set: client flags and expiry. */
   private static String stored(int flags, int expiry) {
@@ -233,37 +234,70 @@ class BinaryProtocolTest {
         var server = TestServer.start(mode);
         var theirs = memcached.connect();
         var ours = server.connect()) {
-      for (int i = 0; i < 400; i++) {
-        var requests = new StringBuilder();
+      var numbers = new ArrayList<Long>();
+      for (int i = 0; i < ROUNDS; i++) {
+        var requests = new StringBuilder(arithmetic(random, numbers));
         for (int n = 1 + random.nextInt(20); n > 0; n--) {
-          requests.append(random(random));
+          requests.append(random(random, numbers));
         }
         var expected = exchange(theirs, requests.toString());
         int cut = random.nextInt(requests.length());
         ours.send(requests.substring(0, cut));
         assertSame(expected, exchange(ours, requests.substring(cut)), "round " + i);
+        for (var response : expected) {
+          numbers.add(Long.parseUnsignedLong(response.substring(32, 48), 16));
+        }
+        numbers.subList(0, Math.max(0, numbers.size() - 20)).clear();
       }
     }
   }
 
   /**
-   * A random request, but no decrement: a number that becomes shorter is padded with blanks, by
-   * memcached only if no reply that it has not done with refers to the item.
+   * Comes first or not at all: a number that becomes shorter is padded with blanks, by memcached
+   * only if no reply that it has not done with refers to the item.
    */
-  private static String random(Random random) {
-    var key = "key" + random.nextInt(5);
+  private static String arithmetic(Random random, List<Long> numbers) {
+    int opcode = List.of(0x05, 0x06, 0x15, 0x16).get(random.nextInt(4));
+    var extras = added(random.nextInt(300), 7, expiry(random));
+    return random.nextInt(3) == 0
+        ? ""
+        : request(opcode, extras, key(random), "", number(random, numbers), 1);
+  }
+
+  private static int expiry(Random random) {
+    return random.nextInt(6) == 0 ? -1 : 0;
+  }
+
+  /** One of the CAS numbers that were seen lately, or none. */
+  private static long number(Random random, List<Long> numbers) {
+    boolean compares = !numbers.isEmpty() && random.nextInt(4) == 0;
+    return compares ? numbers.get(random.nextInt(numbers.size())) : 0;
+  }
+
+  private static String key(Random random) {
+    return random.nextInt(5) == 0 ? "\0\r\n \u00ff" : "key" + random.nextInt(5);
+  }
+
+  /** A random request, but no arithmetic. */
+  private static String random(Random random, List<Long> numbers) {
+    var key = key(random);
     var value =
-        random.nextBoolean()
-            ? Integer.toString(random.nextInt(1000))
-            : "v".repeat(random.nextInt(99));
-    long cas = random.nextInt(4) > 0 ? 0 : random.nextInt(300);
-    int expiry = random.nextInt(6) == 0 ? -1 : 0;
+        switch (random.nextInt(40)) {
+          case 0 -> "large".repeat(random.nextInt(12_000));
+          case 1, 2 -> "";
+          case 3, 4 -> List.of("+5", "-5", "-0", "5 x", "5\0x").get(random.nextInt(5));
+          default ->
+              random.nextBoolean()
+                  ? Integer.toString(random.nextInt(1000))
+                  : "v".repeat(random.nextInt(99));
+        };
+    long cas = number(random, numbers);
+    int expiry = expiry(random);
     int opcode = random.nextInt(0x25);
     return switch (opcode) {
       case 0x01, 0x02, 0x03, 0x11, 0x12, 0x13 ->
           request(opcode, stored(random.nextInt(9), expiry), key, value, cas, random.nextInt());
-      case 0x05, 0x15 -> request(opcode, added(random.nextInt(50), 7, expiry), key, "", cas, 1);
-      case 0x0e, 0x0f, 0x19, 0x1a -> request(opcode, "", key, value, 0, 2);
+      case 0x0e, 0x0f, 0x19, 0x1a -> request(opcode, "", key, value, cas, 2);
       case 0x1c, 0x1d, 0x1e, 0x23, 0x24 -> request(opcode, touched(expiry), key, "", 0, 3);
       case 0x04, 0x14 -> request(opcode, "", key, "", cas, 4);
       default -> request(new int[] {0x00, 0x09, 0x0c, 0x0d}[opcode % 4], "", key, "", 0, opcode);

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * The same random commands, whole and malformed, in pipelines and cut anywhere, to this server and
@@ -23,12 +24,15 @@ import org.junit.jupiter.params.provider.EnumSource;
  * <p>One departure is by choice: a get with a key of more than 250 bytes makes memcached forget the
  * replies to the commands before it; here it is answered alone, so it is left out.
  *
+ * <p>Another one: a flush with a delay makes memcached forget the flushes before it, so that items
+ * come back to life; so there is none.
+ *
  * <p>Another one: the reply to {@code mg KEY b N k} shows the key as it was given, encoded, and not
  * as bytes that may be no text; so N goes without b.
  *
  * <p>What is left out because 1.6.18 and current memcached differ: the flags E, C of mg, s and N of
- * ms, and x of md; because it shows the store's inside: me, stats, h after a miss, l; and because
- * the seconds of two servers need not be the same: t.
+ * ms, and x of md; because it shows the store's inside: me, stats, h after a miss, l. Seconds are
+ * compared by the thousand, as those of two servers need not be the same.
  */
 @Timeout(300)
 class DifferentialTest {
@@ -38,10 +42,15 @@ class DifferentialTest {
   /** memcached needs a system call for each reply, so that a long one takes seconds. */
   private static final int LONGEST_COMPLETION = 50_000;
 
+  private static final String NOBODYS_NUMBER = "9999999999";
+
   private static final Pattern CAS =
       Pattern.compile(
-          "(?<=^VALUE [^ ]{1,300} \\d{1,10} \\d{1,9} |^(HD|EX|VA)( .{0,400})? c)\\d+",
+          "(?=\\d)(?<=^VALUE [^ ]{1,300} \\d{1,10} \\d{1,9} |^(HD|EX|VA)( .{0,400})? c)\\d+",
           Pattern.MULTILINE);
+
+  private static final Pattern SECONDS =
+      Pattern.compile("(?=\\d)(?<=^(HD|VA)[^\\r]{0,400} t)\\d+", Pattern.MULTILINE);
 
   @ParameterizedTest
   @EnumSource
@@ -54,6 +63,37 @@ class DifferentialTest {
           compare(seed, there, here);
         }
       }
+    }
+  }
+
+  /** What is a number to C, or nearly one. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "+5",
+        "-5",
+        "-0",
+        " 7",
+        "\t3",
+        "5 x",
+        "5\0x",
+        "5x",
+        "0005",
+        "+",
+        "- 1",
+        "+-1",
+        "-18446744073709551615",
+        "-9223372036854775808",
+        "18446744073709551616"
+      })
+  void valuesAreNumbersAsInMemcached(String value) throws Exception {
+    try (var reference = Reference.startIfInstalled();
+        var ours = TestServer.start(Mode.PROCESSORS);
+        var there = reference.connect();
+        var here = ours.connect()) {
+      var commands =
+          "set n 0 0 " + value.length() + "\r\n" + value + "\r\nincr n 1\r\ndecr n 2\r\n";
+      assertEquals(there.exchange(commands), here.exchange(commands));
     }
   }
 
@@ -96,9 +136,8 @@ class DifferentialTest {
         var here = ours.connect()) {
       there.exchange("flush_all\r\n");
       here.exchange("flush_all\r\n");
-      var theirs = new Side(there).ask(List.of(input), 0);
-      assertEquals(
-          theirs, new Side(here).ask(List.of(input), 0), () -> "seed " + seed + ": " + input);
+      var theirs = new Side(there).ask(List.of(input));
+      assertEquals(theirs, new Side(here).ask(List.of(input)), () -> "seed " + seed + ": " + input);
     }
   }
 
@@ -110,9 +149,9 @@ class DifferentialTest {
     var ours = new Side(here);
     for (int i = 0; i < 60; i++) {
       var commands = RandomCommands.pipeline(random);
-      int cut = random.nextInt(3);
-      var expected = theirs.ask(commands, 0);
-      assertEquals(expected, ours.ask(commands, cut), () -> "seed " + seed + ": " + commands);
+      var cuts = random.doubles(random.nextInt(4)).sorted().toArray();
+      var expected = theirs.ask(commands);
+      assertEquals(expected, ours.ask(commands, cuts), () -> "seed " + seed + ": " + commands);
       if (expected.endsWith("<end>")) {
         return;
       }
@@ -129,14 +168,22 @@ class DifferentialTest {
       this.client = client;
     }
 
-    String ask(List<String> commands, int cuts) throws Exception {
+    /** Sends the commands in pieces, cut at these parts of their length. */
+    String ask(List<String> commands, double... cuts) throws Exception {
       var bytes = withNumbers(String.join("", commands));
-      int middle = bytes.length() / 2;
-      if (cuts > 0) {
-        client.send(bytes.substring(0, middle));
-        return withNames(client.exchange(bytes.substring(middle)));
+      int sent = 0;
+      for (double cut : cuts) {
+        int end = (int) (cut * bytes.length());
+        client.send(bytes.substring(sent, end));
+        sent = end;
       }
-      return withNames(client.exchange(bytes));
+      return byThousands(withNames(client.exchange(bytes.substring(sent))));
+    }
+
+    private static String byThousands(String reply) {
+      return SECONDS
+          .matcher(reply)
+          .replaceAll(match -> "" + (Long.parseLong(match.group()) + 500) / 1000);
     }
 
     /** A command may name a CAS number that was seen, counted from the last one. */
@@ -146,7 +193,9 @@ class DifferentialTest {
           .replaceAll(
               match -> {
                 int back = Integer.parseInt(match.group(1));
-                return back < numbers.size() ? numbers.get(numbers.size() - 1 - back) : "1";
+                return back < numbers.size()
+                    ? numbers.get(numbers.size() - 1 - back)
+                    : NOBODYS_NUMBER;
               });
     }
 

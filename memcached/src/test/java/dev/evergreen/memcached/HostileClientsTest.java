@@ -44,6 +44,7 @@ class HostileClientsTest {
       throws IOException, InterruptedException {
     checkServes(server);
     await(() -> server.server().limit.served() == connections);
+    await(() -> server.server().sessions.size() == connections);
     await(() -> server.server().store.stats().heldBytes() == 0);
   }
 
@@ -110,6 +111,23 @@ class HostileClientsTest {
         checkHeld(server);
       }
       checkHealth(server, 0);
+    }
+  }
+
+  /** What is said of it is not its value, which nobody may hold at present. */
+  @ParameterizedTest
+  @EnumSource
+  void aLargeItemIsDescribedThoughOthersHoldAllThatMayBeHeld(Mode mode) throws Exception {
+    try (var server = TestServer.start(TestServer.settings(mode).withMemory(8 << 20));
+        var client = server.connect();
+        var sender = server.connect()) {
+      client.exchange("set k 0 0 500000\r\n" + "v".repeat(500_000) + "\r\n");
+      sender.send("set half 0 0 700000\r\n" + "v".repeat(5_000));
+      await(() -> server.server().store.stats().heldBytes() > 0);
+      long held = server.server().store.stats().heldBytes();
+      var described = client.ask("me k");
+      assertTrue(described.startsWith("ME k exp=-1 "), described);
+      assertEquals(held, server.server().store.stats().heldBytes());
     }
   }
 

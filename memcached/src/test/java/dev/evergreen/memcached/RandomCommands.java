@@ -26,8 +26,10 @@ final class RandomCommands {
     "-0",
     "2147483647",
     "2147483648",
-    "1\t2"
+    "1\t2",
+    "-18446744073709551615"
   };
+
   private static final String[] WORDS = {
     "noreply",
     "q",
@@ -91,11 +93,13 @@ final class RandomCommands {
   }
 
   private static String value(Random random) {
-    return switch (random.nextInt(6)) {
-      case 0 -> "" + random.nextLong(-5, 1000);
-      case 1 -> Long.toUnsignedString(random.nextLong());
-      case 2 -> "";
-      case 3 -> "v".repeat(random.nextInt(1800));
+    return switch (random.nextInt(60)) {
+      // With lines that are not too long for commands, should it be taken for some.
+      case 0 -> ("large".repeat(200) + "\r\n").repeat(random.nextInt(60));
+      case 1, 2, 3, 4, 5, 6, 7, 8, 9 -> "" + random.nextLong(-5, 1000);
+      case 10, 11, 12, 13, 14, 15, 16, 17 -> Long.toUnsignedString(random.nextLong());
+      case 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 -> "";
+      case 30, 31, 32, 33, 34, 35, 36, 37, 38, 39 -> "v".repeat(random.nextInt(1800));
       default -> "value" + random.nextInt(10);
     };
   }
@@ -120,6 +124,9 @@ final class RandomCommands {
                   "flush_all",
                   "flush_all 0",
                   "flush_all -1",
+                  "flush_all 0 noreply",
+                  "flush_all 1 2 3",
+                  "verbosity 1 noreply",
                   "verbosity 1",
                   "verbosity",
                   "flush_all x",
@@ -140,8 +147,9 @@ final class RandomCommands {
                   "b",
                   "u",
                   "O" + random.nextInt(99),
-                  one(random, "N0", "T0"),
-                  "T0",
+                  "t",
+                  one(random, "N0", "N1000", "T0"),
+                  one(random, "T0", "T1000"),
                   "R30",
                   "z",
                   "L",
@@ -156,7 +164,7 @@ final class RandomCommands {
                   "q",
                   "k",
                   "I",
-                  "T0",
+                  one(random, "T0", "T1000"),
                   "O7",
                   "C<cas" + random.nextInt(4) + ">",
                   "b",
@@ -172,12 +180,13 @@ final class RandomCommands {
                   "k",
                   "v",
                   "c",
-                  "N0",
+                  "t",
+                  one(random, "N0", "N1000"),
                   "J" + number(random),
                   "D" + number(random),
-                  "M" + one(random, "I", "D", "+", "-", "Z"),
+                  "M" + one(random, "I", "D", "+", "-", "Z", "i", "d"),
                   "O1",
-                  "T0",
+                  one(random, "T0", "T1000"),
                   "C<cas0>",
                   "b")
               + "\r\n";
@@ -197,6 +206,10 @@ final class RandomCommands {
               "slabs\r\n",
               "shutdown\r\n",
               "get  a  b\r\n",
+              "mn a b\r\n",
+              "gat 5\r\n",
+              "delete a b c d e\r\n",
+              "incr a b c d e\r\n",
               "cache_memlimit\r\n",
               "cache_memlimit 1\r\n",
               "cache_memlimit x\r\n",
@@ -262,10 +275,10 @@ final class RandomCommands {
             "b",
             "I",
             "F" + number(random),
-            "T0",
+            one(random, "T0", "T1000"),
             "T-1",
             "C<cas" + random.nextInt(4) + ">",
-            "M" + one(random, "E", "A", "P", "R", "S", "Z"),
+            "M" + one(random, "E", "A", "P", "R", "S", "Z", "e", "a", "p", "r", "s"),
             "u")
         + "\r\n"
         + value

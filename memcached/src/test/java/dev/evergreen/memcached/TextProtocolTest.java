@@ -70,6 +70,48 @@ class TextProtocolTest {
     }
   }
 
+  /** Keys may contain such bytes, but no other word is what it is without them. */
+  @ParameterizedTest
+  @EnumSource
+  void aWordWithBytesOfValueZeroIsNoOther(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      dialogue(
+          client,
+          """
+          > \0get a
+          ERROR
+          > \0\0mg a
+          ERROR
+          > \0version
+          ERROR
+          > touch a 0 \0noreply
+          NOT_FOUND
+          > delete a \0noreply
+          CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]
+          > delete a \0000
+          CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]""");
+    }
+  }
+
+  /** The last flush counts; what is stored after its time stays. */
+  @ParameterizedTest
+  @EnumSource
+  void aFlushMayBeToCome(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      var hit = "VALUE a 0 1\r\nx\r\nEND\r\n";
+      assertEquals(
+          "STORED\r\nOK\r\n" + hit,
+          client.exchange("set a 0 0 1\r\nx\r\nflush_all 1000\r\nget a\r\n"));
+      assertEquals("", client.exchange("flush_all 1 noreply\r\n"));
+      while (client.exchange("get a\r\n").equals(hit)) {
+        Thread.sleep(1);
+      }
+      assertEquals("STORED\r\n" + hit, client.exchange("set a 0 0 1\r\nx\r\nget a\r\n"));
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void largeValuesAreReceivedAndSentWhole(Mode mode) throws IOException {

@@ -1,6 +1,7 @@
 package dev.evergreen.store;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT_UNALIGNED;
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
@@ -16,6 +17,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
+import org.openjdk.jcstress.infra.results.Z_Result;
 
 /** Readers that take no lock beside writers of the same items, in a store that all tests share. */
 public final class StoreStress {
@@ -225,6 +227,86 @@ public final class StoreStress {
     public void end() {
       delete(first);
       delete(second);
+    }
+  }
+
+  /**
+   * A store that only grows. Its items are numbers, stored in their order; each fifth one splits a
+   * bucket, until all are there.
+   */
+  private static final class Growing {
+    private static final Store STORE = Store.open(StoreOptions.of(64 << 20), () -> 1);
+    private static final int MOST_BUCKETS = 60_000;
+    private static final int READS = 100;
+
+    /** By the number of buckets that there are: an item that the next split moves, if it does. */
+    private static final int[] MOVED = new int[MOST_BUCKETS + 1];
+
+    private static int stored;
+
+    static {
+      long buckets = STORE.index().buckets();
+      store(buckets * Index.ITEMS_PER_BUCKET);
+      var key = new Key();
+      for (int number = MOST_BUCKETS * Index.ITEMS_PER_BUCKET - 1; number >= 0; number--) {
+        // That finds its hash as well.
+        var _ = STORE.peek(set(key, number), new Item());
+        for (long half = buckets; half <= MOST_BUCKETS; half *= 2) {
+          long bucket = key.hash & (2 * half - 1);
+          boolean there = number < (bucket - 1) * Index.ITEMS_PER_BUCKET;
+          if (bucket >= half && bucket <= MOST_BUCKETS && there) {
+            MOVED[(int) bucket] = number;
+          }
+        }
+      }
+    }
+
+    private static Key set(Key key, int number) {
+      var bytes = MemorySegment.ofArray(new byte[Long.BYTES]);
+      bytes.set(JAVA_INT_UNALIGNED, 0, number);
+      return key.set(bytes, 0, Long.BYTES);
+    }
+
+    private static synchronized void store(long items) {
+      for (long i = 0; i < items && stored < MOST_BUCKETS * Index.ITEMS_PER_BUCKET; i++) {
+        var key = set(new Key(), stored++);
+        STORE.store(key, MemorySegment.NULL, 0, 0, new Change(), new Item());
+      }
+    }
+
+    static void split() {
+      store(Index.ITEMS_PER_BUCKET);
+    }
+
+    /** Reads an item that the next split moves, up to its end; says whether it was there. */
+    static boolean readMoved() {
+      var index = STORE.index();
+      long buckets = index.buckets();
+      var key = set(new Key(), MOVED[(int) buckets]);
+      var item = new Item();
+      boolean found = true;
+      for (int i = 0; i < READS && found && index.buckets() == buckets; i++) {
+        found = STORE.peek(key, item) == dev.evergreen.store.Outcome.FOUND;
+      }
+      return found;
+    }
+  }
+
+  @JCStressTest
+  @Description("An item is read while its bucket is split, by which it comes to the new bucket.")
+  @Outcome(id = "true", expect = ACCEPTABLE, desc = "found")
+  @Outcome(expect = FORBIDDEN, desc = "not found, though it was there all the time")
+  @State
+  public static class Split {
+
+    @Actor
+    public void writer() {
+      Growing.split();
+    }
+
+    @Actor
+    public void reader(Z_Result r) {
+      r.r1 = Growing.readMoved();
     }
   }
 }

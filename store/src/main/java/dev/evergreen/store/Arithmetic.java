@@ -71,13 +71,13 @@ final class Arithmetic {
 
   /** Leaves the new number in the item if there is one. */
   private Outcome admit(long old, Change change, Item item) {
-    if (records.isLarge(old) || records.valueLength(old) == 0) {
+    if (records.valueLength(old) == 0) {
       return Outcome.NOT_NUMERIC;
     }
     if (!linker.matches(change, old)) {
       return Outcome.EXISTS;
     }
-    if (!parse(old, item)) {
+    if (records.isLarge(old) || !parse(old, item)) {
       return Outcome.NOT_NUMERIC;
     }
     if (!change.decrements) {
@@ -138,11 +138,18 @@ final class Arithmetic {
     return same ? Outcome.STORED : Outcome.BUSY;
   }
 
-  /** Reads digits with blanks around them, as C's strtoull does, into the item's number. */
+  /**
+   * Reads blanks, a sign and digits into the item's number, as C's strtoull does, up to the end, a
+   * blank or a zero byte.
+   */
   private boolean parse(long place, Item item) {
     long at = records.valueAt(place, 0);
     long end = at + records.valueLength(place);
     while (at < end && isBlank(at)) {
+      at++;
+    }
+    boolean negative = at < end && memory.get(JAVA_BYTE, at) == '-';
+    if (negative || (at < end && memory.get(JAVA_BYTE, at) == '+')) {
       at++;
     }
     long number = 0;
@@ -154,8 +161,10 @@ final class Arithmetic {
       }
       number = number * 10 + digit;
     }
-    item.number = number;
-    return digits > 0 && (at == end || isBlank(at));
+    item.number = negative ? -number : number;
+    boolean ends = at == end || isBlank(at) || memory.get(JAVA_BYTE, at) == 0;
+    // A negative number is none, unless it comes out positive in 64 bits.
+    return digits > 0 && ends && !(negative && item.number < 0);
   }
 
   private boolean isDigit(long at) {

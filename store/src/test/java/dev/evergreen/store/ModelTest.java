@@ -276,7 +276,9 @@ class ModelTest {
           };
       if (random.nextInt(4) == 0) {
         return " ".repeat(random.nextInt(2))
-            + Long.toUnsignedString(random.nextLong() >>> random.nextInt(64));
+            + List.of("", "", "+", "-").get(random.nextInt(4))
+            + Long.toUnsignedString(random.nextLong() >>> random.nextInt(64))
+            + List.of("", "", " x", "\0x").get(random.nextInt(4));
       }
       var text = new StringBuilder(length);
       for (int i = 0; i < length; i++) {
@@ -406,12 +408,12 @@ class ModelTest {
         return;
       }
       boolean large = 32 + key.length() + old.value.length() > 1024;
-      boolean never = large || old.value.isEmpty();
-      if (!never && change.compares && change.expectedCas != old.cas) {
+      boolean empty = old.value.isEmpty();
+      if (!empty && change.compares && change.expectedCas != old.cas) {
         assertEquals(Outcome.EXISTS, outcome);
         return;
       }
-      var number = never ? null : number(old.value);
+      var number = large || empty ? null : number(old.value);
       if (number == null) {
         assertEquals(Outcome.NOT_NUMERIC, outcome);
         return;
@@ -432,16 +434,19 @@ class ModelTest {
       newCas(old, change);
     }
 
+    /** What C's strtoull reads, but for negative numbers that stay so in 64 bits. */
     private static @Nullable BigInteger number(String value) {
       var matcher =
           java.util.regex.Pattern.compile(
-                  "[ \\t-\\r]*([0-9]+)([ \\t-\\r].*)?", java.util.regex.Pattern.DOTALL)
+                  "[ \\t-\\r]*([+-]?[0-9]+)([\\x00 \\t-\\r].*)?", java.util.regex.Pattern.DOTALL)
               .matcher(value);
       if (!matcher.matches()) {
         return null;
       }
-      var number = new BigInteger(matcher.group(1));
-      return number.compareTo(TWO_TO_64) < 0 ? number : null;
+      var given = new BigInteger(matcher.group(1));
+      var number = given.mod(TWO_TO_64);
+      boolean negative = given.signum() < 0 && number.testBit(63);
+      return given.abs().compareTo(TWO_TO_64) >= 0 || negative ? null : number;
     }
 
     private void remove(String key) {
