@@ -107,7 +107,12 @@ final class OwnUpstream {
   /** The version in which Redis replies to what is expected next. */
   private int protocol;
 
+  /** Whether nothing can be asked of a lane any more, and replies need not tell what they reply to. */
   private boolean pinned;
+
+  /** Whether nothing can be asked of a lane any more, though each reply tells to what it is one. */
+  private boolean stays;
+
   private boolean judging;
   private boolean ended;
   private long channels;
@@ -316,9 +321,8 @@ final class OwnUpstream {
   private void expect(Expected next) {
     lock.lock();
     try {
-      if (next.verb == Verb.PINS || next.verb == Verb.STREAM || !next.words.whole()) {
-        pinned = true;
-      }
+      pinned |= next.verb == Verb.PINS || next.verb == Verb.STREAM;
+      stays |= !next.words.whole();
       quiet = false;
       expected.add(next);
       outstanding += next.numbers.length;
@@ -435,7 +439,7 @@ final class OwnUpstream {
     try {
       unasked = quiet;
       if (unasked) {
-        pinned = true;
+        stays = true;
         quiet = false;
       }
     } finally {
@@ -915,7 +919,8 @@ final class OwnUpstream {
   }
 
   private void speaks(Words words) {
-    protocol = words.number() < 0 ? protocol : words.number();
+    int wanted = words.number();
+    protocol = wanted == 2 || wanted == 3 ? wanted : protocol;
   }
 
   /** What was queued has been carried out, but for what was refused then. */
@@ -1067,7 +1072,9 @@ final class OwnUpstream {
       quiet =
           outstanding == 0
               && !(queueing || watching || monitoring || tracking)
-              && !(silent || silentOnce || pinned || ended)
+              && !(silent || silentOnce || pinned || stays || ended)
+              // Else a lane's reply could get amid the rest of a push.
+              && scanner.atStart()
               && !subscribed();
       forgetLate();
       if (outstanding == 0 || pinned) {
@@ -1099,13 +1106,16 @@ final class OwnUpstream {
 
   /** Ends it; the client has gone, and maybe amid a request, which then is none to Redis. */
   void close() {
-    var begun = sentBody;
-    if (begun != null) {
-      sentBody = null;
-      var _ = begun.end();
-      tape.unanswered(begun.number(), Unanswered.NOT_SENT);
+    try {
+      var begun = sentBody;
+      if (begun != null) {
+        sentBody = null;
+        var _ = begun.end();
+        tape.unanswered(begun.number(), Unanswered.NOT_SENT);
+      }
+    } finally {
+      connection.close();
     }
-    connection.close();
   }
 
   /** As if the network had failed. */

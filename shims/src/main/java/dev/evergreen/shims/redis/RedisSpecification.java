@@ -23,6 +23,9 @@ public final class RedisSpecification implements Specification, Model {
   /** Of a command that names more than so many words, these are not keys each. */
   private static final int MOST_NAMED = 64;
 
+  /** A longer word of such a command is taken for a value. */
+  private static final int LONGEST_NAME = 512;
+
   private final Map<String, Commands.Command> commands;
   private final DefaultKeys defaults = DefaultKeys.load();
 
@@ -123,13 +126,23 @@ public final class RedisSpecification implements Specification, Model {
     if (call.reply() instanceof Resp.Failure) {
       return;
     }
-    if (call.words() > MOST_NAMED) {
+    if (call.words() > MOST_NAMED || namesNoKey(call)) {
       call.touch(Touch.changes(call.database()).effect(Effect.UNKNOWN));
       return;
     }
     for (int i = 1; i < call.words(); i++) {
       call.touch(Touch.changes(call.key(i)).effect(Effect.UNKNOWN));
     }
+  }
+
+  /** Whether a word is longer than names of keys are: then the words do not tell what it wrote. */
+  private static boolean namesNoKey(Call call) {
+    for (int i = 1; i < call.words(); i++) {
+      if (call.word(i).length() > LONGEST_NAME) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /**

@@ -550,6 +550,9 @@ class RecordedTest {
             assertTrue(client.ask("NOBODY", "b", "2").startsWith("-ERR unknown command"));
             assertTrue(client.ask("ADDTO", "b").startsWith("-ERR wrong number"));
             assertEquals("$2\r\n12\r\n", client.ask("GET", "a"));
+            assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+            assertEquals("+OK\r\n", client.ask("SET", "c", "1"));
+            assertEquals(":3000\r\n", client.ask("ADDTO", "document", "x".repeat(3_000)));
           }
         },
         "--rename-command",
@@ -557,6 +560,12 @@ class RecordedTest {
         "ADDTO");
     assertEquals(Answer.Certainty.OPAQUE, ask("GET a").certainty());
     assertEquals(Answer.Certainty.CERTAIN, ask("GET b").certainty());
+    // A value is not indexed as the name of a key, and then the words do not tell what was written.
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      var database = Call.database("1");
+      assertEquals(
+          List.of(database.child("c")), trace.below(database, Bytes.EMPTY, null, 10));
+    }
   }
 
   @Test
