@@ -107,7 +107,9 @@ final class OwnUpstream {
   /** The version in which Redis replies to what is expected next. */
   private int protocol;
 
-  /** Whether nothing can be asked of a lane any more, and replies need not tell what they reply to. */
+  /**
+   * Whether nothing can be asked of a lane any more, and replies need not tell what they reply to.
+   */
   private boolean pinned;
 
   /** Whether nothing can be asked of a lane any more, though each reply tells to what it is one. */

@@ -563,8 +563,7 @@ class RecordedTest {
     // A value is not indexed as the name of a key, and then the words do not tell what was written.
     try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
       var database = Call.database("1");
-      assertEquals(
-          List.of(database.child("c")), trace.below(database, Bytes.EMPTY, null, 10));
+      assertEquals(List.of(database.child("c")), trace.below(database, Bytes.EMPTY, null, 10));
     }
   }
 
