@@ -9,6 +9,7 @@ import java.net.SocketTimeoutException;
 /** No origin gave an answer that can be used. */
 final class OriginFailure extends IOException {
   private static final long serialVersionUID = 1;
+  private static final String ANSWERED = "failed";
 
   private final int status;
   private final String detail;
@@ -33,12 +34,17 @@ final class OriginFailure extends IOException {
 
   /** An origin has answered with a failure that others need not see for themselves. */
   static OriginFailure answered(int status) {
-    return new OriginFailure(status, "failed", new IOException("it answered " + status));
+    return new OriginFailure(status, ANSWERED, new IOException("it answered " + status));
   }
 
   /** What a client is answered: such as 502 or 504. */
   int status() {
     return status;
+  }
+
+  /** Whether the origin was not reached, or has said nothing that can be understood. */
+  boolean isNoAnswer() {
+    return status == 502 && !detail.equals(ANSWERED);
   }
 
   /** What happened, as a token. */

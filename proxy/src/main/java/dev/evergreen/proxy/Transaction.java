@@ -691,7 +691,7 @@ final class Transaction {
     }
     // RFC 9111 §5.2.2.2, §5.2.2.4: what must be validated and cannot be is told by 504.
     boolean cannotValidate =
-        found != null && found.head().life().mustBeValidated() && failure.status() == 502;
+        found != null && found.head().life().mustBeValidated() && failure.isNoAnswer();
     refuse(cannotValidate ? 504 : failure.status(), "the origin: " + failure.detail());
   }
 

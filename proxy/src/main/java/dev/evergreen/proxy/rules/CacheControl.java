@@ -94,7 +94,8 @@ public final class CacheControl {
 
   private static void add(Map<String, String> directives, String name, String argument) {
     if (NAMING.contains(name)) {
-      boolean named = Members.of(List.of(argument)).stream().allMatch(Members::isToken);
+      var members = Members.of(List.of(argument));
+      boolean named = !members.isEmpty() && members.stream().allMatch(Members::isToken);
       directives.merge(
           name, named ? argument : "", (a, b) -> a.isEmpty() || b.isEmpty() ? "" : a + "," + b);
     } else {

@@ -75,6 +75,8 @@ class CacheControlTest {
         "private=\"a\", private",
         "PRIVATE",
         "private=\"\"",
+        "private=\",\"",
+        "private=\" \"",
         "private=\"a",
         "private=\"a b\"",
         "private=\"a, max-age=5"
