@@ -55,7 +55,7 @@ class DifferentialTest {
   @ParameterizedTest
   @EnumSource
   void randomCommandsAreAnsweredAsByMemcached(Mode mode) throws Exception {
-    try (var reference = Reference.startIfInstalled();
+    try (var reference = Reference.startIfInstalled("-o", "no_lru_maintainer");
         var ours = TestServer.start(mode)) {
       for (int seed = 0; seed < SEEDS; seed++) {
         try (var there = new Client(reference.port());
@@ -87,7 +87,7 @@ class DifferentialTest {
         "18446744073709551616"
       })
   void valuesAreNumbersAsInMemcached(String value) throws Exception {
-    try (var reference = Reference.startIfInstalled();
+    try (var reference = Reference.startIfInstalled("-o", "no_lru_maintainer");
         var ours = TestServer.start(Mode.PROCESSORS);
         var there = reference.connect();
         var here = ours.connect()) {
@@ -114,7 +114,7 @@ class DifferentialTest {
     var corpus = Corpus.of(protocol);
     long first = Long.getLong("evergreen.memcached.seed", System.nanoTime());
     System.out.println("mutated inputs beside memcached from seed " + first);
-    try (var reference = Reference.startIfInstalled();
+    try (var reference = Reference.startIfInstalled("-o", "no_lru_maintainer");
         var ours = TestServer.start(mode)) {
       int compared = 0;
       for (long seed = first; compared < MUTATED; seed++) {

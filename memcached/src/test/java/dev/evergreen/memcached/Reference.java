@@ -6,6 +6,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -26,22 +27,24 @@ record Reference(Process process, int port) implements AutoCloseable {
                     name + " is not installed (Debian: apt-get install " + debianPackage + ")"));
   }
 
-  /** Starts one; the test is skipped where it is not installed. */
-  static Reference startIfInstalled() throws IOException, InterruptedException {
-    return start(program("memcached", "memcached"));
+  /** Starts one with more options; the test is skipped where it is not installed. */
+  static Reference startIfInstalled(String... options) throws IOException, InterruptedException {
+    return start(program("memcached", "memcached"), options);
   }
 
   Client connect() throws IOException {
     return new Client(port);
   }
 
-  private static Reference start(Path program) throws IOException, InterruptedException {
+  private static Reference start(Path program, String... options)
+      throws IOException, InterruptedException {
     int port;
     try (var free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       port = free.getLocalPort();
     }
-    var command =
-        List.of(program.toString(), "-p", "" + port, "-U", "0", "-l", "127.0.0.1", "-u", "nobody");
+    var command = new ArrayList<>(List.of(program.toString(), "-p", "" + port, "-U", "0"));
+    command.addAll(List.of("-l", "127.0.0.1", "-u", "nobody"));
+    command.addAll(List.of(options));
     var process =
         new ProcessBuilder(command)
             .redirectErrorStream(true)

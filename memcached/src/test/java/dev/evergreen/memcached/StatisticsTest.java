@@ -54,6 +54,8 @@ class StatisticsTest {
         List.of("cas a 0 0 1 <cas>", "x", "cas a 0 0 1 <cas>", "x", "cas none 0 0 1 1", "x"),
         List.of("cas none 0 0 1 1", "x"),
         List.of("set a 0 0 2000000", "x".repeat(2_000_000)),
+        List.of("cas a 0 0 2000000 <cas>", "x".repeat(2_000_000)),
+        List.of("ms a 2000000 C<cas>", "x".repeat(2_000_000)),
         List.of("get a", "get none", "gets a none"),
         List.of("gat 0 a", "gats 100 none"),
         List.of("touch a 100", "touch none 0", "touch none 0"),
