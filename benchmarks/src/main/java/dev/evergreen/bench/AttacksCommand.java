@@ -49,10 +49,10 @@ final class AttacksCommand implements Callable<Integer> {
       description = "Makes only these: ${COMPLETION-CANDIDATES}")
   private Set<Attack> only = EnumSet.allOf(Attack.class);
 
-  @Option(names = "--quick", description = "Takes about four minutes, with wider spreads")
+  @Option(names = "--quick", description = "Takes about six minutes, with wider intervals")
   private boolean quick;
 
-  @Option(names = "--rounds", paramLabel = "N", description = "7 by default, 4 if quick")
+  @Option(names = "--rounds", paramLabel = "N", description = "21 by default, 7 if quick")
   private @Nullable Integer roundsGiven;
 
   @Option(
@@ -81,7 +81,7 @@ final class AttacksCommand implements Callable<Integer> {
   @Override
   public Integer call() throws Exception {
     var section = report.section("attacks");
-    int rounds = roundsGiven != null ? roundsGiven : quick ? 4 : 7;
+    int rounds = roundsGiven != null ? roundsGiven : quick ? 7 : 21;
     double seconds = secondsGiven != null ? secondsGiven : quick ? 0.7 : 1;
     var lines = new ArrayList<Line>();
     try (var server = ServerProcess.memcached(command(), SERVER_CORE);

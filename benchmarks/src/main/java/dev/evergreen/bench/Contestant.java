@@ -18,7 +18,6 @@ record Contestant(String name, List<String> command) {
 
   static final String MEMCACHED = "memcached";
   static final String EVERGREEN = "evergreen";
-  static final String UNFAIR = "evergreen-no-helping";
 
   private static final int MEGABYTES = 1024;
 
@@ -31,7 +30,7 @@ record Contestant(String name, List<String> command) {
         new Contestant(MEMCACHED, DebianMemcached.command(MEGABYTES, CONNECTIONS)),
         evergreen(EVERGREEN),
         evergreen("evergreen-jdk", "--fibers", "jdk"),
-        evergreen(UNFAIR, "--no-helping"));
+        evergreen("evergreen-no-helping", "--no-helping"));
   }
 
   private static Contestant evergreen(String name, String... more) {

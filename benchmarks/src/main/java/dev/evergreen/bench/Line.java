@@ -23,7 +23,7 @@ record Line(
     @Nullable Spread ratio,
     @Nullable Budget budget) {
 
-  /** Whether a limit is kept; where the rounds disagree that is open. */
+  /** Whether a limit is kept; where it lies in the interval of the median that is open. */
   enum Verdict {
     MET("yes"),
     MISSED("NO"),
@@ -45,15 +45,15 @@ record Line(
   record Budget(String text, Verdict verdict) {
 
     static Budget atMost(String text, Spread spread, double limit) {
-      return new Budget(text, verdict(spread.greatest() <= limit, spread.least() > limit));
+      return new Budget(text, verdict(spread.high() <= limit, spread.low() > limit));
     }
 
     static Budget atLeast(String text, Spread spread, double limit) {
-      return new Budget(text, verdict(spread.least() >= limit, spread.greatest() < limit));
+      return new Budget(text, verdict(spread.low() >= limit, spread.high() < limit));
     }
 
-    private static Verdict verdict(boolean allKeepIt, boolean noneKeepsIt) {
-      return allKeepIt ? Verdict.MET : noneKeepsIt ? Verdict.MISSED : Verdict.UNDECIDED;
+    private static Verdict verdict(boolean kept, boolean broken) {
+      return kept ? Verdict.MET : broken ? Verdict.MISSED : Verdict.UNDECIDED;
     }
   }
 

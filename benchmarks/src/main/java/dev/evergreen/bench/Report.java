@@ -69,12 +69,12 @@ record Report(List<Line> lines, int rounds) {
   }
 
   private String how() {
-    return "Median (least–greatest) of "
+    return "Median (its 95 % interval; below six rounds least–greatest) of "
         + rounds
         + " rounds in which the variants take turns; Java "
         + Runtime.version()
         + ", "
         + Runtime.getRuntime().availableProcessors()
-        + " processors. A budget is met or missed if all rounds say so; else it is undecided.";
+        + " processors. A budget that lies inside the interval is undecided.";
   }
 }

@@ -4,18 +4,46 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.IntStream;
 
-/** Values of several rounds: the median with the least and the greatest. */
-record Spread(double median, double least, double greatest) {
+/**
+ * Values of several rounds: their range, their median, and where the median would be if there were
+ * rounds without end.
+ *
+ * <p>The interval from {@code low} to {@code high} holds that median in at least 95 of 100 such
+ * measurements. It is made of two of the values themselves, as many from the least as from the
+ * greatest (the sign test turned round), and so assumes nothing of how the values are distributed:
+ * a round that the machine spoiled counts as one round, however bad it was. More rounds make it
+ * narrower. Fewer than six allow no such interval; theirs is the whole range.
+ */
+record Spread(double median, double low, double high, double least, double greatest) {
+
+  private static final double CONFIDENCE = 0.95;
 
   static Spread of(List<Double> values) {
     if (values.isEmpty()) {
       throw new IllegalArgumentException("there is no spread of no values");
     }
     var sorted = values.stream().mapToDouble(Double::doubleValue).sorted().toArray();
-    int middle = sorted.length / 2;
-    double median =
-        sorted.length % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-    return new Spread(median, sorted[0], sorted[sorted.length - 1]);
+    int last = sorted.length - 1;
+    int outside = outside(sorted.length);
+    double median = (sorted[last / 2] + sorted[(last + 1) / 2]) / 2;
+    return new Spread(median, sorted[outside], sorted[last - outside], sorted[0], sorted[last]);
+  }
+
+  /** How many of so many values are below the interval; as many are above it. */
+  private static int outside(int count) {
+    // That exactly i of the values are below the median has the probability of i heads in so many
+    // throws.
+    double exactly = Math.pow(0.5, count);
+    double atMost = exactly;
+    int outside = 0;
+    while (true) {
+      exactly *= (double) (count - outside) / (outside + 1);
+      atMost += exactly;
+      if (atMost > (1 - CONFIDENCE) / 2) {
+        return outside;
+      }
+      outside++;
+    }
   }
 
   /** The ratios of two variants, round by round. */
@@ -28,10 +56,10 @@ record Spread(double median, double least, double greatest) {
     return of(IntStream.range(0, of.size()).mapToObj(i -> of.get(i) - less.get(i)).toList());
   }
 
-  /** Three significant digits each. */
+  /** The median and its interval, with three significant digits. */
   @Override
   public String toString() {
-    return digits(median) + " (" + digits(least) + "–" + digits(greatest) + ")";
+    return digits(median) + " (" + digits(low) + "–" + digits(high) + ")";
   }
 
   static String digits(double value) {

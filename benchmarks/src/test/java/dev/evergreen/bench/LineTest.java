@@ -16,19 +16,19 @@ class LineTest {
   }
 
   @Test
-  void aLimitIsKeptIfAllRoundsKeepIt() {
+  void aLimitIsKeptIfTheWholeIntervalKeepsIt() {
     assertEquals(Verdict.MET, verdict(LINE.atMost(3)));
     assertEquals(Verdict.MET, verdict(LINE.atLeast(1)));
   }
 
   @Test
-  void itIsMissedIfAllRoundsMissIt() {
+  void itIsMissedIfTheWholeIntervalMissesIt() {
     assertEquals(Verdict.MISSED, verdict(LINE.atMost(0.9)));
     assertEquals(Verdict.MISSED, verdict(LINE.atLeast(3.1)));
   }
 
   @Test
-  void roundsThatDisagreeDecideNothing() {
+  void aLimitInsideTheIntervalIsUndecided() {
     assertEquals(Verdict.UNDECIDED, verdict(LINE.atMost(2)));
     assertEquals(Verdict.UNDECIDED, verdict(LINE.atLeast(2)));
   }

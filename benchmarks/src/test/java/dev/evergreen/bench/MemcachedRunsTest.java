@@ -34,7 +34,7 @@ class MemcachedRunsTest {
           Duration.ofMillis(100));
 
   private static final List<String> SERVERS =
-      List.of(Contestant.MEMCACHED, Contestant.EVERGREEN, Contestant.UNFAIR);
+      List.of(Contestant.MEMCACHED, Contestant.EVERGREEN, "another");
 
   @TempDir private Path folder;
 
@@ -106,6 +106,19 @@ class MemcachedRunsTest {
     assertTrue(rate.name().contains("bound by the generator in 1 of 2"), rate::name);
     assertEquals("1.15 (1.10–1.20)", String.valueOf(rate.ratio()));
     assertEquals(new Line.Budget("≥ 1.00 ×", Line.Verdict.MET), rate.budget());
+  }
+
+  @Test
+  void othersAreComparedWithTheServerAsShippedToo() throws Exception {
+    var load = Setting.closed(512, 1);
+    var results = LoadResults.open(file());
+    for (var server : SERVERS) {
+      results.add(new LoadRun(server, load, 0), result(100e3, 0.5));
+    }
+    var names = new MemcachedReport(results, SERVERS, LEAST).lines().stream();
+    assertEquals(
+        List.of("memcached", "memcached", "memcached", "memcached", "another", "another"),
+        names.map(Line::against).toList());
   }
 
   @Test

@@ -89,16 +89,4 @@ class MicroTest {
     assertTrue(err.toString().contains("cached-read"), err::toString);
     assertFalse(out.toString().contains("budget"), "nothing should be measured");
   }
-
-  @Test
-  void aSpreadIsTheMedianBetweenTheLeastAndTheGreatest() {
-    assertEquals(new Spread(3, 1, 9), Spread.of(List.of(9.0, 1.0, 3.0)));
-    assertEquals(new Spread(2, 1, 9), Spread.of(List.of(9.0, 1.0, 3.0, 1.0)));
-    assertEquals("0.050 (1.50–1234)", new Spread(0.05, 1.5, 1234).toString());
-  }
-
-  @Test
-  void ratiosAreTakenRoundByRound() {
-    assertEquals(new Spread(2, 2, 2), Spread.ofRatios(List.of(2.0, 20.0), List.of(1.0, 10.0)));
-  }
 }
