@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Each {@link Hold} measures how long the server has waited for the peer since then, and how
  * many bytes it has moved. The time that a fiber waits for anything else, its processor included,
  * is not the peer's. So a peer is judged by its rate, not by its last byte: one that moves a byte
- * now and then is as slow as one that moves none. When something is short, the slowest pays, by its
- * connection: see {@link #hangUp}. The fiber that holds gets the exception of a connection that was
- * closed, and lets go.
+ * now and then is as slow as one that moves none. How long that is remembered its {@link Pace}
+ * says. When something is short, the slowest pays, by its connection: see {@link #hangUp}. The
+ * fiber that holds gets the exception of a connection that was closed, and lets go.
  */
 public final class SlowPeers {
 
@@ -85,7 +85,10 @@ public final class SlowPeers {
    * @return how many these were, those of an earlier call included
    */
   public int hangUp(int most, Duration grace, long bytesPerSecond) {
-    long now = System.nanoTime();
+    return hangUp(most, grace, bytesPerSecond, System.nanoTime());
+  }
+
+  int hangUp(int most, Duration grace, long bytesPerSecond, long now) {
     int hungUp = (int) holds.stream().filter(hold -> hold.hungUp).count();
     if (hungUp >= most) {
       return hungUp;
@@ -135,7 +138,11 @@ public final class SlowPeers {
     }
 
     private Look look(long now) {
-      return new Look(this, pace.bytes() - bytesBefore, pace.waited(now) - waitedBefore);
+      var since = pace.since(now);
+      return new Look(
+          this,
+          pace.bytes() - Math.max(bytesBefore, since.bytes()),
+          pace.waited(now) - Math.max(waitedBefore, since.waitedNanos()));
     }
 
     private void hangUp() {

@@ -12,6 +12,8 @@ import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -84,6 +86,54 @@ class SlowPeersTest {
         Thread.sleep(1);
       }
       assertThrows(ClosedChannelException.class, () -> Fiber.get(read));
+    }
+  }
+
+  /** How a peer gets on in so many seconds, in each of which it is waited for all the time. */
+  private static long seconds(Pace pace, long from, int count, int bytesEach) {
+    for (long second = from; second < from + count; second++) {
+      pace.waits(TimeUnit.SECONDS.toNanos(second));
+      pace.moved(bytesEach);
+      pace.goesOn(TimeUnit.SECONDS.toNanos(second + 1));
+    }
+    return from + count;
+  }
+
+  private static int hungUp(SlowPeers peers, long second) {
+    return peers.hangUp(1, Duration.ofSeconds(5), 1000, TimeUnit.SECONDS.toNanos(second));
+  }
+
+  @Test
+  void whoWasSlowLongAgoIsForgiven() {
+    var peers = new SlowPeers();
+    var pace = new Pace(TimeUnit.SECONDS.toNanos(10), 0);
+    try (var _ = peers.hold(pace, () -> {})) {
+      long now = seconds(pace, 0, 100, 1);
+      now = seconds(pace, now, 25, 1000);
+      assertEquals(0, hungUp(peers, now));
+      now = seconds(pace, now, 5, 1);
+      assertEquals(0, hungUp(peers, now), "that is the time of grace");
+      now = seconds(pace, now, 10, 1);
+      assertEquals(1, hungUp(peers, now));
+    }
+  }
+
+  @Test
+  void whoWasFastLongAgoHasNothingOfThat() {
+    var peers = new SlowPeers();
+    var trickling = new Pace(TimeUnit.SECONDS.toNanos(10), 0);
+    var silent = new Pace(TimeUnit.SECONDS.toNanos(10), 0);
+    try (var _ = peers.hold(trickling, () -> {});
+        var _ = peers.hold(silent, () -> {})) {
+      long now = seconds(trickling, 0, 5, 1 << 20);
+      assertEquals(now, seconds(silent, 0, 5, 1 << 20));
+      silent.waits(TimeUnit.SECONDS.toNanos(now));
+      assertEquals(0, hungUp(peers, seconds(trickling, now, 4, 1)), "that was not long ago");
+      now = seconds(trickling, now + 4, 21, 1);
+      assertEquals(
+          2,
+          peers.hangUp(9, Duration.ofSeconds(5), 1000, TimeUnit.SECONDS.toNanos(now)),
+          "neither who moves a byte now and then nor who moves none");
     }
   }
 

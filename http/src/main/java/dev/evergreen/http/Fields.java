@@ -92,6 +92,11 @@ public final class Fields {
     return text(entry(line, AT), entry(line, NAME));
   }
 
+  /** A byte of a line's name; the one behind its last is a colon. */
+  public byte nameByte(int line, int i) {
+    return bytes[entry(line, AT) + i];
+  }
+
   /** The value of a line, without blanks around it. */
   public String value(int line) {
     return text(entry(line, VALUE), entry(line, LENGTH));

@@ -4,9 +4,10 @@ import dev.evergreen.fibers.Connection;
 import dev.evergreen.http.Http1Output.Persistence;
 import java.io.IOException;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** A connection to an origin by HTTP/1.1, for one exchange after the other. */
-final class Http1Upstream {
+final class Http1Upstream implements Upstream {
   /** More informational responses to one request are nonsense. */
   private static final int MOST_INFORMATIONAL = 100;
 
@@ -43,7 +44,8 @@ final class Http1Upstream {
     in.close();
   }
 
-  ClientExchange begin(Pool pool, boolean reused) {
+  @Override
+  public ClientExchange begin(Pool pool, boolean reused) {
     connection.readTimeout(settings.read());
     return new Turn(pool, reused);
   }
@@ -65,6 +67,12 @@ final class Http1Upstream {
     private boolean toHead;
     private boolean toConnect;
     private boolean upgrades;
+
+    /**
+     * Where it has a place for the time after it has left HTTP; null if it does not ask for that.
+     */
+    private @Nullable Pool lasting;
+
     private volatile boolean persistent;
     private boolean tunnelled;
     private int informational;
@@ -82,6 +90,10 @@ final class Http1Upstream {
       toConnect = head.is("CONNECT");
       var fields = head.fields();
       upgrades = fields.has("upgrade") && fields.hasMember("connection", "upgrade");
+      if (upgrades || toConnect) {
+        // Before anything is sent: the origin would have agreed in vain.
+        lasting = pool.takeLastingPlace();
+      }
       var out = Http1Output.reserve(connection, head.targetLength() + fields.size());
       head.putLine(out);
       if (!fields.has("host")) {
@@ -140,13 +152,13 @@ final class Http1Upstream {
 
     private void begin(ResponseHead head) throws IOException {
       if (head.status() == 101 || (toConnect && head.status() / 100 == 2)) {
-        if (!toConnect && !upgrades) {
+        if (lasting == null) {
           throw new MalformedMessageException("the origin leaves HTTP though it was not asked to");
         }
-        pool = pool.leaveHttp();
-        beginTunnel();
+        leaveHttp(lasting);
         return;
       }
+      giveLastingPlaceBack();
       long framing = Framing.ofResponse(head, toHead);
       var fields = head.fields();
       boolean stays =
@@ -159,6 +171,24 @@ final class Http1Upstream {
       }
       reader.begin(framing, fields);
       persistent = stays && framing != Framing.TO_END;
+    }
+
+    /** The other place is free from now on. */
+    private void leaveHttp(Pool itsNext) throws IOException {
+      var before = pool;
+      pool = itsNext;
+      lasting = null;
+      if (before != itsNext) {
+        before.free();
+      }
+      beginTunnel();
+    }
+
+    private void giveLastingPlaceBack() {
+      if (lasting != null && lasting != pool) {
+        lasting.free();
+      }
+      lasting = null;
     }
 
     void beginTunnel() throws IOException {
@@ -211,6 +241,7 @@ final class Http1Upstream {
         return;
       }
       closed = true;
+      giveLastingPlaceBack();
       if (persistent && reader.ended() && reader.failure() == null && writer.isWhole()) {
         in.giveBack();
         lastUsed = System.nanoTime();

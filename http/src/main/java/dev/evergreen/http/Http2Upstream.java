@@ -15,7 +15,7 @@ import java.util.ArrayList;
  * A connection to an origin by HTTP/2, for many exchanges at a time. It takes new ones until either
  * side goes away; those that there are then come to their end.
  */
-final class Http2Upstream extends Http2Connection {
+final class Http2Upstream extends Http2Connection implements Upstream {
   /** Streams of larger numbers are left to another connection. */
   private static final int LAST_STREAM = 1 << 30;
 
@@ -93,8 +93,13 @@ final class Http2Upstream extends Http2Connection {
     }
   }
 
-  /** An exchange for which there is room. */
-  ClientExchange exchange(boolean reused) {
+  /** An exchange for which there is room; only the connection itself has a place in the pool. */
+  @Override
+  public ClientExchange begin(Pool unused, boolean reused) {
+    return begin(reused);
+  }
+
+  ClientExchange begin(boolean reused) {
     return new Http2ClientStream(this, reused);
   }
 
@@ -119,6 +124,7 @@ final class Http2Upstream extends Http2Connection {
     } finally {
       unlock();
     }
+    pool.hasRoom(this);
   }
 
   /** Takes no new exchanges. */

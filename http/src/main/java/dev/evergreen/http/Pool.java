@@ -64,13 +64,13 @@ final class Pool {
   private static final class Waiter {
     private final Signal signal;
     private boolean served;
-    private @Nullable Http1Upstream connection;
+    private @Nullable Upstream connection;
 
     Waiter(Fibers fibers) {
       signal = new Signal(fibers);
     }
 
-    void serve(@Nullable Http1Upstream given) {
+    void serve(@Nullable Upstream given) {
       served = true;
       connection = given;
       signal.raise();
@@ -143,6 +143,16 @@ final class Pool {
     free();
   }
 
+  /**
+   * An exchange by HTTP/2 has come to its end. Who has waited longest takes its room, if the
+   * connection still takes exchanges; the caller holds no lock of that.
+   */
+  synchronized void hasRoom(Http2Upstream connection) {
+    if (!waiters.isEmpty() && connection.tryTake()) {
+      waiters.remove().serve(connection);
+    }
+  }
+
   SlowPeers slowPeers() {
     return slowPeers;
   }
@@ -152,13 +162,14 @@ final class Pool {
   }
 
   /**
-   * Takes a place with a connection that is alive, or one to make a connection for.
+   * Takes a place with a connection that is alive, or one to make a connection for; or room on a
+   * connection by HTTP/2, if that is what others let go.
    *
-   * @param fresh whether only the latter will do
+   * @param fresh whether a connection of HTTP/1.1 that is kept will not do
    */
-  @Nullable Http1Upstream take(boolean fresh) throws IOException {
+  @Nullable Upstream take(boolean fresh) throws IOException {
     while (true) {
-      Http1Upstream found;
+      Upstream found;
       Waiter waiter = null;
       synchronized (this) {
         found = fresh ? kept.pollFirst() : kept.pollLast();
@@ -177,13 +188,13 @@ final class Pool {
       if (waiter != null) {
         found = await(waiter);
       }
-      if (found == null) {
-        return null;
-      }
-      if (!fresh && found.isAlive(limits.idle())) {
+      if (!(found instanceof Http1Upstream kept)) {
         return found;
       }
-      found.closeConnection();
+      if (!fresh && kept.isAlive(limits.idle())) {
+        return kept;
+      }
+      kept.closeConnection();
       if (fresh) {
         return null;
       }
@@ -191,7 +202,7 @@ final class Pool {
     }
   }
 
-  private @Nullable Http1Upstream await(Waiter waiter) throws IOException {
+  private @Nullable Upstream await(Waiter waiter) throws IOException {
     try {
       awaitTurn(waiter);
       return waiter.connection;
@@ -238,11 +249,11 @@ final class Pool {
     return waiter.served;
   }
 
-  private void giveBack(@Nullable Http1Upstream connection) {
-    if (connection == null) {
-      free();
-    } else {
-      keep(connection);
+  private void giveBack(@Nullable Upstream had) {
+    switch (had) {
+      case null -> free();
+      case Http1Upstream connection -> keep(connection);
+      case Http2Upstream connection -> connection.answered();
     }
   }
 
@@ -264,20 +275,17 @@ final class Pool {
   }
 
   /**
-   * A connection that has a place here leaves HTTP, so that it will last.
+   * A connection that has a place here may leave HTTP, and would last then: takes a place for that.
    *
-   * @return where it has its place from now on
+   * @return where it has that place, to be {@linkplain #free freed} there; this pool if that is the
+   *     place which it has already
    * @throws UpstreamBusyException if there are too many that last
    */
-  Pool leaveHttp() throws UpstreamBusyException {
-    if (lasting == null) {
-      return this;
-    }
-    var other = lasting.get();
-    if (!other.tryTakePlace()) {
+  Pool takeLastingPlace() throws UpstreamBusyException {
+    var other = lasting == null ? this : lasting.get();
+    if (other != this && !other.tryTakePlace()) {
       throw new UpstreamBusyException(origin);
     }
-    free();
     return other;
   }
 

@@ -4,6 +4,7 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
@@ -92,7 +93,7 @@ public final class Upstreams implements AutoCloseable {
     var pool = pool(origin);
     var shared = fresh && !pool.sharing() ? null : pool.share();
     if (shared != null) {
-      return shared.exchange(true);
+      return shared.begin(true);
     }
     if (!pool.sharing()) {
       return make(pool, origin, fresh);
@@ -107,7 +108,7 @@ public final class Upstreams implements AutoCloseable {
     try {
       var made = pool.share();
       if (made != null) {
-        return made.exchange(true);
+        return made.begin(true);
       }
       var failure = pool.failure();
       if (failure != null && failure != before) {
@@ -125,7 +126,7 @@ public final class Upstreams implements AutoCloseable {
     }
   }
 
-  /** Takes a connection of HTTP/1.1 that is free, or makes one. */
+  /** Takes a connection that is free, or one of HTTP/2 that gets room, or makes one. */
   private ClientExchange make(Pool pool, Origin origin, boolean fresh) throws IOException {
     var kept = pool.take(fresh);
     if (kept != null) {
@@ -148,7 +149,7 @@ public final class Upstreams implements AutoCloseable {
       pool.sharing(true);
       done = true; // The place is that connection's from now on.
       made.start();
-      return made.exchange(false);
+      return made.begin(false);
     } finally {
       if (!done) {
         if (connection != null) {
@@ -296,6 +297,14 @@ public final class Upstreams implements AutoCloseable {
    */
   public SlowPeers slowPeers(Origin origin) {
     return pool(origin).slowPeers();
+  }
+
+  /**
+   * How one of them gets on: what was long before anybody could have been waiting for it counts
+   * neither for nor against it.
+   */
+  public Pace pace() {
+    return new Pace(limits.patience().multipliedBy(2));
   }
 
   private void scheduleSweep() {

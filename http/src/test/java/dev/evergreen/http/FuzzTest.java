@@ -305,6 +305,68 @@ class FuzzTest {
     return said.toString();
   }
 
+  /**
+   * What blocks of fields are taken for that one connection reads, each of them behind a byte that
+   * tells its length.
+   */
+  private static String read(String blocks) throws IOException {
+    var heads = new Http2Heads(HttpSettings.DEFAULT);
+    var taken = new StringBuilder();
+    var bytes = ByteBuffer.wrap(Talk.bytes(blocks));
+    while (bytes.hasRemaining()) {
+      var block = new byte[Math.min(bytes.get() & 0xff, bytes.remaining())];
+      bytes.get(block);
+      try {
+        var read = heads.read(1, block, block.length);
+        taken.append(read.fields()).append('\n').append(read.request(false)).append('\n');
+      } catch (Http2Exception e) {
+        taken.append(e.code()).append(' ').append(e.getMessage()).append('\n');
+        if (e.stream() == 0) {
+          return taken.toString(); // Nobody knows the table any more.
+        }
+      }
+    }
+    return taken.toString();
+  }
+
+  /** Blocks of the corpus that are mixed, changed and cut. */
+  private static String blocks(Random random, List<String> from) {
+    var blocks = new StringBuilder();
+    for (int i = random.nextInt(3); i >= 0; i--) {
+      blocks.append(from.get(random.nextInt(from.size())));
+    }
+    for (int i = random.nextInt(4); i > 0 && !blocks.isEmpty(); i--) {
+      int at = random.nextInt(blocks.length());
+      switch (random.nextInt(3)) {
+        case 0 -> blocks.setCharAt(at, (char) random.nextInt(256));
+        case 1 -> blocks.deleteCharAt(at);
+        default -> blocks.insert(at, (char) random.nextInt(256));
+      }
+    }
+    return blocks.toString();
+  }
+
+  @Test
+  void blocksOfFieldsAreTakenOrRefused() throws Exception {
+    var corpus = new Corpus("hpack");
+    var all = new TreeSet<String>();
+    for (var blocks : corpus.inputs()) {
+      var taken = read(blocks);
+      all.add(taken);
+      corpus.tried(blocks, taken);
+    }
+    assertTrue(all.size() > 30, () -> all.size() + " ways to be right or wrong: " + all);
+    var random = new Random(SEED + 3);
+    for (int i = 0; i < ROUNDS; i++) {
+      var blocks = blocks(random, corpus.inputs());
+      var taken = read(blocks);
+      if (Corpus.GROWS && taken.contains("_ERROR")) {
+        corpus.tried(blocks, taken);
+      }
+    }
+    corpus.save();
+  }
+
   @Test
   void nonsenseByHttp2EndsTheConnectionAndNothingElse() throws Exception {
     var corpus = new Corpus("http2");

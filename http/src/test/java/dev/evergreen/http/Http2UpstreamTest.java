@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.Pace;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -225,6 +226,30 @@ class Http2UpstreamTest {
       assertEquals(2, upstreams.connections(origin), "what lies unread is bounded");
     } finally {
       open.forEach(ClientExchange::close);
+    }
+  }
+
+  @Test
+  void whoIsSlowPaysByTheRoomThatItHasOnASharedConnection() throws Exception {
+    var limits =
+        new UpstreamLimits(
+            1, 10, Duration.ofSeconds(1), Duration.ofSeconds(30), Duration.ofSeconds(5));
+    try (var narrow =
+        new Upstreams(
+            Dialer.of(Talk.FIBERS), null, HttpSettings.DEFAULT, limits, UpstreamVersion.HTTP_2)) {
+      var origin = origin(Talk::echo);
+      var open = new ArrayList<ClientExchange>();
+      for (int i = 0; i < 100; i++) {
+        open.add(narrow.open(origin));
+      }
+      var slow = new Pace();
+      slow.waits();
+      try (var _ = narrow.slowPeers(origin).hold(slow, () -> open.getFirst().close())) {
+        open.add(Talk.start(() -> narrow.open(origin)).get());
+      } finally {
+        open.forEach(ClientExchange::close);
+      }
+      assertEquals(1, narrow.connections(origin));
     }
   }
 

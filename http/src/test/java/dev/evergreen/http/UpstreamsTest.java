@@ -414,8 +414,8 @@ class UpstreamsTest {
 
   private static ClientExchange upgraded(Upstreams upstreams, Origin origin) throws IOException {
     var exchange = upstreams.open(origin);
-    exchange.send(RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
     try {
+      exchange.send(RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
       assertEquals(101, exchange.receive().status());
       return exchange;
     } catch (IOException e) {
@@ -446,6 +446,47 @@ class UpstreamsTest {
         }
         assertEquals(0, upstreams.connections(origin.origin()));
       }
+    }
+  }
+
+  @Test
+  void whoMayNotLeaveHttpIsNotAskedFor() throws Exception {
+    var asked = new AtomicInteger();
+    try (var origin =
+            TestOrigin.start(
+                connection -> {
+                  Talk.until(connection, "\r\n\r\n");
+                  asked.incrementAndGet();
+                  Talk.write(connection, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n");
+                  Talk.all(connection);
+                });
+        var upstreams = upstreams(1, 10, Duration.ofMillis(20));
+        var _ = upgraded(upstreams, origin.origin());
+        var second = upstreams.open(origin.origin())) {
+      var upgrade = RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x"));
+      assertThrows(UpstreamBusyException.class, () -> second.send(upgrade));
+      assertFalse(second.anySent(), "it may be sent elsewhere");
+      assertEquals(1, asked.get());
+    }
+  }
+
+  @Test
+  void anOriginThatDoesNotLeaveHttpKeepsNoPlaceForThat() throws Exception {
+    try (var origin = TestOrigin.answering("HTTP/1.1 204 No Content\r\n\r\n");
+        var upstreams = upstreams(1, 10, Duration.ofMillis(20))) {
+      for (int i = 0; i < 2; i++) {
+        try (var exchange = upstreams.open(origin.origin())) {
+          exchange.send(
+              RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
+          assertEquals(204, exchange.receive().status());
+          upstreams.tunnel(origin.origin()).close();
+        }
+      }
+      try (var exchange = upstreams.open(origin.origin())) {
+        exchange.send(
+            RequestHead.of("GET", "/", Fields.of("Connection", "Upgrade", "Upgrade", "x")));
+      }
+      upstreams.tunnel(origin.origin()).close();
     }
   }
 

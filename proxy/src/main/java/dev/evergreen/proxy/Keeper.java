@@ -128,10 +128,7 @@ final class Keeper {
   Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
     var rules = setup.settings().rules;
     var newer = answer.head().fields();
-    var fields = Freshening.update(found.head().fields(), answer.head(), rules);
-    if (!newer.has("date")) {
-      fields.set("Date", HttpDate.format(answer.received()));
-    }
+    var fields = dated(Freshening.update(found.head().fields(), answer.head(), rules), answer);
     var merged = ResponseHead.of(found.head().status(), fields.copy());
     var age = newer.get("age");
     if (age != null) {
@@ -146,6 +143,22 @@ final class Keeper {
       proxy.invalidate(Purge.uri(Proxy.segment(key)));
     }
     return new Refreshed(bytes, kept);
+  }
+
+  private static Fields dated(Fields updated, OriginAnswer by) {
+    return by.head().fields().has("date")
+        ? updated
+        : updated.set("Date", HttpDate.format(by.received()));
+  }
+
+  /** The head for the client whose request was answered by 304: with what is for it alone. */
+  StoredHead headForAsker(Found found, OriginAnswer answer, Refreshed refreshed)
+      throws IOException {
+    var head = refreshed.head();
+    var fields = dated(Freshening.forAsker(found.head().fields(), answer.head()), answer);
+    return fields.count() == head.fields().count()
+        ? head
+        : StoredHead.of(ByteBuffer.wrap(StoredHead.encode(head.status(), head.life(), fields)));
   }
 
   /**

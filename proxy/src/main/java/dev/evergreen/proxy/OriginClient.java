@@ -4,6 +4,7 @@ import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.NoWebSocketException;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
+import dev.evergreen.http.UpstreamBusyException;
 import dev.evergreen.http.Upstreams;
 import dev.evergreen.proxy.rules.Forwarding;
 import java.io.IOException;
@@ -59,11 +60,18 @@ final class OriginClient {
           throw e;
         }
         boolean again = attempt < ATTEMPTS && ask.mayBeRepeated(request, upload, e);
-        // A kept connection may have ended while it was kept: that tells nothing of the origin.
-        fresh = again && ask.reused();
-        if (!fresh) {
-          member.failed(clock.getAsLong());
+        if (e instanceof UpstreamBusyException) {
+          // That is our limit, not its failure: another one may have room.
           tried.add(member);
+          fresh = false;
+          again &= !origins.allAreIn(tried);
+        } else {
+          // A kept connection may have ended while it was kept: that tells nothing of the origin.
+          fresh = again && ask.reused();
+          if (!fresh) {
+            member.failed(clock.getAsLong());
+            tried.add(member);
+          }
         }
         if (!again) {
           throw OriginFailure.of(e);

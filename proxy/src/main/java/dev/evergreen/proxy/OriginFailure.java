@@ -3,6 +3,7 @@ package dev.evergreen.proxy;
 import dev.evergreen.http.IncompleteMessageException;
 import dev.evergreen.http.MalformedMessageException;
 import dev.evergreen.http.NoWebSocketException;
+import dev.evergreen.http.UpstreamBusyException;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 
@@ -26,6 +27,7 @@ final class OriginFailure extends IOException {
       case Reach.RefusedException refused -> new OriginFailure(403, "refused", refused);
       case SocketTimeoutException timeout -> new OriginFailure(504, "timeout", timeout);
       case MalformedMessageException malformed -> new OriginFailure(502, "malformed", malformed);
+      case UpstreamBusyException busy -> new OriginFailure(503, "busy", busy);
       case NoWebSocketException none -> new OriginFailure(502, "no-websockets", none);
       case IncompleteMessageException cut -> new OriginFailure(502, "cut-off", cut);
       default -> new OriginFailure(502, "unreachable", cause);
@@ -37,14 +39,14 @@ final class OriginFailure extends IOException {
     return new OriginFailure(status, ANSWERED, new IOException("it answered " + status));
   }
 
-  /** What a client is answered: such as 502 or 504. */
+  /** What a client is answered: such as 502, 503 or 504. */
   int status() {
     return status;
   }
 
   /** Whether the origin was not reached, or has said nothing that can be understood. */
   boolean isNoAnswer() {
-    return status == 502 && !detail.equals(ANSWERED);
+    return (status == 502 || status == 503) && !detail.equals(ANSWERED);
   }
 
   /** What happened, as a token. */

@@ -7,7 +7,6 @@ import dev.evergreen.proxy.rules.CacheKey;
 import dev.evergreen.proxy.rules.Forwarding;
 import java.net.Inet6Address;
 import java.net.InetAddress;
-import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 
@@ -15,11 +14,11 @@ import java.util.Set;
 final class OriginRequests {
 
   /** What the proxy says to all origins, as it is part of the key. */
-  private static final List<String> OF_THE_KEY = List.of("x-forwarded-host", "x-forwarded-proto");
+  private static final Set<String> OF_THE_KEY = Set.of("x-forwarded-host", "x-forwarded-proto");
 
   /** By what some origins let themselves be told how the request was, which no key has. */
-  private static final List<String> SHAPING =
-      List.of(
+  private static final Set<String> SHAPING =
+      Set.of(
           "forwarded",
           "x-forwarded-for",
           "x-forwarded-port",
@@ -34,8 +33,8 @@ final class OriginRequests {
           "proxy"); // CGI makes HTTP_PROXY of it, which many programs take for a setting.
 
   /** By what some origins take a request for one of another method. */
-  private static final List<String> METHODS =
-      List.of("x-http-method-override", "x-http-method", "x-method-override");
+  private static final Set<String> METHODS =
+      Set.of("x-http-method-override", "x-http-method", "x-method-override");
 
   /** Protocols in which requests would pass that nobody checks. */
   private static final Set<String> OTHER_HTTP = Set.of("h2", "h2c", "http", "tls");
@@ -65,14 +64,7 @@ final class OriginRequests {
       fields.add("Connection", "upgrade").add("Upgrade", upgrade);
     }
     Forwarding.maxForwards(request).ifPresent(hops -> fields.set("Max-Forwards", hops - 1));
-    // Only the proxy says these, as they shape answers that others get, too.
-    remove(fields, OF_THE_KEY);
-    if (!settings.trust.includes(client.peer())) {
-      remove(fields, SHAPING);
-      if (request.is("GET") || request.is("HEAD")) {
-        remove(fields, METHODS); // What is no GET must not be kept as one.
-      }
-    }
+    removeShaping(request, fields, settings.trust.includes(client.peer()));
     if (settings.addForwarded && settings.forward == null) {
       addForwarded(fields, request, client, settings);
     }
@@ -80,13 +72,31 @@ final class OriginRequests {
     return head;
   }
 
-  /** Also if they have "_" for "-", which is the same to many origins (RFC 3875 §4.1.18). */
-  private static void remove(Fields fields, List<String> names) {
+  /**
+   * Takes away what only the proxy says, as it shapes answers that others get, too; also if it has
+   * "_" for "-", which is the same to many origins (RFC 3875 §4.1.18).
+   */
+  private static void removeShaping(RequestHead request, Fields fields, boolean trusted) {
+    boolean get = request.is("GET") || request.is("HEAD");
     for (int line = fields.count() - 1; line >= 0; line--) {
-      if (names.contains(fields.name(line).replace('_', '-').toLowerCase(Locale.ROOT))) {
-        fields.removeLine(line);
+      if (mayShape(fields, line)) {
+        var name = fields.name(line).replace('_', '-').toLowerCase(Locale.ROOT);
+        // What another method makes of a GET must not be kept as its answer.
+        boolean ofOthers = SHAPING.contains(name) || (get && METHODS.contains(name));
+        if (OF_THE_KEY.contains(name) || (ofOthers && !trusted)) {
+          fields.removeLine(line);
+        }
       }
     }
+  }
+
+  /** All of these begin so; most other fields do not, and need not be looked at as text. */
+  private static boolean mayShape(Fields fields, int line) {
+    return switch (fields.nameByte(line, 0)) {
+      case 'x', 'X' -> fields.nameByte(line, 1) == '-' || fields.nameByte(line, 1) == '_';
+      case 'f', 'F', 'p', 'P' -> true;
+      default -> false;
+    };
   }
 
   /** To what the client wants to change the protocol, and may; empty if to nothing. */

@@ -73,6 +73,10 @@ final class Origins {
     return members;
   }
 
+  boolean allAreIn(Set<Member> some) {
+    return some.containsAll(members);
+  }
+
   /**
    * Chooses one.
    *

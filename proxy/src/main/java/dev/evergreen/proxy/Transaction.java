@@ -24,6 +24,7 @@ import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.Invalidation;
 import dev.evergreen.proxy.rules.Reuse;
+import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.DamagedException;
@@ -323,7 +324,7 @@ final class Transaction {
       proxy.count(Count.STALE_HITS);
     }
     if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
-      validateInBackground(variants.seen());
+      validateInBackground(found, variants.seen());
     }
     deliver(found.head(), found.lease(), usedAsItIs(found.life(now).ttl(now)));
     return true;
@@ -653,7 +654,7 @@ final class Transaction {
     }
     fetch.decide(new Fetch.LookAgain());
     course.reached(Point.STORE, "freshened");
-    var head = refreshed.head();
+    var head = keeper.headForAsker(first, answer, refreshed);
     var status =
         CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
     deliver(head, first.lease(), status);
@@ -695,9 +696,14 @@ final class Transaction {
     refuse(cannotValidate ? 504 : failure.status(), "the origin: " + failure.detail());
   }
 
-  private void validateInBackground(@Nullable Vary vary) {
+  /** The cache asks for itself, as what comes of it is for all. */
+  private void validateInBackground(Found found, @Nullable Vary vary) throws IOException {
     // What is stored is the answer to GET, also when a HEAD has found it stale.
     var get = request.copy().method("GET");
+    get.fields().remove("cache-control").remove("pragma");
+    if (!Storing.shareable(found.head().fields(), setup.settings().rules)) {
+      get.fields().remove("authorization"); // It was not asked for with any.
+    }
     var asked = OriginRequests.of(get, authority, client, setup);
     new Background(proxy, setup, reach, origins(), get, asked, key).start(what(vary));
   }
@@ -720,7 +726,8 @@ final class Transaction {
         if (answer.head().status() == 101) {
           tunnel(answer);
         } else {
-          relay(answer, CacheStatus.forwarded(why).withForwardStatus(answer.head().status()));
+          var status = CacheStatus.forwarded(why).withForwardStatus(answer.head().status());
+          relay(answer, status, upload);
         }
       } finally {
         stop(upload);
@@ -735,7 +742,8 @@ final class Transaction {
 
   private @Nullable Upload upload() {
     var body = exchange.body();
-    return body.ended() ? null : new Upload(proxy.fibers(), body, exchange.awaitsContinue());
+    var pace = proxy.upstreams(reach).pace();
+    return body.ended() ? null : new Upload(proxy.fibers(), body, exchange.awaitsContinue(), pace);
   }
 
   private static void stop(@Nullable Upload upload) {
@@ -778,8 +786,13 @@ final class Transaction {
     }
   }
 
-  /** Sends the origin's response on as it comes. */
   private void relay(OriginAnswer answer, CacheStatus status) throws IOException {
+    relay(answer, status, null);
+  }
+
+  /** Sends the origin's response on as it comes. */
+  private void relay(OriginAnswer answer, CacheStatus status, @Nullable Upload upload)
+      throws IOException {
     var head = answer.head().copy();
     var fields = head.fields();
     Forwarding.strip(fields);
@@ -795,12 +808,9 @@ final class Transaction {
       return;
     }
     var writer = exchange.respond(head);
-    var slowPeers = proxy.upstreams(reach).slowPeers(answer.member().origin);
-    var pace = new Pace();
-    var scope = CancelScope.open();
     boolean whole = false;
-    try (var _ = slowPeers.hold(pace, scope::cancel)) {
-      scope.run(() -> copy(body, writer, pace));
+    try {
+      copy(answer, writer, upload == null);
       whole = true;
     } finally {
       if (!whole) {
@@ -810,12 +820,35 @@ final class Transaction {
   }
 
   /**
-   * Passes a body on that is not stored. It takes the origin's connection until the client has all,
-   * so a client that is slow pays when others wait for one.
+   * Passes a body on that is not stored.
+   *
+   * @param sent whether all of the request has been sent
    */
-  private void copy(BodyReader from, BodyWriter into, Pace ofClient) throws IOException {
-    var piece = Keeper.buffer(from);
-    for (int n = from.read(piece); n >= 0; n = from.read(piece)) {
+  private void copy(OriginAnswer answer, BodyWriter into, boolean sent) throws IOException {
+    var body = answer.exchange().body();
+    var piece = Keeper.buffer(body);
+    int first = body.read(piece);
+    if (sent && body.ended()) {
+      var trailers = body.trailers().copy();
+      answer.exchange().close(); // Others can use it while the client takes what is here.
+      course.bytes += Math.max(0, first);
+      into.write(piece.flip());
+      into.end(trailers);
+      return;
+    }
+    // It takes the origin's connection until the client has all, so a client that is slow pays
+    // when others wait for one.
+    var upstreams = proxy.upstreams(reach);
+    var pace = upstreams.pace();
+    var scope = CancelScope.open();
+    try (var _ = upstreams.slowPeers(answer.member().origin).hold(pace, scope::cancel)) {
+      scope.run(() -> copy(body, piece, first, into, pace));
+    }
+  }
+
+  private void copy(BodyReader from, ByteBuffer piece, int first, BodyWriter into, Pace ofClient)
+      throws IOException {
+    for (int n = first; n >= 0; n = from.read(piece)) {
       course.bytes += n;
       ofClient.waits();
       into.write(piece.flip());

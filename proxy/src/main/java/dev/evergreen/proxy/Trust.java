@@ -49,8 +49,11 @@ public record Trust(List<Network> networks) {
     public static Network parse(String text) {
       int slash = text.indexOf('/');
       var address = InetAddress.ofLiteral(slash < 0 ? text : text.substring(0, slash));
-      int bits = address.getAddress().length * 8;
-      return new Network(address, slash < 0 ? bits : Integer.parseInt(text.substring(slash + 1)));
+      var bits = slash < 0 ? "" + address.getAddress().length * 8 : text.substring(slash + 1);
+      if (!bits.matches("[0-9]{1,3}")) {
+        throw new IllegalArgumentException("a network is such as 10.0.0.0/8, but not " + text);
+      }
+      return new Network(address, Integer.parseInt(bits));
     }
 
     boolean contains(InetAddress other) {

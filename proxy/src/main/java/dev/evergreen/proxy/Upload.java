@@ -67,7 +67,7 @@ final class Upload {
   private boolean isKept = true;
 
   /** How the client gets on. */
-  private final Pace pace = new Pace();
+  private final Pace pace;
 
   /** How much has come from the client; only this object's fiber counts. */
   private final AtomicLong sent = new AtomicLong();
@@ -79,10 +79,12 @@ final class Upload {
    * One that has not begun.
    *
    * @param awaitsContinue whether the client sends the body only when it is told to
+   * @param pace of the client, which has not begun
    */
-  Upload(Fibers fibers, BodyReader from, boolean awaitsContinue) {
+  Upload(Fibers fibers, BodyReader from, boolean awaitsContinue, Pace pace) {
     this.fibers = fibers;
     this.from = from;
+    this.pace = pace;
     told = !awaitsContinue;
     wanted = new CountDownLatch(awaitsContinue ? 1 : 0);
   }

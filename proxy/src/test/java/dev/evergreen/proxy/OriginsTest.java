@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.http.Origin;
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -92,6 +93,44 @@ class OriginsTest {
         for (int i = 0; i < 20; i++) {
           assertEquals(200, browser.get("/" + i).status());
         }
+      }
+    }
+  }
+
+  private static ScriptedOrigin takingWebSockets() throws IOException {
+    return new ScriptedOrigin()
+        .then(
+            (_, wire) -> {
+              wire.send("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+              wire.in().readAllBytes();
+            });
+  }
+
+  @Test
+  void whereThereIsNoPlaceForAWebSocketTheOtherIsAskedAndNobodyHasFailed() throws IOException {
+    var patience = Duration.ofSeconds(30);
+    try (var one = takingWebSockets();
+        var other = takingWebSockets();
+        var proxy =
+            Proxy.start(
+                settings(one, other)
+                    .withOriginLimits(new UpstreamLimits(1, 10, patience, patience, patience)));
+        var first = new Browser(proxy.addresses().getFirst());
+        var second = new Browser(proxy.addresses().getFirst());
+        var third = new Browser(proxy.addresses().getFirst())) {
+      for (var browser : List.of(first, second)) {
+        browser.ask("GET", "/", "Connection: upgrade", "Upgrade: websocket");
+        assertEquals(101, browser.receive().status());
+      }
+      for (int i = 0; i <= Origins.FAILURES; i++) {
+        var refused = third.get("/", "Connection: upgrade", "Upgrade: websocket");
+        assertEquals(503, refused.status());
+        assertEquals("the origin: busy\n", refused.body());
+      }
+      assertEquals(2, one.count() + other.count(), "none is asked for what there is no place for");
+      for (var member : proxy.setup().origins().members()) {
+        assertTrue(member.well(proxy.now()));
+        assertEquals(0, member.failures.sum());
       }
     }
   }

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The proxy between a client and an origin on real sockets; only its clock is ours. */
@@ -392,6 +393,23 @@ class ProxyTest {
   }
 
   @Test
+  void fieldsOfA304ForOneClientAloneReachIt() throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60, private=\"X-Mine\"", "ETag: \"1\"", "Z: 1")
+        .then(304, "", "ETag: \"1\"", "X-Mine: me", "Z: 2", "Connection: X-Hop", "X-Hop: 1");
+    get("/a");
+    after(61);
+    var mine = get("/a");
+    assertEquals("me", mine.field("X-Mine"), "RFC 9111 §5.2.2.7: it is for who has asked");
+    assertEquals("2", mine.field("Z"));
+    assertFalse(mine.has("X-Hop"));
+    var other = get("/a");
+    assertTrue(other.field("Cache-Status").contains("hit"));
+    assertFalse(other.has("X-Mine"));
+    assertEquals("2", other.field("Z"));
+  }
+
+  @Test
   void anUnsafeMethodInvalidates() throws Exception {
     origin
         .then(200, "1", "Cache-Control: max-age=60")
@@ -574,8 +592,13 @@ class ProxyTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"HEAD /a | X: y", "GET /a | Authorization: me", "GET /a | Range: bytes=0-0"})
-  void whoHasItValidatedInTheBackgroundTakesNothingFromOthers(String request) throws Exception {
+      strings = {
+        "HEAD /a | X: y",
+        "GET /a | Authorization: me",
+        "GET /a | Cache-Control: no-store",
+        "GET /a | Range: bytes=0-0"
+      })
+  void whoHasItValidatedInTheBackgroundDoesSoForAll(String request) throws Exception {
     origin
         .then(200, "old", "Cache-Control: max-age=60, stale-while-revalidate=30")
         .then(200, "new", "Cache-Control: max-age=60");
@@ -588,7 +611,38 @@ class ProxyTest {
     assertTrue(origin.requests().get(1).line().startsWith("GET"), "what is stored answers GET");
     var other = get("/a");
     assertTrue(other.field("Cache-Status").contains("hit"));
-    assertEquals(request.contains("Authorization") ? "old" : "new", other.body());
+    assertEquals("new", other.body());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "Authorization: me, 404, X: y",
+    "Cache-Control: no-store, 200, Cache-Control: private"
+  })
+  void whatIsGoneIsForgottenWhoeverHasFoundItStale(String own, int status, String field)
+      throws Exception {
+    origin
+        .then(200, "old", "Cache-Control: max-age=60, stale-while-revalidate=30")
+        .then(status, "gone", field)
+        .then(200, "new", "Cache-Control: max-age=60");
+    get("/a");
+    after(70);
+    assertEquals("old", get("/a", own).body());
+    await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
+    assertFalse(origin.requests().get(1).has("Authorization"), "it is the cache's own question");
+    assertEquals("new", get("/a").body());
+  }
+
+  @Test
+  void whatIsForAllWhoShowCredentialsIsValidatedByThem() throws Exception {
+    var shared = "Cache-Control: public, max-age=60, stale-while-revalidate=30";
+    origin.then(200, "old", shared).then(200, "new", shared);
+    get("/a", "Authorization: me");
+    after(70);
+    assertEquals("old", get("/a", "Authorization: you").body());
+    await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
+    assertEquals("you", origin.requests().get(1).field("Authorization"));
+    assertEquals("new", get("/a").body());
   }
 
   @Test
@@ -609,7 +663,8 @@ class ProxyTest {
   @ValueSource(strings = {"must-revalidate", "proxy-revalidate", "s-maxage=60", "no-cache"})
   void whatMustBeValidatedIs504WhenTheOriginFails(String directive) throws Exception {
     origin
-        .then(200, "old", "Cache-Control: max-age=60, stale-if-error=30, " + directive)
+        .then(
+            200, "old", "Cache-Control: max-age=60, stale-if-error=30, " + directive, "ETag: \"1\"")
         .then((_, wire) -> wire.socket().close());
     get("/a");
     after(70);

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.http.BodyReader;
@@ -105,7 +106,8 @@ class UploadTest {
                 end();
               }
             },
-            false);
+            false,
+            new Pace());
     var toOrigin = new ToOrigin();
     upload.start(toOrigin, peers);
     assertEquals("ended", toOrigin.over.get());
@@ -125,7 +127,8 @@ class UploadTest {
                 new Signal(fibers).await();
               }
             },
-            false);
+            false,
+            new Pace());
     var toOrigin = new ToOrigin();
     upload.start(toOrigin, peers);
     assertEquals("aborted", toOrigin.over.get());

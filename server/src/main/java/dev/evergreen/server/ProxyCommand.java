@@ -92,7 +92,12 @@ public final class ProxyCommand implements Callable<Integer> {
   /** What the command line, the environment and the file say, the latter as it is now. */
   private ProxySettings settingsAnew() throws IOException, GeneralSecurityException {
     var said = spec.root().commandLine().getParseResult().originalArgs();
-    var parsed = Main.commandLine().parseArgs(said.toArray(String[]::new));
+    return settings(said.toArray(String[]::new));
+  }
+
+  /** What a command line says, with the environment and the file that it names. */
+  static ProxySettings settings(String... said) throws IOException, GeneralSecurityException {
+    var parsed = Main.commandLine().parseArgs(said);
     return ((ProxyCommand) parsed.subcommand().commandSpec().userObject()).options.settings();
   }
 }

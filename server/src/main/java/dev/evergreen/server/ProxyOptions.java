@@ -21,6 +21,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -28,6 +29,7 @@ import picocli.CommandLine.Option;
 /** All that can be set of a proxy, on the command line and by the same words in its file. */
 @Command(sortOptions = false)
 final class ProxyOptions {
+  private static final String TOKEN_OR_NONE = "[A-Za-z0-9!#$%&'*+.^_`|~-]*";
 
   @Option(
       names = "--listen",
@@ -265,6 +267,12 @@ final class ProxyOptions {
     check(threads == null || threads > 0, "--threads must be positive");
     check(staleIfError >= 0 && grace >= 0, "a time must not be negative");
     check(checkEvery > 0, "--check-every must be positive");
+    check(
+        checkPath == null || checkPath.matches("/[!-~]*"),
+        "--check must be a path, such as /health, but is " + checkPath);
+    Stream.of(targets, tagFields)
+        .flatMap(List::stream)
+        .forEach(each -> check(each.matches(TOKEN_OR_NONE), "a field is a token, but is " + each));
     check(name.matches("[A-Za-z][A-Za-z0-9._-]*"), "--name must be a token, but is " + name);
     check(
         host.equals("client") || host.equals("origin"),
@@ -308,9 +316,9 @@ final class ProxyOptions {
     if (checkPath != null) {
       settings = settings.withCheck(checkPath, Duration.ofSeconds(checkEvery));
     }
+    var format = format();
     if (accessLog != null) {
-      settings =
-          settings.withAccessLog(accessLog.equals("-") ? null : Path.of(accessLog), format());
+      settings = settings.withAccessLog(accessLog.equals("-") ? null : Path.of(accessLog), format);
     }
     return secured(settings);
   }
@@ -368,7 +376,9 @@ final class ProxyOptions {
     var number = text.toLowerCase(Locale.ROOT);
     check(number.matches("[0-9]{1,12}[kmgt]?"), "a size is a number such as 512m, but is " + text);
     int power = "kmgt".indexOf(number.charAt(number.length() - 1)) + 1;
-    return Long.parseLong(number.replaceAll("[kmgt]", "")) << (10 * power);
+    long units = Long.parseLong(number.replaceAll("[kmgt]", ""));
+    check(units <= Long.MAX_VALUE >> (10 * power), "there is no room for " + text);
+    return units << (10 * power);
   }
 
   static InetSocketAddress address(String text) {

@@ -36,19 +36,9 @@ class MemcachedCommandTest {
   @TempDir private Path folder;
 
   private static Process start(String... arguments) throws IOException {
-    var command = new ArrayList<String>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(
-        List.of(
-            "--add-opens",
-            "java.base/java.lang=ALL-UNNAMED",
-            "--enable-native-access=ALL-UNNAMED",
-            "-cp",
-            System.getProperty("java.class.path"),
-            Main.class.getName(),
-            "memcached"));
-    command.addAll(List.of(arguments));
-    return new ProcessBuilder(command).redirectErrorStream(true).start();
+    var all = new ArrayList<>(List.of("memcached"));
+    all.addAll(List.of(arguments));
+    return OwnProcess.start(all);
   }
 
   private static String ask(int port, String command) throws IOException {
@@ -76,7 +66,7 @@ class MemcachedCommandTest {
   void aSignalEndsItInOrder(String signal) throws Exception {
     var pidFile = folder.resolve("pid");
     var process = start("-p", "0", "-m", "64", "-t", "1", "-P", pidFile.toString());
-    try (var output = reader(process.getInputStream())) {
+    try (var output = process.inputReader()) {
       assertEquals("END", ask(port(output.readLine()), "get a"));
       assertEquals(process.pid() + "\n", Files.readString(pidFile));
       new ProcessBuilder("kill", "-" + signal, "" + process.pid()).start().waitFor();
@@ -91,7 +81,7 @@ class MemcachedCommandTest {
   @Test
   void aClientEndsItIfThatIsAllowed() throws Exception {
     var process = start("-p", "0", "-A", "-I", "2m", "-c", "10", "-M");
-    try (var output = reader(process.getInputStream())) {
+    try (var output = process.inputReader()) {
       int port = port(output.readLine());
       try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
         socket.getOutputStream().write("shutdown\r\n".getBytes(StandardCharsets.US_ASCII));
@@ -113,7 +103,7 @@ class MemcachedCommandTest {
     var files = "ssl_chain_cert=%s,ssl_key=%s".formatted(pem("cache.pem"), pem("cache.key"));
     var process = start("-p", "0", "-t", "1", "-Z", "-o", files);
     var trusted = new PemFiles(pem("cache.key"), pem("cache.pem"), pem("authority.pem")).load();
-    try (var output = reader(process.getInputStream());
+    try (var output = process.inputReader();
         var socket =
             (SSLSocket)
                 trusted
@@ -129,7 +119,7 @@ class MemcachedCommandTest {
   @Test
   void metricsOfTheProcessorsAreServed() throws Exception {
     var process = start("-p", "0", "-t", "2", "--metrics", "0");
-    try (var output = reader(process.getInputStream())) {
+    try (var output = process.inputReader()) {
       assertEquals("END", ask(port(output.readLine()), "get a"));
       var url = URI.create(output.readLine().replace("metrics at ", ""));
       try (var text = url.toURL().openStream()) {
@@ -167,7 +157,7 @@ class MemcachedCommandTest {
   void startedByRootItGoesOnAsTheUser() throws Exception {
     assumeTrue(Account.isRoot(), "only root can become somebody else");
     var process = start("-p", "0", "-t", "1", "-u", "nobody");
-    try (var output = reader(process.getInputStream())) {
+    try (var output = process.inputReader()) {
       port(output.readLine());
       var nobody = "" + Account.of("nobody").user();
       try (var threads = Files.list(Path.of("/proc", "" + process.pid(), "task"))) {
@@ -196,7 +186,7 @@ class MemcachedCommandTest {
   @Test
   void withoutCasNumbersTheSettingsSaySo() throws Exception {
     var process = start("-p", "0", "-t", "1", "-C", "-vv");
-    try (var output = reader(process.getInputStream())) {
+    try (var output = process.inputReader()) {
       int port = port(output.readLine());
       try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
         socket
@@ -222,7 +212,7 @@ class MemcachedCommandTest {
   @Test
   void allSayOneVersion() throws Exception {
     var process = start("-p", "0", "-t", "1");
-    try (var output = reader(process.getInputStream())) {
+    try (var output = process.inputReader()) {
       var version = ask(port(output.readLine()), "version").replace("VERSION", "memcached");
       for (var command : List.of(MemcachedCommand.commandLine(), Main.commandLine())) {
         var said = new StringWriter();
@@ -238,7 +228,7 @@ class MemcachedCommandTest {
   void memcachedsOtherFlagsAreNamedOnce() throws Exception {
     var process =
         start("-p", "0", "-U", "0", "-f", "1.1", "-L", "-vv", "-o", "modern,idle_timeout=9");
-    try (var output = reader(process.getInputStream())) {
+    try (var output = process.inputReader()) {
       assertTrue(output.readLine().startsWith("memcached: without effect here: -o modern"));
       port(output.readLine());
     } finally {

@@ -5,9 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.net.httpserver.HttpServer;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.net.InetAddress;
@@ -81,26 +79,9 @@ class ProxyCommandTest {
 
   private static Process start(Map<String, String> environment, String... arguments)
       throws IOException {
-    var command = new ArrayList<String>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(
-        List.of(
-            "--add-opens",
-            "java.base/java.lang=ALL-UNNAMED",
-            "--enable-native-access=ALL-UNNAMED",
-            "-cp",
-            System.getProperty("java.class.path"),
-            Main.class.getName(),
-            "proxy"));
-    command.addAll(List.of(arguments));
-    var process = new ProcessBuilder(command).redirectErrorStream(true);
-    process.environment().putAll(environment);
-    return process.start();
-  }
-
-  private static BufferedReader reader(Process process) {
-    return new BufferedReader(
-        new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+    var all = new ArrayList<>(List.of("proxy"));
+    all.addAll(List.of(arguments));
+    return OwnProcess.start(environment, all);
   }
 
   private static String after(String announcement, String line) {
@@ -136,7 +117,7 @@ class ProxyCommandTest {
   @Test
   void anOriginAloneIsEnough() throws Exception {
     var process = start("--listen", "127.0.0.1:0", "--origin", url());
-    try (var output = reader(process)) {
+    try (var output = process.inputReader()) {
       var proxy = "http://" + after("Proxy is at ", output.readLine());
       assertEquals("hello\n", curl(proxy + "/a"));
       assertTrue(curl("-i", proxy + "/a").contains("Cache-Status: evergreen; hit; ttl="));
@@ -162,7 +143,7 @@ class ProxyCommandTest {
     Files.writeString(
         file, "# A proxy.\norigin = " + url() + "\nadmin = 127.0.0.1:0\nname = one\n");
     var process = start("--listen=127.0.0.1:0", "--config", file.toString());
-    try (var output = reader(process)) {
+    try (var output = process.inputReader()) {
       var proxy = "http://" + after("Proxy is at ", output.readLine());
       var admin = after("operators at http://", output.readLine());
       assertTrue(curl("-i", proxy + "/a").contains("Cache-Status: one; "));
@@ -187,7 +168,7 @@ class ProxyCommandTest {
     var file = Files.writeString(folder.resolve("proxy.conf"), "name = file\norigin = none\n");
     var environment = Map.of("EVERGREEN_PROXY_NAME", "variable", "EVERGREEN_PROXY_ORIGIN", url());
     var process = start(environment, "--listen=127.0.0.1:0", "--config", file.toString());
-    try (var output = reader(process)) {
+    try (var output = process.inputReader()) {
       var proxy = "http://" + after("Proxy is at ", output.readLine());
       assertTrue(curl("-i", proxy + "/a").contains("Cache-Status: variable; "));
       signal("HUP", process);
@@ -207,7 +188,7 @@ class ProxyCommandTest {
             "--origin=" + url(),
             "--tls-cert=" + folder.resolve("cache.pem"),
             "--tls-key=" + folder.resolve("cache.key"));
-    try (var output = reader(process)) {
+    try (var output = process.inputReader()) {
       var proxy = "https://" + after("Proxy is at ", output.readLine());
       assertTrue(
           curl("-i", "--cacert", authority(), proxy + "/a").startsWith("HTTP/2 200"),

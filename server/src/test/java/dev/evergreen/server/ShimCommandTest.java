@@ -47,16 +47,9 @@ final class ShimCommandTest {
   }
 
   private void startShim(String upstream, String... options) throws IOException {
-    var command =
+    var arguments =
         new ArrayList<>(
             List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--add-opens",
-                "java.base/java.lang=ALL-UNNAMED",
-                "--enable-native-access=ALL-UNNAMED",
-                "-cp",
-                System.getProperty("java.class.path"),
-                Main.class.getName(),
                 "shim",
                 "redis",
                 "--listen",
@@ -65,9 +58,9 @@ final class ShimCommandTest {
                 upstream,
                 "--trace",
                 trace()));
-    command.addAll(List.of(options));
-    shim = new ProcessBuilder(command).redirectErrorStream(true).start();
-    said = reader(shim);
+    arguments.addAll(List.of(options));
+    shim = OwnProcess.start(arguments);
+    said = shim.inputReader();
     port = Integer.parseInt(told("Redis is recorded at 127.0.0.1:"));
   }
 
@@ -79,10 +72,6 @@ final class ShimCommandTest {
       line = String.valueOf(said.readLine());
     }
     return line.substring(begin.length());
-  }
-
-  private static BufferedReader reader(Process process) {
-    return process.inputReader(StandardCharsets.UTF_8);
   }
 
   private String trace() {

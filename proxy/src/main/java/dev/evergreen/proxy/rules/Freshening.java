@@ -68,8 +68,21 @@ public final class Freshening {
    * let them be stored.
    */
   public static Fields update(Fields stored, ResponseHead newer, CacheRules rules) {
+    var updated = merge(stored, Storing.fields(newer, rules));
+    return Storing.fields(ResponseHead.of(newer.status(), updated), rules);
+  }
+
+  /**
+   * The same for who has asked, with what is for it alone (§5.2.2.4, §5.2.2.7).
+   *
+   * @param stored what is stored, so without what was for others alone
+   */
+  public static Fields forAsker(Fields stored, ResponseHead newer) {
+    return merge(stored, Storing.endToEnd(newer));
+  }
+
+  private static Fields merge(Fields stored, Fields fields) {
     var updated = stored.copy();
-    var fields = Storing.fields(newer, rules);
     for (int i = 0; i < fields.count(); i++) {
       if (!KEPT.contains(fields.name(i).toLowerCase(Locale.ROOT))) {
         updated.remove(fields.name(i));
@@ -80,6 +93,6 @@ public final class Freshening {
         updated.add(fields.name(i), fields.value(i));
       }
     }
-    return Storing.fields(ResponseHead.of(newer.status(), updated), rules);
+    return updated;
   }
 }

@@ -80,7 +80,11 @@ public enum Storing {
     return useful(response, received, rules) ? YES : UNSAID;
   }
 
-  /** §3.5. */
+  /** Whether a response may be stored although it was asked for with credentials (§3.5). */
+  public static boolean shareable(Fields response, CacheRules rules) {
+    return shareable(Directives.of(response, rules).control());
+  }
+
   private static boolean shareable(CacheControl control) {
     return control.has("public") || control.has("must-revalidate") || control.has("s-maxage");
   }
@@ -88,11 +92,9 @@ public enum Storing {
   /** What can be used neither fresh nor stale nor after a validation would lie around. */
   private static boolean useful(ResponseHead response, long received, CacheRules rules) {
     var life = Life.of(response, received, received, rules);
-    return life.lifetime() > 0
-        || life.staleWhileRevalidate() > 0
-        || life.staleIfError() > 0
-        || response.fields().has("last-modified")
-        || Validators.of(response.fields()).tag().isPresent();
+    return !Validators.of(response.fields()).isEmpty()
+        || (!life.validate() && life.lifetime() > 0)
+        || (!life.mustBeValidated() && life.staleWhileRevalidate() + life.staleIfError() > 0);
   }
 
   /** Whether a response names fields that are not stored with it (§5.2.2.4, §5.2.2.7). */
@@ -102,12 +104,17 @@ public enum Storing {
 
   /** The fields of a response that are stored (§3.1). */
   public static Fields fields(ResponseHead response, CacheRules rules) {
-    var stored = response.fields().copy();
-    var left = Directives.of(stored, rules).control().namedFields();
-    var listed = stored.members("connection");
-    NEVER.forEach(stored::remove);
-    left.forEach(stored::remove);
-    listed.forEach(stored::remove);
-    return stored.remove("age");
+    var stored = endToEnd(response);
+    Directives.of(response.fields(), rules).control().namedFields().forEach(stored::remove);
+    return stored;
+  }
+
+  /** The fields of a response that are for more than one connection and one moment. */
+  static Fields endToEnd(ResponseHead response) {
+    var fields = response.fields().copy();
+    var listed = fields.members("connection");
+    NEVER.forEach(fields::remove);
+    listed.forEach(fields::remove);
+    return fields.remove("age");
   }
 }

@@ -72,6 +72,12 @@ class StoringTest {
           §4.1 what the proxy says  ; GET  ; 200 | Cache-Control: max-age=60 | Vary: a, X-Forwarded-For ; VARY
           §4.1 what the proxy says  ; GET  ; 200 | Cache-Control: max-age=60 | Vary: Forwarded     ; VARY
           5861 §3 meanwhile         ; GET  ; 200 | Cache-Control: max-age=0, stale-while-revalidate=60 ; YES
+          5861 §3 never meanwhile   ; GET  ; 200 | Cache-Control: no-cache, max-age=0, stale-while-revalidate=60 ; UNSAID
+          5861 §3 never meanwhile   ; GET  ; 200 | Cache-Control: max-age=0, must-revalidate, stale-while-revalidate=60 ; UNSAID
+          5861 §4 never if error    ; GET  ; 200 | Cache-Control: s-maxage=0, stale-if-error=60    ; UNSAID
+          §5.2.2.4 no validator     ; GET  ; 200 | Cache-Control: no-cache, max-age=60             ; UNSAID
+          §5.2.2.2 no validator     ; GET  ; 200 | Cache-Control: must-revalidate, max-age=60      ; YES
+          §5.2.2.4 a date           ; GET  ; 200 | Cache-Control: no-cache | Last-Modified: NOW-9  ; YES
           5861 §4 if error          ; GET  ; 200 | Cache-Control: max-age=0, stale-if-error=60     ; YES
           """)
   void aResponseIsJudged(String why, String request, String response, Storing expected) {

@@ -13,11 +13,17 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.Locale;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvFileSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Files that were changed while nobody looked. What is found is right, or nothing is. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -106,6 +112,52 @@ class DamageTest {
         int found = found(storage);
         assertTrue(found > OBJECTS / 20, "found " + found + ", seed " + seed);
       }
+    }
+  }
+
+  /** What is lost. */
+  private enum Loss {
+    NONE,
+    ONE,
+    SOME,
+    ALL;
+
+    static Loss of(int found) {
+      return switch (OBJECTS - found) {
+        case 0 -> NONE;
+        case 1 -> ONE;
+        case OBJECTS -> ALL;
+        default -> SOME;
+      };
+    }
+  }
+
+  /** One for each place that is looked at when a file is read. */
+  @ParameterizedTest(name = "{0}")
+  @CsvFileSource(resources = "damages.csv", delimiter = ';')
+  void whatIsOverwrittenCostsNoMoreThanItMust(
+      String what, String name, long at, @Nullable String bytes, String loss) throws Exception {
+    damage(
+        name,
+        file -> {
+          file.seek(at < 0 ? file.length() + at : at);
+          file.write(HexFormat.of().parseHex(bytes == null ? "" : bytes));
+        });
+    try (var storage = open()) {
+      assertEquals(Loss.valueOf(loss.toUpperCase(Locale.ROOT)), Loss.of(found(storage)), what);
+      put(storage, "more", 1, 1000);
+      assertEquals(1, version(storage, "more"), "the log goes on");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {0, 1, 63, 64, 65, 127, 128, 200, 1 << 19, (1 << 20) - 32, (1 << 20) - 1})
+  void aFileThatWasCutShortCostsWhatIsBehind(long length) throws Exception {
+    damage(SegmentLog.fileName(0), file -> file.setLength(length));
+    try (var storage = open()) {
+      int found = found(storage);
+      assertTrue(found > OBJECTS / 4, "the other segments: " + found);
+      assertEquals(length == (1 << 20) - 32 || length == (1 << 20) - 1, found == OBJECTS);
     }
   }
 
