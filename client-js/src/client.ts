@@ -1,8 +1,18 @@
 import { Backoff } from "./backoff.js";
 import { Health } from "./health.js";
 import { Assumptions } from "./optimistic.js";
-import { isPassing, problemOf, WITH_DELTAS, stableJson, toError, type SubscriptionMessage } from "./protocol.js";
-import { INITIAL, Shared } from "./shared.js";
+import {
+  isOfProxy,
+  isPassing,
+  isUndone,
+  pauseOf,
+  problemOf,
+  stableJson,
+  toError,
+  WITH_DELTAS,
+  type SubscriptionMessage,
+} from "./protocol.js";
+import { INITIAL, Shared, tell } from "./shared.js";
 import { SocketTransport } from "./socket.js";
 import { StreamTransport } from "./stream.js";
 import type { Transport, TransportEvents } from "./transport.js";
@@ -33,6 +43,8 @@ const LASTING = 10_000;
 
 /** So long, in milliseconds, what React waited for is kept for the component that shows it: React takes its time with that. */
 const UNTIL_SHOWN = 5_000;
+
+const NO_ANSWER = "no-answer";
 
 /** When a page may have slept, or the network may be another. */
 const WAKING = ["online", "offline", "focus", "pageshow"] as const;
@@ -68,6 +80,7 @@ class LiveClient implements Client, TransportEvents {
   );
   private readonly first = new Map<string, FirstResult>();
   private readonly arriving = new Map<string, Promise<void>>();
+  private readonly shownLater = new Set<ReturnType<typeof setTimeout>>();
   private readonly shared = new Map<string, Shared>();
   private readonly backoff: Backoff;
   private readonly options: Required<ClientOptions>;
@@ -79,6 +92,9 @@ class LiveClient implements Client, TransportEvents {
   private idleTimer: ReturnType<typeof setTimeout> | undefined;
   private nextId = 1;
   private openedAt = 0;
+
+  /** Aborts when the client is closed. */
+  private readonly end = new AbortController();
 
   /** WebSockets that failed though the server answers, since one last worked. */
   private failedSockets = 0;
@@ -145,11 +161,14 @@ class LiveClient implements Client, TransportEvents {
     const freshness = this.health.freshness();
     if (state !== this.known.state || url !== this.known.url || freshness !== this.known.freshness) {
       this.known = Object.freeze({ state, url, freshness });
-      [...this.listeners].forEach((listener) => listener());
+      [...this.listeners].forEach((listener) => tell(listener));
     }
   }
 
   private *watched(): Generator<Shared> {
+    if (this.now === "closed") {
+      return;
+    }
     for (const shared of this.shared.values()) {
       if (shared.uses > 0) {
         yield shared;
@@ -167,7 +186,7 @@ class LiveClient implements Client, TransportEvents {
       Object.fromEntries(effects.map(([view, of]) => [view, (value, params) => of(value, command, params)])),
     );
     try {
-      const answer = await this.giveOnceMore(name, command, signal);
+      const answer = await this.giveUntilDone(name, command, signal);
       assumed.answered();
       return answer as AnswerOf<C>;
     } catch (failure) {
@@ -176,40 +195,76 @@ class LiveClient implements Client, TransportEvents {
     }
   }
 
-  private async giveOnceMore(name: string, command: unknown, signal: AbortSignal | undefined): Promise<unknown> {
-    const asked = this.url;
-    try {
-      return await this.give(name, command, signal);
-    } catch (failure) {
-      if (!this.options.repeatCommands || this.url === asked || signal?.aborted === true) {
-        throw failure;
+  /** Gives a command again where that can do no harm: when it was certainly not carried out, or may be carried out twice. */
+  private async giveUntilDone(name: string, command: unknown, signal: AbortSignal | undefined): Promise<unknown> {
+    const deadline = Date.now() + this.options.commandWithin;
+    const backoff = this.newBackoff();
+    for (let turns = 0; ; ) {
+      const asked = this.url;
+      try {
+        return await this.give(name, command, deadline - Date.now(), signal);
+      } catch (failure) {
+        const turned = isNoAnswer(failure) && this.options.repeatCommands && this.url !== asked && turns++ === 0;
+        if (!turned && !(failure instanceof Passing)) {
+          throw failure;
+        }
+        const pause = turned ? 0 : backoff.next((failure as Passing).pause);
+        if (Date.now() + pause >= deadline || !(await this.paused(pause, signal))) {
+          throw failure;
+        }
       }
-      return this.give(name, command, signal);
     }
   }
 
-  private async give(name: string, command: unknown, signal: AbortSignal | undefined): Promise<unknown> {
-    const deadline = new AbortController();
-    const abort = (): void => deadline.abort();
-    const timer = setTimeout(abort, this.options.commandWithin);
-    signal?.addEventListener("abort", abort);
+  /** Waits; false if this was ended meanwhile. */
+  private paused(milliseconds: number, signal: AbortSignal | undefined): Promise<boolean> {
+    return new Promise((resolve) => {
+      const signals = [this.end.signal, signal];
+      const over = (): void => {
+        clearTimeout(timer);
+        signals.forEach((of) => of?.removeEventListener("abort", over));
+        resolve(signals.every((of) => of?.aborted !== true));
+      };
+      const timer = setTimeout(over, milliseconds);
+      signals.forEach((of) => of?.addEventListener("abort", over));
+    });
+  }
+
+  private async give(name: string, command: unknown, within: number, signal: AbortSignal | undefined): Promise<unknown> {
+    signal?.throwIfAborted();
+    if (this.now === "closed") {
+      throw closedError();
+    }
+    const stop = new AbortController();
+    const abort = (): void => stop.abort();
+    const timer = setTimeout(abort, within);
+    const signals = [this.end.signal, signal];
+    signals.forEach((of) => of?.addEventListener("abort", abort));
+    // Not every fetch that an application gives hears its signal.
+    const stopped = new Promise<never>((_, reject) => stop.signal.addEventListener("abort", () => reject(stop.signal.reason)));
     try {
-      signal?.throwIfAborted();
-      const response = await this.post(name, command, deadline.signal);
-      if (!response.ok) {
-        throw toError(await problemOf(response));
-      }
-      return response.status === 204 ? undefined : await response.json();
+      return await Promise.race([this.answer(name, command, stop.signal), stopped]);
     } catch (failure) {
       if (failure instanceof LiveError) {
         throw failure;
       }
       signal?.throwIfAborted();
-      throw this.noAnswer();
+      throw this.end.signal.aborted ? closedError() : this.noAnswer();
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
+      signals.forEach((of) => of?.removeEventListener("abort", abort));
     }
+  }
+
+  private async answer(name: string, command: unknown, signal: AbortSignal): Promise<unknown> {
+    const response = await this.post(name, command, signal);
+    if (response.ok) {
+      return response.status === 204 ? undefined : await response.json();
+    }
+    const problem = await problemOf(response);
+    const failure = isOfProxy(problem) ? this.noAnswer() : toError(problem);
+    const again = isUndone(problem) || (isOfProxy(problem) && this.options.repeatCommands);
+    throw again ? new Passing(failure, pauseOf(response)) : failure;
   }
 
   private post(name: string, command: unknown, signal: AbortSignal): Promise<Response> {
@@ -227,7 +282,7 @@ class LiveClient implements Client, TransportEvents {
       this.turnToNext(); // no connection would find out
     }
     this.transport?.probe();
-    return new LiveError("no-answer", "The server did not answer; whether it did what was asked is unknown.", 0);
+    return new LiveError(NO_ANSWER, "The server did not answer; whether it did what was asked is unknown.", 0);
   }
 
   reconnect(): void {
@@ -269,22 +324,30 @@ class LiveClient implements Client, TransportEvents {
   }
 
   close(): void {
-    this.drop();
+    if (this.now === "closed") {
+      return;
+    }
+    this.now = "closed"; // Before anybody is told anything: whoever watches more then, or asks for a connection, gets none.
+    this.disconnect();
+    this.end.abort();
     this.health.stop();
     this.assumptions.clear();
-    this.state = "closed";
     WAKING.forEach((event) => globalThis.removeEventListener?.(event, this.hurry));
     globalThis.document?.removeEventListener("visibilitychange", this.hurry);
+    this.shownLater.forEach((timer) => clearTimeout(timer));
     this.shared.forEach((shared) => {
       shared.stopTimers();
-      shared.end(new LiveError("closed", "This client has been closed.", 0), true);
+      shared.end(closedError(), true);
     });
-    this.shared.clear();
+    this.review();
   }
 
   /** What is known for these parameters. */
   look(key: string): Snapshot<unknown> {
     const shared = this.shared.get(key);
+    if (shared === undefined && this.now === "closed") {
+      return CLOSED;
+    }
     const first = shared === undefined ? this.first.get(key) : undefined;
     // What came with the page is put into a subscription, so that it is the same object until something changes.
     return shared?.snapshot ?? (first === undefined ? INITIAL : this.newShared(key, first.view, first.params).snapshot);
@@ -297,11 +360,20 @@ class LiveClient implements Client, TransportEvents {
       return known;
     }
     const promise = new Promise<void>((resolve) => {
+      let arrived = false;
       const stop = live.subscribe(({ loading }) => {
-        if (!loading) {
+        if (!loading && !arrived) {
+          arrived = true;
           this.arriving.delete(key);
           resolve();
-          setTimeout(() => stop(), UNTIL_SHOWN);
+          const timer = setTimeout(() => {
+            this.shownLater.delete(timer);
+            stop();
+          }, UNTIL_SHOWN);
+          this.shownLater.add(timer);
+          if (this.now === "closed") {
+            clearTimeout(timer);
+          }
         }
       });
     });
@@ -315,10 +387,13 @@ class LiveClient implements Client, TransportEvents {
     if (shared === undefined || (shared.snapshot.ended && shared.uses === 0)) {
       shared?.stopTimers();
       shared = this.newShared(key, view, params);
-      if (this.state === "closed") {
-        shared.end(new LiveError("closed", "This client has been closed.", 0), true);
-        return shared;
+    }
+    if (this.now === "closed") {
+      if (!shared.told.ended) {
+        shared.end(closedError(), true);
       }
+      shared.uses++;
+      return shared;
     }
     if (!shared.asked) {
       shared.asked = true;
@@ -339,9 +414,7 @@ class LiveClient implements Client, TransportEvents {
       this.first.delete(key);
       shared.begin(first.tag, first.value);
     }
-    if (this.state !== "closed") {
-      this.shared.set(key, shared);
-    }
+    this.shared.set(key, shared);
     shared.listen(() => this.health.review());
     return shared;
   }
@@ -350,7 +423,7 @@ class LiveClient implements Client, TransportEvents {
   release(shared: Shared): void {
     shared.uses--;
     this.health.review();
-    if (shared.uses === 0 && this.shared.get(shared.key) === shared) {
+    if (shared.uses === 0 && this.shared.get(shared.key) === shared && this.now !== "closed") {
       shared.keepTimer = setTimeout(() => this.remove(shared), this.options.keepFor);
     }
   }
@@ -373,7 +446,6 @@ class LiveClient implements Client, TransportEvents {
 
   private connect(): void {
     clearTimeout(this.reconnectTimer);
-    this.state = "connecting";
     const transport = this.usesStreams
       ? new StreamTransport(this.base, this.options.fetch, this)
       : new SocketTransport(this.socketAddress(), this.options.webSocket, this);
@@ -383,6 +455,7 @@ class LiveClient implements Client, TransportEvents {
         transport.add(shared);
       }
     });
+    this.state = "connecting";
   }
 
   private socketAddress(): string {
@@ -393,11 +466,17 @@ class LiveClient implements Client, TransportEvents {
 
   /** Drops the connection without trying again. */
   private drop(): void {
+    this.now = "idle";
+    this.disconnect();
+    this.review();
+  }
+
+  /** Listeners are told after all has been set: one may close the client, or connect it. */
+  private disconnect(): void {
     clearTimeout(this.reconnectTimer);
     clearTimeout(this.idleTimer);
     this.transport?.stop();
     this.transport = undefined;
-    this.state = "idle";
     this.shared.forEach((shared) => shared.offline());
   }
 
@@ -451,14 +530,16 @@ class LiveClient implements Client, TransportEvents {
     if (heard && Date.now() - this.openedAt >= LASTING) {
       this.backoff.reset(); // A server that hangs up at once is not asked ever again at once.
     }
-    this.shared.forEach((shared) => shared.offline());
     void this.chooseTransport(heard, new URL("live", this.base).href);
     if (this.shared.size === 0) {
-      this.state = "idle";
-      return;
+      this.now = "idle";
+    } else {
+      this.now = "waiting";
+      const pause = this.backoff.next(this.turnToNext() ? 0 : retryAfter);
+      this.reconnectTimer = setTimeout(() => this.connect(), pause);
     }
-    this.state = "waiting";
-    this.reconnectTimer = setTimeout(() => this.connect(), this.backoff.next(this.turnToNext() ? 0 : retryAfter));
+    this.shared.forEach((shared) => shared.offline());
+    this.review();
   }
 
   /** Turns to another server, if there is one; what the last one asked for is nothing to it. */
@@ -494,8 +575,11 @@ class LiveClient implements Client, TransportEvents {
 
   /** Whether the server itself says, by status 426, that a WebSocket belongs there. */
   private answersWithoutSocket(address: string): Promise<boolean> {
-    return this.options.fetch(address, { cache: "no-store" }).then(
-      (response) => response.status === 426,
+    return this.options.fetch(address, { cache: "no-store", signal: this.end.signal }).then(
+      (response) => {
+        void response.body?.cancel().catch(() => undefined);
+        return response.status === 426;
+      },
       () => false,
     );
   }
@@ -591,6 +675,28 @@ class LiveView<R> implements Live<R> {
     }
   }
 }
+
+/** A failure of a command that may be given again. */
+class Passing extends LiveError {
+  constructor(
+    failure: LiveError,
+    /** The least time in milliseconds before that. */
+    readonly pause: number,
+  ) {
+    super(failure.type, failure.message, failure.status);
+  }
+}
+
+function isNoAnswer(failure: unknown): boolean {
+  return failure instanceof LiveError && failure.type === NO_ANSWER;
+}
+
+function closedError(): LiveError {
+  return new LiveError("closed", "This client has been closed.", 0);
+}
+
+/** What is known of a view after the end. */
+const CLOSED = Object.freeze({ ...INITIAL, status: "failed", loading: false, ended: true, error: closedError() } as Snapshot<never>);
 
 /** What the server's page says of a view: see `WebServer.Builder.page`. */
 export const FIRST_RESULTS = "evergreen-first";

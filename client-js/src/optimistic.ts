@@ -1,5 +1,5 @@
 import { stableJson } from "./protocol.js";
-import type { Shared } from "./shared.js";
+import { tell, type Shared } from "./shared.js";
 
 /** So long after its answer, in milliseconds, an assumption that no result bears out is given up. */
 const BORNE_OUT_WITHIN = 10_000;
@@ -42,6 +42,10 @@ export class Assumptions {
     }
   }
 
+  has(assumption: Assumption): boolean {
+    return this.standing.has(assumption);
+  }
+
   drop(assumption: Assumption): void {
     if (this.standing.delete(assumption)) {
       assumption.stop();
@@ -78,10 +82,20 @@ export class Assumption {
     return Object.hasOwn(this.effects, shared.view);
   }
 
-  /** The value with what is assumed of it: the same object if that makes no difference. */
+  /** The value with what is assumed of it: the same object if that makes no difference, or cannot be said. */
   applied(shared: Shared, value: unknown): unknown {
-    const next = this.concerns(shared) ? this.effects[shared.view]?.(value, shared.params) : value;
-    return next === value || stableJson(next) === stableJson(value) ? value : next;
+    if (!this.concerns(shared)) {
+      return value;
+    }
+    try {
+      const next = this.effects[shared.view]?.(value, shared.params);
+      return next === value || stableJson(next) === stableJson(value) ? value : next;
+    } catch (failure) {
+      tell(() => {
+        throw failure;
+      });
+      return value;
+    }
   }
 
   isBorneOut(shared: Shared): boolean {
@@ -91,9 +105,11 @@ export class Assumption {
 
   /** The command was carried out: the results will soon say so. */
   answered(): void {
-    this.isAnswered = true;
-    this.timer = setTimeout(() => this.all.drop(this), BORNE_OUT_WITHIN);
-    this.all.review();
+    if (this.all.has(this)) {
+      this.isAnswered = true;
+      this.timer = setTimeout(() => this.all.drop(this), BORNE_OUT_WITHIN);
+      this.all.review();
+    }
   }
 
   /** The command was not carried out, as far as is known. */

@@ -36,8 +36,11 @@ export class Outbox<C> {
     };
   };
 
-  /** Gives a command, or one that failed again. */
+  /** Gives a command, or one that failed again; nothing while it is being given. */
   async send(command: C): Promise<void> {
+    if (this.all.some(({ command: other, state }) => state === "sending" && this.idOf(other) === this.idOf(command))) {
+      return;
+    }
     this.put(command, { command, state: "sending", error: undefined });
     let present = command;
     const instead = (next: C): void => {

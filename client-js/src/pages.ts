@@ -43,6 +43,7 @@ export class PageList {
     private readonly view: string,
     private readonly params: Readonly<Record<string, unknown>>,
     private readonly cursor: string,
+    private readonly idOf: (item: unknown) => unknown = contentOf,
   ) {
     this.known = this.sum([this.at(undefined).snapshot()]);
   }
@@ -113,11 +114,27 @@ export class PageList {
   private sum(pages: readonly Snapshot<Page<unknown>>[]): Pages<unknown> {
     const last = pages.at(-1);
     return {
-      items: pages.flatMap(({ value }) => value?.items ?? []),
+      items: this.once(pages.map(({ value }) => value?.items ?? [])),
       loading: pages.some(({ loading }) => loading),
       error: pages.find(({ error }) => error !== undefined)?.error,
       freshness: RANK[Math.max(0, ...pages.map(({ freshness }) => RANK.indexOf(freshness)))] ?? "offline",
       hasMore: (last?.value?.next ?? undefined) !== undefined,
     };
   }
+
+  /** All items; one that has moved to another page, of which not both have said so yet, where it comes first. */
+  private once(pages: readonly (readonly unknown[])[]): unknown[] {
+    const earlier = new Set<unknown>();
+    return pages.flatMap((items) => {
+      const ids = items.map(this.idOf);
+      const shown = items.filter((_, i) => ids[i] === undefined || !earlier.has(ids[i]));
+      ids.forEach((id) => earlier.add(id));
+      return shown;
+    });
+  }
+}
+
+/** By which items are the same unless the application says so: records by their content, and nothing else. */
+export function contentOf(item: unknown): unknown {
+  return typeof item === "object" && item !== null ? stableJson(item) : undefined;
 }

@@ -38,12 +38,37 @@ export function isPassing(error: WireError): boolean {
   return error.status === 429 || error.status >= 500;
 }
 
+/** Types of refusals that are made before anything is done. */
+const NOTHING_DONE: readonly string[] = ["too-many-requests", "too-many-connections", "too-many-from-address"];
+
+/** Whether the server says that it has done nothing of what was asked, but may later. */
+export function isUndone({ type, status }: WireError): boolean {
+  return status === 503 && NOTHING_DONE.includes(type);
+}
+
+/** Whether it was not the server that answered, but a proxy before it that did not reach it, or lost it. */
+export function isOfProxy({ type, status }: WireError): boolean {
+  return type === NO_PROBLEM && status >= 502 && status <= 504;
+}
+
+/** How long an answer says to wait, in milliseconds. */
+export function pauseOf(response: Response): number {
+  const seconds = Number(response.headers.get("Retry-After") ?? 0);
+  return seconds > 0 && seconds <= MOST_PAUSE ? seconds * 1_000 : 0;
+}
+
+/** In seconds; what is longer, or a date, is not meant for streams. */
+const MOST_PAUSE = 300;
+
+/** The type of an answer that does not say one. */
+const NO_PROBLEM = "http";
+
 /** Reads an answer that is an error, as `application/problem+json` or as anything else. */
 export async function problemOf(response: Response): Promise<WireError> {
   const body: unknown = await response.json().catch(() => undefined);
   const problem = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
   return {
-    type: typeof problem["type"] === "string" ? problem["type"] : "http",
+    type: typeof problem["type"] === "string" ? problem["type"] : NO_PROBLEM,
     message:
       typeof problem["detail"] === "string" ? problem["detail"] : `The server answered ${response.status}.`,
     status: response.status,

@@ -11,7 +11,7 @@ import {
   type ReactNode,
 } from "react";
 import { defaultClient } from "./client.js";
-import { PageList, type Page, type Pages } from "./pages.js";
+import { contentOf, PageList, type Page, type Pages } from "./pages.js";
 import { stableJson } from "./protocol.js";
 import { SKIPPED } from "./shared.js";
 import type {
@@ -107,26 +107,38 @@ function usePrevious<R>(snapshot: Snapshot<R>, era: number, keep: boolean): Snap
   );
 }
 
+/** What the pages of a view hold. */
+export type ItemOf<V extends ViewName> = ResultOf<V> extends Page<infer T> ? T : unknown;
+
 /**
  * Watches a view page by page. Its result is a `Page`: items, and the cursor of the next page; its parameters have a field for
  * the cursor, which the first page is asked for without.
  *
  * @param cursor the name of that field
+ * @param idOf what stays the same of an item when it moves to another page, so that it is not shown twice on its way;
+ *     undefined where items are never the same. By default records of the same content are the same
  * @returns all pages so far as one, and `more`, which asks for a further one
  */
 export function useLivePages<V extends ViewName>(
   view: V,
   params: ParamsOf<V>,
   cursor: keyof ParamsOf<V> & string,
-): Pages<ResultOf<V> extends Page<infer T> ? T : unknown> & { more(): void } {
-  type T = ResultOf<V> extends Page<infer I> ? I : unknown;
+  idOf: (item: ItemOf<V>) => unknown = contentOf,
+): Pages<ItemOf<V>> & { more(): void } {
   const client = useClient();
   const key = stableJson(params);
+  const identify = useRef(idOf);
+  useEffect(() => {
+    identify.current = idOf;
+  });
   const list = useMemo(
-    () => new PageList(client, view, JSON.parse(key) as Readonly<Record<string, unknown>>, cursor),
+    () =>
+      new PageList(client, view, JSON.parse(key) as Readonly<Record<string, unknown>>, cursor, (item) =>
+        identify.current(item as ItemOf<V>),
+      ),
     [client, view, key, cursor],
   );
-  const pages = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot) as Pages<T>;
+  const pages = useSyncExternalStore(list.subscribe, list.snapshot, list.snapshot) as Pages<ItemOf<V>>;
   return useMemo(() => ({ ...pages, more: list.more }), [pages, list]);
 }
 

@@ -34,6 +34,17 @@ function snapshotOf(told: Told, shown: unknown): Snapshot<unknown> {
   return Object.freeze({ ...told, status, value: shown, pending, previous: false } as Snapshot<unknown>);
 }
 
+/** Calls a listener. What it throws is an uncaught error, and nothing to who tells it or to the other listeners. */
+export function tell(listener: () => void): void {
+  try {
+    listener();
+  } catch (failure) {
+    queueMicrotask(() => {
+      throw failure;
+    });
+  }
+}
+
 /** One subscription, shared by everything that watches the same view with the same parameters. */
 export class Shared {
   told: Told = NOTHING;
@@ -160,7 +171,7 @@ export class Shared {
 
   private notify(): void {
     for (const listener of [...this.listeners]) {
-      listener();
+      tell(listener);
     }
   }
 }

@@ -4,7 +4,7 @@ import { Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from
 
 /** One WebSocket for all subscriptions, as many as the server allows; others wait until one has left. */
 export class SocketTransport implements Transport {
-  private readonly socket: WebSocket;
+  private readonly socket: WebSocket | undefined;
   private readonly shared = new Map<number, Shared>();
   private readonly asked = new Set<number>();
   private readonly silence: Silence;
@@ -24,15 +24,20 @@ export class SocketTransport implements Transport {
     make: (url: string) => WebSocket,
     private readonly events: TransportEvents,
   ) {
-    this.socket = make(url);
     this.silence = new Silence(
       events,
       () => this.send({ type: this.mostBytes > 0 ? "ping" : "heartbeat" }),
       () => this.finish(),
     );
-    this.socket.onmessage = (event) => this.receive(event.data);
-    this.socket.onclose = () => this.finish();
-    this.socket.onerror = () => this.finish();
+    try {
+      this.socket = make(url);
+      this.socket.onmessage = (event) => this.receive(event.data);
+      this.socket.onclose = () => this.finish();
+      this.socket.onerror = () => this.finish();
+    } catch {
+      // A browser throws where a page may not connect, as from https to http: no other failure than that of an attempt.
+      queueMicrotask(() => this.finish());
+    }
   }
 
   add(shared: Shared): void {
@@ -55,11 +60,13 @@ export class SocketTransport implements Transport {
   stop(): void {
     this.over = true;
     this.silence.stop();
-    // A socket that is still connecting fails its own closing; that is no news.
-    this.socket.onerror = () => undefined;
-    this.socket.onclose = () => undefined;
-    this.socket.onmessage = () => undefined;
-    this.socket.close(1000);
+    if (this.socket !== undefined) {
+      // A socket that is still connecting fails its own closing; that is no news.
+      this.socket.onerror = () => undefined;
+      this.socket.onclose = () => undefined;
+      this.socket.onmessage = () => undefined;
+      this.socket.close(1000);
+    }
   }
 
   private finish(): void {
@@ -113,7 +120,7 @@ export class SocketTransport implements Transport {
       return;
     }
     for (const text of this.mostBytes > 0 ? packed(messages, this.mostBytes) : messages) {
-      this.socket.send(text);
+      this.socket?.send(text);
     }
   }
 
@@ -122,7 +129,13 @@ export class SocketTransport implements Transport {
       return;
     }
     this.silence.heard();
-    const message = JSON.parse(String(data)) as ServerMessage;
+    let message: ServerMessage;
+    try {
+      message = JSON.parse(String(data)) as ServerMessage;
+    } catch {
+      this.finish(); // That is no server of ours.
+      return;
+    }
     switch (message.type) {
       case "hello":
         this.most = message.maxSubscriptions ?? Infinity;
@@ -170,6 +183,9 @@ export class SocketTransport implements Transport {
   }
 }
 
+/** So many messages a server takes in one. */
+const MOST_IN_ONE = 1_000;
+
 /** The messages as few texts: one as it is, several as an array, none longer than `most` bytes that can be helped. */
 function* packed(messages: string[], most: number): Generator<string> {
   const encoder = new TextEncoder();
@@ -177,7 +193,7 @@ function* packed(messages: string[], most: number): Generator<string> {
   let bytes = 1;
   for (const message of messages) {
     const size = encoder.encode(message).length + 1;
-    if (batch.length > 0 && bytes + size > most) {
+    if (batch.length > 0 && (bytes + size > most || batch.length === MOST_IN_ONE)) {
       yield wrapped(batch);
       batch = [];
       bytes = 1;

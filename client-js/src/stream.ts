@@ -1,4 +1,4 @@
-import { problemOf, WITH_DELTAS, type ServerMessage } from "./protocol.js";
+import { isPassing, pauseOf, problemOf, WITH_DELTAS, type ServerMessage } from "./protocol.js";
 import type { Shared } from "./shared.js";
 import { Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
 
@@ -12,6 +12,9 @@ export class StreamTransport implements Transport {
   private silence: Silence | undefined;
   private renewal: ReturnType<typeof setTimeout> | undefined;
   private most = Infinity;
+
+  /** How long a request may be, in bytes: what servers take unless they say otherwise. */
+  private mostBytes = 16_384;
   private opened = false;
   private over = false;
 
@@ -55,17 +58,31 @@ export class StreamTransport implements Transport {
     if (this.over) {
       return;
     }
-    this.renewal ??= setTimeout(() => {
-      this.renewal = undefined;
-      this.renew();
-    }, 0);
+    this.renewal ??= setTimeout(() => this.renew(), 0);
+  }
+
+  /** The first of those that are wanted, as many as the server takes; the very first in any case, so that it says why not. */
+  private fitting(): Shared[] {
+    const encoder = new TextEncoder();
+    const asked: Shared[] = [];
+    let bytes = encoder.encode(body([])).length;
+    for (const shared of this.wanted.values()) {
+      bytes += encoder.encode(JSON.stringify(wish(shared))).length + 1;
+      if (asked.length > 0 && (asked.length >= this.most || bytes > this.mostBytes)) {
+        break;
+      }
+      asked.push(shared);
+    }
+    return asked;
   }
 
   private renew(): void {
+    clearTimeout(this.renewal);
+    this.renewal = undefined;
     this.current?.abort();
     this.current = undefined;
-    const asked = [...this.wanted.values()].slice(0, this.most);
-    [...this.wanted.values()].slice(this.most).forEach((shared) => this.tellTooMany(shared));
+    const asked = this.fitting();
+    [...this.wanted.values()].slice(asked.length).forEach((shared) => this.tellTooMany(shared));
     if (asked.length > 0) {
       const abort = new AbortController();
       this.current = abort;
@@ -75,22 +92,30 @@ export class StreamTransport implements Transport {
 
   private tellTooMany(shared: Shared): void {
     if (shared.snapshot.error?.type !== TOO_MANY) {
-      shared.take({ type: "end", error: tooMany(this.most) });
+      shared.take({ type: "end", error: tooMany(Math.min(this.most, this.wanted.size - 1)) });
     }
   }
 
   private async follow(asked: readonly Shared[], abort: AbortController): Promise<void> {
-    const silence = new Silence(this.events, undefined, () => abort.abort());
+    // A stream cannot be asked anything. Another one in its place tells, and misses nothing.
+    const silence = new Silence(
+      this.events,
+      () => this.renew(),
+      () => abort.abort(),
+    );
     this.silence = silence;
     let retryAfter = 0;
     try {
       const response = await this.open(asked, abort.signal);
       if (!response.ok || response.body === null) {
         const error = await problemOf(response);
-        if (this.current === abort) {
+        if (isPassing(error)) {
+          retryAfter = pauseOf(response); // Nobody is there, or has room: that is no answer to what was asked.
+        } else if (this.current === abort) {
           this.current = undefined;
           this.greet();
           asked.forEach((shared) => this.deliver(shared, { type: "end", error }));
+          this.renewSoon();
         }
         return;
       }
@@ -101,6 +126,7 @@ export class StreamTransport implements Transport {
         silence.heard();
         if (message.type === "hello") {
           this.most = message.maxSubscriptions ?? Infinity;
+          this.mostBytes = message.maxMessageBytes ?? this.mostBytes;
           silence.expectEvery(message.heartbeat);
           this.greet();
         } else if (message.type === "bye") {
@@ -123,16 +149,10 @@ export class StreamTransport implements Transport {
   }
 
   private open(asked: readonly Shared[], signal: AbortSignal): Promise<Response> {
-    const subscribe = asked.map(({ id, view, params, snapshot: { tag } }) => ({
-      id,
-      view,
-      params,
-      ...(tag === undefined ? {} : { have: tag }),
-    }));
     return this.fetchFrom(new URL(WITH_DELTAS, this.base).href, {
       method: "POST",
       headers: { Accept: "text/event-stream", "Content-Type": "application/json" },
-      body: JSON.stringify({ subscribe }),
+      body: body(asked),
       credentials: "include",
       cache: "no-store",
       signal,
@@ -151,11 +171,24 @@ export class StreamTransport implements Transport {
   }
 
   private greet(): void {
-    if (!this.opened && !this.over) {
+    if (this.over) {
+      return;
+    }
+    if (this.opened) {
+      this.events.assured(); // The stream before it may have been doubted.
+    } else {
       this.opened = true;
       this.events.opened();
     }
   }
+}
+
+function body(asked: readonly Shared[]): string {
+  return JSON.stringify({ subscribe: asked.map(wish) });
+}
+
+function wish({ id, view, params, snapshot: { tag } }: Shared): object {
+  return { id, view, params, ...(tag === undefined ? {} : { have: tag }) };
 }
 
 /** The messages of an event stream; every event of ours is one line of data. */

@@ -166,8 +166,8 @@ export interface ClientOptions {
   /** How long a command may take; then it fails with `no-answer`. 30,000 by default. */
   commandWithin?: number;
   /**
-   * Whether a command that was not answered is given once more when the client has turned to another server meanwhile. Only
-   * where every command may be carried out twice. False by default.
+   * Whether a command that was not answered is given once more when the client has turned to another server meanwhile, and
+   * again while a proxy says that it does not reach its server. Only where every command may be carried out twice. False by default.
    */
   repeatCommands?: boolean;
   /** Results to begin with; those that the server has put into the page by default. */
@@ -203,10 +203,10 @@ export interface Client {
   live<V extends ViewName>(view: V, params: ParamsOf<V>, options?: LiveOptions): Live<ResultOf<V>>;
 
   /**
-   * Gives a command and waits for its answer, as long as the option `commandWithin` says. Not repeated: when there is no
-   * answer, whether it took effect is unknown.
+   * Gives a command and waits for its answer, as long as the option `commandWithin` says. Repeated only when the server says
+   * that it was too busy to begin: when there is no answer, whether it took effect is unknown.
    *
-   * @throws LiveError if the server refuses
+   * @throws LiveError if the server refuses, and when the client is closed
    */
   command<C extends CommandName>(name: C, command: CommandOf<C>, options?: CommandOptions<C>): Promise<AnswerOf<C>>;
 
@@ -251,6 +251,6 @@ export interface Client {
   /** How often everything was forgotten, by `reconnect`: values of different eras may be of different callers. */
   readonly era: number;
 
-  /** Ends everything; snapshots say `ended`. */
+  /** Ends everything; snapshots say `ended`, and commands under way fail with `closed`. */
   close(): void;
 }

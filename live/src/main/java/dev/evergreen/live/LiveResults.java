@@ -141,24 +141,36 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     }
     letGo(result);
     int bytes = present.length();
-    for (var share : shares(result)) {
-      while (share.bytes + bytes > limits.maxBytesOfPayer() && evictFirst(share.idle)) {
-        // until there is room
-      }
-      if (share.bytes + bytes > limits.maxBytesOfPayer()) {
-        throw new RefusedException(Reason.TOO_LONG_OF_PAYER);
-      }
-    }
-    while (held.bytes() + bytes > limits.maxBytes() && evictFirst(idle)) {
-      // until there is room
-    }
-    if (held.bytes() + bytes > limits.maxBytes()) {
-      throw new RefusedException(Reason.TOO_LONG);
+    if (!makeRoom(result, bytes)) {
+      return present;
     }
     var shared = held.add(present);
     result.held = shared;
     shares(result).forEach(share -> share.bytes += bytes);
     return shared;
+  }
+
+  /** Whether there is room now; not if the result was itself what nobody used the longest. */
+  private boolean makeRoom(LiveResult result, int bytes) {
+    for (var share : shares(result)) {
+      while (share.bytes + bytes > limits.maxBytesOfPayer()) {
+        if (!evictFirst(share.idle)) {
+          throw new RefusedException(Reason.TOO_LONG_OF_PAYER);
+        }
+        if (!isLive(result)) {
+          return false;
+        }
+      }
+    }
+    while (held.bytes() + bytes > limits.maxBytes()) {
+      if (!evictFirst(idle)) {
+        throw new RefusedException(Reason.TOO_LONG);
+      }
+      if (!isLive(result)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private void letGo(LiveResult result) {

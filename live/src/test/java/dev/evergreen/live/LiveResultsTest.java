@@ -366,6 +366,24 @@ final class LiveResultsTest {
     assertEquals("ended null", last(c));
   }
 
+  /** It would be counted for ever: nobody can give it back. */
+  @Test
+  void aResultThatMakesRoomForItselfIsNotCounted() throws Exception {
+    limits(new LiveLimits(99, 99, 99, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    var length = new AtomicInteger(LENGTH);
+    var grows = acquire("a", "p", () -> "x".repeat(length.get() - 4));
+    grows.result();
+    var other = ofLength("b", "p", LENGTH);
+    ofLength("c", "p", LENGTH);
+    results.release(grows);
+    results.release(other);
+    length.set(2 * LENGTH);
+    node.changed();
+    assertEquals("ended null", last(grows));
+    results.end(other);
+    assertEquals(LENGTH, results.heldBytes());
+  }
+
   @Test
   void allBytesAreBounded() throws Exception {
     limits(new LiveLimits(99, 99, 99, 2 * LENGTH, 2 * LENGTH, Duration.ofHours(1)));

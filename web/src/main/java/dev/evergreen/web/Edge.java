@@ -8,6 +8,8 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.eclipse.jetty.http.HttpException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
@@ -66,6 +68,8 @@ final class Edge extends Handler.Abstract {
   private final WebSocketComponents components;
   private final Handshaker handshaker = Handshaker.newInstance();
   private final Places places;
+  private final AtomicInteger underWay = new AtomicInteger();
+  private final AtomicInteger disconnects = new AtomicInteger();
   final Set<LiveConnection> live = ConcurrentHashMap.newKeySet();
 
   Edge(
@@ -114,7 +118,13 @@ final class Edge extends Handler.Abstract {
     request.addIdleTimeoutListener(timeout -> false);
     var peer = peer(request);
     peer.begin();
-    Request.addCompletionListener(request, failure -> peer.end());
+    underWay.incrementAndGet();
+    Request.addCompletionListener(
+        request,
+        failure -> {
+          peer.end();
+          underWay.decrementAndGet();
+        });
     try {
       return admit(request, response, callback, peer);
     } catch (Exception e) {
@@ -223,6 +233,7 @@ final class Edge extends Handler.Abstract {
 
   private void openSocket(Request request, Response response, Callback callback, Object address) {
     guard.checkOrigin(request);
+    var still = stillConnected();
     var caller = caller(request, LIVE);
     var opened =
         handshaker.isWebSocketUpgradeRequest(request)
@@ -233,7 +244,7 @@ final class Edge extends Handler.Abstract {
                           ? SharedDeflate.accept(upgrade.getExtensions())
                           : List.<ExtensionConfig>of();
                   answer.setExtensions(extensions);
-                  return socket(request, caller, address, !extensions.isEmpty());
+                  return socket(request, caller, still, address, !extensions.isEmpty());
                 },
                 request,
                 response,
@@ -253,13 +264,29 @@ final class Edge extends Handler.Abstract {
     }
   }
 
-  private LiveSocket socket(Request request, Caller caller, Object address, boolean compressed) {
+  private LiveSocket socket(
+      Request request, Caller caller, BooleanSupplier still, Object address, boolean compressed) {
     var socket =
         new LiveSocket(caller, address, compressed, settings, counters, hub, standings, live);
+    socket.onlyIf(still);
     if (wantsDeltas(request)) {
       socket.takeDeltas();
     }
     return socket;
+  }
+
+  /**
+   * Whether no callers have been disconnected since: who was authenticated before that, but has no
+   * connection yet, was not among them.
+   */
+  private BooleanSupplier stillConnected() {
+    int before = disconnects.get();
+    return () -> disconnects.get() == before;
+  }
+
+  /** Callers are disconnected now. */
+  void disconnects() {
+    disconnects.incrementAndGet();
   }
 
   /** In the query, where a server that knows of none does not look. */
@@ -282,6 +309,7 @@ final class Edge extends Handler.Abstract {
     }
     guard.checkOrigin(request);
     var view = hub.view(name);
+    var still = stillConnected();
     var caller = caller(request, LIVE + "/" + name);
     var query = new HashMap<String, List<String>>();
     new Exchange(request, settings, name, "", caller)
@@ -290,14 +318,23 @@ final class Edge extends Handler.Abstract {
     var result = hub.acquire(view, caller, address, Json.fromQuery(query, view.paramsType()));
     response.getHeaders().add(HttpHeader.VARY, "Accept");
     if (wantsStream(request)) {
-      stream(request, response, callback, caller, result);
+      stream(request, response, callback, caller, still, result);
     } else {
       try {
-        replies.present(request, response, callback, result, settings.firstResultWithin());
+        boolean now = result.isReady();
+        result.awaitFirst(settings.firstResultWithin());
+        var who = now ? caller : caller(request, LIVE + "/" + name);
+        replies.present(request, response, callback, result, () -> check(result, caller, who));
       } finally {
         hub.release(result);
       }
     }
+  }
+
+  /** Whether a result that was asked for by one caller may be given to who that is by now. */
+  private static void check(WatchedView<?> result, Caller asked, Caller now) {
+    Refusals.require(
+        now.withoutSession().equals(asked.withoutSession()) && result.allows(now), now);
   }
 
   private static boolean wantsStream(Request request) {
@@ -308,8 +345,14 @@ final class Edge extends Handler.Abstract {
   }
 
   private void stream(
-      Request request, Response response, Callback callback, Caller caller, WatchedView<?> result) {
+      Request request,
+      Response response,
+      Callback callback,
+      Caller caller,
+      BooleanSupplier still,
+      WatchedView<?> result) {
     var stream = stream(request, response, callback, caller);
+    stream.onlyIf(still);
     stream.start();
     stream.watch(null, result, request.getHeaders().get("Last-Event-ID"));
   }
@@ -335,13 +378,15 @@ final class Edge extends Handler.Abstract {
   private void streamMany(
       Request request, Response response, Callback callback, Object address, Places.Place place) {
     guard.checkOrigin(request);
-    var caller = caller(request, LIVE);
-    var exchange = new Exchange(request, settings, LIVE, "", caller, place);
+    var still = stillConnected();
+    var exchange = new Exchange(request, settings, LIVE, "", () -> caller(request, LIVE), place);
     var wishes = exchange.body(Watch.class).subscribe();
+    var caller = exchange.caller();
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
       throw Json.badParams("Two views have the same id.");
     }
     var stream = stream(request, response, callback, caller);
+    stream.onlyIf(still);
     if (wantsDeltas(request)) {
       stream.takeDeltas();
     }
@@ -381,9 +426,9 @@ final class Edge extends Handler.Abstract {
       guard.checkOrigin(request);
     }
     try (var place = places.take()) {
-      var caller = caller(request, path);
       var rest = Objects.requireNonNull(route.rest(path));
-      var exchange = new Exchange(request, settings, path, rest, caller, place);
+      var exchange =
+          new Exchange(request, settings, path, rest, () -> caller(request, path), place);
       replies.send(request, response, callback, route.handler().handle(exchange));
     }
   }
@@ -423,9 +468,9 @@ final class Edge extends Handler.Abstract {
         405, "method-not-allowed", "Allowed are " + new TreeSet<>(allowed) + ".");
   }
 
-  /** Whether a request is being worked on. */
+  /** Whether a request, or its answer, is under way. */
   boolean isBusy() {
-    return places.areTaken();
+    return underWay.get() > 0;
   }
 
   int subscriptions() {

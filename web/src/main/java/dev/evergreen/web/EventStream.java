@@ -47,9 +47,9 @@ final class EventStream extends LiveConnection {
   void start() {
     registry.add(this);
     request.addFailureListener(this::fail);
+    say(Messages.hello(settings));
     begin();
     awaitEnd();
-    say(Messages.hello(settings));
   }
 
   /**

@@ -6,6 +6,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.util.Fields;
@@ -21,8 +22,9 @@ final class Exchange implements Request {
   private final WebSettings settings;
   private final String path;
   private final String pathRest;
-  private final Caller caller;
+  private final Supplier<Caller> authenticate;
   private final Places.@Nullable Place place;
+  private Caller caller;
   private @Nullable Fields query;
 
   /** One that has no place among what is worked on. */
@@ -32,21 +34,27 @@ final class Exchange implements Request {
       String path,
       String pathRest,
       Caller caller) {
-    this(request, settings, path, pathRest, caller, null);
+    this(request, settings, path, pathRest, () -> caller, null);
   }
 
+  /**
+   * One that has a place, which it leaves while it waits for its body.
+   *
+   * @param authenticate says who asks; asked again when the body had to be waited for
+   */
   Exchange(
       org.eclipse.jetty.server.Request request,
       WebSettings settings,
       String path,
       String pathRest,
-      Caller caller,
+      Supplier<Caller> authenticate,
       Places.@Nullable Place place) {
     this.request = request;
     this.settings = settings;
     this.path = path;
     this.pathRest = pathRest;
-    this.caller = caller;
+    this.authenticate = authenticate;
+    this.caller = authenticate.get();
     this.place = place;
   }
 
@@ -133,9 +141,11 @@ final class Exchange implements Request {
     }
     long deadline = System.nanoTime() + settings.requestWithin().toNanos();
     var body = new ByteArrayOutputStream(Math.max(64, (int) request.getLength()));
+    boolean waited = false;
     while (true) {
       var chunk = request.read();
       if (chunk == null) {
+        waited = true;
         awaitContent(Duration.ofNanos(deadline - System.nanoTime()));
         continue;
       }
@@ -150,6 +160,9 @@ final class Exchange implements Request {
         chunk.getByteBuffer().get(bytes);
         body.writeBytes(bytes);
         if (chunk.isLast()) {
+          if (waited) {
+            caller = authenticate.get();
+          }
           return body.toByteArray();
         }
       } finally {

@@ -40,7 +40,7 @@ final class FirstPage {
           asked.add(new Asked(wish, live));
         }
       }
-      return Reply.html(before + script(asked) + after)
+      return Reply.html(before + script(asked, request.caller()) + after)
           .withHeader("Cache-Control", "private, no-store");
     } finally {
       asked.forEach(one -> hub.release(one.live));
@@ -58,13 +58,13 @@ final class FirstPage {
     }
   }
 
-  private static String script(List<Asked> asked) throws InterruptedException {
+  private static String script(List<Asked> asked, Caller caller) throws InterruptedException {
     long deadline = System.nanoTime() + WITHIN.toNanos();
     var results = new ArrayList<String>();
     for (var one : asked) {
       one.live.awaitFirst(Duration.ofNanos(deadline - System.nanoTime()));
       var present = one.live.present();
-      if (present != null && present.error() == null) {
+      if (present != null && present.error() == null && one.live.allows(caller)) {
         results.add(result(one.wish, present));
       }
     }

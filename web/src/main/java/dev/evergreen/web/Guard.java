@@ -17,6 +17,10 @@ final class Guard {
 
   private static final Pattern IPV4 = Pattern.compile("[0-9]{1,3}([.][0-9]{1,3}){3}");
 
+  /** Of a page of the web, or of an app such as {@code capacitor://localhost}. */
+  private static final Pattern ORIGIN =
+      Pattern.compile("null|https?://[^/?#@\\sA-Z]+|(?!https?:)[a-z][a-z0-9+.-]*://[^/?#@\\s]*");
+
   private final boolean loopback;
   private final Set<String> hosts;
   private final Set<String> origins;
@@ -72,24 +76,47 @@ final class Guard {
   void checkOrigin(Request request) {
     var origin = request.getHeaders().get(HttpHeader.ORIGIN);
     if (origin != null && !isOwn(request, origin) && !origins.contains(origin)) {
-      throw foreign();
+      throw foreign("the origin '" + origin + "'", "name it");
     }
     var site = request.getHeaders().get("Sec-Fetch-Site");
     if (origin == null && ("cross-site".equals(site) || "same-site".equals(site))) {
-      throw foreign();
+      throw foreign("another origin", "name that");
     }
   }
 
-  private static WebException foreign() {
+  private static WebException foreign(String whose, String remedy) {
     return new WebException(
-        403, "foreign-origin", "Pages of this origin may not use this server; see allowedOrigins.");
+        403,
+        "foreign-origin",
+        "Pages of %s may not use this server. If they shall, %s in the setting allowed-origins."
+            .formatted(whose, remedy));
   }
 
-  /** The scheme is not compared, as TLS may end at a proxy. */
+  /**
+   * Whether a page of this origin came from this server. Whether by http or https is not compared,
+   * as TLS may end at a proxy; what came by anything else, such as an app's files by {@code
+   * capacitor://localhost}, did not come from here, whatever its host is called.
+   */
   private static boolean isOwn(Request request, String origin) {
     var host = request.getHeaders().get(HttpHeader.HOST);
-    int scheme = origin.indexOf("://");
-    return host != null && scheme > 0 && origin.substring(scheme + 3).equalsIgnoreCase(host);
+    return host != null
+        && (origin.equalsIgnoreCase("http://" + host)
+            || origin.equalsIgnoreCase("https://" + host));
+  }
+
+  /**
+   * Checks how an origin is written: as browsers do, since it is compared with what they send.
+   *
+   * @throws IllegalArgumentException if they never send it
+   */
+  static String checkWritten(String origin) {
+    if (!ORIGIN.matcher(origin).matches()) {
+      throw new IllegalArgumentException(
+          "An origin is written as https://app.example.org, without a path, or as null; not '"
+              + origin
+              + "'.");
+    }
+    return origin;
   }
 
   /** Lets pages of the configured origins read the answer. */

@@ -4,12 +4,13 @@ import dev.evergreen.live.Allowance;
 import dev.evergreen.live.Present;
 import dev.evergreen.web.Standings.Standing;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +37,8 @@ abstract class LiveConnection {
     record Pong(byte[] payload) implements Work {}
 
     record Bye(String message, int code, String reason) implements Work {}
+
+    record News(Subscription of) implements Work {}
   }
 
   final Caller caller;
@@ -49,10 +52,14 @@ abstract class LiveConnection {
 
   private final Deque<Subscription> changed = new ArrayDeque<>(4);
   private boolean writing;
+
+  /** Whether the writing thread waits until a result may be sent. */
+  private boolean saving;
+
   private boolean readingPaused;
   private boolean over;
   private long overSinceNanos;
-  private boolean gone;
+  private boolean leaving;
 
   private volatile @Nullable Standing standing;
 
@@ -64,6 +71,7 @@ abstract class LiveConnection {
   /** Whether the client knows what to do with deltas; set before it begins. */
   private boolean takesDeltas;
 
+  private BooleanSupplier mayBegin = () -> true;
   private volatile boolean suspect;
   private volatile long lastWriteNanos = System.nanoTime();
 
@@ -82,8 +90,19 @@ abstract class LiveConnection {
     takesDeltas = true;
   }
 
-  /** It is open: from now on it ends when its caller is no longer who it was. */
+  /** Has it end when it begins unless this is so. To be called before. */
+  final void onlyIf(BooleanSupplier condition) {
+    mayBegin = condition;
+  }
+
+  /**
+   * It is open, and among those that can be told to leave: from now on it ends when its caller is
+   * no longer who it was.
+   */
   final void begin() {
+    if (!mayBegin.getAsBoolean()) {
+      callerIsGone();
+    }
     var entered = standings.enter(caller);
     entered.watch(this);
     boolean late;
@@ -108,14 +127,25 @@ abstract class LiveConnection {
 
   /** Has the client come back and be authenticated anew; once. */
   final void callerIsGone() {
-    synchronized (this) {
-      if (gone || over) {
-        return;
-      }
-      gone = true;
+    if (leave("disconnected", Duration.ZERO, 1012)) {
+      counters.cut("disconnected");
     }
-    counters.cut("disconnected");
-    bye(Messages.bye("disconnected", Duration.ZERO), 1012, "disconnected");
+  }
+
+  /** The server stops: has the client come back later; once. */
+  final void stopping() {
+    leave("stopping", WebServer.RETRY_AFTER, 1001);
+  }
+
+  private boolean leave(String reason, Duration retryAfter, int code) {
+    synchronized (this) {
+      if (leaving || over) {
+        return false;
+      }
+      leaving = true;
+    }
+    bye(Messages.bye(reason, retryAfter), code, reason);
+    return true;
   }
 
   /** One view watched over this connection. */
@@ -220,7 +250,7 @@ abstract class LiveConnection {
 
   /** Says that it is alive, unless it is about to say something anyway. */
   final synchronized void heartbeat() {
-    if (!writing) {
+    if (!writing || saving) {
       say(Messages.heartbeat());
     }
   }
@@ -267,35 +297,50 @@ abstract class LiveConnection {
     if (!writing) {
       writing = true;
       Thread.startVirtualThread(this::writeAll);
+    } else {
+      notifyAll();
     }
   }
 
   private void writeAll() {
     try {
-      while (true) {
-        Work work;
-        Subscription subscription;
-        synchronized (this) {
-          work = control.poll();
-          subscription = work == null ? changed.poll() : null;
-          if (subscription != null) {
-            subscription.queued = false;
-          } else if (work == null || over) {
-            writing = false;
-            return;
-          }
-        }
-        if (work != null) {
-          carryOut(work);
-        } else if (subscription != null) {
-          deliver(subscription);
-        }
+      for (var work = next(); work != null; work = next()) {
+        carryOut(work);
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (InterruptedException | IOException | RuntimeException e) {
       // The peer is gone or was cut; whoever notices first tidies up.
       close();
       abort();
     }
+  }
+
+  /**
+   * What is to be written next; null if the writing thread shall end. Who is sent much is sent
+   * results later, and so maybe fewer: what is replaced meanwhile is skipped, and who may no longer
+   * see it by then does not.
+   */
+  private synchronized @Nullable Work next() throws InterruptedException {
+    while (!over) {
+      var work = control.poll();
+      if (work != null) {
+        return work;
+      }
+      var first = changed.peek();
+      if (first == null) {
+        break;
+      }
+      long early = paidAtNanos - System.nanoTime();
+      if (early <= 0) {
+        changed.remove();
+        first.queued = false;
+        return new Work.News(first);
+      }
+      saving = true;
+      TimeUnit.NANOSECONDS.timedWait(this, early);
+      saving = false;
+    }
+    writing = false;
+    return null;
   }
 
   private void carryOut(Work work) throws IOException {
@@ -314,16 +359,17 @@ abstract class LiveConnection {
         send(message);
         finish(code, reason);
       }
+      case Work.News(var subscription) -> deliver(subscription);
     }
     if (resume) {
       readMore();
     }
   }
 
+  /**
+   * The rights are looked at after the result that they are for, and with nothing left to wait for.
+   */
   private void deliver(Subscription subscription) throws IOException {
-    if (callerIsOver()) {
-      return;
-    }
     var present = subscription.live.present();
     WebException why;
     synchronized (this) {
@@ -336,6 +382,9 @@ abstract class LiveConnection {
       why = new WebException(403, "forbidden", "You may no longer see this.");
       counters.refused("forbidden");
     }
+    if (callerIsOver()) {
+      return;
+    }
     if (why != null) {
       endOne(subscription, why);
     } else if (present != null) {
@@ -346,7 +395,7 @@ abstract class LiveConnection {
   private void deliver(Subscription subscription, Present present) throws IOException {
     if (!present.tag().equals(subscription.tag)) {
       var delta = takesDeltas ? subscription.live.delta(subscription.tag, present) : null;
-      awaitAllowance(delta == null ? present : delta.to());
+      pay(delta == null ? present : delta.to());
       counters.sent.increment();
       if (delta == null) {
         write(Messages.resultHead(subscription.id, present), present);
@@ -365,20 +414,9 @@ abstract class LiveConnection {
     subscription.unconfirmed = false;
   }
 
-  /**
-   * Who is sent much is sent it later, and so maybe less: what is replaced meanwhile is skipped.
-   */
-  private void awaitAllowance(Present present) throws IOException {
-    long due = paidAtNanos - System.nanoTime();
-    try {
-      if (due > 0) {
-        Thread.sleep(Duration.ofNanos(due));
-      }
-    } catch (InterruptedException e) {
-      throw new InterruptedIOException();
-    }
+  private void pay(Present sent) {
     long now = System.nanoTime();
-    paidAtNanos = now + sending.borrow(present.length(), now);
+    paidAtNanos = now + sending.borrow(sent.length(), now);
   }
 
   private void endOne(Subscription subscription, WebException why) throws IOException {
@@ -421,6 +459,7 @@ abstract class LiveConnection {
       over = true;
       overSinceNanos = System.nanoTime();
       control.clear();
+      notifyAll();
     }
     subscriptions().forEach(this::drop);
     synchronized (this) {

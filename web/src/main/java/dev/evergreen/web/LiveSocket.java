@@ -29,6 +29,9 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   /** Frames of a client are let through in bursts of ten seconds' worth. */
   private static final int BURST_SECONDS = 10;
 
+  /** So many messages may come in one, however many views may be watched. */
+  static final int MOST_IN_ONE = 1_000;
+
   private static final int UNSUPPORTED_DATA = 1003;
   private static final int INVALID_DATA = 1007;
   private static final int POLICY_VIOLATION = 1008;
@@ -52,6 +55,9 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private final Allowance messages;
 
+  /** Of messages that come in one. */
+  private final Allowance parts;
+
   LiveSocket(
       Caller caller,
       Object address,
@@ -68,6 +74,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     this.registry = registry;
     this.messages =
         new Allowance(settings.maxMessagesPerSecond(), BURST_SECONDS, System.nanoTime());
+    var oftenEnough = Math.max(settings.maxMessagesPerSecond(), settings.maxSubscriptions() / 2.0);
+    this.parts = new Allowance(oftenEnough, BURST_SECONDS, System.nanoTime());
   }
 
   @Override
@@ -75,8 +83,8 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     session = coreSession;
     registry.add(this);
     callback.succeeded();
-    begin();
     say(Messages.hello(settings));
+    begin();
     coreSession.demand();
   }
 
@@ -179,7 +187,15 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
   }
 
+  /**
+   * Several in one. A client may ask for all its views in one go, and for others soon after; what
+   * is more than that is a flood, in however few frames.
+   */
   private void takeAll(JsonNode messages) {
+    if (messages.size() > MOST_IN_ONE || !parts.use(messages.size(), System.nanoTime())) {
+      cut("flood", POLICY_VIOLATION, "Too many messages in one.");
+      return;
+    }
     for (var message : messages) {
       if (!isOver()) {
         takeMessage(message);

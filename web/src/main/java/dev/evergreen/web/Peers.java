@@ -21,6 +21,13 @@ import org.eclipse.jetty.io.Connection;
  */
 final class Peers implements Connection.Listener {
 
+  /**
+   * How much of an IPv6 address says whose it is: a site may have a /48 (RFC 6177), and anybody can
+   * get one. By a longer prefix its owner would be thousands of clients. By this one, customers of
+   * a provider that gives each less are counted as one, as those behind one IPv4 address are.
+   */
+  private static final int SITE_BYTES = 6;
+
   private final WebSettings settings;
   private final Counters counters;
   private final Proxies proxies;
@@ -137,7 +144,7 @@ final class Peers implements Connection.Listener {
     }
   }
 
-  /** An IPv4 address, or the /64 network that one IPv6 customer has. */
+  /** An IPv4 address, or the network of an IPv6 site: see {@link #SITE_BYTES}. */
   static Object address(SocketAddress remote) {
     return remote instanceof InetSocketAddress inet && inet.getAddress() != null
         ? network(inet.getAddress())
@@ -146,7 +153,7 @@ final class Peers implements Connection.Listener {
 
   private static Object network(InetAddress address) {
     return address instanceof Inet6Address
-        ? Arrays.toString(Arrays.copyOf(address.getAddress(), 8))
+        ? Arrays.toString(Arrays.copyOf(address.getAddress(), SITE_BYTES))
         : address;
   }
 }

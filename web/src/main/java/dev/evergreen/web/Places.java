@@ -9,11 +9,9 @@ import java.util.concurrent.Semaphore;
 final class Places {
 
   private final Semaphore free;
-  private final int most;
 
   Places(int most) {
     this.free = new Semaphore(most);
-    this.most = most;
   }
 
   /**
@@ -23,11 +21,6 @@ final class Places {
    */
   Place take() {
     return new Place();
-  }
-
-  /** Whether a request is being worked on. */
-  boolean areTaken() {
-    return free.availablePermits() < most;
   }
 
   private void acquire() {

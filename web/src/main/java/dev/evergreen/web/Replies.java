@@ -4,7 +4,6 @@ import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.List;
 import java.util.stream.Stream;
 import org.eclipse.jetty.http.HttpHeader;
@@ -54,16 +53,19 @@ final class Replies {
     write(request, response, callback, reply.status(), ByteBuffer.wrap(body));
   }
 
-  /** Answers with the present result of a live computation. */
+  /**
+   * Answers with the present result of a live computation.
+   *
+   * @param check throws if it may not be answered after all
+   */
   void present(
       Request request,
       Response response,
       Callback callback,
       WatchedView<?> result,
-      Duration firstResultWithin)
-      throws InterruptedException {
-    result.awaitFirst(firstResultWithin);
+      Runnable check) {
     var present = result.present();
+    check.run();
     if (present == null) {
       var end = result.end();
       throw end != null

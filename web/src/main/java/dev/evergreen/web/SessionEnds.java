@@ -1,5 +1,6 @@
 package dev.evergreen.web;
 
+import dev.evergreen.codec.Removed;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainType;
@@ -8,6 +9,7 @@ import dev.evergreen.core.State;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Which sessions of one caller were ended before their time; the key is the caller's name. Kept
@@ -16,9 +18,13 @@ import java.util.Map;
 @GrainType("evergreen.sessions")
 public interface SessionEnds extends Grain {
 
-  /** Whether the session of this id, which began then, was ended. */
+  /** What the ids of sessions that begin now start with: another one since all were ended. */
   @ReadOnly
-  boolean ended(String id, Instant since);
+  String generation();
+
+  /** Whether the session of this id was ended. */
+  @ReadOnly
+  boolean ended(String id);
 
   /** Ends one session, whose time would be over at {@code until}. */
   void end(String id, Instant until);
@@ -29,11 +35,18 @@ public interface SessionEnds extends Grain {
   /**
    * What is kept.
    *
-   * @param before all that began until then were ended
+   * @param generation of the sessions that were not ended together; empty while none were. Drawn at
+   *     random, and no time or number: clocks of two nodes differ, and what is counted may be
+   *     counted a second time
    * @param until of those that were ended by themselves: when their time would have been over
    */
-  record Ended(Instant before, Map<String, Instant> until) {
-    static final Ended NONE = new Ended(Instant.EPOCH, Map.of());
+  @Removed("before")
+  record Ended(Optional<String> generation, Map<String, Instant> until) {
+    static final Ended NONE = new Ended(Optional.empty(), Map.of());
+
+    private static Ended all() {
+      return new Ended(Optional.of(SignedSessions.randomText()), Map.of());
+    }
   }
 
   /** A caller's, on the node where it is active. */
@@ -49,9 +62,14 @@ public interface SessionEnds extends Grain {
     }
 
     @Override
-    public boolean ended(String id, Instant since) {
-      var ended = state.get();
-      return !since.isAfter(ended.before()) || ended.until().containsKey(id);
+    public String generation() {
+      return state.get().generation().orElse("");
+    }
+
+    @Override
+    public boolean ended(String id) {
+      return !SignedSessions.generationOf(id).equals(generation())
+          || state.get().until().containsKey(id);
     }
 
     @Override
@@ -60,13 +78,12 @@ public interface SessionEnds extends Grain {
       var all = new HashMap<>(state.get().until());
       all.values().removeIf(over -> !over.isAfter(now));
       all.put(id, until);
-      state.set(
-          all.size() > MOST ? new Ended(now, Map.of()) : new Ended(state.get().before(), all));
+      state.set(all.size() > MOST ? Ended.all() : new Ended(state.get().generation(), all));
     }
 
     @Override
     public void endAll() {
-      state.set(new Ended(Instant.now(), Map.of()));
+      state.set(Ended.all());
     }
   }
 }

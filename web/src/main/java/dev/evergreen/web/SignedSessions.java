@@ -37,6 +37,9 @@ public final class SignedSessions implements Authenticator {
   private static final int ID_BYTES = 16;
   private static final int MAX_COOKIE = 2048;
 
+  /** In the id of a session between the generation and what is its own. */
+  private static final char OF_GENERATION = '.';
+
   /**
    * Signed with each, so that what had another form, or is for something else, is none of these.
    */
@@ -100,23 +103,33 @@ public final class SignedSessions implements Authenticator {
    * @throws WebException 400 if the name is empty, too long, no Unicode or has control characters
    */
   public Reply signIn(Caller caller) {
+    var who = new ArrayList<String>();
+    who.add(caller.name());
+    who.addAll(new TreeSet<>(caller.roles()));
+    if (!caller.signedIn()
+        || String.join("", who).length() > MAX_COOKIE
+        || who.stream().anyMatch(SignedSessions::isAmbiguous)) {
+      throw badName();
+    }
     var now = Instant.now();
     var fields = new ArrayList<String>();
     fields.add(Long.toString(now.toEpochMilli()));
     fields.add(Long.toString(now.plus(validFor).toEpochMilli()));
-    fields.add(encode(random(ID_BYTES)));
-    fields.add(caller.name());
-    fields.addAll(new TreeSet<>(caller.roles()));
-    var bad = fields.stream().anyMatch(SignedSessions::isAmbiguous);
+    fields.add(ends(caller).generation() + OF_GENERATION + randomText());
+    fields.addAll(who);
     var payload = encode(String.join("\n", fields).getBytes(StandardCharsets.UTF_8));
     var cookie = payload + "." + encode(sign(payload));
-    if (bad || !caller.signedIn() || cookie.length() > MAX_COOKIE) {
-      throw new WebException(
-          400,
-          "bad-name",
-          "A name must not be empty, very long, no Unicode, or have control characters.");
+    if (cookie.length() > MAX_COOKIE) {
+      throw badName();
     }
     return Reply.json(Map.of("name", caller.name())).withCookie(COOKIE, cookie, validFor, secure);
+  }
+
+  private static WebException badName() {
+    return new WebException(
+        400,
+        "bad-name",
+        "A name must not be empty, very long, no Unicode, or have control characters.");
   }
 
   /** Whether a cookie would give back another text: half a character becomes a question mark. */
@@ -157,7 +170,7 @@ public final class SignedSessions implements Authenticator {
 
   private Caller now(Caller caller) {
     var session = caller.session().orElseThrow();
-    return ends(caller).ended(session.id(), session.since()) ? Caller.ANONYMOUS : caller;
+    return ends(caller).ended(session.id()) ? Caller.ANONYMOUS : caller;
   }
 
   private SessionEnds ends(Caller caller) {
@@ -195,6 +208,17 @@ public final class SignedSessions implements Authenticator {
 
   private static Instant time(String millis) {
     return Instant.ofEpochMilli(Long.parseLong(millis));
+  }
+
+  /** What nobody else draws. */
+  static String randomText() {
+    return encode(random(ID_BYTES));
+  }
+
+  /** To which generation of its caller's sessions the session of this id belongs. */
+  static String generationOf(String id) {
+    int end = id.indexOf(OF_GENERATION);
+    return end < 0 ? "" : id.substring(0, end);
   }
 
   private static byte[] random(int bytes) {

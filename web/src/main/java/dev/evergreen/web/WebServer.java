@@ -64,6 +64,9 @@ public final class WebServer implements AutoCloseable {
   private static final int PLATFORM_THREADS = 16;
   private static final Duration FAREWELL = Duration.ofSeconds(3);
 
+  /** For the answers of those who waited for a result that will not come. */
+  private static final Duration LAST_ANSWERS = Duration.ofSeconds(1);
+
   private final Server server;
   private final ServerConnector connector;
   private final Edge edge;
@@ -240,6 +243,7 @@ public final class WebServer implements AutoCloseable {
    */
   public int disconnect(Predicate<Caller> who) {
     int cut = 0;
+    edge.disconnects();
     for (var connection : edge.live) {
       if (!connection.isOver() && who.test(connection.caller)) {
         connection.callerIsGone();
@@ -250,8 +254,10 @@ public final class WebServer implements AutoCloseable {
   }
 
   /**
-   * Tells live clients to come back later, answers what is being worked on, ends all connections
-   * and stops. Idempotent; blocks until done, a few seconds at most. The node goes on.
+   * Tells live clients to come back later, answers all requests that have begun to arrive, ends all
+   * connections and stops. What takes longer than three seconds is cut; who waits for a view's
+   * first result for so long is told that there is none. Idempotent; blocks until done, a few
+   * seconds at most. The node goes on.
    */
   @Override
   public void close() {
@@ -260,10 +266,9 @@ public final class WebServer implements AutoCloseable {
     }
     // No new connections, and each that is there ends with its next answer.
     var unused = connector.shutdown();
-    for (var connection : edge.live) {
-      connection.bye(Messages.bye("stopping", RETRY_AFTER), 1001, "stopping");
-    }
-    awaitFarewells();
+    awaitFarewells(FAREWELL);
+    hub.close();
+    awaitFarewells(LAST_ANSWERS);
     watchdog.stop();
     edge.live.forEach(
         connection -> {
@@ -271,13 +276,16 @@ public final class WebServer implements AutoCloseable {
           connection.abort();
         });
     stopServer();
-    hub.close();
   }
 
-  private void awaitFarewells() {
-    long deadline = System.nanoTime() + FAREWELL.toNanos();
+  /**
+   * Until every live connection has been told, also one that only now opens, and all is answered.
+   */
+  private void awaitFarewells(Duration limit) {
+    long deadline = System.nanoTime() + limit.toNanos();
     try {
       while ((!edge.live.isEmpty() || edge.isBusy()) && System.nanoTime() - deadline < 0) {
+        edge.live.forEach(LiveConnection::stopping);
         Thread.sleep(10);
       }
     } catch (InterruptedException e) {
@@ -347,10 +355,14 @@ public final class WebServer implements AutoCloseable {
 
     /**
      * Origins other than the server's own whose pages may use views and commands, such as {@code
-     * https://app.example.org}.
+     * https://app.example.org}; also those of apps and extensions, such as {@code
+     * capacitor://localhost} or {@code chrome-extension://…}, and {@code null}, which is that of
+     * files and of every sandboxed frame, whoever wrote what is in it.
+     *
+     * @throws IllegalArgumentException if browsers do not write an origin so
      */
     public Builder allowedOrigins(String... values) {
-      origins.addAll(List.of(values));
+      Arrays.stream(values).map(Guard::checkWritten).forEach(origins::add);
       return this;
     }
 

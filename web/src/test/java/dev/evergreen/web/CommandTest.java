@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -30,6 +31,7 @@ final class CommandTest {
   record SignIn(String name) {}
 
   private final List<String> posts = new CopyOnWriteArrayList<>();
+  private final AtomicInteger posters = new AtomicInteger();
   private final Node node = EmbeddedNode.builder().grains(SignedSessions.grains()).start();
   private final SignedSessions sessions =
       SignedSessions.withRandomKey(node.grains(), Duration.ofHours(1));
@@ -37,7 +39,14 @@ final class CommandTest {
       WebServer.builder(node)
           .port(0)
           .settings(WebSettings.DEFAULT.withMaxMessageBytes(500))
-          .authenticator(sessions)
+          .authenticator(
+              request -> {
+                var caller = sessions.authenticate(request);
+                if (request.path().equals("/commands/post")) {
+                  posters.incrementAndGet();
+                }
+                return caller;
+              })
           .command(
               "post",
               Post.class,
@@ -146,6 +155,26 @@ final class CommandTest {
     var out = Http.post(server, "/sign-out", "");
     assertEquals(204, out.statusCode());
     assertTrue(Http.header(out, "Set-Cookie").contains("Max-Age=0"));
+  }
+
+  @Test
+  void refusesWhoSignsOutBeforeTheCommandHasAllArrived() throws Exception {
+    var cookie = signIn("ann").split(";", 2)[0];
+    try (var client = new RawClient(server)) {
+      client.send(
+          RawClient.lines(
+              "POST /commands/post HTTP/1.1",
+              "Cookie: " + cookie,
+              "Content-Type: application/json",
+              "Content-Length: 23",
+              "",
+              "{\"text\":\"hi\""));
+      Await.until("authenticated", () -> posters.get() == 1);
+      assertEquals(204, Http.post(server, "/sign-out", "", "Cookie", cookie).statusCode());
+      client.send(",\"tags\":[]}");
+      assertEquals(401, client.status());
+    }
+    assertTrue(posts.isEmpty());
   }
 
   @Test

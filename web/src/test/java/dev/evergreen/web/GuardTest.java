@@ -14,13 +14,14 @@ import org.junit.jupiter.api.Test;
 final class GuardTest {
 
   private static final String FRIEND = "https://friend.example";
+  private static final String APP = "capacitor://localhost";
 
   record Nothing() {}
 
   private final WebServer server =
       WebServer.builder(new HandNode())
           .port(0)
-          .allowedOrigins(FRIEND)
+          .allowedOrigins(FRIEND, APP)
           .allowedHosts("chirper.example")
           .view(
               LiveView.of(
@@ -64,6 +65,42 @@ final class GuardTest {
     }
     assertEquals(403, Http.get(server, "/live/value", "Sec-Fetch-Site", "cross-site").statusCode());
     assertEquals(16, server.counts().refused().get("foreign-origin"));
+  }
+
+  /** Those of apps, extensions and files; also where their host is called as this server is. */
+  @Test
+  void originsThatAreNoPagesOfTheWebAreServedOnlyWhereTheyAreNamed() {
+    var same = own().replace("http:", "app:");
+    for (var origin : List.of("null", "ionic://localhost", "chrome-extension://abcdef", same)) {
+      var refused = Http.get(server, "/live/value", "Origin", origin);
+      assertEquals(403, refused.statusCode(), origin);
+      var said = Http.json(refused).path("detail").asText();
+      assertTrue(said.contains("'" + origin + "'") && said.contains("allowed-origins"), said);
+    }
+    var answer = Http.get(server, "/live/value", "Origin", APP);
+    assertEquals(200, answer.statusCode());
+    assertEquals(APP, Http.header(answer, "Access-Control-Allow-Origin"));
+    Browser.open(server, "Origin", APP).close();
+    try (var open =
+        WebServer.builder(new HandNode())
+            .port(0)
+            .allowedOrigins("null")
+            .command("do", Nothing.class, Authorisation.everyone(), (caller, command) -> {})
+            .start()) {
+      assertEquals(204, Http.post(open, "/commands/do", "{}", "Origin", "null").statusCode());
+    }
+  }
+
+  @Test
+  void anOriginThatNoBrowserWritesSoIsRefusedAtOnce() {
+    var builder = WebServer.builder(new HandNode());
+    for (var origin :
+        List.of("https://a.example/", "a.example", "https://A.example", "*", "https://", "NULL")) {
+      var refused =
+          assertThrows(IllegalArgumentException.class, () -> builder.allowedOrigins(origin));
+      assertTrue(String.valueOf(refused.getMessage()).contains("'" + origin + "'"));
+    }
+    builder.allowedOrigins("file://", "http://[::1]:8080", "safari-web-extension://ABC-1");
   }
 
   @Test

@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.ReadOnly;
 import dev.evergreen.live.HandNode;
 import java.io.IOException;
 import java.net.SocketException;
@@ -198,6 +201,63 @@ final class LimitsTest {
     hold.countDown();
     assertEquals(204, answer.get(20, TimeUnit.SECONDS).statusCode());
     assertTrue(stopping.join(Duration.ofSeconds(20)));
+  }
+
+  /** Has it closed, and returns when nobody new is let in. */
+  private static Thread closing(WebServer server) {
+    var closing = Thread.startVirtualThread(server::close);
+    Await.until("no longer listening", () -> server.port() < 0);
+    return closing;
+  }
+
+  @Test
+  void answersARequestThatHasBegunToArriveWhenItStops() throws Exception {
+    var server = start(WebSettings.DEFAULT);
+    hold.countDown();
+    try (var client = new RawClient(server)) {
+      client.send(HALF.formatted("wait"));
+      Await.until("heard", () -> server.counts().requests() == 1);
+      var closing = closing(server);
+      client.send("}" + " ".repeat(98));
+      assertEquals(204, client.status());
+      assertTrue(closing.join(Duration.ofSeconds(20)));
+    }
+  }
+
+  /** A grain that answers when it may. */
+  public interface Slow extends Grain {
+    @ReadOnly
+    int value() throws InterruptedException;
+  }
+
+  @Test
+  void whoWaitsForAFirstResultTooLongWhenItStopsIsToldThatThereIsNone() throws Exception {
+    Slow blocked =
+        () -> {
+          begun.countDown();
+          hold.await();
+          return 1;
+        };
+    try (var node = EmbeddedNode.builder().grain(Slow.class, key -> blocked).start();
+        var server =
+            WebServer.builder(node)
+                .port(0)
+                .settings(WebSettings.DEFAULT.withFirstResultWithin(Duration.ofMinutes(1)))
+                .view(
+                    LiveView.of(
+                        "slow",
+                        LiveView.NoParams.class,
+                        Authorisation.everyone(),
+                        params -> () -> node.grains().get(Slow.class, "a").value()))
+                .start();
+        var client = new RawClient(server)) {
+      client.send(RawClient.lines("GET /live/slow HTTP/1.1", "", ""));
+      assertTrue(begun.await(20, TimeUnit.SECONDS));
+      var closing = Thread.startVirtualThread(server::close);
+      assertEquals(503, client.status());
+      assertTrue(closing.join(Duration.ofSeconds(20)));
+      hold.countDown();
+    }
   }
 
   @Test

@@ -14,6 +14,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -109,6 +110,49 @@ class LiveConnectionTest {
       assertEquals("message " + i, next(connection.control, "message " + i));
     }
     assertEquals(List.of(), List.copyOf(connection.control));
+  }
+
+  /**
+   * What is to be sent later is looked at then: the latest result, by the rights of then. Meanwhile
+   * the connection says what else there is to say.
+   */
+  @Test
+  void aResultThatHasToWaitIsTheLatestAndForWhoMaySeeItByThen() throws InterruptedException {
+    var allowed = new AtomicBoolean(true);
+    var looks = new AtomicInteger();
+    var length = 8_000;
+    var long1 =
+        LiveView.of(
+            "long",
+            LiveView.NoParams.class,
+            (caller, none) -> looks.incrementAndGet() > 0 && allowed.get(),
+            none -> () -> value.get() + "x".repeat(length));
+    var slow =
+        new RecordedConnection(
+            Caller.ANONYMOUS,
+            WebSettings.DEFAULT.withMaxBytesPerSecond(length / 20),
+            counters,
+            hub,
+            new Standings(node, request -> Caller.ANONYMOUS),
+            () -> {});
+    slow.watch(
+        hub.acquire(long1, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode()));
+    assertTrue(next(slow.results, "the first result").startsWith("\"0x"));
+    // The allowance is used up for ten seconds.
+    int before = looks.get();
+    Await.until(
+        "another waits",
+        () -> {
+          value.incrementAndGet();
+          node.changed();
+          return counters.skipped.sum() > 0 || looks.get() > before;
+        });
+    slow.say("meanwhile");
+    assertEquals("meanwhile", next(slow.control, "what else there is to say"));
+    allowed.set(false);
+    assertTrue(next(slow.control, "the end").contains("forbidden"));
+    assertEquals(List.of(), List.copyOf(slow.results));
+    slow.close();
   }
 
   /** Else a client that asks and does not listen would fill the memory with answers. */

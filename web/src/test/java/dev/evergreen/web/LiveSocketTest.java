@@ -424,6 +424,34 @@ final class LiveSocketTest {
     }
   }
 
+  private static String all(int count, String message) {
+    return IntStream.range(0, count)
+        .mapToObj(i -> message)
+        .collect(Collectors.joining(",", "[", "]"));
+  }
+
+  @Test
+  void cutsAFloodThatComesInOneMessage() {
+    start(WebSettings.DEFAULT);
+    try (var browser = Browser.open(server())) {
+      browser.send(all(1_000, "{\"type\":\"ping\"}"));
+      assertEquals(1008, browser.closeCode());
+      assertEquals(1, server().counts().cut().get("flood"));
+    }
+  }
+
+  @Test
+  void oneMessageHoldsOnlySoManyHoweverManyViewsMayBeWatched() {
+    start(WebSettings.DEFAULT.withMaxSubscriptions(100_000).withMaxMessageBytes(1 << 20));
+    try (var browser = Browser.open(server())) {
+      browser.send(all(LiveSocket.MOST_IN_ONE, "{\"type\":\"heartbeat\"}"));
+      browser.send("{\"type\":\"ping\"}");
+      assertEquals("heartbeat", message(browser).path("type").asText());
+      browser.send(all(LiveSocket.MOST_IN_ONE + 1, "{\"type\":\"heartbeat\"}"));
+      assertEquals(1008, browser.closeCode());
+    }
+  }
+
   @Test
   void saysGoodbyeWhenTheServerStopsAndWhenTheNodeDoes() {
     start(WebSettings.DEFAULT);

@@ -166,6 +166,21 @@ final class ProxiesTest {
     }
   }
 
+  /** Whoever has one IPv6 address has 2^80 of them. */
+  @Test
+  void allAddressesOfAnIpv6SiteAreOneClient() throws Exception {
+    try (var server = serve(Proxies.xForwardedFor("127.0.0.1"))) {
+      var open = new ArrayList<RawClient>();
+      assertEquals(200, ask(server, open, "2001:db8:1::1"));
+      assertEquals(200, ask(server, open, "2001:db8:1:ffff:1:2:3:4"));
+      assertEquals(503, ask(server, open, "2001:db8:1:8000::1"));
+      assertEquals(200, ask(server, open, "2001:db8:2::1"));
+      for (var client : open) {
+        client.close();
+      }
+    }
+  }
+
   /** Proxies use a connection for one client after the other. */
   @Test
   void aConnectionCountsForTheClientThatItAsksForNow() throws Exception {

@@ -26,7 +26,17 @@ final class RecordedConnection extends LiveConnection {
    */
   RecordedConnection(
       Caller caller, Counters counters, Hub hub, Standings standings, Runnable afterWrite) {
-    super(caller, WebSettings.DEFAULT, counters, hub, standings);
+    this(caller, WebSettings.DEFAULT, counters, hub, standings, afterWrite);
+  }
+
+  RecordedConnection(
+      Caller caller,
+      WebSettings settings,
+      Counters counters,
+      Hub hub,
+      Standings standings,
+      Runnable afterWrite) {
+    super(caller, settings, counters, hub, standings);
     this.afterWrite = afterWrite;
   }
 

@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.websocket.core.CoreSession;
 import org.eclipse.jetty.websocket.core.Frame;
@@ -142,6 +143,38 @@ final class StandingsTest {
     assertToldToComeBack(connection);
     connection.close();
     assertEquals(List.of(), List.copyOf(connection.results));
+  }
+
+  /** However long it takes to look at the rights, or until a result may be sent. */
+  @Test
+  void noResultIsDeliveredToWhoSignsOutWhileTheRightsAreLookedAt() throws Exception {
+    var standing = standings.enter(ADA);
+    var asked = new AtomicInteger();
+    Authorisation<LiveView.NoParams> slow =
+        (caller, params) -> {
+          if (asked.incrementAndGet() == 2) {
+            becomes(Caller.ANONYMOUS);
+            Await.until("lost", standing::isOver);
+          }
+          return true;
+        };
+    var slowly = LiveView.of("value", LiveView.NoParams.class, slow, params -> () -> 1);
+    var connection = connection(ADA);
+    connection.begin();
+    connection.watch(hub.acquire(slowly, ADA, "an address", JsonNodeFactory.instance.objectNode()));
+    assertToldToComeBack(connection);
+    connection.close();
+    assertEquals(2, asked.get());
+    assertEquals(List.of(), List.copyOf(connection.results));
+  }
+
+  @Test
+  void whoWasAuthenticatedBeforeCallersWereDisconnectedIsToldToComeBack() throws Exception {
+    var connection = connection(ADA);
+    connection.onlyIf(() -> false);
+    connection.begin();
+    assertToldToComeBack(connection);
+    connection.close();
   }
 
   @Test

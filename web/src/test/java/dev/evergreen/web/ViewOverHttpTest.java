@@ -13,7 +13,9 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -21,6 +23,11 @@ import org.junit.jupiter.api.Test;
 final class ViewOverHttpTest {
 
   record ListParams(String user, Optional<Integer> limit, Optional<Instant> from) {}
+
+  private final CountDownLatch asked = new CountDownLatch(1);
+  private final CountDownLatch answers = new CountDownLatch(1);
+  private volatile boolean signedOut;
+  private volatile boolean withdrawn;
 
   record Item(String text, Instant at, Optional<String> note) {}
 
@@ -35,7 +42,23 @@ final class ViewOverHttpTest {
                   .withKeepViewFor(Duration.ofMillis(200))
                   .withMaxResultBytes(10_000))
           .authenticator(
-              request -> request.header("X-User").map(Caller::named).orElse(Caller.ANONYMOUS))
+              request ->
+                  request
+                      .header("X-User")
+                      .filter(name -> !signedOut)
+                      .map(Caller::named)
+                      .orElse(Caller.ANONYMOUS))
+          .view(
+              LiveView.of(
+                  "slow",
+                  LiveView.NoParams.class,
+                  (caller, none) -> caller.signedIn() && !withdrawn,
+                  none ->
+                      () -> {
+                        asked.countDown();
+                        answers.await();
+                        return "secret";
+                      }))
           .view(
               LiveView.of(
                   "items",
@@ -249,5 +272,25 @@ final class ViewOverHttpTest {
     assertEquals("GET, HEAD", Http.header(post, "Allow"));
     var socket = Http.get(server, "/live");
     assertEquals(426, socket.statusCode());
+  }
+
+  private int slow(Runnable meanwhile) throws Exception {
+    var answer = new CompletableFuture<Integer>();
+    Thread.startVirtualThread(
+        () -> answer.complete(Http.get(server, "/live/slow", "X-User", "ann").statusCode()));
+    assertTrue(asked.await(20, TimeUnit.SECONDS));
+    meanwhile.run();
+    answers.countDown();
+    return answer.get(20, TimeUnit.SECONDS);
+  }
+
+  @Test
+  void whoSignsOutWhileTheFirstResultIsAwaitedDoesNotGetIt() throws Exception {
+    assertEquals(401, slow(() -> signedOut = true));
+  }
+
+  @Test
+  void whoseRightIsWithdrawnWhileTheFirstResultIsAwaitedDoesNotGetIt() throws Exception {
+    assertEquals(403, slow(() -> withdrawn = true));
   }
 }

@@ -1,0 +1,443 @@
+import { WebSocket as NodeWebSocket } from "ws";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createClient, Outbox } from "../src/index.js";
+import type { Client, ClientOptions, LiveError, Snapshot } from "../src/index.js";
+import { PageList } from "../src/pages.js";
+import { TestServer } from "./server.js";
+
+let server: TestServer;
+let clients: Client[];
+
+beforeEach(async () => {
+  server = await TestServer.start();
+  clients = [];
+});
+
+afterEach(async () => {
+  clients.forEach((client) => client.close());
+  await server.stop();
+  vi.unstubAllGlobals();
+});
+
+function client(options: ClientOptions = {}): Client {
+  const made = createClient({
+    url: server.url,
+    reconnectBase: 5,
+    reconnectMax: 20,
+    keepFor: 10,
+    webSocket: (url) => new NodeWebSocket(url) as unknown as WebSocket,
+    ...options,
+  });
+  clients.push(made);
+  return made;
+}
+
+interface Stream {
+  asked: { id: number; view: string; have?: string }[];
+  say(message: object): void;
+}
+
+/** Answers with streams, and before that with what `instead` says. */
+function streams(instead: () => number | undefined = () => undefined, hello: object = {}): Stream[] {
+  const opened: Stream[] = [];
+  server.onRequest = (request, response) => {
+    let body = "";
+    request.on("data", (data: Buffer) => (body += data.toString()));
+    request.on("end", () => {
+      const status = request.method === "POST" ? instead() : 426;
+      if (status !== undefined) {
+        response.writeHead(status, { "Content-Type": "text/html" }).end("<h1>Bad Gateway</h1>");
+        return;
+      }
+      response.writeHead(200, { "Content-Type": "text/event-stream" });
+      const say = (message: object): void => void response.write(`data: ${JSON.stringify(message)}\n\n`);
+      say({ type: "hello", protocol: 1, heartbeat: 15_000, ...hello });
+      opened.push({ asked: (JSON.parse(body) as { subscribe: Stream["asked"] }).subscribe, say });
+    });
+  };
+  return opened;
+}
+
+/** Runs a test that expects uncaught errors, which it is given. */
+async function uncaught(test: (thrown: unknown[]) => Promise<void>): Promise<void> {
+  const thrown: unknown[] = [];
+  const caught = (failure: unknown): void => void thrown.push(failure);
+  const others = process.listeners("uncaughtException");
+  process.removeAllListeners("uncaughtException");
+  process.on("uncaughtException", caught);
+  try {
+    await test(thrown);
+  } finally {
+    process.off("uncaughtException", caught);
+    others.forEach((other) => process.on("uncaughtException", other));
+  }
+}
+
+function result(id: number | undefined, value: unknown, tag = JSON.stringify(value)): object {
+  return { type: "result", id, tag, freshness: "current", value };
+}
+
+describe("a proxy whose server restarts", () => {
+  it.each([502, 503, 504])("answers a stream by %s: the connection is lost, and no view has failed", async (status) => {
+    let left = 3;
+    const opened = streams(() => (left-- > 0 ? status : undefined));
+    const seen: Snapshot<unknown>[] = [];
+    client({ transport: "sse" })
+      .live("timeline", {})
+      .subscribe((snapshot) => seen.push(snapshot));
+    await vi.waitFor(() => expect(opened).toHaveLength(1), 5_000);
+    opened[0]?.say(result(opened[0].asked[0]?.id, "back"));
+    await vi.waitFor(() => expect(seen.at(-1)).toMatchObject({ value: "back", freshness: "live" }));
+    expect(seen.map(({ error }) => error).filter(Boolean)).toEqual([]);
+  });
+
+  it("leaves what became of a command unknown, and it is not given again", async () => {
+    let given = 0;
+    server.onRequest = (request, response) => {
+      given++;
+      request.resume();
+      response.writeHead(502).end("<h1>Bad Gateway</h1>");
+    };
+    await expect(client().command("post", {})).rejects.toMatchObject({ type: "no-answer", status: 0 });
+    expect(given).toBe(1);
+  });
+
+  it.each([
+    [true, 502, "<h1>Bad Gateway</h1>"],
+    [false, 503, '{"type":"too-many-requests","status":503,"detail":"Busy."}'],
+  ])("is asked again where a command may be given twice (%s) or was not carried out (%s)", async (repeatCommands, status, body) => {
+    let given = 0;
+    server.onRequest = (request, response) => {
+      request.resume();
+      if (++given < 4) {
+        response.writeHead(status).end(body);
+      } else {
+        response.writeHead(200).end('"done"');
+      }
+    };
+    expect(await client({ repeatCommands }).command("post", {})).toBe("done");
+    expect(given).toBe(4);
+  });
+
+  it("is not asked again beyond the time that a command has", async () => {
+    server.onRequest = (request, response) => {
+      request.resume();
+      response.writeHead(503, { "Retry-After": "60" }).end('{"type":"too-many-requests","status":503,"detail":"Busy."}');
+    };
+    const impatient = client({ commandWithin: 30_000 });
+    await expect(impatient.command("post", {})).rejects.toMatchObject({ type: "too-many-requests", status: 503 });
+  });
+});
+
+describe("an event stream", () => {
+  it("asks for no more than a request may hold, and for the first view in any case", async () => {
+    const opened = streams(undefined, { maxMessageBytes: 300 });
+    const shared = client({ transport: "sse", keepFor: 0 });
+    const long = shared.live("long", { text: "x".repeat(17_000) });
+    const stop = long.subscribe(() => undefined);
+    shared.live("other", {}).subscribe(() => undefined);
+    await vi.waitFor(() => expect(opened.at(-1)?.asked.map(({ view }) => view)).toEqual(["long"]));
+    await vi.waitFor(() => expect(shared.live("other", {}).snapshot().error?.type).toBe("too-many-subscriptions"));
+    stop();
+    await vi.waitFor(() => expect(opened.at(-1)?.asked.map(({ view }) => view)).toEqual(["other"]));
+  });
+
+  it("goes on for the others when what it was asked for is refused as a whole", async () => {
+    const opened = streams();
+    const answer = server.onRequest;
+    let refuse = true;
+    server.onRequest = (request, response) => {
+      if (refuse) {
+        refuse = false;
+        request.resume();
+        response.writeHead(413).end('{"type":"too-large","status":413,"detail":"Too long."}');
+      } else {
+        answer(request, response);
+      }
+    };
+    const shared = client({ transport: "sse" });
+    const long = shared.live("long", { text: "x".repeat(17_000) });
+    long.subscribe(() => undefined);
+    shared.live("other", {}).subscribe(() => undefined);
+    await vi.waitFor(() => expect(long.snapshot()).toMatchObject({ ended: true, error: { type: "too-large" } }));
+    await vi.waitFor(() => expect(opened.at(-1)?.asked.map(({ view }) => view)).toEqual(["other"]));
+  });
+
+  it("is asked for anew when the page wakes, with what there is, and is open again after a doubt", async () => {
+    const events = new EventTarget();
+    vi.stubGlobal("addEventListener", events.addEventListener.bind(events));
+    vi.stubGlobal("removeEventListener", events.removeEventListener.bind(events));
+    const opened = streams(undefined, { heartbeat: 100 });
+    const sleeper = client({ transport: "sse" });
+    const live = sleeper.live("timeline", {});
+    live.subscribe(() => undefined);
+    await vi.waitFor(() => expect(opened).toHaveLength(1));
+    opened[0]?.say(result(opened[0].asked[0]?.id, 1, "t1"));
+    await vi.waitFor(() => expect(live.snapshot().freshness).toBe("live"));
+    events.dispatchEvent(new Event("online"));
+    await vi.waitFor(() => expect(opened).toHaveLength(2));
+    expect(opened[1]?.asked[0]?.have).toBe("t1");
+
+    // Now it says nothing; another stream is asked for, and that one does.
+    const states: string[] = [];
+    sleeper.onChange(() => states.push(sleeper.state));
+    await vi.waitFor(() => expect(states.join(" ")).toContain("probing open"));
+  });
+
+  it("outlives a listener that throws, and so do the other listeners", async () => {
+    await uncaught(async (thrown) => {
+      const opened = streams();
+      const live = client({ transport: "sse" }).live("timeline", {});
+      live.subscribe(({ value, freshness }) => {
+        if (value !== undefined && freshness === "live") throw new Error("a listener's");
+      });
+      let heard: unknown;
+      live.subscribe(({ value }) => (heard = value));
+      await vi.waitFor(() => expect(opened).toHaveLength(1));
+      opened[0]?.say(result(opened[0].asked[0]?.id, 1));
+      opened[0]?.say(result(opened[0].asked[0]?.id, 2));
+      await vi.waitFor(() => expect(heard).toBe(2));
+      await vi.waitFor(() => expect(thrown).toHaveLength(2));
+      expect(opened).toHaveLength(1);
+    });
+  });
+});
+
+describe("a WebSocket", () => {
+  it("that the browser does not even make is a failed attempt", async () => {
+    let attempts = 0;
+    const refused = client({
+      transport: "websocket",
+      webSocket: (url) => {
+        if (++attempts < 3) throw new Error("SecurityError");
+        return new NodeWebSocket(url) as unknown as WebSocket;
+      },
+    });
+    refused.live("timeline", {}).subscribe(() => undefined);
+    await (await server.connection()).subscribed();
+    expect(attempts).toBe(3);
+  });
+
+  it("that says what is no JSON is given up", async () => {
+    client().live("timeline", {}).subscribe(() => undefined);
+    const first = await server.connection();
+    await first.subscribed();
+    first.peer.send("<html>");
+    await (await server.connection()).subscribed();
+  });
+
+  it("is told at most a thousand things in one message", async () => {
+    await server.stop();
+    server = await TestServer.start({ maxMessageBytes: 1 << 20, maxSubscriptions: 5_000 });
+    const shared = client();
+    for (let i = 0; i < 1_500; i++) shared.live(`view${i}`, {}).subscribe(() => undefined);
+    const connection = await server.connection();
+    for (let i = 0; i < 1_500; i++) await connection.subscribed();
+    expect(connection.lengths).toHaveLength(2);
+  });
+});
+
+describe("a listener that acts on what it is told", () => {
+  it.each(["connecting", "open", "waiting"])("may close the client when it is %s", async (state) => {
+    const closing = client();
+    closing.onChange(() => {
+      if (closing.state === state) closing.close();
+    });
+    const live = closing.live("timeline", {});
+    live.subscribe(() => undefined);
+    if (state === "waiting") (await server.connection()).peer.terminate();
+    await vi.waitFor(() => expect(live.snapshot().ended).toBe(true));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(closing.state).toBe("closed");
+    await vi.waitFor(() => expect(server.connections.filter(({ peer }) => peer.readyState <= 1)).toEqual([]));
+  });
+
+  it("may ask for a connection when one is lost, and gets one", async () => {
+    const shared = client({ reconnectBase: 40, random: () => 1 });
+    const live = shared.live("timeline", {});
+    let lost = 0;
+    live.subscribe(({ freshness, value }) => {
+      if (value !== undefined && freshness === "offline" && lost++ === 0) shared.reconnect();
+    });
+    const first = await server.connection();
+    first.result((await first.subscribed()).id, "t1", 1);
+    await vi.waitFor(() => expect(live.snapshot().freshness).toBe("live"));
+    first.peer.terminate();
+    await (await server.connection()).subscribed();
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    expect(server.connections).toHaveLength(2);
+  });
+
+  it("that watches more while the client is closed brings it no connection", async () => {
+    const closing = client();
+    closing.onChange(() => {
+      if (closing.state !== "open" && server.connections.length > 0) {
+        closing.live("more", {}).subscribe(() => undefined);
+      }
+    });
+    closing.live("timeline", {}).subscribe(() => undefined);
+    await (await server.connection()).subscribed();
+    await vi.waitFor(() => expect(closing.state).toBe("open"));
+    closing.close();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(server.connections).toHaveLength(1);
+    expect(closing.state).toBe("closed");
+  });
+});
+
+describe("a client that is closed", () => {
+  it("settles all that is awaited, and takes no more commands", async () => {
+    let asked = false;
+    server.onRequest = () => (asked = true);
+    const closing = client({ fetch: (address, init) => fetch(address, { ...init, signal: null }) });
+    const command = closing.command("post", {}).catch((failure: LiveError) => failure.type);
+    const arrived = closing.live("never", {}).arrived();
+    await vi.waitFor(() => expect(asked).toBe(true));
+    closing.close();
+    expect(await command).toBe("closed");
+    await arrived;
+    await expect(closing.command("post", {})).rejects.toMatchObject({ type: "closed" });
+    expect(closing.live("never", {}).snapshot()).toMatchObject({ status: "failed", ended: true, loading: false });
+    expect(closing.live("other", {}).snapshot()).toMatchObject({ status: "failed", ended: true, loading: false });
+    await closing.live("another", {}).arrived();
+  });
+
+  it("leaves no timers", async () => {
+    const open = new Set<unknown>();
+    server.onRequest = (request, response) => {
+      request.resume();
+      response.writeHead(204).end();
+    };
+    const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };
+    vi.stubGlobal("setTimeout", (action: () => void, ms?: number) => {
+      const timer = real.setTimeout(() => {
+        open.delete(timer);
+        action();
+      }, ms);
+      // Of the client's own, and not of what it calls.
+      if (new Error().stack?.split("\n")[2]?.includes("/src/")) open.add(timer);
+      return timer;
+    });
+    vi.stubGlobal("clearTimeout", (timer: ReturnType<typeof setTimeout>) => {
+      open.delete(timer);
+      real.clearTimeout(timer);
+    });
+    const closing = client({ keepFor: 60_000, commandWithin: 70_000 });
+    const live = closing.live("timeline", {});
+    const stop = live.subscribe(() => undefined);
+    const arrived = live.arrived();
+    const connection = await server.connection();
+    connection.result((await connection.subscribed()).id, "t1", 1);
+    await arrived;
+    await closing.command("post", {}, { optimistic: { timeline: () => 2 } });
+    const late = closing.command("post", {}, { optimistic: { timeline: () => 3 } }).catch(() => undefined);
+    closing.close();
+    stop();
+    closing.live("later", {}).subscribe(() => undefined)();
+    await late;
+    await closing.live("timeline", {}).arrived();
+    expect(open.size).toBe(0);
+  });
+});
+
+describe("an optimistic result", () => {
+  it("that cannot be made leaves the value, and nothing stays of it when the command has failed", async () => {
+    await uncaught(async (thrown) => {
+      const shared = client();
+      const live = shared.live("timeline", {});
+      live.subscribe(() => undefined);
+      const connection = await server.connection();
+      const { id } = await connection.subscribed();
+      connection.result(id, "t1", ["a"]);
+      await vi.waitFor(() => expect(live.snapshot().value).toEqual(["a"]));
+      server.onRequest = (request, response) => {
+        request.resume();
+        response.writeHead(409).end('{"type":"taken","status":409,"detail":"No."}');
+      };
+      const failed = shared.command("post", {}, {
+        optimistic: {
+          timeline: () => {
+            throw new Error("an effect's");
+          },
+        },
+      });
+      await expect(failed).rejects.toMatchObject({ type: "taken" });
+      connection.result(id, "t2", ["b"]);
+      await vi.waitFor(() => expect(live.snapshot()).toMatchObject({ value: ["b"], pending: false }));
+      await vi.waitFor(() => expect(thrown.length).toBeGreaterThan(0));
+    });
+  });
+});
+
+describe("pages", () => {
+  /** A list whose pages begin where a number says, as many servers have them. */
+  async function twoPages(idOf?: (item: unknown) => unknown): Promise<{
+    list: PageList;
+    first(items: unknown[]): void;
+    second(items: unknown[]): void;
+    shown(count: number): Promise<unknown>;
+  }> {
+    const list = new PageList(client(), "list", {}, "from", idOf);
+    list.subscribe(() => undefined);
+    const connection = await server.connection();
+    const one = await connection.subscribed();
+    let tag = 0;
+    const say = (id: number, items: unknown[], next: string | null): void =>
+      connection.result(id, `t${tag++}`, { items, next });
+    const first = (items: unknown[]): void => say(one.id, items, "2");
+    first([{ n: 1 }, { n: 2 }]);
+    await vi.waitFor(() => expect(list.snapshot().hasMore).toBe(true));
+    list.more();
+    const two = await connection.subscribed();
+    const second = (items: unknown[]): void => say(two.id, items, null);
+    second([{ n: 3 }, { n: 4 }]);
+    const shown = (count: number): Promise<unknown> =>
+      vi.waitFor(() => {
+        expect(list.snapshot().items).toHaveLength(count);
+        return list.snapshot().items;
+      });
+    await shown(4);
+    return { list, first, second, shown };
+  }
+
+  it("show an item that moves from one to the other once", async () => {
+    const { first, second, shown } = await twoPages();
+    second([{ n: 2 }, { n: 3 }]); // The first page does not know yet that one has come before its own.
+    expect(await shown(3)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+    first([{ n: 0 }, { n: 1 }]);
+    expect(await shown(4)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }]);
+  });
+
+  it("know an item that changes as it moves by what the application says", async () => {
+    const { first, shown } = await twoPages((item) => (item as { n: number }).n);
+    first([{ n: 4, votes: 1 }, { n: 1 }]);
+    expect(await shown(3)).toEqual([{ n: 4, votes: 1 }, { n: 1 }, { n: 3 }]);
+  });
+
+  it("show equal items that are no records, and those of one page, as they are", async () => {
+    const { first, second, shown } = await twoPages();
+    first([1, 1]);
+    second([1, { n: 9 }, { n: 9 }]);
+    expect(await shown(5)).toEqual([1, 1, 1, { n: 9 }, { n: 9 }]);
+  });
+});
+
+describe("an outbox", () => {
+  it("gives a command once, however often it is asked to while that is under way", async () => {
+    let given = 0;
+    let end = (): void => undefined;
+    const box = new Outbox<string>(
+      () => {
+        given++;
+        return new Promise<void>((resolve) => (end = resolve));
+      },
+      (text) => text,
+    );
+    box.subscribe(() => undefined);
+    const sending = [box.send("one"), box.send("one")];
+    end();
+    await Promise.all(sending);
+    expect(given).toBe(1);
+    expect(box.entries()).toEqual([{ command: "one", state: "taken", error: undefined }]);
+  });
+});
