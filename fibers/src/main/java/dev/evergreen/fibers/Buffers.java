@@ -1,11 +1,16 @@
 package dev.evergreen.fibers;
 
+import dev.evergreen.fibers.BufferQueue.Turn;
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
+import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.Objects;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +31,20 @@ public final class Buffers {
   /** Changes only when one is made or left to the garbage collector, which is rare. */
   private static final AtomicInteger count = new AtomicInteger();
 
-  private static volatile int limit = Integer.MAX_VALUE;
+  /** So long who waits for one leaves others in peace. */
+  private static final long GRACE_NANOS = 1_000_000_000;
+
+  /** So long it waits at most. */
+  private static final long PATIENCE_NANOS = 3 * GRACE_NANOS;
+
+  /** As long after one has ended its wait so, the next one may; and so often they look. */
+  private static final long APART_NANOS = GRACE_NANOS / 10;
+
+  /** While there is a limit, all buffers but those that were ready before. */
+  private static final BufferQueue QUEUE = new BufferQueue(count, Buffers::allocate);
+
+  /** While there is a limit: those that hold one for a peer that does not read. */
+  static final SlowPeers BLOCKED_WRITERS = new SlowPeers();
 
   /** The last given back is taken first, as it may still be in the core's cache. */
   private final ArrayDeque<ByteBuffer> free = new ArrayDeque<>();
@@ -78,26 +96,96 @@ public final class Buffers {
     }
   }
 
-  /** Lends an empty one, of the current processor's if there is one. */
+  /**
+   * Lends an empty one, of the current processor's if there is one. Where there is a {@linkplain
+   * #limit limit} it may wait for one.
+   *
+   * @throws UncheckedIOException if none was given back in time; its cause tells more
+   */
   public static Loan borrow() {
     try {
-      return lend();
-    } catch (BuffersExhaustedException e) {
+      var ready = ready();
+      return new Loan(ready != null ? ready : more(false, null));
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  /** Like {@link #borrow}, for those who can throw what is the matter. */
-  static Loan lend() throws BuffersExhaustedException {
+  /** Like {@link #borrow}, for what goes on at a connection, whose end ends the wait. */
+  static Loan lend(Connection at) throws IOException {
     var ready = ready();
-    if (ready == null) {
-      int most = limit;
-      if (count.incrementAndGet() > most) {
-        count.decrementAndGet();
-        throw new BuffersExhaustedException(most);
+    return new Loan(ready != null ? ready : more(true, at.wire()));
+  }
+
+  private static ByteBuffer more(boolean goesOn, @Nullable Connection wire) throws IOException {
+    if (!limited()) {
+      count.incrementAndGet();
+      return allocate();
+    }
+    var turn = new Turn(goesOn, wire);
+    QUEUE.enter(turn);
+    var given = turn.given();
+    return given != null ? given : await(turn);
+  }
+
+  private static ByteBuffer await(Turn turn) throws IOException {
+    var scope = CancelScope.current();
+    Runnable wake = turn::wake;
+    if (scope != null) {
+      scope.begin(wake);
+    }
+    try {
+      await(turn, scope, System.nanoTime());
+    } catch (IOException e) {
+      var late = QUEUE.leave(turn);
+      if (late != null) {
+        QUEUE.give(late);
+      }
+      throw e;
+    } finally {
+      if (scope != null) {
+        scope.end(wake);
       }
     }
-    return new Loan(ready != null ? ready : allocate());
+    return Objects.requireNonNull(turn.given());
+  }
+
+  private static void await(Turn turn, CancelScope.@Nullable Bound scope, long began)
+      throws IOException {
+    while (turn.given() == null) {
+      if (turn.wire != null) {
+        turn.wire.checkNotClosed();
+      }
+      if (scope != null) {
+        scope.checkWait("borrow a buffer");
+      }
+      long now = System.nanoTime();
+      if (now - began >= PATIENCE_NANOS && QUEUE.mayEnd(now, APART_NANOS)) {
+        throw new BuffersExhaustedException(QUEUE.limit());
+      }
+      if (now - began >= GRACE_NANOS) {
+        BLOCKED_WRITERS.hangUp(QUEUE.waiting(), Duration.ofNanos(GRACE_NANOS), Long.MAX_VALUE);
+      }
+      long next = now - began < GRACE_NANOS ? began + GRACE_NANOS : now + APART_NANOS;
+      boolean sooner = scope != null && scope.until() - next < 0;
+      if (!turn.await(sooner ? scope.until() : next)) {
+        if (turn.wire != null) {
+          turn.wire.close();
+        }
+        throw new ClosedByInterruptException();
+      }
+    }
+  }
+
+  static boolean limited() {
+    return QUEUE.limited();
+  }
+
+  /** A connection was closed: nobody waits for its sake any more. */
+  static void closed(Connection wire) {
+    if (QUEUE.waiting() > 0) {
+      QUEUE.wake(wire);
+    }
   }
 
   /** Lends one in any case, for what has to be kept. */
@@ -113,6 +201,7 @@ public final class Buffers {
   void discard() {
     count.addAndGet(-free.size());
     free.clear();
+    QUEUE.lookAgain();
   }
 
   private static @Nullable ByteBuffer ready() {
@@ -123,9 +212,16 @@ public final class Buffers {
 
   /**
    * Limits how many there may be in this process, lent and lying ready together; by default there
-   * is no limit. Where one is needed beyond it, reading and writing throws a {@link
-   * BuffersExhaustedException}, and {@link #borrow} one that has it as its cause. Each processor
-   * may keep 64 of those ready that others cannot have, so the limit should be well above that.
+   * is no limit. To be called at the start: what lies ready at a processor by then is for that one
+   * only.
+   *
+   * <p>Who needs one beyond the limit waits, and those that wait come in the order of their coming.
+   * A quarter is for output and the like, whose fibers may hold one already. After a second those
+   * connections are closed whose writers have waited for their peers for as long, the slowest
+   * first. After three seconds who still waits, be it because all hold one and wait for another,
+   * gets a {@link BuffersExhaustedException}: one in a tenth of a second, the one that has waited
+   * longest first, so that what it held goes to the others. {@link CancelScope}s end the wait, and
+   * so does closing the connection that is written or read.
    *
    * @throws IllegalArgumentException if it is less than 1
    */
@@ -133,7 +229,12 @@ public final class Buffers {
     if (most < 1) {
       throw new IllegalArgumentException("at least 1 buffer must be allowed, not " + most);
     }
-    limit = most;
+    QUEUE.limit(most);
+  }
+
+  /** How many fibers wait for one, as there may be no more of them. */
+  public static int waiting() {
+    return QUEUE.waiting();
   }
 
   /** How many there are in this process, lent and lying ready together. */
@@ -148,6 +249,10 @@ public final class Buffers {
   }
 
   private static void giveBack(ByteBuffer buffer) {
+    if (limited()) {
+      QUEUE.give(buffer);
+      return;
+    }
     var processor = Processor.current();
     boolean kept;
     if (processor == null) {

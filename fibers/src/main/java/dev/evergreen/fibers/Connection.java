@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.FileChannel;
 import java.time.Duration;
 import java.time.Instant;
@@ -38,6 +39,7 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   private Buffers.@Nullable Loan output;
   private @Nullable Thread writer;
   private @Nullable IOException failure;
+  private volatile boolean closing;
 
   /** Of the thread that was here last. */
   private @Nullable Outputs outputs;
@@ -93,7 +95,7 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   }
 
   /**
-   * Reads what is there, without waiting.
+   * Reads what is there, without waiting for the peer.
    *
    * @return how many bytes were read, 0 if there are none at present or if it is others' turn (then
    *     {@link #awaitInput} lets them run), or -1 when the peer will send no more
@@ -163,7 +165,11 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     checkFailure();
     var present = output;
     if (present == null) {
-      present = Buffers.lend();
+      if (Buffers.limited()) {
+        // Else what was written elsewhere would keep buffers while this waits for one.
+        outputs().flushOthers(this);
+      }
+      present = Buffers.lend(this);
       output = present;
     }
     // Only with output, as who flushes forgets the writer with it.
@@ -422,7 +428,10 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   }
 
   final SlowPeers.@Nullable Hold holdForWriter() {
-    return blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
+    var theirs = blockedWriters == null ? null : blockedWriters.hold(this, Direction.SENDING);
+    return Buffers.limited()
+        ? Buffers.BLOCKED_WRITERS.hold(this, Direction.SENDING).with(theirs)
+        : theirs;
   }
 
   /** The connection whose bytes go over the wire. */
@@ -571,7 +580,9 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /** Closes it, whoever uses it; output that was not flushed is dropped. Does not block. */
   @Override
   public final void close() {
+    closing = true;
     closeSocket();
+    Buffers.closed(wire());
     var dropped = output;
     // Another fiber may be writing into it, and gives it back when it finds that this is closed.
     if (dropped != null && writer == Thread.currentThread()) {
@@ -579,6 +590,13 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
       writer = null;
       dropped.close();
       outputs().remove(this);
+    }
+  }
+
+  /** Of the wire. */
+  final void checkNotClosed() throws AsynchronousCloseException {
+    if (closing) {
+      throw new AsynchronousCloseException();
     }
   }
 

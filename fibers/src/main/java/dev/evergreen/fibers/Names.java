@@ -1,6 +1,7 @@
 package dev.evergreen.fibers;
 
 import java.io.IOException;
+import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.time.Duration;
@@ -23,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * answers that are kept.
  */
 public final class Names {
+
+  private static final System.Logger LOG = System.getLogger(Names.class.getName());
 
   /** As many names are looked up at a time. */
   static final int THREADS = 4;
@@ -68,7 +71,7 @@ public final class Names {
    * @param failure why there are no addresses; else null
    * @param until when it is to be asked for again
    */
-  private record Found(List<InetAddress> addresses, @Nullable String failure, long until) {}
+  private record Found(List<InetAddress> addresses, @Nullable Throwable failure, long until) {}
 
   private final Lookup lookup;
   private final long keepNanos;
@@ -139,7 +142,8 @@ public final class Names {
     var answer = ask(host.toLowerCase(Locale.ROOT));
     var found = new Ahead<>(answer).await("look up " + host, false, 0);
     if (found.failure != null) {
-      throw new UnknownHostException("the host " + host + " is not known: " + found.failure);
+      var why = "the host " + host + " is not known: " + found.failure.getMessage();
+      throw (IOException) new UnknownHostException(why).initCause(found.failure);
     }
     return found.addresses;
   }
@@ -172,14 +176,17 @@ public final class Names {
       if (!addresses.isEmpty()) {
         return new Found(addresses, null, System.nanoTime() + keepNanos);
       }
-      return failed("it has no address");
-    } catch (UnknownHostException | RuntimeException | Error e) {
+      return failed(new UnknownHostException("it has no address"));
+    } catch (UnknownHostException e) {
+      return failed(e);
+    } catch (RuntimeException | Error e) {
       // Whatever it is, all who ask for this name wait for an answer.
-      return failed(String.valueOf(e.getMessage()));
+      LOG.log(Level.ERROR, "the look-up of " + host + " broke down", e);
+      return failed(e);
     }
   }
 
-  private Found failed(String why) {
+  private Found failed(Throwable why) {
     long keep = Math.min(keepNanos, KEEP_FAILURES.toNanos());
     return new Found(List.of(), why, System.nanoTime() + keep);
   }

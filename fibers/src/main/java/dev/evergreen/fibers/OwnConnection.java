@@ -311,7 +311,7 @@ final class OwnConnection extends Connection {
       into.position(into.position() + Math.max(0, n));
       return n;
     }
-    try (var loan = Buffers.lend()) {
+    try (var loan = Buffers.lend(this)) {
       var direct = loan.buffer().limit(Math.min(Buffers.SIZE, into.remaining()));
       int n = receive(MemorySegment.ofBuffer(direct));
       into.put(direct.limit(Math.max(0, n)));

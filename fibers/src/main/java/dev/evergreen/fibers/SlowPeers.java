@@ -127,6 +127,7 @@ public final class SlowPeers {
     private final long bytesBefore;
     private final long waitedBefore;
     private volatile boolean hungUp;
+    private @Nullable Hold other;
 
     private Hold(Pace pace, @Nullable Connection wire, Runnable letGo, Runnable end) {
       this.pace = pace;
@@ -151,11 +152,18 @@ public final class SlowPeers {
       letGo.run();
     }
 
+    /** Another one, if there is one, ends with this. */
+    Hold with(@Nullable Hold another) {
+      other = another;
+      return this;
+    }
+
     /** Says that nothing is kept any more. Only the first call counts. */
     @Override
     public void close() {
       if (holds.remove(this)) {
         end.run();
+        SlowPeers.end(other);
       }
     }
   }

@@ -174,7 +174,7 @@ final class TlsConnection extends Connection {
 
   /** Decrypts what is there, without waiting for more. */
   private void receive(ByteBuffer into) throws IOException {
-    try (var loan = Buffers.lend()) {
+    try (var loan = Buffers.lend(this)) {
       var records = loan.buffer();
       boolean ended = raw.tryRead(records.put(rest)) < 0;
       boolean some = decrypt(records.flip(), into);
@@ -216,7 +216,7 @@ final class TlsConnection extends Connection {
   }
 
   private SSLEngineResult decryptAside(ByteBuffer records, ByteBuffer into) throws IOException {
-    try (var loan = Buffers.lend()) {
+    try (var loan = Buffers.lend(this)) {
       var text = loan.buffer();
       var result = engine.unwrap(records, text);
       ready = copyOf(text.flip());
@@ -236,7 +236,7 @@ final class TlsConnection extends Connection {
   @Override
   synchronized void transmit(ByteBuffer from) throws IOException {
     raw.writeTimeout(Duration.ofNanos(writeTimeoutNanos()));
-    try (var loan = Buffers.lend()) {
+    try (var loan = Buffers.lend(this)) {
       var records = loan.buffer();
       while (encrypt(from, records) == Status.BUFFER_OVERFLOW) {
         raw.transmit(records.flip());

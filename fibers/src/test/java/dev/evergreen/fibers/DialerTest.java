@@ -2,6 +2,7 @@ package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -221,19 +222,31 @@ class DialerTest {
   /** Else all who ask for that name would wait for ever. */
   @Test
   void aLookUpThatBreaksDownIsTold() {
+    var failure = new StackOverflowError("too deep");
     var names =
         new Names(
             host -> {
-              throw new StackOverflowError("too deep");
+              throw failure;
             },
             LONG);
+    var log = java.util.logging.Logger.getLogger(Names.class.getName());
+    var logged = new java.util.concurrent.ConcurrentLinkedQueue<java.util.logging.LogRecord>();
+    java.util.logging.Filter keep =
+        event -> {
+          logged.add(event);
+          return false;
+        };
+    log.setFilter(keep);
     var unknown =
         assertThrows(
             UnknownHostException.class,
             () ->
                 CancelScope.within(Duration.ofSeconds(20))
                     .call(() -> names.addresses("new.example")));
+    log.setFilter(null);
     assertEquals("the host new.example is not known: too deep", unknown.getMessage());
+    assertSame(failure, unknown.getCause());
+    assertSame(failure, logged.element().getThrown());
   }
 
   @Test

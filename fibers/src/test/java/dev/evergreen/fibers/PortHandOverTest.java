@@ -63,12 +63,16 @@ class PortHandOverTest {
   private static void drainWithAQueue(Fibers fibers, Listener listener) throws Exception {
     var held = new CountDownLatch(1);
     var refused = new AtomicInteger();
+    var accepting = new CountDownLatch(1);
     // Refusals run in the acceptor's fiber: it accepts no more until the end has begun.
     var server =
         fibers.spawn(
             () ->
                 listener.serve(
-                    _ -> await(held),
+                    _ -> {
+                      accepting.countDown();
+                      await(held);
+                    },
                     new ConnectionLimit(1),
                     connection -> {
                       while (!listener.draining().cancelled()) {
@@ -82,6 +86,8 @@ class PortHandOverTest {
       while (clients.size() < 40) {
         clients.add(SocketChannel.open(listener.address()));
       }
+      // Where nobody has begun to accept, nobody would be waited for.
+      accepting.await();
       var drained = new CompletableFuture<Boolean>();
       Thread.ofPlatform().start(() -> drained.complete(listener.drain(LONG)));
       server.join();

@@ -345,7 +345,11 @@ final class BinaryProtocol extends Protocol {
       change.ifCas(cas);
     }
     var outcome = store.delete(key, change, item);
-    (outcome == Outcome.STORED ? statistics.deleteHits : statistics.deleteMisses).increment();
+    if (outcome == Outcome.STORED) {
+      statistics.deleteHits.increment();
+    } else if (outcome == Outcome.NOT_FOUND) {
+      statistics.deleteMisses.increment();
+    }
     observer.deleted("delete", outcome == Outcome.STORED);
     return switch (outcome) {
       case STORED -> quiet ? Step.DONE : respond(0, NOTHING);

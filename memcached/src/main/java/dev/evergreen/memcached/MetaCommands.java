@@ -297,6 +297,7 @@ final class MetaCommands {
 
   private Step answerSet(Outcome outcome, int length) throws IOException {
     boolean stored = outcome == Outcome.STORED;
+    statistics.countRefusal(outcome);
     if (flags.has('C') && (flags.mode == 0 || flags.mode == 'S' || flags.mode == 'R')) {
       statistics.countCas(outcome);
     }
@@ -351,10 +352,11 @@ final class MetaCommands {
     }
     return switch (store.delete(protocol.key, change, item)) {
       case STORED -> {
+        // What is only marked as stale is still there.
         if (!flags.has('I')) {
           statistics.deleteHits.increment();
+          protocol.observer.deleted("md", true);
         }
-        protocol.observer.deleted("md", true);
         yield status(HD, 2, flags.has('q'));
       }
       case EXISTS -> {

@@ -56,6 +56,15 @@ final class Statistics {
     }
   }
 
+  /** Of the text protocol: what was not stored for want of room. */
+  void countRefusal(Outcome outcome) {
+    if (outcome == Outcome.TOO_LARGE) {
+      tooLarge.increment();
+    } else if (outcome == Outcome.OUT_OF_MEMORY) {
+      noMemory.increment();
+    }
+  }
+
   void countCas(Outcome outcome) {
     switch (outcome) {
       case STORED -> casHits.increment();

@@ -397,6 +397,7 @@ final class TextProtocol extends Protocol {
     if (!value.receive(length, Output.CRLF, mode == Mode.SET && !cas)) {
       return reply(BAD_END);
     }
+    statistics.countRefusal(value.outcome());
     if (cas) {
       statistics.countCas(value.outcome());
     }

@@ -41,7 +41,6 @@ final class ValueReceiver {
   boolean receive(long length, byte[] terminator, boolean replaces) throws IOException {
     long whole = length + terminator.length;
     if (!protocol.store.takes(protocol.key.length(), length, protocol.change.flags())) {
-      protocol.statistics.tooLarge.increment();
       refuse(Outcome.TOO_LARGE, whole, replaces);
       return true;
     }
@@ -81,7 +80,6 @@ final class ValueReceiver {
       throws IOException {
     var reservation = reserve(length);
     if (reservation == null) {
-      protocol.statistics.noMemory.increment();
       refuse(Outcome.OUT_OF_MEMORY, (long) length + terminator.length, replaces);
       return true;
     }
@@ -148,7 +146,6 @@ final class ValueReceiver {
       protocol.observer.stored(outcome);
     }
     if (outcome == Outcome.OUT_OF_MEMORY) {
-      protocol.statistics.noMemory.increment();
       deleteOld(replaces);
     }
   }

@@ -107,7 +107,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void statisticsOfUpkeepCount(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).withMemory(2 << 20));
+    try (var server = TestServer.start(mode, 2 << 20);
         var watcher = server.connect();
         var client = server.connect()) {
       assertEquals("OK", watcher.ask("watch mutations"));
@@ -297,7 +297,7 @@ class AdminCommandsTest {
   @ParameterizedTest
   @EnumSource
   void evictionsCanBeWatched(Mode mode) throws IOException {
-    try (var server = TestServer.start(TestServer.settings(mode).withMemory(2 << 20));
+    try (var server = TestServer.start(mode, 2 << 20);
         var watcher = server.connect();
         var client = server.connect()) {
       assertEquals("OK", watcher.ask("watch evictions"));

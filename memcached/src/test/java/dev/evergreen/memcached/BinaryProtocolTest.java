@@ -24,15 +24,15 @@ class BinaryProtocolTest {
   private static final int ROUNDS = Integer.getInteger("evergreen.memcached.rounds", 400);
 
   /** Extras of a set: client flags and expiry. */
-  private static String stored(int flags, int expiry) {
+  static String stored(int flags, int expiry) {
     return numbers(8).putInt(flags).putInt(expiry).text();
   }
 
-  private static String touched(int expiry) {
+  static String touched(int expiry) {
     return numbers(4).putInt(expiry).text();
   }
 
-  private static String added(long delta, long initial, int expiry) {
+  static String added(long delta, long initial, int expiry) {
     return numbers(20).putLong(delta).putLong(initial).putInt(expiry).text();
   }
 
@@ -75,7 +75,7 @@ class BinaryProtocolTest {
   }
 
   /** Sends requests and a last one; answers the responses before its own, in hexadecimal. */
-  private static List<String> exchange(Client client, String requests) throws IOException {
+  static List<String> exchange(Client client, String requests) throws IOException {
     client.send(requests + request(NOOP, "", "", "", 0, LAST));
     var responses = new ArrayList<String>();
     while (true) {

@@ -97,6 +97,21 @@ class DifferentialTest {
     }
   }
 
+  /** memcached keeps long values in pieces, and looks at neither their digits nor their number. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 400_000, 524_227, 524_228, 524_229, 524_230, 700_000})
+  void longValuesAreNoNumbersWhateverTheirCas(int length) throws Exception {
+    try (var reference = Reference.startIfInstalled("-o", "no_lru_maintainer");
+        var ours = TestServer.start(Mode.PROCESSORS);
+        var there = reference.connect();
+        var here = ours.connect()) {
+      var set = "set n 0 0 " + length + "\r\n" + "x".repeat(length) + "\r\n";
+      for (var command : List.of("ma n C999\r\n", "ma n v\r\n", "incr n 1\r\n")) {
+        assertEquals(there.exchange(set + command), here.exchange(set + command), command);
+      }
+    }
+  }
+
   /**
    * What has other replies by choice or for the reasons above; docs/memcached.md says which. A
    * number that becomes shorter is padded by memcached only if no reply refers to the item.

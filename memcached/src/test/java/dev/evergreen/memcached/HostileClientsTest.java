@@ -118,7 +118,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void aLargeItemIsDescribedThoughOthersHoldAllThatMayBeHeld(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).withMemory(8 << 20));
+    try (var server = TestServer.start(mode, 8 << 20);
         var client = server.connect();
         var sender = server.connect()) {
       client.exchange("set k 0 0 500000\r\n" + "v".repeat(500_000) + "\r\n");
@@ -492,7 +492,7 @@ class HostileClientsTest {
   @ParameterizedTest
   @EnumSource
   void largeValuesWaitForRoomInsteadOfBeingRefused(Mode mode) throws Exception {
-    try (var server = TestServer.start(TestServer.settings(mode).withMemory(16 << 20));
+    try (var server = TestServer.start(mode, 16 << 20);
         var clients = Executors.newVirtualThreadPerTaskExecutor()) {
       var value = "v".repeat(300_000);
       var replies = new ArrayList<Future<String>>();

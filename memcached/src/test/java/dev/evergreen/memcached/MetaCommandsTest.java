@@ -2,18 +2,34 @@ package dev.evergreen.memcached;
 
 import static dev.evergreen.memcached.TextProtocolTest.dialogue;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.Timeout;
 
 /** What memcached 1.6.18 cannot do, and what depends on time: its documented replies. */
 @Timeout(120)
 class MetaCommandsTest {
+
+  /** It is still there, so it is not told as one of the deleted. */
+  @Test
+  void anItemThatIsMarkedAsStaleIsNotDeleted() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var watcher = server.connect();
+        var client = server.connect()) {
+      assertEquals("OK", watcher.ask("watch deletions"));
+      client.exchange("set a 0 0 1\r\nx\r\nset b 0 0 1\r\nx\r\nmd a I\r\nmd b\r\n");
+      var line = watcher.line();
+      assertTrue(line.contains("type=deleted key=b cmd=md "), line);
+    }
+  }
+
   private static final Map<String, String> DIALOGUES =
       new TreeMap<>(
           Map.ofEntries(

@@ -1,10 +1,14 @@
 package dev.evergreen.memcached;
 
+import static dev.evergreen.memcached.BinaryProtocolTest.added;
+import static dev.evergreen.memcached.BinaryProtocolTest.stored;
+import static dev.evergreen.memcached.BinaryProtocolTest.touched;
 import static org.junit.jupiter.api.Assertions.assertAll;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -90,6 +94,84 @@ class StatisticsTest {
     }
   }
 
+  /** All kinds of binary requests: quiet and loud, that hit and miss, with CAS numbers and without. */
+  private static List<BinaryRequest> binaryRequests() {
+    var requests = new ArrayList<BinaryRequest>();
+    for (var key : List.of("a", "none")) {
+      for (int opcode : new int[] {0x00, 0x09, 0x0c, 0x0d}) {
+        requests.add(new BinaryRequest(opcode, "", key, "", 0));
+      }
+      for (int opcode : new int[] {0x1c, 0x1d, 0x1e, 0x23, 0x24}) {
+        requests.add(new BinaryRequest(opcode, touched(100), key, "", 0));
+      }
+      for (long cas : new long[] {0, 1, BinaryRequest.OF_A}) {
+        for (int opcode : new int[] {0x01, 0x11, 0x02, 0x12, 0x03, 0x13}) {
+          requests.add(new BinaryRequest(opcode, stored(0, 0), key, "7", cas));
+          requests.add(new BinaryRequest(opcode, stored(0, 0), key, "x".repeat(2_000_000), cas));
+        }
+        for (int opcode : new int[] {0x0e, 0x19, 0x0f, 0x1a}) {
+          requests.add(new BinaryRequest(opcode, "", key, "7", cas));
+        }
+        for (int opcode : new int[] {0x04, 0x14}) {
+          requests.add(new BinaryRequest(opcode, "", key, "", cas));
+        }
+        for (int opcode : new int[] {0x05, 0x15, 0x06, 0x16}) {
+          requests.add(new BinaryRequest(opcode, added(1, 1, 0), key, "", cas));
+          requests.add(new BinaryRequest(opcode, added(1, 1, -1), key, "", cas));
+        }
+      }
+    }
+    for (int opcode : new int[] {0x0b, 0x30, 0x08, 0x18}) {
+      requests.add(new BinaryRequest(opcode, "", "", "", 0));
+    }
+    return requests;
+  }
+
+  /** A request, whose CAS number may be that of an item. */
+  private record BinaryRequest(int opcode, String extras, String key, String value, long cas) {
+    static final long OF_A = -1;
+
+    String bytes(long casOfA) {
+      long number = cas == OF_A ? casOfA : cas;
+      return BinaryProtocolTest.request(opcode, extras, key, value, number, 7);
+    }
+
+    String name() {
+      return "0x%02x %s, %d bytes, CAS %d"
+          .formatted(opcode, extras.length() + key, value.length(), cas);
+    }
+  }
+
+  @Test
+  void binaryRequestsAreCountedAsByMemcached() throws Exception {
+    try (var reference = Reference.startIfInstalled();
+        var server = TestServer.start(Mode.PROCESSORS);
+        var theirs = reference.connect();
+        var ours = server.connect();
+        var theirBinary = reference.connect();
+        var ourBinary = server.connect()) {
+      assertAll(
+          binaryRequests().stream()
+              .map(
+                  request ->
+                      () ->
+                          assertEquals(
+                              counted(theirs, theirBinary, request),
+                              counted(ours, ourBinary, request),
+                              request.name())));
+    }
+  }
+
+  private static Map<String, Long> counted(Client text, Client binary, BinaryRequest request)
+      throws IOException {
+    return counted(
+        text,
+        cas -> {
+          var bytes = request.bytes(Long.parseLong(cas));
+          BinaryProtocolTest.exchange(binary, bytes + bytes);
+        });
+  }
+
   private static void compare(List<String> commands, Client theirs, Client ours)
       throws IOException {
     var text = String.join("\r\n", commands) + "\r\n";
@@ -98,11 +180,20 @@ class StatisticsTest {
 
   /** By how much which numbers grow. */
   private static Map<String, Long> counted(Client client, String commands) throws IOException {
+    return counted(client, cas -> client.exchange(commands.replace("<cas>", cas)));
+  }
+
+  /** What is done to a server whose item has a CAS number. */
+  private interface Deed {
+    void with(String cas) throws IOException;
+  }
+
+  private static Map<String, Long> counted(Client client, Deed deed) throws IOException {
     client.exchange("delete a\r\ndelete none\r\n" + SET_A);
     var shown = client.exchange("gets a\r\n");
     var cas = shown.substring("VALUE a 0 1 ".length(), shown.indexOf("\r\n"));
     var before = numbers(client);
-    client.exchange(commands.replace("<cas>", cas));
+    deed.with(cas);
     var after = numbers(client);
     after.replaceAll((name, number) -> number - before.getOrDefault(name, 0L));
     after.values().removeIf(number -> number == 0);

@@ -25,6 +25,11 @@ record TestServer(MemcachedServer server) implements AutoCloseable {
     return start(settings(mode));
   }
 
+  /** One whose items may take so many bytes. */
+  static TestServer start(Mode mode, long memory) throws IOException {
+    return start(settings(mode).withMemory(memory));
+  }
+
   int port() {
     return ((InetSocketAddress) server.addresses().getFirst()).getPort();
   }

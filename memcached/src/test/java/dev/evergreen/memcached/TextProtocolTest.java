@@ -30,26 +30,30 @@ class TextProtocolTest {
     assertEquals(expected.toString(), client.exchange(request.toString()));
   }
 
+  private static void dialogue(Mode mode, String text) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      dialogue(client, text);
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aMissingKeyIsFoundAfterItWasSet(Mode mode) throws IOException {
-    try (var server = TestServer.start(mode);
-        var client = server.connect()) {
-      dialogue(
-          client,
-          """
-          > get a
-          END
-          > set a 5 0 3
-          > abc
-          STORED
-          > gets a b a
-          VALUE a 5 3 1
-          abc
-          VALUE a 5 3 1
-          abc
-          END""");
-    }
+    dialogue(
+        mode,
+        """
+        > get a
+        END
+        > set a 5 0 3
+        > abc
+        STORED
+        > gets a b a
+        VALUE a 5 3 1
+        abc
+        VALUE a 5 3 1
+        abc
+        END""");
   }
 
   @ParameterizedTest
@@ -74,24 +78,21 @@ class TextProtocolTest {
   @ParameterizedTest
   @EnumSource
   void aWordWithBytesOfValueZeroIsNoOther(Mode mode) throws IOException {
-    try (var server = TestServer.start(mode);
-        var client = server.connect()) {
-      dialogue(
-          client,
-          """
-          > \0get a
-          ERROR
-          > \0\0mg a
-          ERROR
-          > \0version
-          ERROR
-          > touch a 0 \0noreply
-          NOT_FOUND
-          > delete a \0noreply
-          CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]
-          > delete a \0000
-          CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]""");
-    }
+    dialogue(
+        mode,
+        """
+        > \0get a
+        ERROR
+        > \0\0mg a
+        ERROR
+        > \0version
+        ERROR
+        > touch a 0 \0noreply
+        NOT_FOUND
+        > delete a \0noreply
+        CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]
+        > delete a \0000
+        CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]""");
   }
 
   /** The last flush counts; what is stored after its time stays. */

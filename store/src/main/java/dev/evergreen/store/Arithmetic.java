@@ -8,6 +8,9 @@ import java.lang.foreign.MemorySegment;
 final class Arithmetic {
   private static final int MOST_DIGITS = 20;
 
+  /** Of key and value together: memcached keeps what is longer in pieces, and looks at no digit. */
+  private static final int LONGEST = (512 << 10) - 59;
+
   private final Items items;
   private final Records records;
   private final Index index;
@@ -71,13 +74,14 @@ final class Arithmetic {
 
   /** Leaves the new number in the item if there is one. */
   private Outcome admit(long old, Change change, Item item) {
-    if (records.valueLength(old) == 0) {
+    int length = records.valueLength(old);
+    if (length == 0 || records.keyLength(old) + length > LONGEST) {
       return Outcome.NOT_NUMERIC;
     }
     if (!linker.matches(change, old)) {
       return Outcome.EXISTS;
     }
-    if (records.isLarge(old) || !parse(old, item)) {
+    if (!parse(old, item)) {
       return Outcome.NOT_NUMERIC;
     }
     if (!change.decrements) {
@@ -144,7 +148,8 @@ final class Arithmetic {
    */
   private boolean parse(long place, Item item) {
     long at = records.valueAt(place, 0);
-    long end = at + records.valueLength(place);
+    // No number goes beyond the first fragment of a large value.
+    long end = at + records.contiguous(place, 0);
     while (at < end && isBlank(at)) {
       at++;
     }
@@ -162,7 +167,8 @@ final class Arithmetic {
       number = number * 10 + digit;
     }
     item.number = negative ? -number : number;
-    boolean ends = at == end || isBlank(at) || memory.get(JAVA_BYTE, at) == 0;
+    boolean ends =
+        at == end ? !records.isLarge(place) : isBlank(at) || memory.get(JAVA_BYTE, at) == 0;
     // A negative number is none, unless it comes out positive in 64 bits.
     return digits > 0 && ends && !(negative && item.number < 0);
   }
@@ -189,8 +195,10 @@ final class Arithmetic {
   /** Writes the number's digits, and blanks up to the length. */
   private void write(long place, long number, int digits, int length) {
     long begin = records.valueAt(place, 0);
-    for (int i = digits; i < length; i++) {
-      memory.set(JAVA_BYTE, begin + i, (byte) ' ');
+    for (int i = digits; i < length; ) {
+      int piece = Math.min(length - i, records.contiguous(place, i));
+      memory.asSlice(records.valueAt(place, i), piece).fill((byte) ' ');
+      i += piece;
     }
     long rest = number;
     for (int i = digits - 1; i >= 0; i--) {
