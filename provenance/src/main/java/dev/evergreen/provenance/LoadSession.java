@@ -21,6 +21,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.SortedSet;
 import java.util.TreeSet;
@@ -60,11 +61,11 @@ final class LoadSession implements AutoCloseable {
   private final Map<Long, Long> lanes = new HashMap<>();
   private final Map<Long, ArrayDeque<Operation>> parts = new HashMap<>();
 
-  /** Of lanes, the last operation that no reply is due to and that may not be over. */
-  private final Map<Long, Long> silent = new HashMap<>();
+  /** Of lanes, the operations that no reply is due to and that may not be over. */
+  private final Map<Long, Silent> silent = new HashMap<>();
 
-  /** Of these, the last that was replied to. */
-  private final Map<Long, Heard> heard = new HashMap<>();
+  /** What was replied to behind some of these. */
+  private final List<Heard> heard = new ArrayList<>();
 
   private final Set<String> complained = new HashSet<>();
   private final Map<Bytes, Long> cells =
@@ -112,8 +113,15 @@ final class LoadSession implements AutoCloseable {
     }
   }
 
-  /** That an operation was replied to, and when. */
-  private record Heard(long seq, long repliedSeq, long replied) {}
+  /** Of some operations, none is older and none is newer than these. */
+  private record Silent(long first, long last) {
+    Silent and(Silent other) {
+      return new Silent(Math.min(first, other.first), Math.max(last, other.last));
+    }
+  }
+
+  /** That an operation of a lane was replied to, and when. */
+  private record Heard(long lane, long seq, long repliedSeq, long replied) {}
 
   /** A body of which the end has not come. */
   private record Begun(FrameKind kind, long about, long connection, long lane, long sent) {}
@@ -170,11 +178,11 @@ final class LoadSession implements AutoCloseable {
       }
       try (var found =
           statement.executeQuery(
-              "select lane, max(seq) from op where "
+              "select lane, min(seq), max(seq) from op where "
                   + TraceDatabase.SILENT
                   + " and lane in (select id from lane where until is null) group by lane")) {
         while (found.next()) {
-          silent.put(found.getLong(1), found.getLong(2));
+          silent.put(found.getLong(1), new Silent(found.getLong(2), found.getLong(3)));
         }
       }
       try (var found =
@@ -343,13 +351,23 @@ final class LoadSession implements AutoCloseable {
 
   /** There is one, though its record was dropped or lost: what is done on it overlaps others. */
   private void know(long lane) throws SQLException {
-    if (lanes.putIfAbsent(lane, lastEpoch) == null) {
+    if (!lanes.containsKey(lane) && ended(lane).isEmpty()) {
+      lanes.put(lane, lastEpoch);
       update(
           "insert into lane values (?, ?, ?, ?, null) on conflict do nothing",
           lane,
           lastEpoch,
           "its record was lost",
           at);
+    }
+  }
+
+  /** The epoch of a lane that has ended; empty of others. */
+  private OptionalLong ended(long lane) throws SQLException {
+    var select = statement("select epoch from lane where id = ? and until is not null");
+    select.setLong(1, lane);
+    try (var found = select.executeQuery()) {
+      return found.next() ? OptionalLong.of(found.getLong(1)) : OptionalLong.empty();
     }
   }
 
@@ -404,6 +422,10 @@ final class LoadSession implements AutoCloseable {
             : request.with(kind(lane).redactRequest(request.content(), redactor));
     var space = scope < 0 ? "" : Long.toString(scope);
     open.put(number, new Open(number, lane, client, space, sent, clean, false));
+    if (!lanes.containsKey(lane)) {
+      // What was still coming when its lane ended.
+      end(number, Outcome.UNKNOWN, null);
+    }
   }
 
   private void reply(SpoolReader frame) throws SQLException {
@@ -443,6 +465,10 @@ final class LoadSession implements AutoCloseable {
   private void begin(SpoolReader frame) throws SQLException {
     var head =
         new Begun(frame.kind(), frame.about(), frame.firstSubject(), frame.secondSubject(), at);
+    if (head.kind() == FrameKind.REQUEST) {
+      // Before its end is: then it is told from one that nobody has heard of.
+      know(head.lane());
+    }
     begun.put(seq, head);
     update(
         "insert into begun values (?, ?, ?, ?, ?, ?)",
@@ -521,9 +547,22 @@ final class LoadSession implements AutoCloseable {
     }
     remember(operation);
     if (outcome == Outcome.NONE_EXPECTED) {
-      silent.merge(request.lane(), number, Math::max);
-    } else if (outcome == Outcome.REPLIED && silent.containsKey(request.lane())) {
-      heard.put(request.lane(), new Heard(number, seq, at));
+      silent.merge(request.lane(), new Silent(number, number), Silent::and);
+    } else if (outcome == Outcome.REPLIED) {
+      noteHeard(request.lane(), number);
+    }
+  }
+
+  private void noteHeard(long lane, long number) {
+    var waiting = silent.get(lane);
+    if (waiting == null || waiting.first() > number) {
+      return;
+    }
+    heard.add(new Heard(lane, number, seq, at));
+    if (waiting.last() < number) {
+      silent.remove(lane);
+    } else {
+      silent.put(lane, new Silent(number, waiting.last()));
     }
   }
 
@@ -536,19 +575,15 @@ final class LoadSession implements AutoCloseable {
       return;
     }
     flush();
-    for (var entry : heard.entrySet()) {
-      long lane = entry.getKey();
-      var reply = entry.getValue();
+    // The first one first: what it has told of the others do not.
+    for (var reply : heard) {
       update(
           "update op set replied_seq = ?, replied = ? where lane = ? and seq < ? and "
               + TraceDatabase.SILENT,
           reply.repliedSeq(),
           reply.replied(),
-          lane,
+          reply.lane(),
           reply.seq());
-      if (silent.getOrDefault(lane, 0L) < reply.seq()) {
-        silent.remove(lane);
-      }
     }
     heard.clear();
   }
@@ -640,8 +675,9 @@ final class LoadSession implements AutoCloseable {
    * The epoch of a lane. Of one whose record was dropped or lost it is the last: there is a gap
    * before all that is known of such a lane, and a trace is that of one store.
    */
-  private long epoch(long lane) {
-    return lanes.getOrDefault(lane, lastEpoch);
+  private long epoch(long lane) throws SQLException {
+    var known = lanes.get(lane);
+    return known != null ? known : ended(lane).orElse(lastEpoch);
   }
 
   private Operation operation(Open request, Outcome outcome, @Nullable Payload reply)

@@ -406,10 +406,17 @@ final class SpoolFiles {
     }
   }
 
+  /** Waits for it also if interrupted: what it works at is closed next. */
   static void awaitEnd(Thread thread) {
-    try {
-      thread.join();
-    } catch (InterruptedException e) {
+    boolean interrupted = false;
+    while (thread.isAlive()) {
+      try {
+        thread.join();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
       Thread.currentThread().interrupt();
     }
   }

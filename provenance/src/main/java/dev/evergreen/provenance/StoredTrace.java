@@ -388,8 +388,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           var first = parent.child(prefix).encoded();
           // Without the two bytes that end the name.
           var from = after == null ? Arrays.copyOf(first, first.length - 2) : after.end();
-          var select =
-              statement("select path from cell where path >= ? and path < ? order by path limit 1");
+          var select = statement(database.cellsBetween("path") + " limit 1");
           while (found.size() < most) {
             select.setBytes(1, from);
             select.setBytes(2, parent.end());
@@ -721,8 +720,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** The ids of the cell and those below it; more than enough if there are too many. */
   private List<Long> cells(Cell cell) throws SQLException {
     var ids = new ArrayList<Long>();
-    var range =
-        statement("select id from cell where path >= ? and path < ? limit " + (MOST_CELLS + 1));
+    var range = statement(database.cellsBetween("id") + " limit " + (MOST_CELLS + 1));
     range.setBytes(1, cell.encoded());
     range.setBytes(2, cell.end());
     try (var found = range.executeQuery()) {
@@ -739,7 +737,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   private Optional<Long> id(Cell cell) throws SQLException {
-    var one = statement("select id from cell where path = ?");
+    var one = statement(database.cellAt());
     one.setBytes(1, cell.encoded());
     try (var found = one.executeQuery()) {
       return found.next() ? Optional.of(found.getLong(1)) : Optional.empty();

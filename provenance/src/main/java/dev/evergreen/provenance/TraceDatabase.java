@@ -5,12 +5,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
+import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteConfig;
@@ -84,7 +87,7 @@ abstract sealed class TraceDatabase {
         first_seq {long} primary key, kind {long} not null, about {long} not null,
         connection {long} not null, lane {long} not null, sent {long} not null){strict};
       create table if not exists cell (
-        id {long} primary key, path {bytes} not null unique){strict};
+        id {long} primary key, path {bytes} not null{unique}){strict};
       create table if not exists op_cell (
         stretch {long} not null, cell {long} not null, seq {long} not null, kind {long} not null,
         effect {long} not null, primary key (stretch, cell, seq)){keyed};
@@ -154,6 +157,7 @@ abstract sealed class TraceDatabase {
         statement.executeUpdate(sql);
       }
       checkVersion(connection);
+      renew(connection);
       connection.commit();
       return connection;
     } catch (SQLException | RuntimeException e) {
@@ -175,12 +179,31 @@ abstract sealed class TraceDatabase {
 
   abstract String schema();
 
+  /** Changes what an older program made in another way. */
+  void renew(Connection connection) throws SQLException {}
+
+  /**
+   * A query for the id of the cell with a path, which is its only parameter. How an index finds
+   * paths differs.
+   */
+  abstract String cellAt();
+
+  /** A query for cells with paths from one on up to another, exclusive, in their order. */
+  abstract String cellsBetween(String column);
+
   /** The transaction's end; all that was committed before is on the disk when this returns. */
   abstract void commitDurably(Connection connection) throws SQLException;
 
   /** The ids of cells that are there; how to ask for many at once differs. */
   abstract Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths)
       throws SQLException;
+
+  private static Optional<Long> find(PreparedStatement cellAt, Bytes path) throws SQLException {
+    cellAt.setBytes(1, path.toArray());
+    try (var found = cellAt.executeQuery()) {
+      return found.next() ? Optional.of(found.getLong(1)) : Optional.empty();
+    }
+  }
 
   /** What writes new rows into a table: the fastest way differs. */
   abstract RowWriter rows(Connection connection, String table, int columns) throws SQLException;
@@ -197,10 +220,12 @@ abstract sealed class TraceDatabase {
   /** How many bytes it takes. */
   abstract long size(Connection connection) throws SQLException;
 
-  private static String tables(String number, String bytes, String strict, String keyed) {
+  private static String tables(
+      String number, String bytes, String unique, String strict, String keyed) {
     return SCHEMA
         .replace("{long}", number)
         .replace("{bytes}", bytes)
+        .replace("{unique}", unique)
         .replace("{strict}", strict)
         .replace("{keyed}", keyed);
   }
@@ -271,7 +296,17 @@ abstract sealed class TraceDatabase {
 
     @Override
     String schema() {
-      return tables("integer", "blob", " strict", " strict, without rowid");
+      return tables("integer", "blob", " unique", " strict", " strict, without rowid");
+    }
+
+    @Override
+    String cellAt() {
+      return "select id from cell where path = ?";
+    }
+
+    @Override
+    String cellsBetween(String column) {
+      return "select %s from cell where path >= ? and path < ? order by path".formatted(column);
     }
 
     @Override
@@ -287,14 +322,9 @@ abstract sealed class TraceDatabase {
     @Override
     Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths) throws SQLException {
       var ids = new HashMap<Bytes, Long>();
-      try (var select = connection.prepareStatement("select id from cell where path = ?")) {
+      try (var select = connection.prepareStatement(cellAt())) {
         for (var path : paths) {
-          select.setBytes(1, path.toArray());
-          try (var found = select.executeQuery()) {
-            if (found.next()) {
-              ids.put(path, found.getLong(1));
-            }
-          }
+          find(select, path).ifPresent(id -> ids.put(path, id));
         }
       }
       return ids;
@@ -344,6 +374,9 @@ abstract sealed class TraceDatabase {
   private static final class Postgres extends TraceDatabase {
     private static final Duration CONNECT_PATIENCE = Duration.ofSeconds(10);
 
+    /** Of an index's row there may be 2,704 bytes. */
+    private static final int LONGEST_INDEXED = 1_024;
+
     /** A server that says nothing for so long has gone: no statement takes that long. */
     private static final Duration PATIENCE = Duration.ofMinutes(2);
 
@@ -382,7 +415,48 @@ abstract sealed class TraceDatabase {
 
     @Override
     String schema() {
-      return tables("bigint", "bytea", "", "");
+      return tables("bigint", "bytea", "", "", "")
+          + "; create unique index if not exists cell_place on cell (%s, %s)"
+              .formatted(head("path"), whole("path"));
+    }
+
+    /** What of a path is in the index. */
+    private static String head(String path) {
+      return "(substring(%s for %d))".formatted(path, LONGEST_INDEXED);
+    }
+
+    /** And beside that of a longer one a hash, else nothing. */
+    private static String whole(String path) {
+      return "(case when length(%1$s) > %2$d then sha256(%1$s) else '' end)"
+          .formatted(path, LONGEST_INDEXED);
+    }
+
+    /** Its index of whole paths takes none that is long and cannot be compressed. */
+    @Override
+    void renew(Connection connection) throws SQLException {
+      if (number(
+              connection,
+              "select count(*) from pg_constraint"
+                  + " where conname = 'cell_path_key' and conrelid = 'cell'::regclass")
+          > 0) {
+        execute(connection, "alter table cell drop constraint cell_path_key");
+      }
+    }
+
+    @Override
+    String cellAt() {
+      return "select id from cell, (select ?::bytea as path) wanted where %s = %s and %s = %s"
+          .formatted(
+              head("cell.path"), head("wanted.path"), whole("cell.path"), whole("wanted.path"));
+    }
+
+    @Override
+    String cellsBetween(String column) {
+      return """
+      select %1$s from cell, (select ?::bytea as low, ?::bytea as high) wanted
+      where %2$s >= %3$s and %2$s <= %4$s and path >= low and path < high order by %2$s, path
+      """
+          .formatted(column, head("path"), head("low"), head("high"));
     }
 
     @Override
@@ -396,12 +470,22 @@ abstract sealed class TraceDatabase {
     @Override
     Map<Bytes, Long> cells(Connection connection, Collection<Bytes> paths) throws SQLException {
       var ids = new HashMap<Bytes, Long>();
-      var wanted =
-          connection.createArrayOf(
-              "bytea", paths.stream().map(Bytes::toArray).toArray(byte[][]::new));
+      var wanted = new ArrayList<byte[]>();
+      try (var one = connection.prepareStatement(cellAt())) {
+        for (var path : paths) {
+          if (path.length() <= LONGEST_INDEXED) {
+            wanted.add(path.toArray());
+          } else {
+            find(one, path).ifPresent(id -> ids.put(path, id));
+          }
+        }
+      }
+      var all = connection.createArrayOf("bytea", wanted.toArray(byte[][]::new));
       try (var select =
-          connection.prepareStatement("select path, id from cell where path = any (?)")) {
-        select.setArray(1, wanted);
+          connection.prepareStatement(
+              "select path, id from cell where %s = any (?) and %s = ''"
+                  .formatted(head("path"), whole("path")))) {
+        select.setArray(1, all);
         try (var found = select.executeQuery()) {
           while (found.next()) {
             ids.put(Bytes.of(found.getBytes(1)), found.getLong(2));

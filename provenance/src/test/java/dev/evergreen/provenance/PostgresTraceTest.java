@@ -1,12 +1,16 @@
 package dev.evergreen.provenance;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.storage.PostgresServer;
 import java.io.IOException;
+import java.sql.DriverManager;
 import java.time.Duration;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /** A trace in a schema of PostgreSQL. */
@@ -24,6 +28,35 @@ class PostgresTraceTest extends TraceStoreConformance {
       assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
       assertTrue(writer.getNetworkTimeout() > 0);
       assertTrue(reader.getNetworkTimeout() > 0);
+    }
+  }
+
+  /** As the program made it that had the whole path in an index. */
+  @Test
+  void renewsTheIndexOfCellsOfAnOlderTrace() throws Exception {
+    var cell = key("a");
+    try (var recording = record()) {
+      Line.open(recording).exchange("set a 1", "ok");
+    }
+    try (var connection = DriverManager.getConnection(url());
+        var statement = connection.createStatement()) {
+      statement.execute("drop index cell_place");
+      statement.execute("alter table cell add constraint cell_path_key unique (path)");
+    }
+    try (var trace = trace()) {
+      assertEquals(1, rows(trace.writers(cell, Long.MAX_VALUE)).size(), "before it was recorded on");
+    }
+    var bytes = new byte[6_000];
+    new Random(8).nextBytes(bytes);
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      line.exchange("set a 2", "ok");
+      line.exchange("set " + HexFormat.of().formatHex(bytes) + " 1", "ok");
+      assertTrue(
+          recording.awaitLoaded(Duration.ofSeconds(20)), () -> recording.loading().failure());
+    }
+    try (var trace = trace()) {
+      assertEquals(2, rows(trace.writers(cell, Long.MAX_VALUE)).size());
     }
   }
 

@@ -440,6 +440,35 @@ class SpoolTest {
     segment.close();
   }
 
+  /** What it works at is closed next, such as files that are mapped into memory. */
+  @Test
+  void waitsForTheEndOfAThreadAlsoIfInterrupted() throws Exception {
+    var end = new CountDownLatch(1);
+    var working =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    end.await();
+                  } catch (InterruptedException e) {
+                    throw new IllegalStateException("nobody interrupts it", e);
+                  }
+                });
+    var closing =
+        new FutureTask<>(
+            () -> {
+              Thread.currentThread().interrupt();
+              SpoolFiles.awaitEnd(working);
+              return !working.isAlive() && Thread.interrupted();
+            });
+    var closer = Thread.ofPlatform().start(closing);
+    while (closer.isAlive() && closer.getState() != Thread.State.WAITING) {
+      Thread.onSpinWait();
+    }
+    end.countDown();
+    assertTrue(closing.get(), "it still works, or who was interrupted does not know it");
+  }
+
   private static long recordIn(SpoolSegment segment) {
     long at = segment.claim(SpoolSegment.FRAME_HEADER);
     segment.head(at, FrameKind.REQUEST, (byte) 0, 1, 1, 1, 0);

@@ -15,6 +15,7 @@ import java.sql.SQLException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
@@ -44,6 +45,10 @@ abstract class TraceStoreConformance {
   @BeforeEach
   void chooseDatabase() throws Exception {
     url = newUrl();
+  }
+
+  String url() {
+    return url;
   }
 
   static SpoolSettings settings() {
@@ -185,6 +190,55 @@ abstract class TraceStoreConformance {
     }
     assertEquals(1, count("select count(*) from op where outcome = 3"));
     assertEquals(2, count("select effect from op_cell where seq = " + unknown));
+  }
+
+  /** The store may have been restarted since: the request belongs to the life it was sent in. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void endsWhatWasStillComingWhenItsLaneEnded(boolean whole) throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var spool = line.spool();
+      var coming = spool.beginRequest(line.connection(), line.lane(), 0);
+      coming.add(Frames.bytes("set a 1"));
+      spool.endLane(line.lane());
+      assertTrue(recording.awaitLoaded(LONG));
+      long next = spool.epoch("tiny", "here", "");
+      if (whole) {
+        coming.end();
+      } else {
+        coming.cut();
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(line.epoch(), trace.operation(coming.number()).orElseThrow().epoch());
+      }
+      assertEquals(3, count("select outcome from op where seq = " + coming.number()));
+      assertTrue(next > line.epoch());
+      assertEquals(0, count("select count(*) from lane where until is null"));
+    }
+  }
+
+  /** However the loader's transactions fall. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whatNoReplyIsDueToIsOverWithTheFirstReplyBehindIt(boolean apart) throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var silent = new ArrayList<Long>();
+      var replied = new ArrayList<Long>();
+      for (int i = 0; i < 3; i++) {
+        silent.add(line.unanswered("set a " + i));
+        replied.add(line.exchange("set b " + i, "ok"));
+        assertTrue(!apart || recording.awaitLoaded(LONG));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      for (int i = 0; i < 3; i++) {
+        assertEquals(
+            count("select replied_seq from op where seq = " + replied.get(i)),
+            count("select replied_seq from op where seq = " + silent.get(i)));
+      }
+    }
   }
 
   @Test
@@ -774,6 +828,39 @@ abstract class TraceStoreConformance {
         var key = Cell.of("0").child(trace.operation(set).orElseThrow().request().get(1));
         assertEquals(List.of(set), rows(trace.writers(key, Long.MAX_VALUE)));
       }
+    }
+  }
+
+  /** An index has no room for them, and they begin alike. */
+  @Test
+  void takesLongKeysThatCannotBeCompressed() throws Exception {
+    var bytes = new byte[6_000];
+    new Random(8).nextBytes(bytes);
+    var beginning = HexFormat.of().formatHex(bytes);
+    var keys = List.of(beginning + "a", beginning + "b", beginning, beginning.substring(0, 1_500));
+    var expected = new ArrayList<Long>();
+    for (int i = 0; i < 2; i++) {
+      // The second recording has to find the cells of the first.
+      try (var recording = record()) {
+        var line = Line.open(recording);
+        keys.forEach(key -> expected.add(line.exchange("set " + key + " 1", "ok")));
+        line.exchange("set short 1", "ok");
+        assertTrue(recording.awaitLoaded(LONG), () -> recording.loading().failure());
+      }
+    }
+    assertEquals(keys.size() + 2, count("select count(*) from cell"));
+    try (var trace = trace()) {
+      for (int i = 0; i < keys.size(); i++) {
+        assertEquals(
+            List.of(expected.get(i + keys.size()), expected.get(i)),
+            rows(trace.writers(key(keys.get(i)), Long.MAX_VALUE)));
+      }
+      var space = Cell.of("0");
+      var below = trace.below(space, Bytes.of(beginning.substring(0, 9)), null, 9);
+      var sorted = keys.stream().sorted().map(TraceStoreConformance::key).toList();
+      assertEquals(sorted, below);
+      assertEquals(
+          sorted.subList(2, 4), trace.below(space, Bytes.EMPTY, sorted.get(1), 2), "a page");
     }
   }
 

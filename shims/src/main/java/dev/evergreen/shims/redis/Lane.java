@@ -97,8 +97,9 @@ final class Lane {
 
   private volatile boolean ended;
 
-  // Written under the lock.
   private volatile boolean left;
+
+  /** Written under the lock. */
   private volatile long lastRequest;
 
   // Of the reader.
@@ -155,11 +156,19 @@ final class Lane {
     return outstanding() > 0 && System.nanoTime() - progressNanos > nanos;
   }
 
-  /** Nobody can hand anything over any more; it ends when all is replied to. */
+  /**
+   * Nobody can hand anything over any more; it ends when all is replied to. Returns at once, though
+   * who is just handing something over may be waiting for room on the record: those who wait for
+   * the lane learn of it by {@link #tellLeft}.
+   */
   void leave() {
+    left = true;
+  }
+
+  /** Lets those know who wait to hand something over that they do so in vain. */
+  void tellLeft() {
     lock.lock();
     try {
-      left = true;
       changed.signalAll();
     } finally {
       lock.unlock();

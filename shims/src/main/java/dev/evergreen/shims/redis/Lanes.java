@@ -34,6 +34,7 @@ final class Lanes {
       }
       if (present != null) {
         present.leave();
+        shim.fibers.spawn(present::tellLeft);
       }
       var made = open(wanted);
       if (made != null) {

@@ -39,6 +39,9 @@ final class OwnUpstream {
   /** Redis has as many databases unless it was told otherwise. */
   private static final int SURE_DATABASES = 16;
 
+  /** The words of a greeting with one user and nothing behind. */
+  private static final int SHORT_GREETING = 5;
+
   private static final String UNRECORDED = "Redis took for requests what is none to the shim";
 
   private static final String NO_DATABASE = "it cannot be told in which database a client is";
@@ -864,11 +867,24 @@ final class OwnUpstream {
       carriedOut(next);
     } else if (next.verb == Verb.EXEC && queueing) {
       unqueue();
+    } else if (next.verb == Verb.HELLO && mayHaveNamed(next.words)) {
+      stays = true;
+      session.becomesUnknown();
     }
     if (next.told.changesRules()) {
       session.rulesChanged();
     }
     done(next);
+  }
+
+  /**
+   * Whether Redis may have taken the client for a user whom the greeting names, though it has
+   * refused the greeting for what comes behind that.
+   */
+  private boolean mayHaveNamed(Words words) {
+    boolean names = !words.whole() || (!words.user().isEmpty() && words.count() > SHORT_GREETING);
+    var word = scanner.word();
+    return names && !word.startsWith("NOPROTO") && !word.startsWith("NOAUTH");
   }
 
   private void queue(Expected next) {

@@ -779,6 +779,12 @@ final class Session {
     tellChange();
   }
 
+  /** Only Redis knows as whom it speaks from now on. */
+  void becomesUnknown() {
+    identity = Identity.NEW.withProtocol(identity.protocol());
+    tellChange();
+  }
+
   void greeted(Words words) {
     var next = words.number() < 0 ? identity : identity.withProtocol(words.number());
     identity = words.user().isEmpty() ? next : next.as(words.user(), words.password());

@@ -7,10 +7,13 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -214,6 +217,82 @@ class LanesTest {
           assertTrue(greeted.startsWith("%7"), greeted);
           assertEquals("$3\r\nlow\r\n", client.ask("ACL", "WHOAMI"));
         }
+      }
+    }
+  }
+
+  /** Redis may have taken some of them before it came to the one that it refuses. */
+  @Test
+  void whoNamesUsersAndIsRefusedIsWhoRedisSays() throws IOException {
+    try (var shimmed =
+            Shimmed.start(
+                settings -> settings.withAccount("default", "secret"), "--requirepass", "secret");
+        var high = shimmed.client()) {
+      assertEquals("+OK\r\n", high.ask("AUTH", "secret"));
+      var rules = "ACL SETUSER low on >low ~* +@all -@write";
+      assertEquals("+OK\r\n", high.ask(rules.split(" ", -1)));
+      for (var greeting :
+          List.of(
+              "HELLO 3 AUTH default secret AUTH low wrong",
+              "HELLO 3 AUTH low low AUTH default secret AUTH low wrong",
+              "HELLO 3 AUTH default secret NOTHING",
+              "HELLO 3 AUTH default secret SETNAME \n",
+              "HELLO 3 NOTHING AUTH default secret",
+              "HELLO 3 AUTH default wrong",
+              "HELLO 9 AUTH default secret SETNAME a")) {
+        try (var client = shimmed.client();
+            var direct = Talk.to(shimmed.redis.port)) {
+          for (var request : List.of("AUTH low low", greeting, "ACL WHOAMI", "SET k v", "GET k")) {
+            var words = request.split(" ", -1);
+            assertEquals(direct.ask(words), client.ask(words), request + " after " + greeting);
+          }
+        }
+      }
+    }
+  }
+
+  /** The record has no room, and whoever waits for that has the lane that does not answer. */
+  @Test
+  void whoWaitsForTheRecordHoldsNobodyUpWhoComesLater() throws IOException {
+    var patience = Duration.ofMillis(500);
+    var room = new CountDownLatch(1);
+    try (var shimmed = Shimmed.start(settings -> settings.withPatience(patience));
+        var writing = shimmed.client();
+        var waiting = shimmed.client()) {
+      shimmed.shim.tape.tell((bytes, from, to) -> awaitRoom(bytes, from, to, room));
+      assertEquals("+PONG\r\n", writing.ask("PING"));
+      assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      writing.send("SET", "k", "v");
+      waiting.send("GET", "blocked");
+      try {
+        awaitAnswer(shimmed);
+      } finally {
+        room.countDown();
+      }
+    }
+  }
+
+  private static void awaitRoom(ByteBuffer bytes, int from, int to, CountDownLatch room) {
+    var text = new byte[to - from];
+    bytes.get(from, text);
+    if (new String(text, StandardCharsets.ISO_8859_1).contains("blocked")) {
+      try {
+        room.await();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  private static void awaitAnswer(Shimmed shimmed) throws IOException {
+    var answer = "";
+    while (answer.isEmpty()) {
+      try (var next = shimmed.client()) {
+        next.socket.setSoTimeout(200);
+        next.send("GET", "k");
+        answer = next.reply();
+      } catch (java.net.SocketTimeoutException e) {
+        answer = "";
       }
     }
   }
