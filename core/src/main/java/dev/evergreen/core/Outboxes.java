@@ -46,12 +46,8 @@ final class Outboxes {
 
   /** There is a new result for a cache of another node. */
   void add(Recipient subscriber) {
-    var to = subscriber.node();
-    if (!base.peers().isGone(to)) {
-      outboxes.computeIfAbsent(to, Outbox::new).add(subscriber);
-      if (base.peers().isGone(to)) {
-        forget(Set.of(to)); // it went meanwhile, and may have been forgotten before
-      }
+    if (!base.peers().isGone(subscriber.node())) {
+      outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
     }
   }
 
@@ -74,8 +70,8 @@ final class Outboxes {
                 .send(
                     to,
                     new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of()));
-      } catch (RuntimeException e) {
-        // It is too large for a link, which the outbox tells; or else is sent again.
+      } catch (IllegalArgumentException e) {
+        // It is too large for a link, which the outbox tells.
       }
     }
     if (sent) {

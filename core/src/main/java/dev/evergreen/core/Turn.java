@@ -439,8 +439,6 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
       var sha = MessageDigest.getInstance("SHA-256");
       sha.update(key.operation().signature().getBytes(java.nio.charset.StandardCharsets.UTF_8));
       return sha.digest(key.encodedArguments());
-    } catch (ValueTooLargeException e) {
-      return new byte[0]; // it cannot travel, and so not come back from another node
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("every JDK has SHA-256", e);
     }
