@@ -71,13 +71,13 @@ final class CircleCollector {
     }
     byNode(found)
         .forEach(
-        (at, keys) -> {
-          if (at.equals(base.peers().self())) {
-            close(keys);
-          } else {
-            base.peers().sendParts(at, keys, Message.Unreachable::new);
-          }
-        });
+            (at, keys) -> {
+              if (at.equals(base.peers().self())) {
+                close(keys);
+              } else {
+                base.peers().sendParts(at, keys, Message.Unreachable::new);
+              }
+            });
   }
 
   /** Closes the caches of summaries here that only such summaries read. */

@@ -148,9 +148,7 @@ final class GrainSummary extends Summary {
 
   private CycleSearch.Verdict search(Edges read, int least, boolean readsMember, boolean waited) {
     try {
-      return parts
-          .cycles()
-          .judge(this, key, listed(read, Edges.NONE), least, readsMember, waited);
+      return parts.cycles().judge(this, key, listed(read, Edges.NONE), least, readsMember, waited);
     } catch (RuntimeException | Error e) {
       return CycleSearch.Verdict.failed(e);
     }

@@ -123,7 +123,9 @@ final class FaultyWorldTest {
       computation.tracker().next(SOON);
       wired.wire =
           (from, to, message) -> {
-            if (message instanceof Message.Settle && to.equals(A) && faults.getAndIncrement() == 0) {
+            if (message instanceof Message.Settle
+                && to.equals(A)
+                && faults.getAndIncrement() == 0) {
               throw new IllegalStateException("a link with a fault");
             }
             wired.deliver(from, to, message);

@@ -74,13 +74,11 @@ final class NamelessCircleTest {
   private final Scheduler scheduler =
       new Scheduler(
           new RandomPolicy(
-              random.split(),
-              new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 3_000_000)),
+              random.split(), new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 3_000_000)),
           new Trace(false));
   private final Scenario scenario =
       Scenario.of(1)
-          .with(
-              NodeSettings.DEFAULT.withMaxValueBytes(MOST).withCacheGrace(Duration.ofSeconds(1)));
+          .with(NodeSettings.DEFAULT.withMaxValueBytes(MOST).withCacheGrace(Duration.ofSeconds(1)));
   private final SimNetwork network = new SimNetwork(scheduler, random.split());
   private final Cluster cluster =
       new Cluster(
