@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -104,24 +105,26 @@ final class Activations {
    * still be under way afterwards.
    */
   void close(List<Activation> closing, String reason) {
-    closing.forEach(a -> a.beginClosing(reason));
+    each(closing, a -> a.beginClosing(reason));
     long deadline = workers.nanos() + base.settings().stopGrace().toNanos();
     closing.forEach(a -> a.awaitIdle(deadline));
-    var next = new Tasks();
-    closing.forEach(a -> a.close(reason, null, next));
-    workers.fork(next);
+    closeNow(closing, reason);
   }
 
-  /** Closes at once. */
+  /** Closes all at once. */
   void closeNow(String reason) {
+    closeNow(all(), reason);
+  }
+
+  private void closeNow(List<Activation> closing, String reason) {
     var next = new Tasks();
-    all().forEach(a -> a.close(reason, null, next));
+    each(closing, a -> a.close(reason, null, next));
     workers.fork(next);
   }
 
   /** Drops the subscriptions of nodes that left for good. */
   void forget(Set<NodeId> gone) {
-    all().forEach(a -> a.expire(subscriber -> gone.contains(subscriber.node())));
+    each(all(), a -> a.expire(subscriber -> gone.contains(subscriber.node())));
   }
 
   /** Closes what nobody has used for a while, and drops subscriptions nobody has renewed. */
@@ -129,11 +132,17 @@ final class Activations {
     long now = workers.nanos();
     long idle = now - base.settings().idleAfter().toNanos();
     long due = now - base.settings().leaseFor().toNanos();
-    for (var activation : all()) {
-      activation.expire(subscriber -> subscriber.isNotRenewedSince(due));
-      if (activation.leaveIfIdle(idle)) {
-        activation.close(activation.id() + " was idle", null, next);
-      }
-    }
+    each(
+        all(),
+        activation -> {
+          activation.expire(subscriber -> subscriber.isNotRenewedSince(due));
+          if (activation.leaveIfIdle(idle)) {
+            activation.close(activation.id() + " was idle", null, next);
+          }
+        });
+  }
+
+  private static void each(List<Activation> some, Consumer<Activation> what) {
+    some.forEach(a -> Failures.alone("giving back what " + a.id() + " has", () -> what.accept(a)));
   }
 }

@@ -26,8 +26,11 @@ final class Backlog {
 
   /** A run has got a processor. */
   void runBegins() {
-    runs.decrementAndGet();
+    int left = runs.decrementAndGet();
     acknowledgeOne();
+    while (left <= 0 && !acknowledgements.isEmpty() && runs.get() < most) {
+      acknowledgeOne(); // No run follows that would.
+    }
   }
 
   /** Acknowledges now, or when there is room. */
@@ -45,7 +48,7 @@ final class Backlog {
     if (runs.get() < most) {
       var acknowledgement = acknowledgements.poll();
       if (acknowledgement != null) {
-        acknowledgement.run();
+        Failures.alone("an acknowledgement", acknowledgement);
       }
     }
   }

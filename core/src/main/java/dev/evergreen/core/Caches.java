@@ -236,18 +236,17 @@ final class Caches implements Cache.Keeper {
 
   /** Closes what was idle long enough; and then what only that had read, and so on. */
   private void sweep(Tasks next) {
-    while (true) {
-      var closed = closeIdle();
-      if (closed.isEmpty()) {
-        break;
+    try {
+      for (var closed = closeIdle(); !closed.isEmpty(); closed = closeIdle()) {
+        closed.forEach(this::remove);
+        lines().end(closed);
       }
-      closed.forEach(this::remove);
-      lines().end(closed);
-    }
-    synchronized (idle) {
-      sweeping = !idle.isEmpty();
-      if (sweeping) {
-        sweepLater();
+    } finally {
+      synchronized (idle) {
+        sweeping = !idle.isEmpty();
+        if (sweeping) {
+          sweepLater();
+        }
       }
     }
   }

@@ -18,7 +18,10 @@ final class CallKey {
   private final Object[] arguments;
   private final int hash;
 
-  /** Made when it is first asked for; any thread may make it, and all make the same. */
+  /**
+   * Made when it is first asked for; any thread may make it, and all make the same. Where arguments
+   * have methods of the application's it is made by the constructor, so that later none is called.
+   */
   private @Nullable SummaryKey wire;
 
   CallKey(GrainModel model, GrainId grain, Operation operation, Object[] arguments) {

@@ -1,9 +1,12 @@
 package dev.evergreen.core;
 
+import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.mapping;
+import static java.util.stream.Collectors.toList;
+
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
-import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -54,7 +57,7 @@ final class CircleCollector {
     for (var activation : activations.all()) {
       for (var summary : activation.summaries()) {
         if (summary.inCircle()) {
-          collect(summary.key());
+          Failures.alone("collecting " + summary.key(), () -> collect(summary.key()));
         }
       }
     }
@@ -66,18 +69,15 @@ final class CircleCollector {
     if (found == null) {
       return;
     }
-    var byNode = new TreeMap<NodeId, List<SummaryKey>>();
-    for (var place : found) {
-      byNode.computeIfAbsent(place.node(), n -> new ArrayList<>()).add(place.key());
-    }
-    byNode.forEach(
-        (at, keys) -> {
-          if (at.equals(base.peers().self())) {
-            close(keys);
-          } else {
-            base.peers().sendParts(at, keys, Message.Unreachable::new);
-          }
-        });
+    byNode(found)
+        .forEach(
+            (at, keys) -> {
+              if (at.equals(base.peers().self())) {
+                close(keys);
+              } else {
+                base.peers().sendParts(at, keys, Message.Unreachable::new);
+              }
+            });
   }
 
   /** Closes the caches of summaries here that only such summaries read. */
@@ -109,12 +109,8 @@ final class CircleCollector {
   }
 
   private @Nullable Set<Place> expand(Set<Place> places) {
-    var byNode = new TreeMap<NodeId, List<SummaryKey>>();
-    for (var place : places) {
-      byNode.computeIfAbsent(place.node(), n -> new ArrayList<>()).add(place.key());
-    }
     var reached = new LinkedHashSet<Place>();
-    for (var there : byNode.entrySet()) {
+    for (var there : byNode(places).entrySet()) {
       var answer =
           there.getKey().equals(base.peers().self())
               ? readers(there.getValue())
@@ -127,6 +123,11 @@ final class CircleCollector {
       }
     }
     return reached;
+  }
+
+  private static Map<NodeId, List<SummaryKey>> byNode(Set<Place> places) {
+    return places.stream()
+        .collect(groupingBy(Place::node, TreeMap::new, mapping(Place::key, toList())));
   }
 
   private @Nullable List<Message.Readers> ask(NodeId to, List<SummaryKey> keys) {

@@ -40,8 +40,8 @@ import org.jspecify.annotations.Nullable;
  * suspect, which it subscribes like any other results. The lists of the other members stay edges of
  * a member: a verdict is computed from the edges that made it, and runs again when one of them
  * changes, wherever it is. It is in doubt as long as one of these publishers is not heard of. What
- * did not answer in time stays an edge too, so that the search is made again when it does; and so
- * do all lists of who reads a member and is none.
+ * did not answer in time, or not with a list, stays an edge too, so that the search is made again
+ * when it does; and so do all lists of who reads a member and is none.
  *
  * <p><b>What counts.</b> A verdict rests on the reads of accepted runs: what the results there are
  * depend on. A run under way does not replace these before it is accepted, and a circle of what a
@@ -54,6 +54,11 @@ import org.jspecify.annotations.Nullable;
  * <p>Not all lists are known at the same moment, so that a search may miss a circle that is just
  * being closed. Then the summary becomes deeper than all it reads; in a circle not all can be, and
  * whoever learns that it is not searches again.
+ *
+ * <p><b>What cannot be seen.</b> A list may be impossible to have: it, or the name that it is asked
+ * for by, is larger than a value may be, or than a link takes. A circle of such lists is never
+ * found, and its members would become deeper for ever. So a search that was made in vain too often
+ * in a row ends in a result of its own: that nobody can tell.
  */
 final class CycleSearch {
 
@@ -73,9 +78,24 @@ final class CycleSearch {
    *
    * @param circle the result of a member; null if the summary is in none
    * @param edges what the verdict rests on; to be released by whoever does not keep it
+   * @param hidden what could not be seen, so that it may be in one all the same; null if all was
    */
-  record Verdict(Outcome.@Nullable Threw circle, Edges edges) {
-    static final Verdict UNSUSPICIOUS = new Verdict(null, Edges.NONE);
+  record Verdict(Outcome.@Nullable Threw circle, Edges edges, @Nullable String hidden) {
+    static final Verdict UNSUSPICIOUS = new Verdict(null, Edges.NONE, null);
+
+    /** The search itself failed. */
+    static Verdict failed(Throwable why) {
+      return new Verdict(null, Edges.NONE, Failures.describe(why));
+    }
+
+    /** Of a summary that was judged in vain too often. */
+    Verdict inVain() {
+      var circle =
+          Outcome.Threw.of(
+              new CycleException(
+                  "reads seem to go in a circle, of which not all can be seen: " + hidden));
+      return new Verdict(circle, edges, hidden);
+    }
   }
 
   /** That a run of {@code reader} waits for a cache; several of its branches may, for the same. */
@@ -248,12 +268,16 @@ final class CycleSearch {
   /** Whether a run that waits for {@code cache} waits for itself, on any node. */
   Outcome.@Nullable Threw waiting(Scope scope, Dependent summary, CallKey own, Cache cache) {
     // What nobody has a result of is waited for.
-    var search = new Search(summary, own, scope, read -> read.depth() == 0, true);
-    var wait = new Graph.Read(cache.key().wire(), 0, true);
-    search.run(List.of(wait), key -> !outranks(key, own.wire()));
-    var verdict = search.verdict(false);
-    verdict.edges().release();
-    return verdict.circle();
+    try {
+      var search = new Search(summary, own, scope, read -> read.depth() == 0, true);
+      var wait = new Graph.Read(cache.key().wire(), 0, true);
+      search.run(List.of(wait), key -> !outranks(key, own.wire()));
+      var verdict = search.verdict(false);
+      verdict.edges().release();
+      return verdict.circle();
+    } catch (GrainException e) {
+      return null; // what cannot be named cannot be looked for
+    }
   }
 
   /**
@@ -287,6 +311,9 @@ final class CycleSearch {
     private final Map<SummaryKey, List<SummaryKey>> graph = new LinkedHashMap<>();
     private final Map<SummaryKey, Edge> lines = new LinkedHashMap<>();
 
+    /** The first that could not be seen of those that may be in the circle. */
+    private @Nullable String hidden;
+
     /**
      * @param scope of the calling thread if it holds a baton
      * @param follows which reads are followed, as far as they count
@@ -314,7 +341,10 @@ final class CycleSearch {
           fresh.removeIf(key -> graph.containsKey(key) || !through.test(key));
           frontier = expand(fresh);
         }
-      } catch (Scope.Unwanted e) {
+        if (!frontier.isEmpty()) {
+          hides("more than " + MAX_VISITED + " summaries");
+        }
+      } catch (RuntimeException | Error e) {
         new Edges(List.copyOf(lines.values())).release();
         throw e;
       }
@@ -323,20 +353,42 @@ final class CycleSearch {
     private List<SummaryKey> expand(Set<SummaryKey> keys) {
       var asked = new ArrayList<Edge>();
       for (var key : keys) {
-        var line = caches.retain(base.models().graph().readsOf(key), summary);
-        lines.put(key, line);
-        asked.add(line);
+        try {
+          var line = caches.retain(base.models().graph().readsOf(key), summary);
+          lines.put(key, line);
+          asked.add(line);
+        } catch (GrainException e) {
+          hides(key, Failures.describe(e));
+        }
       }
       await(asked);
       var reached = new ArrayList<SummaryKey>();
-      var line = asked.iterator();
       for (var key : keys) {
-        var list = Graph.Names.list(line.next().outcome());
-        var next = followed(list, waited || unknown.contains(key));
+        var next = followed(listOf(key), waited || unknown.contains(key));
         graph.put(key, next);
         reached.addAll(next);
       }
       return reached;
+    }
+
+    private List<Graph.Read> listOf(SummaryKey key) {
+      var line = lines.get(key);
+      var outcome = line == null ? null : line.outcome();
+      if (outcome instanceof Outcome.Threw(var failure, var original)) {
+        hides(key, failure.message());
+      }
+      return Graph.Names.list(outcome);
+    }
+
+    /** What has no result in a circle yet cannot be what makes it deeper. */
+    private void hides(SummaryKey key, @Nullable String why) {
+      if (!unknown.contains(key)) {
+        hides(key + ": " + why);
+      }
+    }
+
+    private void hides(String what) {
+      hidden = hidden == null ? what : hidden;
     }
 
     private List<SummaryKey> followed(List<Graph.Read> reads, boolean tentative) {
@@ -387,11 +439,17 @@ final class CycleSearch {
       lines.forEach(
           (key, line) -> {
             boolean evidence =
-                members.isEmpty() ? readsMember || line.outcome() == null : members.contains(key);
+                members.isEmpty() ? readsMember || !isAnswered(line) : members.contains(key);
             (evidence ? kept : released).add(line);
           });
       new Edges(released).release();
-      return new Verdict(members.isEmpty() ? null : found(describe(members)), new Edges(kept));
+      return members.isEmpty()
+          ? new Verdict(null, new Edges(kept), hidden)
+          : new Verdict(found(describe(members)), new Edges(kept), null);
+    }
+
+    private static boolean isAnswered(Edge line) {
+      return line.outcome() instanceof Outcome.Returned;
     }
 
     /** All that reach the summary, which reaches all; empty if it does not reach itself. */

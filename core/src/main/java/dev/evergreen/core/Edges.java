@@ -28,11 +28,6 @@ record Edges(List<Edge> list) {
     return false;
   }
 
-  /** The caches at their ends. */
-  List<Cache> caches() {
-    return list.stream().map(Edge::cache).toList();
-  }
-
   /** The caches at their ends that count: a branch that did not wait has read nothing. */
   List<Cache> read() {
     return list.stream().filter(Edge::passed).map(Edge::cache).toList();

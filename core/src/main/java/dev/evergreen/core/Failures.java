@@ -69,6 +69,15 @@ final class Failures {
         : thrown.getClass().getName() + ": " + message;
   }
 
+  /** One of many of a kind: that it fails is logged, and keeps nobody from the others. */
+  static void alone(String what, Runnable one) {
+    try {
+      one.run();
+    } catch (RuntimeException | Error e) {
+      log(what, e);
+    }
+  }
+
   static void log(String where, Throwable thrown) {
     log(where, of(thrown));
   }

@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.Cache.Edge;
 import dev.evergreen.core.Publication.Follower;
 import dev.evergreen.core.Publication.Subscribed;
 import java.util.LinkedHashMap;
@@ -22,6 +23,9 @@ final class GrainSummary extends Summary {
   /** The depth of members of a circle, and of what reads them. */
   static final int ENDLESS = Integer.MAX_VALUE;
 
+  /** So often in a row it may become deeper although a circle cannot be excluded. */
+  private static final int MAX_IN_VAIN = 8;
+
   private final Home home;
   private final CallKey key;
   private final Publication results;
@@ -42,6 +46,10 @@ final class GrainSummary extends Summary {
 
   @GuardedBy("guard")
   private boolean inCircle;
+
+  /** How often in a row a circle could not be excluded. */
+  @GuardedBy("guard")
+  private int inVain;
 
   GrainSummary(Propagation parts, Home home, CallKey key) {
     super(parts, home);
@@ -98,11 +106,11 @@ final class GrainSummary extends Summary {
   List<Cache> computedFrom() {
     return inCircle
         ? List.of()
-        : edges.read().stream().filter(cache -> !isList(cache.key())).toList();
+        : edges.list().stream().filter(e -> e.passed() && !isList(e)).map(Edge::cache).toList();
   }
 
-  private boolean isList(CallKey read) {
-    return base.models().graph().isReads(read);
+  private boolean isList(Edge edge) {
+    return base.models().graph().isReads(edge.cache().key());
   }
 
   @Override
@@ -124,23 +132,26 @@ final class GrainSummary extends Summary {
 
   private CycleSearch.Verdict judge(Run run, Edges read, int deepest) {
     int least;
+    boolean patient;
     synchronized (guard) {
       least = rank;
+      patient = deepest != ENDLESS && inVain < MAX_IN_VAIN;
     }
     boolean othersMayRead = results.outcome() != null;
-    boolean suspicious =
-        run.reads().waitedInCircle() || deepest == ENDLESS || (othersMayRead && deepest >= least);
-    return suspicious
-        ? parts
-            .cycles()
-            .judge(
-                this,
-                key,
-                listed(read, Edges.NONE),
-                least,
-                deepest == ENDLESS,
-                run.reads().waitedInCircle())
-        : CycleSearch.Verdict.UNSUSPICIOUS;
+    boolean waited = run.reads().waitedInCircle();
+    if (!waited && deepest != ENDLESS && !(othersMayRead && deepest >= least)) {
+      return CycleSearch.Verdict.UNSUSPICIOUS;
+    }
+    var verdict = search(read, least, deepest == ENDLESS, waited);
+    return verdict.hidden() == null || patient ? verdict : verdict.inVain();
+  }
+
+  private CycleSearch.Verdict search(Edges read, int least, boolean readsMember, boolean waited) {
+    try {
+      return parts.cycles().judge(this, key, listed(read, Edges.NONE), least, readsMember, waited);
+    } catch (RuntimeException | Error e) {
+      return CycleSearch.Verdict.failed(e);
+    }
   }
 
   private void accept(
@@ -154,6 +165,7 @@ final class GrainSummary extends Summary {
         released = accepted(released);
         evidence = verdict.edges();
         inCircle = verdict.circle() != null;
+        inVain = verdict.hidden() == null ? 0 : inVain + 1;
         if (!inCircle && deepest != ENDLESS) {
           rank = Math.max(rank, deepest + 1);
         }
@@ -192,11 +204,17 @@ final class GrainSummary extends Summary {
 
   /**
    * What is in a circle does not doubt because other members do, as then all would for ever: it
-   * doubts as long as one of the lists that the verdict rests on is not heard of.
+   * doubts as long as one of the lists that the verdict rests on is not heard of. One that cannot
+   * be had is no reason: it may never be.
    */
   @GuardedBy("guard")
   private boolean doubt() {
-    return (inCircle ? evidence : edges).inDoubt();
+    for (var edge : (inCircle ? evidence : edges).list()) {
+      if (edge.inDoubt() && !(edge.outcome() instanceof Outcome.Threw && isList(edge))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   @Override
@@ -273,25 +291,24 @@ final class GrainSummary extends Summary {
     if (followed == null) {
       return;
     }
-    // Names are made from arguments by code of the application's: not with the monitor.
-    allRead().forEach(cache -> cache.key().wire());
     synchronized (guard) {
-      var list = listed(edges, readByRun());
       var before = followed.outcome();
-      followed.publish(
-          before != null && list.equals(Graph.Names.list(before))
-              ? before
-              : new Outcome.Returned(list),
-          0,
-          false,
-          null);
+      var now = list();
+      boolean same =
+          now instanceof Outcome.Threw
+              ? Outcome.same(before, now, key.operation().result(), null)
+              : now.equals(before);
+      followed.publish(same && before != null ? before : now, 0, false, null);
     }
     followed.pushOwed(next);
   }
 
-  private List<Cache> allRead() {
-    synchronized (guard) {
-      return edges.and(readByRun()).caches();
+  @GuardedBy("guard")
+  private Outcome list() {
+    try {
+      return new Outcome.Returned(listed(edges, readByRun()));
+    } catch (GrainException e) {
+      return Outcome.Threw.of(e); // the name of one of them is too large
     }
   }
 
@@ -303,15 +320,15 @@ final class GrainSummary extends Summary {
   /** Without what reads nothing, and without what is read in the search for circles. */
   private List<Graph.Read> listed(Edges accepted, Edges tentative) {
     var listed = new LinkedHashMap<CallKey, Graph.Read>();
-    accepted.caches().forEach(cache -> list(cache, false, listed));
-    tentative.caches().forEach(cache -> list(cache, true, listed));
+    accepted.list().forEach(edge -> list(edge, false, listed));
+    tentative.list().forEach(edge -> list(edge, true, listed));
     return List.copyOf(listed.values());
   }
 
-  private void list(Cache cache, boolean tentative, Map<CallKey, Graph.Read> listed) {
-    var read = cache.key();
-    int depth = cache.depth();
-    if (depth != 1 && !isList(read)) {
+  private void list(Edge edge, boolean tentative, Map<CallKey, Graph.Read> listed) {
+    var read = edge.cache().key();
+    int depth = edge.cache().depth();
+    if (depth != 1 && !isList(edge)) {
       listed.putIfAbsent(read, new Graph.Read(read.wire(), depth, tentative));
     }
   }

@@ -330,14 +330,15 @@ final class Settling {
     }
 
     void run() {
-      if (new Descent(place.fence(), summary, null, deadline).succeeds()) {
-        settled(summary.results().version());
-        // For a while, so that who is read by many is not asked as often as there are paths to it.
-        workers
-            .clock()
-            .after(base.settings().pushRetryAfter().toNanos(), () -> visits.remove(place, this));
-      } else {
-        visits.remove(place, this);
+      long keepFor = 0;
+      try {
+        if (new Descent(place.fence(), summary, null, deadline).succeeds()) {
+          // So that who is read by many is not asked as often as there are paths to it.
+          keepFor = base.settings().pushRetryAfter().toNanos();
+          settled(summary.results().version());
+        }
+      } finally {
+        workers.clock().after(keepFor, () -> visits.remove(place, this));
       }
     }
 

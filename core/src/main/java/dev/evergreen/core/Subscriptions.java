@@ -84,15 +84,11 @@ final class Subscriptions implements Caches.Lines {
   public void begin(Cache cache) {
     base.observer().subscribed();
     var next = new Tasks();
-    subscribe(cache, next);
-    workers.fork(next);
-  }
-
-  private void subscribe(Cache cache, Tasks next) {
     var to = subscribeIfHere(cache, next);
     if (to != null) {
       send(to, List.of(cache), true);
     }
+    workers.fork(next);
   }
 
   private void subscribeAgain(List<Cache> waiting, Tasks next) {
@@ -143,6 +139,10 @@ final class Subscriptions implements Caches.Lines {
       retries.later(cache, finds);
     } catch (GrainException e) {
       failed(cache, e, next);
+    } catch (RuntimeException e) {
+      // Who reads it waits, and others ask at the same time.
+      Failures.log("asking for " + cache.key(), e);
+      retries.later(cache, finds);
     }
     return null;
   }
@@ -214,6 +214,9 @@ final class Subscriptions implements Caches.Lines {
     } catch (IllegalArgumentException e) {
       forget(request);
       tooLarge(to, caches, e);
+    } catch (RuntimeException e) {
+      Failures.log("asking " + to, e);
+      unanswered(forget(request));
     }
     var closed = caches.stream().filter(Cache::closed).toList();
     if (!closed.isEmpty()) {
@@ -399,7 +402,8 @@ final class Subscriptions implements Caches.Lines {
         continue;
       }
       if (publisher.equals(base.peers().self())) {
-        unsubscribeHere(cache.key(), cache.generation());
+        Failures.alone(
+            "the end of " + cache, () -> unsubscribeHere(cache.key(), cache.generation()));
       } else {
         byNode
             .computeIfAbsent(publisher, n -> new ArrayList<>())
@@ -407,7 +411,10 @@ final class Subscriptions implements Caches.Lines {
       }
     }
     byNode.forEach(
-        (publisher, gone) -> base.peers().sendParts(publisher, gone, Message.Unsubscribe::new));
+        (to, gone) ->
+            Failures.alone(
+                "a farewell to " + to,
+                () -> base.peers().sendParts(to, gone, Message.Unsubscribe::new)));
   }
 
   private void unsubscribeHere(CallKey key, long generation) {

@@ -438,6 +438,48 @@ class CycleTest {
         });
   }
 
+  /** The circle of a1 comes first in the sweeps of both nodes. */
+  @Test
+  void aCircleThatCannotBeCollectedKeepsNoOther() {
+    inTwoNodes(
+        WiredNodes.quick(),
+        (wired, a, b) -> {
+          a.grains().get(Link.class, "a").pointTo("");
+          for (var number : List.of("1", "2")) {
+            a.grains().get(Link.class, "a" + number).pointTo("b" + number);
+            a.grains().get(Link.class, "b" + number).pointTo("a" + number);
+          }
+          wired.wire =
+              (from, to, message) -> {
+                if (message instanceof Message.Probe(var id, var keys)
+                    && keys.stream().anyMatch(key -> key.grain().key().endsWith("1"))) {
+                  throw new IllegalStateException("a link with a fault");
+                }
+                wired.deliver(from, to, message);
+              };
+          for (var key : List.of("a1", "a2")) {
+            try (var circle = a.reactive(() -> a.grains().get(Link.class, key).length())) {
+              assertThrows(CycleException.class, () -> awaitLast(circle.tracker(), -1));
+            }
+          }
+          WiredNodes.await(
+              "the end of the other circle",
+              () -> {
+                sweep(a);
+                sweep(b);
+                return a.counts().summaries() + b.counts().summaries() == 2;
+              });
+        });
+  }
+
+  private static void sweep(NodeRuntime node) {
+    try {
+      node.sweep();
+    } catch (IllegalStateException e) {
+      assertNames(e, "a link with a fault");
+    }
+  }
+
   @Test
   void membersOfACircleAcrossNodesDoubtOnlyAsLongAsTheyAreCutOff() {
     inTwoNodes(

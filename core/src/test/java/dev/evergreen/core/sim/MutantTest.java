@@ -182,7 +182,7 @@ final class MutantTest {
             // The members of a circle kept each other in doubt.
             new Fault(
                 new Mutant.Says(
-                    "GrainSummary", "(inCircle ? evidence : edges).inDoubt()", "edges.inDoubt()"),
+                    "GrainSummary", "(inCircle ? evidence : edges).list()", "edges.list()"),
                 "the link between two members of a cycle breaks"),
             // A verdict on a circle outlived the edges that made it.
             new Fault(

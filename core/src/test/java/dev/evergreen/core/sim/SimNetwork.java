@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.function.Predicate;
 import java.util.function.Supplier;
 
 /**
@@ -35,6 +36,7 @@ final class SimNetwork {
   private final Set<Pair> cuts = new HashSet<>();
   private Weather weather = Weather.FINE;
   private Supplier<List<Copy>> post = this::byWeather;
+  private Predicate<Message> refused = message -> false;
   private long sent;
 
   SimNetwork(Scheduler scheduler, SplittableRandom random) {
@@ -53,6 +55,11 @@ final class SimNetwork {
   /** What becomes of each message from now on, instead of what the weather has. */
   void post(Supplier<List<Copy>> now) {
     post = now;
+  }
+
+  /** These messages are too large for any link. */
+  void refuses(Predicate<Message> tooLarge) {
+    refused = tooLarge;
   }
 
   /** How many messages nodes have sent. */
@@ -101,6 +108,9 @@ final class SimNetwork {
     if (cuts.contains(new Pair(from, to)) && random.nextBoolean()) {
       traceMessage(from, "|> ", to, message);
       return false;
+    }
+    if (refused.test(message)) {
+      throw new IllegalArgumentException("a message that no link takes");
     }
     sent++;
     var copies = post.get();
