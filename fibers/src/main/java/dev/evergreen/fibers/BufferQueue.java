@@ -3,6 +3,7 @@ package dev.evergreen.fibers;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.LinkedHashSet;
+import java.util.SequencedSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -46,7 +47,9 @@ final class BufferQueue {
       gate.open();
     }
 
-    /** Returns at a time at the latest, or when it was woken; false if the thread is interrupted. */
+    /**
+     * Returns at a time at the latest, or when it was woken; false if the thread is interrupted.
+     */
     boolean await(long until) {
       return gate.await(until);
     }
@@ -153,7 +156,7 @@ final class BufferQueue {
     waiting = goingOn.size() + beginning.size();
   }
 
-  private void handTo(LinkedHashSet<Turn> turns, int most) {
+  private void handTo(SequencedSet<Turn> turns, int most) {
     while (!turns.isEmpty() && count.get() - ready.size() < most) {
       var buffer = ready.pollFirst();
       if (buffer == null) {

@@ -167,8 +167,8 @@ public final class Buffers {
         BLOCKED_WRITERS.hangUp(QUEUE.waiting(), Duration.ofNanos(GRACE_NANOS), Long.MAX_VALUE);
       }
       long next = now - began < GRACE_NANOS ? began + GRACE_NANOS : now + APART_NANOS;
-      boolean sooner = scope != null && scope.until() - next < 0;
-      if (!turn.await(sooner ? scope.until() : next)) {
+      long until = scope != null && scope.until() - next < 0 ? scope.until() : next;
+      if (!turn.await(until)) {
         if (turn.wire != null) {
           turn.wire.close();
         }

@@ -88,6 +88,11 @@ public final class Pace {
 
   /** Since when it counts how it gets on. */
   Mark since(long now) {
+    long from = waitingSince;
+    if (waiting && now - from >= memoryNanos) {
+      // Nothing has moved since, and so nobody has looked at the marks.
+      return new Mark(from, bytes, waitedNanos);
+    }
     var later = laterMark;
     return now - later.at >= memoryNanos ? later : mark;
   }

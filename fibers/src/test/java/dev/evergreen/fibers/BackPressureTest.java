@@ -314,7 +314,7 @@ class BackPressureTest {
   private static void useOne(Random random) {
     try (var _ = Buffers.borrow()) {
       if (random.nextBoolean()) {
-        Thread.yield();
+        Thread.onSpinWait();
       }
     }
   }

@@ -1,6 +1,7 @@
 package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -9,6 +10,7 @@ import dev.evergreen.fibers.BufferQueue.Turn;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -73,9 +75,7 @@ class BufferQueueTest {
   }
 
   private static ByteBuffer buffer(Turn turn) {
-    var given = turn.given();
-    assertTrue(given != null);
-    return given;
+    return Objects.requireNonNull(turn.given());
   }
 
   /** All that can be given has been, to the first of each line. */
@@ -90,7 +90,7 @@ class BufferQueueTest {
     assertTrue(count.get() <= Math.max(limit, holding.size()), when);
     for (int i = 1; i < holding.size(); i++) {
       for (int j = 0; j < i; j++) {
-        assertTrue(holding.get(i).given() != holding.get(j).given(), when);
+        assertNotSame(holding.get(i).given(), holding.get(j).given(), when);
       }
     }
   }

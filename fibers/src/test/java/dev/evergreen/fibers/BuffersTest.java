@@ -75,7 +75,7 @@ class BuffersTest {
                   loans.add(Buffers.lend(pair.near()));
                 }
               });
-      assertTrue(none.getMessage().contains("all " + most + " buffers"));
+      assertTrue(String.valueOf(none.getMessage()).contains("all " + most + " buffers"));
       assertEquals(most, Buffers.count());
       assertThrows(BuffersExhaustedException.class, () -> pair.near().write(new byte[1]));
       loans.removeLast().close();

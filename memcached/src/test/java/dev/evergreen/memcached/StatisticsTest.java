@@ -94,7 +94,9 @@ class StatisticsTest {
     }
   }
 
-  /** All kinds of binary requests: quiet and loud, that hit and miss, with CAS numbers and without. */
+  /**
+   * All kinds of binary requests: quiet and loud, that hit and miss, with CAS numbers and without.
+   */
   private static List<BinaryRequest> binaryRequests() {
     var requests = new ArrayList<BinaryRequest>();
     for (var key : List.of("a", "none")) {

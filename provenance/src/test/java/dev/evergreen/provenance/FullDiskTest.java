@@ -66,16 +66,22 @@ class FullDiskTest {
     }
 
     @Override
-    public void close() throws IOException, InterruptedException {
+    public void close() throws IOException {
       // One that was given up is interrupted, and leaves nothing nevertheless.
       boolean interrupted = Thread.interrupted();
-      boolean unused = run("umount", place.toString());
-      assertTrue(unused || run("umount", "--lazy", place.toString()), "it stays");
-      Files.delete(place);
-      if (interrupted) {
-        Thread.currentThread().interrupt();
+      try {
+        boolean unused = run("umount", place.toString());
+        assertTrue(unused || run("umount", "--lazy", place.toString()), "it stays");
+        Files.delete(place);
+        assertTrue(unused, "it is still in use");
+      } catch (InterruptedException e) {
+        interrupted = true;
+        throw new IOException("interrupted while the disk was taken out", e);
+      } finally {
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
       }
-      assertTrue(unused, "it is still in use");
     }
   }
 

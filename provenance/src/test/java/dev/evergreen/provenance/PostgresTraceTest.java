@@ -44,7 +44,8 @@ class PostgresTraceTest extends TraceStoreConformance {
       statement.execute("alter table cell add constraint cell_path_key unique (path)");
     }
     try (var trace = trace()) {
-      assertEquals(1, rows(trace.writers(cell, Long.MAX_VALUE)).size(), "before it was recorded on");
+      assertEquals(
+          1, rows(trace.writers(cell, Long.MAX_VALUE)).size(), "before it was recorded on");
     }
     var bytes = new byte[6_000];
     new Random(8).nextBytes(bytes);
