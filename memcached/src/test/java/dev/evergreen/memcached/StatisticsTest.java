@@ -138,6 +138,10 @@ class StatisticsTest {
       return BinaryProtocolTest.request(opcode, extras, key, value, number, 7);
     }
 
+    boolean flushes() {
+      return opcode == 0x08 || opcode == 0x18;
+    }
+
     String name() {
       return "0x%02x %s, %d bytes, CAS %d"
           .formatted(opcode, extras.length() + key, value.length(), cas);
@@ -166,12 +170,19 @@ class StatisticsTest {
 
   private static Map<String, Long> counted(Client text, Client binary, BinaryRequest request)
       throws IOException {
-    return counted(
-        text,
-        cas -> {
-          var bytes = request.bytes(Long.parseLong(cas));
-          BinaryProtocolTest.exchange(binary, bytes + bytes);
-        });
+    var counted =
+        counted(
+            text,
+            cas -> {
+              var bytes = request.bytes(Long.parseLong(cas));
+              BinaryProtocolTest.exchange(binary, bytes + bytes);
+            });
+    if (request.flushes()) {
+      // By the second in which it comes, memcached takes items out at once or when they are asked
+      // for.
+      counted.remove("curr_items");
+    }
+    return counted;
   }
 
   private static void compare(List<String> commands, Client theirs, Client ours)
