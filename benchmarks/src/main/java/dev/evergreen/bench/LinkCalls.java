@@ -102,6 +102,9 @@ final class LinkCalls implements CallPath {
     public void refused(NodeId node) {}
 
     @Override
+    public void pinged(NodeId node, Runnable answer) {}
+
+    @Override
     public void ponged(NodeId node, long token) {}
 
     @Override

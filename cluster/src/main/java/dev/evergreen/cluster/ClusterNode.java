@@ -114,7 +114,7 @@ public final class ClusterNode implements Node {
   private final long unreachedNanos;
   private volatile Map<NodeId, Set<NodeId>> missedBy = Map.of();
 
-  private volatile @Nullable ActorRef membership;
+  private volatile @Nullable ActorRef rosters;
   private volatile @Nullable ActorRef region;
   private volatile @Nullable ActorRef owners;
   private volatile @Nullable OperatorEndpoint operator;
@@ -170,16 +170,21 @@ public final class ClusterNode implements Node {
         .orElseGet(() -> new PingedMandate(storage, tenure));
   }
 
-  /** Who belongs to the cluster now, as Pekko knows; blocks. */
-  private Roster roster() {
-    var following = membership;
-    if (following == null) {
-      throw new IllegalStateException("the node has not begun to join");
+  /** Who belongs to the cluster now, as Pekko knows. */
+  private CompletableFuture<Roster> askForRoster() {
+    var answer = new CompletableFuture<Roster>();
+    var asked = rosters;
+    if (asked == null) {
+      answer.completeExceptionally(new IllegalStateException("the node has not begun to join"));
+    } else {
+      asked.tell(new Rosters.WhoBelongs(answer), ActorRef.noSender());
     }
-    var question = new Members.WhoBelongs(new CompletableFuture<>());
-    following.tell(question, ActorRef.noSender());
+    return answer;
+  }
+
+  private Roster roster() {
     try {
-      return question.answer().orTimeout(ROSTER_MILLIS, TimeUnit.MILLISECONDS).join();
+      return askForRoster().orTimeout(ROSTER_MILLIS, TimeUnit.MILLISECONDS).join();
     } catch (CompletionException e) {
       throw new IllegalStateException("Pekko does not say who belongs to the cluster", e);
     }
@@ -239,10 +244,10 @@ public final class ClusterNode implements Node {
   /** Joins, and returns when this node takes part. */
   private void join() {
     long deadline = System.nanoTime() + settings.joinWithin().toNanos();
-    membership =
-        system.actorOf(
-            Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
-            "members");
+    rosters = system.actorOf(Props.create(Rosters.class, () -> new Rosters(cluster)), "rosters");
+    system.actorOf(
+        Props.create(Members.class, () -> new Members(cluster, members, new FromMembers())),
+        "members");
     var started =
         Sharding.start(
             system, settings, node, partitions, self, this::someMayBeDead, this::isReached);
@@ -548,6 +553,19 @@ public final class ClusterNode implements Node {
         }
         giveUpTheDead();
       }
+    }
+
+    /** What the links know may be late: Pekko has known it before the others act on it. */
+    @Override
+    public void pinged(NodeId other, Runnable answer) {
+      var _ =
+          askForRoster()
+              .thenAccept(
+                  roster -> {
+                    if (roster.members().contains(other)) {
+                      answer.run();
+                    }
+                  });
     }
 
     @Override

@@ -26,9 +26,11 @@ import java.util.function.Supplier;
  *   <li><em>Then</em> it looks who is a member, as Pekko's own actor knows at that moment. All who
  *       were in the first look had been members before, and Pekko lets nobody in whom not all
  *       members have seen. So who is missing was removed.
- *   <li>A majority answers a question that was asked after both. So the smaller part of a split
- *       cluster gives nobody up, and the cluster had not removed this node when it joined the
- *       fence: whoever is to have its partitions later finds it there.
+ *   <li>A majority answers a question that was asked after both, by what Pekko's own actor there
+ *       knows at that moment. So the smaller part of a split cluster gives nobody up, and the
+ *       cluster had not removed this node when it joined the fence: whoever is to have its
+ *       partitions later finds it there. Links may hear of a removal later than Pekko: their being
+ *       up proves nothing. It is a majority also if who joins or leaves counts with the others.
  *   <li>It gives up who is missing, unless it was given up itself; the storage waits for their
  *       saves that are under way. So of two nodes that have removed each other one stays.
  * </ol>
@@ -157,7 +159,7 @@ final class FencedMandate implements Mandate {
       if (joined && gone.isEmpty()) {
         return true;
       }
-      if (!tenure.isHeardBy(now.voters())) {
+      if (!tenure.isHeardBy(now)) {
         return false;
       }
       tenure.agree();

@@ -89,12 +89,17 @@ final class FewestDown extends DowningStrategy {
   }
 
   /**
-   * Whether those of some who stay are more than those of others who go, or as many with the first.
+   * Whether those of some who stay are more than those of others who go, or as many with the first
+   * of both: then they are a majority whether only the former count, or all the latter, too.
+   *
+   * @param theirs {@code ours} and others, in the same order
    */
   static <N> boolean outweigh(List<N> ours, List<N> theirs, Set<N> gone) {
     long rest = ours.stream().filter(node -> !gone.contains(node)).count();
     long others = theirs.stream().filter(gone::contains).count();
-    return rest > others || (rest == others && rest > 0 && !gone.contains(ours.getFirst()));
+    var decisive = theirs.stream().filter(node -> gone.contains(node) || ours.contains(node));
+    return rest > others
+        || (rest == others && rest > 0 && decisive.limit(1).noneMatch(gone::contains));
   }
 
   private Set<UniqueAddress> fewest() {

@@ -1,14 +1,11 @@
 package dev.evergreen.cluster;
 
 import dev.evergreen.core.spi.NodeId;
-import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.Map;
-import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.apache.pekko.actor.AbstractActor;
@@ -62,16 +59,9 @@ final class Members extends AbstractActor {
     void downed();
   }
 
-  /**
-   * Asks who belongs to the cluster now. What is answered is not older than this node's part in
-   * what the cluster has decided before the question, while events may still be on their way.
-   */
-  record WhoBelongs(CompletableFuture<Roster> answer) {}
-
   private final Cluster cluster;
   private final Map<NodeId, Member> known;
   private final Listener listener;
-  private final Queue<Consumer<CurrentClusterState>> asked = new ArrayDeque<>();
 
   /** Those of which the listener has not been told yet. */
   private final Set<NodeId> givenUp = new LinkedHashSet<>();
@@ -107,26 +97,11 @@ final class Members extends AbstractActor {
   public Receive createReceive() {
     return receiveBuilder()
         .match(MemberEvent.class, event -> changed(event.member()))
-        .match(WhoBelongs.class, this::ask)
-        .match(CurrentClusterState.class, this::answer)
+        .match(CurrentClusterState.class, state -> tellEnds())
         .match(ReachabilityChanged.class, this::missed)
         .match(UnreachableMember.class, event -> reachable(event.member(), false))
         .match(ReachableMember.class, event -> reachable(event.member(), true))
         .build();
-  }
-
-  private void ask(WhoBelongs question) {
-    ask(state -> question.answer().complete(Roster.of(state)));
-  }
-
-  private void ask(Consumer<CurrentClusterState> action) {
-    asked.add(action);
-    cluster.sendCurrentClusterState(getSelf());
-  }
-
-  /** Answers come in the order of the questions. */
-  private void answer(CurrentClusterState state) {
-    asked.remove().accept(state);
   }
 
   private void changed(org.apache.pekko.cluster.Member member) {
@@ -152,7 +127,7 @@ final class Members extends AbstractActor {
 
   private void end(Set<NodeId> how, NodeId id) {
     if (givenUp.isEmpty() && gone.isEmpty()) {
-      ask(state -> tellEnds());
+      cluster.sendCurrentClusterState(getSelf());
     }
     how.add(id);
   }

@@ -3,6 +3,7 @@ package dev.evergreen.cluster;
 import dev.evergreen.core.spi.NodeId;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.StreamSupport;
 import org.apache.pekko.cluster.ClusterEvent.CurrentClusterState;
@@ -12,22 +13,38 @@ import org.apache.pekko.cluster.MemberStatus;
  * Who belongs to the cluster at one moment, as one node knows it.
  *
  * @param members all who are not given up
- * @param voters those of them who decide, by their addresses
+ * @param voters those of them who decide, whatever others know by now, by their addresses
+ * @param possible those of them who decide as far as some may know: who joins or leaves, too
  */
-record Roster(Set<NodeId> members, List<NodeId> voters) {
+record Roster(Set<NodeId> members, List<NodeId> voters, List<NodeId> possible) {
 
   static Roster of(CurrentClusterState state) {
     var members =
         StreamSupport.stream(state.getMembers().spliterator(), false)
             .filter(member -> !isGivenUp(member.status()))
             .map(member -> Member.of(member, true))
+            .sorted(Member.BY_ADDRESS)
             .toList();
     return new Roster(
         members.stream().map(Member::id).collect(Collectors.toSet()),
-        members.stream().filter(Member::votes).sorted(Member.BY_ADDRESS).map(Member::id).toList());
+        only(members, member -> member.hosts() && member.isUp()),
+        only(members, member -> member.hosts() && !member.isExiting()));
+  }
+
+  private static List<NodeId> only(List<Member> members, Predicate<Member> which) {
+    return members.stream().filter(which).map(Member::id).toList();
   }
 
   private static boolean isGivenUp(MemberStatus status) {
     return status.equals(MemberStatus.down()) || status.equals(MemberStatus.removed());
+  }
+
+  /**
+   * Whether some of the voters are more than all others who may decide, or as many with the first:
+   * then no others can be a majority, whichever members these count.
+   */
+  boolean isMajority(Predicate<NodeId> some) {
+    var others = possible.stream().filter(some.negate()).collect(Collectors.toSet());
+    return FewestDown.outweigh(voters, possible, others);
   }
 }

@@ -13,6 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 
@@ -178,14 +179,17 @@ final class Tenure {
   }
 
   /**
-   * Waits until a majority of these has answered a question that was asked after this was called,
-   * whatever the clock says.
+   * Waits until a majority, whichever members others count, has answered a question that was asked
+   * after this was called, whatever the clock says.
    *
-   * @param these by their addresses
    * @return false if that did not come about within ten seconds, or this node was given up
    */
-  boolean isHeardBy(List<NodeId> these) {
-    return awaitAnswers(() -> these, lastToken + 1, System.nanoTime() + PATIENCE_NANOS);
+  boolean isHeardBy(Roster roster) {
+    long since = lastToken + 1;
+    return awaitAnswers(
+        roster::possible,
+        () -> roster.isMajority(node -> hasVotedSince(node, since)),
+        System.nanoTime() + PATIENCE_NANOS);
   }
 
   /** Whether this node has stopped, or was given up. */
@@ -270,14 +274,16 @@ final class Tenure {
       return !over;
     }
     ask(voters); // in good time for those that come next
-    return awaitAnswers(this::voters, now - goodForNanos, now + PATIENCE_NANOS);
+    return awaitAnswers(
+        this::voters, () -> haveVotedSince(voters, now - goodForNanos), now + PATIENCE_NANOS);
   }
 
-  /** False if no majority of these has answered until the deadline, or this node is given up. */
-  private boolean awaitAnswers(Supplier<List<NodeId>> these, long since, long deadline) {
+  /** False if these have not answered enough until the deadline, or this node is given up. */
+  private boolean awaitAnswers(
+      Supplier<List<NodeId>> these, BooleanSupplier enough, long deadline) {
     lock.lock();
     try {
-      while (!over && !haveVotedSince(these.get(), since)) {
+      while (!over && !enough.getAsBoolean()) {
         if (System.nanoTime() - deadline >= 0) {
           return false;
         }

@@ -34,6 +34,8 @@ final class FencedMandateTest {
   private static final NodeId A = new NodeId("a:1", 1);
   private static final NodeId B = new NodeId("b:1", 1);
   private static final NodeId C = new NodeId("c:1", 1);
+  private static final NodeId D = new NodeId("d:1", 1);
+  private static final NodeId E = new NodeId("e:1", 1);
   private static final GrainId GRAIN = new GrainId("Cell", "c");
 
   private final Storage storage;
@@ -103,7 +105,7 @@ final class FencedMandateTest {
   }
 
   private static Roster roster(NodeId... members) {
-    return new Roster(Set.of(members), List.of(members));
+    return new Roster(Set.of(members), List.of(members), List.of(members));
   }
 
   private static CompletableFuture<Boolean> takingOver(Mandate mandate) {
@@ -164,6 +166,20 @@ final class FencedMandateTest {
     int asked = questions.get();
     Await.await("another question", () -> questions.get() > asked);
     assertTrue(fence.isAlive(A));
+    assertFalse(waiting.isDone());
+    answering.add(C);
+    assertTrue(get(waiting));
+  }
+
+  /** Those who join may decide by now with one of the voters, and have removed this node. */
+  @Test
+  void itOwnsNothingBeforeMoreHaveHeardOfItThanMayHaveRemovedIt() throws Exception {
+    roster = new Roster(Set.of(A, B, C, D, E), List.of(A, B, C), List.of(A, B, C, D, E));
+    answering.remove(C);
+    var waiting = takingOver(mandate);
+    Await.await("joining the fence", () -> fence.isAlive(A));
+    int asked = questions.get();
+    Await.await("questions in vain", () -> questions.get() > asked + 8);
     assertFalse(waiting.isDone());
     answering.add(C);
     assertTrue(get(waiting));

@@ -73,4 +73,13 @@ final class FewestDownTest {
     assertFalse(FewestDown.outweigh(up, List.of("a", "b", "c", "d", "e", "f"), gone));
     assertFalse(FewestDown.outweigh(List.of("a", "b", "c", "d"), up, gone));
   }
+
+  /** The other part may count it, and then that part is the half with the first. */
+  @Test
+  void theHalfIsNoMajorityIfTheFirstOfThoseWhoJustJoinIsInTheOther() {
+    var up = List.of("b", "c", "d");
+    var possible = List.of("a", "b", "c", "d");
+    assertFalse(FewestDown.outweigh(up, possible, Set.of("a", "d")));
+    assertTrue(FewestDown.outweigh(up, List.of("b", "c", "d", "e"), Set.of("d", "e")));
+  }
 }

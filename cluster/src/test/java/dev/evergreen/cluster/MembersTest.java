@@ -2,6 +2,7 @@ package dev.evergreen.cluster;
 
 import static dev.evergreen.cluster.Await.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.typesafe.config.ConfigFactory;
 import dev.evergreen.core.spi.NodeId;
@@ -11,8 +12,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.ActorSystem;
@@ -54,6 +58,8 @@ final class MembersTest {
 
   private final ConcurrentHashMap<NodeId, Member> known = new ConcurrentHashMap<>();
 
+  private volatile Runnable whenJudged = () -> {};
+
   @AfterEach
   void stop() {
     systems.forEach(ActorSystem::terminate);
@@ -76,6 +82,7 @@ final class MembersTest {
     @Override
     public void judged(NodeId node) {
       judged.add(node);
+      whenJudged.run();
     }
 
     @Override
@@ -121,6 +128,38 @@ final class MembersTest {
     return systems
         .getFirst()
         .actorOf(Props.create(Members.class, () -> new Members(cluster, known, new Told())));
+  }
+
+  @Test
+  void whoBelongsIsKnownWhileTheEventsOfItAreStillOnTheirWay() throws Exception {
+    var cluster = join();
+    follow(cluster);
+    var other = Member.idOf(join().selfUniqueAddress());
+    await("both", () -> known.values().stream().filter(Member::isUp).count() == 2);
+    var rosters =
+        systems.getFirst().actorOf(Props.create(Rosters.class, () -> new Rosters(cluster)));
+    assertTrue(whoBelongs(rosters).contains(other));
+    var go = new CountDownLatch(1);
+    whenJudged =
+        () -> {
+          try {
+            go.await();
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+        };
+    cluster.down(Cluster.get(systems.getLast()).selfAddress());
+    await("its being judged", () -> judged.contains(other));
+    assertEquals(Set.of(Member.idOf(cluster.selfUniqueAddress())), whoBelongs(rosters));
+    assertTrue(givenUp.isEmpty());
+    go.countDown();
+    await("its end", () -> givenUp.contains(Set.of(other)));
+  }
+
+  private static Set<NodeId> whoBelongs(ActorRef rosters) throws Exception {
+    var answer = new CompletableFuture<Roster>();
+    rosters.tell(new Rosters.WhoBelongs(answer), ActorRef.noSender());
+    return answer.get(30, TimeUnit.SECONDS).members();
   }
 
   @Test

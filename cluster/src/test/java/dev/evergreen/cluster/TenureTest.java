@@ -230,12 +230,13 @@ class TenureTest {
   void beingHeardByTheOthersTakesAnswersToQuestionsThatWereAskedSince() throws Exception {
     tenure.voters(List.of(A, B, C));
     tenure = of(A, Duration.ofMillis(8));
-    var first = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(List.of(A, B, C)));
+    var all = new Roster(Set.of(A, B, C), List.of(A, B, C), List.of(A, B, C));
+    var first = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(all));
     var old = nextPing();
     tenure.answered(old.to(), old.token());
     assertTrue(first.get(20, TimeUnit.SECONDS));
     pings.clear();
-    var second = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(List.of(A, B, C)));
+    var second = CompletableFuture.supplyAsync(() -> tenure.isHeardBy(all));
     var ping = nextPing();
     assertTrue(ping.token() > old.token());
     tenure.answered(C, old.token());

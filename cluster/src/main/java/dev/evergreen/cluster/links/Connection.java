@@ -18,6 +18,8 @@ final class Connection {
   interface Receiver {
     void received(Message message);
 
+    void pinged(long token, Runnable answer);
+
     void ponged(long token);
 
     void removedBy();
@@ -86,7 +88,12 @@ final class Connection {
       case Frame.MESSAGE -> deliver(receiver, in.bytes(), in.at() + MessageCodec.HEAD, content);
       case Frame.FIRST_PIECE -> piece(receiver, content, true);
       case Frame.NEXT_PIECE -> piece(receiver, content, false);
-      case Frame.PING -> pong(token(content));
+      case Frame.PING -> {
+        long token = token(content);
+        if (!over) {
+          receiver.pinged(token, () -> pong(token));
+        }
+      }
       case Frame.PONG -> {
         long token = token(content);
         if (!over) {

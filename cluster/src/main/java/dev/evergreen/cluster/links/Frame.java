@@ -33,7 +33,7 @@ record Frame(int kind, byte[] bytes, int end) {
   /** Asks for a {@link #PONG} with the same eight bytes. */
   static final int PING = 5;
 
-  /** Answers a {@link #PING}: the receiver had not removed the sender by then. */
+  /** Answers a {@link #PING}: the sender counted as a member there when that came. */
   static final int PONG = 6;
 
   /** Of a ping and its answer. */

@@ -208,6 +208,15 @@ final class Link implements Connection.Receiver {
   }
 
   @Override
+  public void pinged(long token, Runnable answer) {
+    if (token == BEAT) {
+      answer.run();
+    } else {
+      shared.tell(() -> shared.listener().pinged(node, answer));
+    }
+  }
+
+  @Override
   public void ponged(long token) {
     if (token != BEAT) {
       shared.tell(() -> shared.listener().ponged(node, token));

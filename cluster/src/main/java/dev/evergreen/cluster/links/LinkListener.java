@@ -36,8 +36,14 @@ public interface LinkListener {
   void refused(NodeId node);
 
   /**
-   * A node has answered a {@link NodeLinks#ping}: it had not removed this one when the ping came.
+   * A node asks whether it counts as a member here.
+   *
+   * @param answer says that it did when this was called; may be run later and by any thread, or not
+   *     at all
    */
+  void pinged(NodeId node, Runnable answer);
+
+  /** A node has answered a {@link NodeLinks#ping}: this one counted there when the ping came. */
   void ponged(NodeId node, long token);
 
   /** A node says that it has removed this one for good. Nothing goes to it or comes from it. */

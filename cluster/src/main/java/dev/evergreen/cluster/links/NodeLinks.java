@@ -203,8 +203,8 @@ public final class NodeLinks implements Links, AutoCloseable {
   }
 
   /**
-   * Asks another node for a sign that it has not removed this one: {@link LinkListener#ponged}.
-   * There may be none, as messages may be lost.
+   * Asks another node for a sign that this one counts there: {@link LinkListener#ponged}. There may
+   * be none, as messages may be lost.
    *
    * @param token for the answer; not 0
    */

@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
@@ -95,6 +96,21 @@ class NodeLinksTest {
     a.next(RemovedBy.class);
     a.links.ping(b.id, 10);
     assertEquals(List.of(), a.events.stream().filter(Ponged.class::isInstance).toList());
+  }
+
+  /** It may know that the sender was given up before it has removed its link. */
+  @Test
+  void aPingIsAnsweredOnlyIfTheListenerSaysSo() {
+    connect(a, b);
+    var answers = new LinkedBlockingQueue<Runnable>();
+    b.whenPinged = answers::add;
+    a.links.ping(b.id, 7);
+    await("a question", () -> answers.size() == 1);
+    b.whenPinged = Runnable::run;
+    a.links.ping(b.id, 8);
+    assertEquals(new Ponged(b.id, 8), a.next(Ponged.class));
+    answers.remove().run();
+    assertEquals(new Ponged(b.id, 7), a.next(Ponged.class));
   }
 
   @Test

@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -59,6 +60,9 @@ final class TestNode implements AutoCloseable {
 
   volatile Hook hook = (from, message) -> {};
 
+  /** What it does with questions whether the other one counts. */
+  volatile Consumer<Runnable> whenPinged = Runnable::run;
+
   private TestNode(NodeId id, NodeLinks links) {
     this.id = id;
     this.links = links;
@@ -85,6 +89,11 @@ final class TestNode implements AutoCloseable {
           @Override
           public void refused(NodeId node) {
             events.add(new Refused(node));
+          }
+
+          @Override
+          public void pinged(NodeId node, Runnable answer) {
+            whenPinged.accept(answer);
           }
 
           @Override
