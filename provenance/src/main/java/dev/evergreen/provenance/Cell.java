@@ -34,9 +34,9 @@ public final class Cell implements Comparable<Cell> {
 
   /** The cell of this name below this one. */
   public Cell child(Bytes name) {
-    var longer = new ArrayList<>(path);
-    longer.add(name);
-    return new Cell(List.copyOf(longer));
+    var longer = path.toArray(new Bytes[path.size() + 1]);
+    longer[path.size()] = name;
+    return new Cell(List.of(longer));
   }
 
   /** The cell of this name below this one. */

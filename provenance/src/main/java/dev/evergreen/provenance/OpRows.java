@@ -102,9 +102,12 @@ final class OpRows implements AutoCloseable {
   /** What a body's three columns hold: bytes, length, hash. */
   Bytes content(ResultSet row, int column) throws SQLException {
     byte @Nullable [] inRow = row.getBytes(column);
+    if (inRow != null) {
+      return Bytes.of(inRow);
+    }
     byte @Nullable [] hash = row.getBytes(column + 2);
-    if (inRow != null || hash == null) {
-      return inRow == null ? Bytes.EMPTY : Bytes.of(inRow);
+    if (hash == null) {
+      return Bytes.EMPTY;
     }
     body.setBytes(1, hash);
     try (var found = body.executeQuery()) {

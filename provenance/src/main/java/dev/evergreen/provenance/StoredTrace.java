@@ -62,6 +62,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private static final Duration POLL = Duration.ofMillis(10);
   private static final int PAGE = 256;
   private static final int FIRST_PAGE = 16;
+  private static final int LARGEST_PAGE = 1_024;
 
   private final TraceDatabase database;
   private final @Nullable Path spool;
@@ -762,7 +763,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           select.setInt(4, limit);
           found = operations(select);
         }
-        limit = PAGE;
+        limit = Math.min(4 * limit, LARGEST_PAGE);
         return found;
       }
 

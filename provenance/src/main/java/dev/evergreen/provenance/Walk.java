@@ -206,8 +206,8 @@ final class Walk implements Iterator<Operation> {
       var wanted = new ArrayList<Wanted>();
       boolean here = false;
       for (var touch : specification.touches(part).reversed()) {
-        for (var demand : touch.writes() ? List.copyOf(open) : List.<Demand>of()) {
-          if (demand.meets(touch.cell())) {
+        for (var demand : open) {
+          if (touch.writes() && demand.meets(touch.cell())) {
             here |= all || touch.effect() != Effect.NO;
             if (all || touch.effect() != Effect.NO || touch.kind() == Kind.CHANGES) {
               if (touch.kind() == Kind.CHANGES) {

@@ -8,7 +8,6 @@ import dev.evergreen.provenance.Touch;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -29,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Call {
   static final Cell DATABASES = Cell.of("d");
+  private static final Bytes DEADLINE = Bytes.of("t");
+  private static final List<Kind> KINDS = List.of(Kind.values());
 
   private final Operation operation;
   private final @Nullable State state;
@@ -151,7 +152,7 @@ final class Call {
   }
 
   static Cell deadline(Cell key) {
-    return key.child("t");
+    return key.child(DEADLINE);
   }
 
   /** Written by what may have left nothing under a key, so that its deadline went too. */
@@ -160,11 +161,13 @@ final class Call {
   }
 
   static List<Cell> guards(Kind kind, Cell key) {
-    var guards = new ArrayList<>(List.of(deadline(key)));
-    Arrays.stream(Kind.values())
-        .filter(other -> other != kind)
-        .map(other -> other.of(key))
-        .forEach(guards::add);
+    var guards = new ArrayList<Cell>(KINDS.size());
+    guards.add(deadline(key));
+    for (var other : KINDS) {
+      if (other != kind) {
+        guards.add(other.of(key));
+      }
+    }
     return guards;
   }
 

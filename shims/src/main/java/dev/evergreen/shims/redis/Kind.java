@@ -1,5 +1,6 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 
 /**
@@ -14,11 +15,11 @@ enum Kind {
   SORTED("z", "zset"),
   STREAM("x", "stream");
 
-  private final String part;
+  private final Bytes part;
   private final String type;
 
   Kind(String part, String type) {
-    this.part = part;
+    this.part = Bytes.of(part);
     this.type = type;
   }
 
