@@ -274,21 +274,28 @@ final class ProxyCommand implements Callable<Integer> {
     for (int i = 0; i < 3; i++) {
       peak = Math.max(peak, wrk(nginx, "/" + SMALL, clients, null).rate());
     }
-    var our = new ArrayList<Double>();
-    var their = new ArrayList<Double>();
+    var our = new Tails();
+    var their = new Tails();
     int times = quick ? rounds : Math.max(rounds, 15);
     for (int round = 0; round < times; round++) {
       boolean oursFirst = round % 2 == 0;
-      double first = tail(oursFirst ? evergreen : nginx, clients, 0.75 * peak);
-      double second = tail(oursFirst ? nginx : evergreen, clients, 0.75 * peak);
-      our.add(oursFirst ? first : second);
-      their.add(oursFirst ? second : first);
+      tail(oursFirst ? evergreen : nginx, clients, 0.75 * peak, oursFirst ? our : their);
+      tail(oursFirst ? nginx : evergreen, clients, 0.75 * peak, oursFirst ? their : our);
     }
-    var what = "99th percentile of hits of 1 KB at 75 %% of nginx's peak (%.0f/s)".formatted(peak);
-    return List.of(Line.compared(what, "µs", our, "nginx", their).ratioAtMost(1));
+    var what = "hits of 1 KB at 75 %% of nginx's peak (%.0f/s): 99th percentile".formatted(peak);
+    return List.of(
+        Line.compared(what, "µs", our.answers, "nginx", their.answers).ratioAtMost(1),
+        Line.compared(what + " of the generator's delays", "µs", our.own, "nginx", their.own));
   }
 
-  private double tail(ServerProcess server, int clients, double rate)
+  /** The 99th percentiles that {@link Paced} found: of the answers, and of its own delays. */
+  private record Tails(List<Double> answers, List<Double> own) {
+    Tails() {
+      this(new ArrayList<>(), new ArrayList<>());
+    }
+  }
+
+  private void tail(ServerProcess server, int clients, double rate, Tails found)
       throws IOException, InterruptedException {
     var command =
         List.of(
@@ -302,7 +309,9 @@ final class ProxyCommand implements Callable<Integer> {
             Integer.toString(clients),
             Double.toString(rate),
             Integer.toString(seconds));
-    return Double.parseDouble(run(command).strip());
+    var printed = run(command).strip().split(" ", -1);
+    found.answers.add(Double.parseDouble(printed[0]));
+    found.own.add(Double.parseDouble(printed[1]));
   }
 
   private void workload(ProxyServers servers, List<Line> lines) throws Exception {

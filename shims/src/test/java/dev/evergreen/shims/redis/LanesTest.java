@@ -1,13 +1,14 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -145,7 +146,7 @@ class LanesTest {
         next.socket.setSoTimeout(200);
         next.send("SET", "k", "v");
         answer = next.reply();
-      } catch (java.net.SocketTimeoutException e) {
+      } catch (SocketTimeoutException e) {
         answer = "";
       }
     }
@@ -253,16 +254,28 @@ class LanesTest {
 
   /** The record has no room, and whoever waits for that has the lane that does not answer. */
   @Test
-  void whoWaitsForTheRecordHoldsNobodyUpWhoComesLater() throws IOException {
+  void whoWaitsForTheRecordHoldsNobodyUpWhoComesLater() throws Exception {
     var patience = Duration.ofMillis(500);
     var room = new CountDownLatch(1);
+    var written = new CountDownLatch(1);
     try (var shimmed = Shimmed.start(settings -> settings.withPatience(patience));
         var writing = shimmed.client();
         var waiting = shimmed.client()) {
-      shimmed.shim.tape.tell((bytes, from, to) -> awaitRoom(bytes, from, to, room));
+      shimmed.shim.tape.tell(
+          (bytes, from, to) -> {
+            var request = new byte[to - from];
+            bytes.get(from, request);
+            var text = new String(request, StandardCharsets.ISO_8859_1);
+            if (text.contains("unanswered")) {
+              written.countDown();
+            } else if (text.contains("blocked")) {
+              awaitRoom(room);
+            }
+          });
       assertEquals("+PONG\r\n", writing.ask("PING"));
       assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
-      writing.send("SET", "k", "v");
+      writing.send("SET", "unanswered", "v");
+      written.await(); // who waits has the lane after it
       waiting.send("GET", "blocked");
       try {
         awaitAnswer(shimmed);
@@ -272,27 +285,24 @@ class LanesTest {
     }
   }
 
-  private static void awaitRoom(ByteBuffer bytes, int from, int to, CountDownLatch room) {
-    var text = new byte[to - from];
-    bytes.get(from, text);
-    if (new String(text, StandardCharsets.ISO_8859_1).contains("blocked")) {
-      try {
-        room.await();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
+  private static void awaitRoom(CountDownLatch room) {
+    try {
+      room.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 
   private static void awaitAnswer(Shimmed shimmed) throws IOException {
-    var answer = "";
-    while (answer.isEmpty()) {
+    while (true) {
+      assertFalse(Thread.currentThread().isInterrupted(), "there was no answer in time");
       try (var next = shimmed.client()) {
         next.socket.setSoTimeout(200);
         next.send("GET", "k");
-        answer = next.reply();
-      } catch (java.net.SocketTimeoutException e) {
-        answer = "";
+        next.reply();
+        return;
+      } catch (SocketTimeoutException e) {
+        // the lane was not left yet
       }
     }
   }
