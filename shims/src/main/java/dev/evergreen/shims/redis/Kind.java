@@ -15,7 +15,9 @@ enum Kind {
   SORTED("z", "zset"),
   STREAM("x", "stream");
 
+  @SuppressWarnings("ImmutableEnumChecker") // nobody writes to the array in it
   private final Bytes part;
+
   private final String type;
 
   Kind(String part, String type) {
