@@ -58,6 +58,10 @@ final class LoadSession implements AutoCloseable {
   private final Map<String, PreparedStatement> statements = new LinkedHashMap<>();
   private final Map<Long, Open> open = new LinkedHashMap<>();
   private final Map<Long, Begun> begun = new HashMap<>();
+
+  /** Of these, the requests that are known to be cut off: the store had them as none. */
+  private final Set<Long> unsent = new HashSet<>();
+
   private final Map<Long, Long> lanes = new HashMap<>();
   private final Map<Long, ArrayDeque<Operation>> parts = new HashMap<>();
 
@@ -282,7 +286,7 @@ final class LoadSession implements AutoCloseable {
       case REQUEST -> request(frame);
       case REPLY -> reply(frame);
       case PUSH -> push(frame);
-      case UNANSWERED -> end(frame.about(), Outcome.of(Unanswered.of(frame.body()[0])), null);
+      case UNANSWERED -> unanswered(frame.about(), Unanswered.of(frame.body()[0]));
       case PIECE -> update("insert into piece values (?, ?, ?)", frame.about(), seq, frame.body());
       case BODY_END -> bodyEnd(frame);
       case OUTSIDE ->
@@ -411,6 +415,22 @@ final class LoadSession implements AutoCloseable {
         frame.about(),
         at,
         Payload.of(frame.body()));
+    endIfLate(seq, frame.secondSubject());
+  }
+
+  /** Ends a request that was still coming when its lane ended. */
+  private void endIfLate(long number, long lane) throws SQLException {
+    if (!lanes.containsKey(lane)) {
+      end(number, Outcome.UNKNOWN, null);
+    }
+  }
+
+  private void unanswered(long number, Unanswered reason) throws SQLException {
+    if (reason == Unanswered.NOT_SENT && begun.containsKey(number)) {
+      unsent.add(number);
+    } else {
+      end(number, Outcome.of(reason), null);
+    }
   }
 
   private void open(long number, long lane, long client, long scope, long sent, Payload request)
@@ -422,10 +442,6 @@ final class LoadSession implements AutoCloseable {
             : request.with(kind(lane).redactRequest(request.content(), redactor));
     var space = scope < 0 ? "" : Long.toString(scope);
     open.put(number, new Open(number, lane, client, space, sent, clean, false));
-    if (!lanes.containsKey(lane)) {
-      // What was still coming when its lane ended.
-      end(number, Outcome.UNKNOWN, null);
-    }
   }
 
   private void reply(SpoolReader frame) throws SQLException {
@@ -491,13 +507,16 @@ final class LoadSession implements AutoCloseable {
     var hash = new byte[end.remaining()];
     end.get(hash);
     boolean cut = (frame.flags() & SpoolSegment.MORE) != 0;
+    boolean none = unsent.contains(first);
     var payload = Payload.of(pieces(first, length), length, hash);
     forget(first);
     switch (head.kind()) {
       case REQUEST -> {
         open(first, head.lane(), head.connection(), head.about(), head.sent(), payload);
-        if (cut) {
-          end(first, Outcome.UNKNOWN, null);
+        if (cut || none) {
+          end(first, none ? Outcome.NOT_SENT : Outcome.UNKNOWN, null);
+        } else {
+          endIfLate(first, head.lane());
         }
       }
       case REPLY -> end(head.about(), cut ? Outcome.UNKNOWN : Outcome.REPLIED, payload);
@@ -521,6 +540,7 @@ final class LoadSession implements AutoCloseable {
 
   private void forget(long first) throws SQLException {
     begun.remove(first);
+    unsent.remove(first);
     update("delete from piece where first_seq = ?", first);
     update("delete from begun where first_seq = ?", first);
   }

@@ -1128,8 +1128,10 @@ final class OwnUpstream {
       var begun = sentBody;
       if (begun != null) {
         sentBody = null;
-        var _ = begun.end();
+        // Told before its end is: the upstream may have ended, and with it what it had not replied
+        // to.
         tape.unanswered(begun.number(), Unanswered.NOT_SENT);
+        var _ = begun.end();
       }
     } finally {
       connection.close();

@@ -109,17 +109,21 @@ final class Talk implements AutoCloseable {
   /** The next message, whole; what came of it if it was cut off. */
   String reply() throws IOException {
     var scanner = new ReplyScanner();
-    var one = ByteBuffer.allocate(1);
+    var chunk = new byte[1 << 14];
     var bytes = new ByteArrayOutputStream();
     while (true) {
-      int b = in.read();
-      if (b < 0) {
+      in.mark(chunk.length);
+      int n = in.read(chunk);
+      if (n < 0) {
         return text(bytes) + "<end>";
       }
-      bytes.write(b);
-      one.put(0, (byte) b);
       scanner.at = 0;
-      if (scanner.scan(one, 1)) {
+      boolean whole = scanner.scan(ByteBuffer.wrap(chunk), n);
+      int used = whole ? scanner.at : n;
+      bytes.write(chunk, 0, used);
+      in.reset();
+      in.skipNBytes(used);
+      if (whole) {
         return text(bytes);
       }
     }
