@@ -230,7 +230,7 @@ final class Calls implements Turn.Departures {
       for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
         checkRunning();
         String trouble;
-        switch (attempt()) {
+        switch (base.placement().isHere(key.grain()) ? here() : there()) {
           case Outcome.Returned(var value) -> {
             return value;
           }
@@ -254,15 +254,6 @@ final class Calls implements Turn.Departures {
         }
         base.observer().callRetried();
         pause(scope, Math.min(left, pause / 2 + workers.randomBelow(pause / 2 + 1)));
-      }
-    }
-
-    /** What came of it; as not started also what is only read, and may be read again. */
-    private Outcome attempt() {
-      try {
-        return base.placement().isHere(key.grain()) ? here() : there();
-      } catch (NotStartedException e) {
-        return new Outcome.NotStarted(String.valueOf(e.getMessage()), true);
       }
     }
 
@@ -303,6 +294,9 @@ final class Calls implements Turn.Departures {
 
     private Outcome there() {
       var to = base.placement().locate(key.grain());
+      if (to == null) {
+        return new Outcome.NotStarted("no node is known that hosts " + key.grain(), true);
+      }
       if (to.equals(base.peers().self())) {
         return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
       }

@@ -5,6 +5,7 @@ import dev.evergreen.codec.Limits;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.NodeView;

@@ -263,11 +263,7 @@ final class Settling {
 
   /** Where a grain is; null if that is not known. */
   private @Nullable NodeId place(GrainId grain) {
-    try {
-      return base.placement().isHere(grain) ? base.peers().self() : base.placement().locate(grain);
-    } catch (NotStartedException e) {
-      return null;
-    }
+    return base.placement().isHere(grain) ? base.peers().self() : base.placement().locate(grain);
   }
 
   void answered(Message.Settled answer) {

@@ -125,7 +125,7 @@ final class Subscriptions implements Caches.Lines {
         subscribeHere(cache, finds, next);
       } else {
         var to = base.placement().locate(grain);
-        if (to.equals(base.peers().self())) {
+        if (to == null || to.equals(base.peers().self())) {
           retries.later(cache, finds);
         } else if (base.peers().isGone(to)) {
           base.placement().notThere(grain, to);
@@ -135,8 +135,6 @@ final class Subscriptions implements Caches.Lines {
           return to;
         }
       }
-    } catch (NotStartedException e) {
-      retries.later(cache, finds);
     } catch (GrainException e) {
       failed(cache, e, next);
     } catch (RuntimeException e) {
