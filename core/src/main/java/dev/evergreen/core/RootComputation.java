@@ -42,6 +42,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   @GuardedBy("guard")
   private @Nullable Provisional provisional;
 
+  /** Counts the results. */
   @GuardedBy("guard")
   private long version;
 
@@ -294,13 +295,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     if (now != inDoubt) {
       inDoubt = now;
       wakeConsumers();
-    }
-  }
-
-  /** Counts the results. */
-  long version() {
-    synchronized (guard) {
-      return version;
     }
   }
 
