@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -363,8 +364,7 @@ final class Calls implements Turn.Departures {
       try {
         return base.peers().send(to, message);
       } catch (IllegalArgumentException e) {
-        throw new ValueTooLargeException(
-            key.grain() + "." + key.operation().name() + ": the arguments are too large", e);
+        throw key.operation().argumentsTooLarge(key.grain(), e);
       }
     }
 
@@ -420,8 +420,7 @@ final class Calls implements Turn.Departures {
     /** Set before anybody can hasten it. */
     private long id;
 
-    @GuardedBy("this")
-    private boolean hastened;
+    private final AtomicBoolean hastened = new AtomicBoolean();
 
     Attempt(Outgoing call, @Nullable NodeId to) {
       this.call = call;
@@ -457,12 +456,7 @@ final class Calls implements Turn.Departures {
 
     @Override
     public void hasten(long older, Tasks next) {
-      boolean again;
-      synchronized (this) {
-        again = hastened;
-        hastened = true;
-      }
-      if (again) {
+      if (hastened.getAndSet(true)) {
         sendAge();
       } else {
         keepSendingAge(FIRST_PAUSE_NANOS);

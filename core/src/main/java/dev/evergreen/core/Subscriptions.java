@@ -83,12 +83,13 @@ final class Subscriptions implements Caches.Lines {
   @Override
   public void begin(Cache cache) {
     base.observer().subscribed();
-    var next = new Tasks();
-    var to = subscribeIfHere(cache, next);
-    if (to != null) {
-      send(to, List.of(cache), true);
-    }
-    workers.fork(next);
+    workers.now(
+        next -> {
+          var to = subscribeIfHere(cache, next);
+          if (to != null) {
+            send(to, List.of(cache), true);
+          }
+        });
   }
 
   private void subscribeAgain(List<Cache> waiting, Tasks next) {
@@ -237,17 +238,8 @@ final class Subscriptions implements Caches.Lines {
       return;
     }
     var cache = caches.getFirst();
-    var next = new Tasks();
-    failed(
-        cache,
-        new ValueTooLargeException(
-            cache.key().grain()
-                + "."
-                + cache.key().operation().name()
-                + ": the arguments are too large",
-            refusal),
-        next);
-    workers.fork(next);
+    var why = cache.key().operation().argumentsTooLarge(cache.key().grain(), refusal);
+    workers.now(next -> failed(cache, why, next));
   }
 
   /** A cache's wish cannot be told to anybody. */
