@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Fence;
+import dev.evergreen.core.spi.Message.Located;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
@@ -307,14 +308,12 @@ final class Settling {
 
   /** One summary on its way to reflect what a fence asks for. */
   private final class Visit {
-    private record Asker(SummaryKey name, NodeId node) {}
-
     private final Place place;
     private final GrainSummary summary;
     private final long deadline;
 
     @GuardedBy("this")
-    private final List<Asker> askers = new ArrayList<>(1);
+    private final List<Located> askers = new ArrayList<>(1);
 
     @GuardedBy("this")
     private @Nullable Version version;
@@ -339,7 +338,7 @@ final class Settling {
     }
 
     private void settled(Version reflecting) {
-      List<Asker> waiting;
+      List<Located> waiting;
       synchronized (this) {
         version = reflecting;
         waiting = List.copyOf(askers);
@@ -350,7 +349,7 @@ final class Settling {
 
     /** Tells an asker, now or when it is so. Does not block. */
     void tell(SummaryKey name, NodeId to) {
-      var asker = new Asker(name, to);
+      var asker = new Located(to, name);
       Version reflecting;
       synchronized (this) {
         reflecting = version;
@@ -367,14 +366,14 @@ final class Settling {
      * Answers, unless this node was replaced: then it has not seen what others have written since.
      * What is not answered is asked again. Blocks while the node finds out, before it tells others.
      */
-    private void answer(List<Asker> waiting, Version reflecting) {
+    private void answer(List<Located> waiting, Version reflecting) {
       if (!base.placement().isHere(place.key().grain())) {
         return;
       }
-      var others = new ArrayList<Asker>();
+      var others = new ArrayList<Located>();
       for (var asker : waiting) {
         if (asker.node().equals(base.peers().self())) {
-          answered(new Message.Settled(place.fence(), asker.name(), reflecting));
+          answered(new Message.Settled(place.fence(), asker.key(), reflecting));
         } else {
           others.add(asker);
         }
@@ -382,7 +381,7 @@ final class Settling {
       if (!others.isEmpty() && base.placement().confirmed()) {
         for (var asker : others) {
           base.peers()
-              .send(asker.node(), new Message.Settled(place.fence(), asker.name(), reflecting));
+              .send(asker.node(), new Message.Settled(place.fence(), asker.key(), reflecting));
         }
       }
     }
