@@ -249,7 +249,7 @@ final class Settling {
     if (to.equals(base.peers().self())) {
       var summary = activations.summary(question.cache.key());
       if (summary != null) {
-        visit(fence, summary, earlier(deadline), question.name.key(), to);
+        visit(fence, summary, earlier(deadline), new Located(to, question.name.key()));
       }
       return;
     }
@@ -282,7 +282,7 @@ final class Settling {
     if (summary != null) {
       long patience = Math.clamp(question.patienceNanos(), 0, Long.MAX_VALUE / 2);
       long deadline = earlier(workers.nanos() + patience);
-      visit(question.fence(), summary, deadline, question.key(), from);
+      visit(question.fence(), summary, deadline, new Located(from, question.key()));
     }
   }
 
@@ -292,15 +292,14 @@ final class Settling {
     return deadline - longest < 0 ? deadline : longest;
   }
 
-  private void visit(
-      Fence fence, GrainSummary summary, long deadline, SummaryKey name, NodeId asker) {
+  private void visit(Fence fence, GrainSummary summary, long deadline, Located asker) {
     if (visits.size() >= MAX_VISITS) {
       return;
     }
     var place = new Place(fence, summary.key());
     var fresh = new Visit(place, summary, deadline);
     var winner = visits.putIfAbsent(place, fresh);
-    (winner == null ? fresh : winner).tell(name, asker);
+    (winner == null ? fresh : winner).tell(asker);
     if (winner == null) {
       workers.threads().start(fresh::run);
     }
@@ -348,8 +347,7 @@ final class Settling {
     }
 
     /** Tells an asker, now or when it is so. Does not block. */
-    void tell(SummaryKey name, NodeId to) {
-      var asker = new Located(to, name);
+    void tell(Located asker) {
       Version reflecting;
       synchronized (this) {
         reflecting = version;
