@@ -61,11 +61,6 @@ final class GrainSummary extends Summary {
   }
 
   @Override
-  Home home() {
-    return home;
-  }
-
-  @Override
   public CallKey key() {
     return key;
   }

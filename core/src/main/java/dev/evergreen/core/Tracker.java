@@ -180,7 +180,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
    */
   private void refuseEndlessWait() {
     var scope = Scope.current();
-    var owner = computation.home();
+    var owner = computation.owner;
     var state = present();
     if (owner != null
         && scope != null
