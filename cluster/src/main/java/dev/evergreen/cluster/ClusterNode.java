@@ -11,12 +11,12 @@ import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.KeyedGrain;
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeCounts;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.RealTime;
@@ -79,8 +79,8 @@ public final class ClusterNode implements Node {
   private static final long UNKNOWN_DEATH_NANOS = Duration.ofSeconds(15).toNanos();
 
   private static final String GIVEN_UP =
-      "the others regard it as dead, or it is in the smaller part of a split cluster (of two nodes that"
-          + " is the one with the higher address)";
+      "the others regard it as dead, or it is in the smaller part of a split cluster (of two nodes"
+          + " that is the one with the higher address)";
 
   private final ClusterSettings settings;
   private final Consumer<String> whenFenced;
@@ -293,14 +293,15 @@ public final class ClusterNode implements Node {
   private String whyNotJoined() {
     var reason = CoordinatedShutdown.get(system).getShutdownReason();
     if (reason.isEmpty() && up.isDone()) {
-      return ("as it was let in, but within %d s there was no connection for calls to %s. Can each of"
-              + " them reach the link port of the other?")
+      return ("as it was let in, but within %d s there was no connection for calls to %s. Can each"
+                  + " of them reach the link port of the other?")
           .formatted(settings.joinWithin().toSeconds(), notReached());
     }
     if (reason.isEmpty()) {
-      return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster? Only the"
-              + " first of them begins one, and only when all others have answered that they are in"
-              + " none: start them, or take from the list what is gone for good")
+      return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster?"
+                  + " Only the first of them begins one, and only when all others have answered"
+                  + " that they are in none: start them, or take from the list what is gone for"
+                  + " good")
           .formatted(settings.joinWithin().toSeconds());
     }
     boolean refused = reason.get() == CoordinatedShutdown.incompatibleConfigurationDetectedReason();

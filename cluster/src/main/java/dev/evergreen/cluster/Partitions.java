@@ -1,11 +1,11 @@
 package dev.evergreen.cluster;
 
-import dev.evergreen.core.NotStartedException;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Placement;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which node hosts which grain, by partitions of all grains: those that this node owns, and hints
@@ -131,13 +131,11 @@ final class Partitions implements Placement {
   }
 
   @Override
-  public NodeId locate(GrainId grain) {
+  public @Nullable NodeId locate(GrainId grain) {
     int partition = of(grain);
     var owner = owners.get(partition);
     if (owner == null) {
       authority.accept(partition);
-      throw new NotStartedException(
-          grain + ": no node is known that hosts it; the cluster is being asked");
     }
     return owner;
   }

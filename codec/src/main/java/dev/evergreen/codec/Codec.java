@@ -3,6 +3,7 @@ package dev.evergreen.codec;
 import java.lang.reflect.Type;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the {@link ValueType} of a Java type. Thread-safe; types are compiled once and kept.
@@ -63,6 +64,15 @@ public final class Codec {
     synchronized (compiler) {
       return new RootType(compiler.compile(type, Sig.inherited(subject)), limits);
     }
+  }
+
+  /**
+   * What {@code subject} gives to the only type parameter of an interface that it extends, itself
+   * or through others; null if that is no class without arguments.
+   */
+  public static @Nullable Class<?> typeArgument(Class<?> subject, Class<?> generic) {
+    Sig given = Sig.inherited(subject).get(generic.getTypeParameters()[0]);
+    return given == null || !given.arguments().isEmpty() ? null : given.raw();
   }
 
   /**

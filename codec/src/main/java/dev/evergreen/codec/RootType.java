@@ -30,6 +30,11 @@ final class RootType implements ValueType {
   }
 
   @Override
+  public boolean plain() {
+    return shape.plain();
+  }
+
+  @Override
   public @Nullable Object freeze(@Nullable Object value) {
     var walk = new Walk(limits);
     walk.count(nameBytes);

@@ -85,6 +85,11 @@ final class Scalar<T> extends Shape {
     return equalsIsSame;
   }
 
+  @Override
+  boolean plain() {
+    return equalsIsSame;
+  }
+
   /** Subclasses of big numbers could be mutable, so only the very class will do; but zones. */
   private T checked(Object value) {
     if (value.getClass() != type && !(type == ZoneId.class && type.isInstance(value))) {

@@ -378,6 +378,11 @@ final class Scalars {
     }
 
     @Override
+    boolean plain() {
+      return true;
+    }
+
+    @Override
     void write(Writer out, Object value) {
       out.tag(checked(value) ? Tag.TRUE : Tag.FALSE);
     }

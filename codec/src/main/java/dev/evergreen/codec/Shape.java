@@ -75,6 +75,11 @@ abstract class Shape {
     return 0;
   }
 
+  /** As {@link ValueType#plain}. */
+  boolean plain() {
+    return false;
+  }
+
   /** Whether {@code equals} and {@link #same} agree for frozen values. */
   boolean equalsIsSame() {
     return false;

@@ -25,6 +25,13 @@ public interface ValueType {
   boolean immutable();
 
   /**
+   * Whether values of this type are the {@link #same} just if {@code equals} says so, and have a
+   * {@code hashCode} that is the same in every process: numbers, strings, moments and other types
+   * of the JDK without parts.
+   */
+  boolean plain();
+
+  /**
    * The same value, deeply unmodifiable and sharing nothing mutable with the argument. Returns the
    * argument itself where it is already so. Freezing a collection that was frozen costs no more
    * than a look; an unmodifiable one of the JDK is kept too, but its elements are looked at each

@@ -2,10 +2,13 @@ package dev.evergreen.codec;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.URI;
 import java.util.Arrays;
+import java.util.Objects;
 import java.util.Random;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -75,6 +78,24 @@ final class PropertyTest {
           assertTrue(type.same(type.freeze(value), type.freeze(twin)));
         });
     assertTrue(counts[0] > 500 && counts[1] > 50, "both are tried: " + Arrays.toString(counts));
+  }
+
+  @Test
+  void ofPlainTypesEqualsSaysWhatIsTheSame() {
+    int[] counts = new int[2];
+    forAll(
+        9,
+        (type, value, twin, other) -> {
+          if (type.plain()) {
+            boolean same = type.same(value, other);
+            counts[same ? 1 : 0]++;
+            assertEquals(same, Objects.equals(value, other));
+            assertEquals(Objects.hashCode(value), Objects.hashCode(twin));
+          }
+        });
+    assertTrue(counts[0] > 100 && counts[1] > 10, "both are tried: " + Arrays.toString(counts));
+    assertFalse(codec.of(Thread.State.class).plain(), "its hash is another in each process");
+    assertFalse(codec.of(URI.class).plain(), "equal ones may differ in case");
   }
 
   @Test

@@ -117,9 +117,7 @@ final class Activations {
   }
 
   private void closeNow(List<Activation> closing, String reason) {
-    var next = new Tasks();
-    each(closing, a -> a.close(reason, null, next));
-    workers.fork(next);
+    workers.now(next -> each(closing, a -> a.close(reason, null, next)));
   }
 
   /** Drops the subscriptions of nodes that left for good. */

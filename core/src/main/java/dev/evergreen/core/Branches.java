@@ -1,6 +1,7 @@
 package dev.evergreen.core;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -47,11 +48,7 @@ final class Branches implements Scope.Group {
         throw failure;
       }
     }
-    var results = new ArrayList<@Nullable Object>(all.results.length);
-    for (var result : all.results) {
-      results.add(result);
-    }
-    return results;
+    return new ArrayList<@Nullable Object>(Arrays.asList(all.results));
   }
 
   /** Runs branches until one returns. */

@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -230,7 +231,7 @@ final class Calls implements Turn.Departures {
       for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
         checkRunning();
         String trouble;
-        switch (attempt()) {
+        switch (base.placement().isHere(key.grain()) ? here() : there()) {
           case Outcome.Returned(var value) -> {
             return value;
           }
@@ -254,15 +255,6 @@ final class Calls implements Turn.Departures {
         }
         base.observer().callRetried();
         pause(scope, Math.min(left, pause / 2 + workers.randomBelow(pause / 2 + 1)));
-      }
-    }
-
-    /** What came of it; as not started also what is only read, and may be read again. */
-    private Outcome attempt() {
-      try {
-        return base.placement().isHere(key.grain()) ? here() : there();
-      } catch (NotStartedException e) {
-        return new Outcome.NotStarted(String.valueOf(e.getMessage()), true);
       }
     }
 
@@ -303,6 +295,9 @@ final class Calls implements Turn.Departures {
 
     private Outcome there() {
       var to = base.placement().locate(key.grain());
+      if (to == null) {
+        return new Outcome.NotStarted("no node is known that hosts " + key.grain(), true);
+      }
       if (to.equals(base.peers().self())) {
         return new Outcome.NotStarted(key.grain() + " is on its way to this node", true);
       }
@@ -369,8 +364,7 @@ final class Calls implements Turn.Departures {
       try {
         return base.peers().send(to, message);
       } catch (IllegalArgumentException e) {
-        throw new ValueTooLargeException(
-            key.grain() + "." + key.operation().name() + ": the arguments are too large", e);
+        throw key.operation().argumentsTooLarge(key.grain(), e);
       }
     }
 
@@ -426,8 +420,7 @@ final class Calls implements Turn.Departures {
     /** Set before anybody can hasten it. */
     private long id;
 
-    @GuardedBy("this")
-    private boolean hastened;
+    private final AtomicBoolean hastened = new AtomicBoolean();
 
     Attempt(Outgoing call, @Nullable NodeId to) {
       this.call = call;
@@ -463,12 +456,7 @@ final class Calls implements Turn.Departures {
 
     @Override
     public void hasten(long older, Tasks next) {
-      boolean again;
-      synchronized (this) {
-        again = hastened;
-        hastened = true;
-      }
-      if (again) {
+      if (hastened.getAndSet(true)) {
         sendAge();
       } else {
         keepSendingAge(FIRST_PAUSE_NANOS);

@@ -5,6 +5,8 @@ import static java.util.stream.Collectors.mapping;
 import static java.util.stream.Collectors.toList;
 
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.Message.Located;
+import dev.evergreen.core.spi.Message.Readers;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.LinkedHashSet;
@@ -28,11 +30,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class CircleCollector {
 
-  /** A summary, as one of the nodes names it where it is or has a cache of it. */
-  private record Place(NodeId node, SummaryKey key) {}
-
   private static final class Question {
-    volatile @Nullable List<Message.Readers> answer;
+    volatile @Nullable List<Readers> answer;
     final Thread waiter = Thread.currentThread();
   }
 
@@ -65,7 +64,7 @@ final class CircleCollector {
 
   /** Closes what reads a member of a circle, unless a computation does. */
   private void collect(CallKey member) {
-    var found = readersOf(new Place(base.peers().self(), member.wire()));
+    var found = readersOf(new Located(base.peers().self(), member.wire()));
     if (found == null) {
       return;
     }
@@ -93,9 +92,9 @@ final class CircleCollector {
   }
 
   /** All that read a summary, and itself; null if a computation is among them or may be. */
-  private @Nullable Set<Place> readersOf(Place first) {
-    var visited = new LinkedHashSet<Place>();
-    Set<Place> frontier = Set.of(first);
+  private @Nullable Set<Located> readersOf(Located first) {
+    var visited = new LinkedHashSet<Located>();
+    Set<Located> frontier = Set.of(first);
     while (!frontier.isEmpty()) {
       visited.addAll(frontier);
       var readers = expand(frontier);
@@ -108,29 +107,27 @@ final class CircleCollector {
     return visited;
   }
 
-  private @Nullable Set<Place> expand(Set<Place> places) {
-    var reached = new LinkedHashSet<Place>();
+  private @Nullable Set<Located> expand(Set<Located> places) {
+    var reached = new LinkedHashSet<Located>();
     for (var there : byNode(places).entrySet()) {
       var answer =
           there.getKey().equals(base.peers().self())
               ? readers(there.getValue())
               : ask(there.getKey(), there.getValue());
-      if (answer == null || answer.stream().anyMatch(Message.Readers::root)) {
+      if (answer == null || answer.stream().anyMatch(Readers::root)) {
         return null;
       }
-      for (var readers : answer) {
-        readers.summaries().forEach(at -> reached.add(new Place(at.node(), at.key())));
-      }
+      answer.forEach(readers -> reached.addAll(readers.summaries()));
     }
     return reached;
   }
 
-  private static Map<NodeId, List<SummaryKey>> byNode(Set<Place> places) {
+  private static Map<NodeId, List<SummaryKey>> byNode(Set<Located> places) {
     return places.stream()
-        .collect(groupingBy(Place::node, TreeMap::new, mapping(Place::key, toList())));
+        .collect(groupingBy(Located::node, TreeMap::new, mapping(Located::key, toList())));
   }
 
-  private @Nullable List<Message.Readers> ask(NodeId to, List<SummaryKey> keys) {
+  private @Nullable List<Readers> ask(NodeId to, List<SummaryKey> keys) {
     long id = probes.incrementAndGet();
     var question = new Question();
     open.put(id, question);
@@ -154,7 +151,7 @@ final class CircleCollector {
   }
 
   /** Who reads these summaries, as far as this node knows. */
-  List<Message.Readers> readers(List<SummaryKey> keys) {
+  List<Readers> readers(List<SummaryKey> keys) {
     return keys.stream().map(this::readers).toList();
   }
 
@@ -162,8 +159,8 @@ final class CircleCollector {
    * On a summary's own node the caches of others that are kept true; where there is a cache of it,
    * the summaries that depend on that.
    */
-  private Message.Readers readers(SummaryKey key) {
-    var readers = new LinkedHashSet<Message.Located>();
+  private Readers readers(SummaryKey key) {
+    var readers = new LinkedHashSet<Located>();
     boolean root = false;
     var call = base.models().knownCallKey(key);
     var summary = call == null ? null : activations.summary(call);
@@ -177,10 +174,10 @@ final class CircleCollector {
         if (reader == null) {
           root = true;
         } else {
-          readers.add(new Message.Located(base.peers().self(), reader.wire()));
+          readers.add(new Located(base.peers().self(), reader.wire()));
         }
       }
     }
-    return new Message.Readers(List.copyOf(readers), root);
+    return new Readers(List.copyOf(readers), root);
   }
 }

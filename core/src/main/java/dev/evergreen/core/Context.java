@@ -111,9 +111,7 @@ final class Context<K> implements GrainContext<K>, Activation.Inside {
 
   @Override
   public void markChanged() {
-    var next = new Tasks();
-    activation.markChanged(next);
-    workers.fork(next);
+    workers.now(activation::markChanged);
   }
 
   @Override

@@ -2,6 +2,7 @@ package dev.evergreen.core;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.Cache.Edge;
+import dev.evergreen.core.CycleSearch.Verdict;
 import dev.evergreen.core.Publication.Follower;
 import dev.evergreen.core.Publication.Subscribed;
 import java.util.LinkedHashMap;
@@ -60,11 +61,6 @@ final class GrainSummary extends Summary {
   }
 
   @Override
-  Home home() {
-    return home;
-  }
-
-  @Override
   public CallKey key() {
     return key;
   }
@@ -115,22 +111,18 @@ final class GrainSummary extends Summary {
 
   @Override
   void accept(Run run, @Nullable Outcome computed, Tasks next) {
-    if (computed == null) {
-      runAgain(run, next);
-      return;
-    }
     var read = run.reads().edges();
     int deepest = read.deepest();
-    var verdict = judge(run, read, deepest);
+    var verdict = computed == null ? Verdict.UNSUSPICIOUS : judge(run, read, deepest);
     var outcome = verdict.circle() != null ? verdict.circle() : computed;
     var before = results.outcome();
     // A comparer is the user's code: it runs without the monitor.
     boolean same =
         Outcome.same(before, outcome, key.operation().result(), key.operation().comparer());
-    accept(run, read, deepest, verdict, same && before != null ? before : outcome, next);
+    accept(run, read, deepest, verdict, same ? before : outcome, next);
   }
 
-  private CycleSearch.Verdict judge(Run run, Edges read, int deepest) {
+  private Verdict judge(Run run, Edges read, int deepest) {
     int least;
     boolean patient;
     synchronized (guard) {
@@ -140,28 +132,28 @@ final class GrainSummary extends Summary {
     boolean othersMayRead = results.outcome() != null;
     boolean waited = run.reads().waitedInCircle();
     if (!waited && deepest != ENDLESS && !(othersMayRead && deepest >= least)) {
-      return CycleSearch.Verdict.UNSUSPICIOUS;
+      return Verdict.UNSUSPICIOUS;
     }
     var verdict = search(read, least, deepest == ENDLESS, waited);
     return verdict.hidden() == null || patient ? verdict : verdict.inVain();
   }
 
-  private CycleSearch.Verdict search(Edges read, int least, boolean readsMember, boolean waited) {
+  private Verdict search(Edges read, int least, boolean readsMember, boolean waited) {
     try {
       return parts.cycles().judge(this, key, listed(read, Edges.NONE), least, readsMember, waited);
     } catch (RuntimeException | Error e) {
-      return CycleSearch.Verdict.failed(e);
+      return Verdict.failed(e);
     }
   }
 
   private void accept(
-      Run run, Edges read, int deepest, CycleSearch.Verdict verdict, Outcome result, Tasks next) {
+      Run run, Edges read, int deepest, Verdict verdict, @Nullable Outcome result, Tasks next) {
     var released = read.and(verdict.edges());
     Publication.Owed owed;
     synchronized (guard) {
       boolean wanted = home.ended(run);
-      ended(run, false);
-      if (wanted && !removed) {
+      ended(run, result == null);
+      if (wanted && !removed && result != null) {
         released = accepted(released);
         evidence = verdict.edges();
         inCircle = verdict.circle() != null;
@@ -175,22 +167,12 @@ final class GrainSummary extends Summary {
             result, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), run.cause());
       }
       goOn(next);
-      owed = results.owed();
+      owed = result == null ? Publication.Owed.NOTHING : results.owed();
     }
     released.release();
     // First what the result depends on: whom that makes suspicious judges by it.
     publishReads(next);
     results.push(owed, next);
-  }
-
-  private void runAgain(Run run, Tasks next) {
-    synchronized (guard) {
-      home.ended(run);
-      ended(run, true);
-      goOn(next);
-    }
-    run.reads().edges().release();
-    publishReads(next);
   }
 
   @GuardedBy("guard")
@@ -219,7 +201,10 @@ final class GrainSummary extends Summary {
 
   @Override
   public void standingChanged() {
-    var next = new Tasks();
+    base.workers().now(this::standingChanged);
+  }
+
+  private void standingChanged(Tasks next) {
     synchronized (guard) {
       var outcome = results.outcome();
       if (removed || outcome == null) {
@@ -237,7 +222,6 @@ final class GrainSummary extends Summary {
     }
     results.pushOwed(next);
     publishReads(next);
-    base.workers().fork(next);
   }
 
   /** Whether the present result is neither marked nor being computed again. */
@@ -279,9 +263,7 @@ final class GrainSummary extends Summary {
   @Override
   void hasRead() {
     if (reads != null) {
-      var next = new Tasks();
-      publishReads(next);
-      base.workers().fork(next);
+      base.workers().now(this::publishReads);
     }
   }
 

@@ -1,13 +1,10 @@
 package dev.evergreen.core;
 
-import java.lang.reflect.ParameterizedType;
+import dev.evergreen.codec.Codec;
 import java.lang.reflect.RecordComponent;
-import java.lang.reflect.Type;
-import java.lang.reflect.TypeVariable;
 import java.time.Instant;
 import java.time.LocalDate;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
 import java.util.function.Function;
@@ -43,7 +40,7 @@ final class Keys {
 
   /** The keys of a grain interface. */
   static Keys of(Class<?> grain) {
-    var type = keyType(grain, new HashMap<>());
+    var type = Codec.typeArgument(grain, KeyedGrain.class);
     if (type == null) {
       throw new InvalidGrainException(
           grain.getTypeName()
@@ -54,30 +51,6 @@ final class Keys {
       keys.checkRecord();
     }
     return keys;
-  }
-
-  /** What a grain interface gives to {@link KeyedGrain}, itself or through others. */
-  private static @Nullable Class<?> keyType(Class<?> type, Map<TypeVariable<?>, Type> bindings) {
-    for (Type parent : type.getGenericInterfaces()) {
-      var raw =
-          parent instanceof ParameterizedType p ? (Class<?>) p.getRawType() : (Class<?>) parent;
-      var given = parent instanceof ParameterizedType p ? p.getActualTypeArguments() : new Type[0];
-      for (int i = 0; i < given.length; i++) {
-        bindings.put(
-            raw.getTypeParameters()[i],
-            given[i] instanceof TypeVariable<?> v ? bindings.getOrDefault(v, v) : given[i]);
-      }
-      if (raw == KeyedGrain.class) {
-        return given.length == 1 && bindings.get(raw.getTypeParameters()[0]) instanceof Class<?> key
-            ? key
-            : null;
-      }
-      var found = keyType(raw, bindings);
-      if (found != null) {
-        return found;
-      }
-    }
-    return null;
   }
 
   private void checkRecord() {
@@ -94,7 +67,8 @@ final class Keys {
             grain.getTypeName()
                 + ": the key's component "
                 + component
-                + " is not simple: use strings, integers, booleans, UUIDs, enums, dates or instants");
+                + " is not simple: use strings, integers, booleans, UUIDs, enums, dates or"
+                + " instants");
       }
     }
   }

@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeObserver;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;

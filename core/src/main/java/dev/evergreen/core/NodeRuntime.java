@@ -5,6 +5,7 @@ import dev.evergreen.codec.Limits;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.NodeView;
@@ -105,13 +106,10 @@ class NodeRuntime implements EngineNode {
       }
       return;
     }
-    var next = new Tasks();
     try {
-      take(from, message, next);
+      workers.now(next -> take(from, message, next));
     } catch (RuntimeException e) {
       Failures.log("a message of " + from, e);
-    } finally {
-      workers.fork(next);
     }
   }
 
@@ -245,12 +243,7 @@ class NodeRuntime implements EngineNode {
 
   /** Gives back what is not used any more. */
   void sweep() {
-    var next = new Tasks();
-    try {
-      activations.sweep(next);
-    } finally {
-      workers.fork(next);
-    }
+    workers.now(activations::sweep);
     circles.sweep();
   }
 

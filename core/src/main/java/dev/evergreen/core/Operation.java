@@ -11,52 +11,14 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import java.lang.reflect.Type;
-import java.math.BigDecimal;
-import java.math.BigInteger;
 import java.nio.ByteBuffer;
-import java.time.Duration;
-import java.time.Instant;
-import java.time.LocalDate;
-import java.time.LocalDateTime;
-import java.time.LocalTime;
 import java.util.Arrays;
-import java.util.Set;
-import java.util.UUID;
 import java.util.function.BiPredicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** One operation of a grain interface, checked and ready to be called. Immutable. */
 final class Operation {
-
-  /** Types whose {@code equals} is the equality of their bytes and whose hash is stable. */
-  private static final Set<Class<?>> PLAIN =
-      Set.of(
-          String.class,
-          Boolean.class,
-          Byte.class,
-          Short.class,
-          Character.class,
-          Integer.class,
-          Long.class,
-          Float.class,
-          Double.class,
-          boolean.class,
-          byte.class,
-          short.class,
-          char.class,
-          int.class,
-          long.class,
-          float.class,
-          double.class,
-          UUID.class,
-          Instant.class,
-          Duration.class,
-          LocalDate.class,
-          LocalTime.class,
-          LocalDateTime.class,
-          BigInteger.class,
-          BigDecimal.class);
 
   private static final Object[] NO_ARGUMENTS = {};
 
@@ -80,11 +42,11 @@ final class Operation {
     this.signature = signature(method);
     this.hash = signature.hashCode();
     this.readOnly = method.isAnnotationPresent(ReadOnly.class);
-    this.plain = Arrays.stream(method.getParameterTypes()).allMatch(PLAIN::contains);
     this.parameters =
         Arrays.stream(method.getGenericParameterTypes())
             .map(parameter -> valueType(codec, type, method, "parameter", parameter))
             .toArray(ValueType[]::new);
+    this.plain = Arrays.stream(parameters).allMatch(ValueType::plain);
     this.result = valueType(codec, type, method, "result", method.getGenericReturnType());
     this.handle = handle(method);
     this.comparer = comparer(method);
@@ -208,6 +170,12 @@ final class Operation {
     } catch (ValueLimitException | NotAValueException e) {
       throw refused(target, "the result", e);
     }
+  }
+
+  /** No link takes them. */
+  ValueTooLargeException argumentsTooLarge(GrainId target, IllegalArgumentException refusal) {
+    return new ValueTooLargeException(
+        target + "." + name + ": the arguments are too large", refusal);
   }
 
   /**

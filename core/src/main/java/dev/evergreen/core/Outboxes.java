@@ -30,6 +30,9 @@ final class Outboxes {
   interface Recipient {
     NodeId node();
 
+    /** The request that the next result answers, once; 0 if that is to be pushed. */
+    long takeRequest();
+
     /** The result as it is now; null if the cache is to have none any more. */
     Message.@Nullable Update update();
   }
@@ -45,39 +48,35 @@ final class Outboxes {
   }
 
   /** There is a new result for a cache of another node. */
-  void add(Recipient subscriber) {
-    if (!base.peers().isGone(subscriber.node())) {
+  void send(Recipient subscriber) {
+    long request = subscriber.takeRequest();
+    boolean answered = request != 0 && answer(subscriber, request);
+    if (!answered && !base.peers().isGone(subscriber.node())) {
       outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
     }
   }
 
   /**
-   * There is the result that a cache of another node waits for. It is sent at once and needs no
+   * Sends the result that a cache of another node waits for. It is sent at once and needs no
    * acknowledgement: that node has asked for it, and asks again if no answer comes. It asks for a
    * bounded number at a time, and large ones are pushed, so that what is under way is bounded.
    */
-  void answer(Recipient subscriber, long request) {
+  private boolean answer(Recipient subscriber, long request) {
     var to = subscriber.node();
     var update = subscriber.update();
-    if (update == null) {
-      return;
+    if (update == null
+        || Outbox.sizeOf(update) > base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
+      return false;
     }
-    boolean sent = false;
-    if (Outbox.sizeOf(update) <= base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
-      try {
-        sent =
-            base.peers()
-                .send(
-                    to,
-                    new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of()));
-      } catch (IllegalArgumentException e) {
-        // It is too large for a link, which the outbox tells.
+    var answer = new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of());
+    try {
+      boolean sent = base.peers().send(to, answer);
+      if (sent) {
+        base.observer().firstResultSent(to);
       }
-    }
-    if (sent) {
-      base.observer().firstResultSent(to);
-    } else {
-      add(subscriber);
+      return sent;
+    } catch (IllegalArgumentException e) {
+      return false; // it is too large for a link, which the outbox tells
     }
   }
 

@@ -61,6 +61,15 @@ final class Publication {
     }
 
     @Override
+    public long takeRequest() {
+      synchronized (home) {
+        long answered = request;
+        request = 0;
+        return answered;
+      }
+    }
+
+    @Override
     public Message.@Nullable Update update() {
       // Values are written by code of the application's: without the monitor, and again if the
       // result is another by then.
@@ -116,11 +125,8 @@ final class Publication {
   }
 
   /** What is to be sent: to this node's own cache, and to others. */
-  record Owed(Cache.@Nullable Update local, List<Remote> remote) {
-    private static final Owed NOTHING = new Owed(null, List.of());
-
-    /** A cache of another node, and what the result answers; 0 if it is to be pushed. */
-    record Remote(Subscriber subscriber, long request) {}
+  record Owed(Cache.@Nullable Update local, List<Subscriber> remote) {
+    static final Owed NOTHING = new Owed(null, List.of());
   }
 
   private final Propagation parts;
@@ -288,7 +294,7 @@ final class Publication {
         return Owed.NOTHING;
       }
       Cache.Update local = null;
-      var remote = List.<Owed.Remote>of();
+      var remote = List.<Subscriber>of();
       for (var subscriber : subscribers) {
         if (!subscriber.owed) {
           continue;
@@ -300,8 +306,7 @@ final class Publication {
                   subscriber.generation, version, result, depth, inDoubt, false, written);
         } else {
           remote = remote.isEmpty() ? new ArrayList<>() : remote;
-          remote.add(new Owed.Remote(subscriber, subscriber.request));
-          subscriber.request = 0;
+          remote.add(subscriber);
         }
       }
       return new Owed(local, remote);
@@ -313,13 +318,7 @@ final class Publication {
     if (owed.local != null) {
       parts.caches().install(key, owed.local, next);
     }
-    for (var to : owed.remote) {
-      if (to.request == 0) {
-        parts.outboxes().add(to.subscriber);
-      } else {
-        parts.outboxes().answer(to.subscriber, to.request);
-      }
-    }
+    owed.remote.forEach(parts.outboxes()::send);
   }
 
   // Ending

@@ -1,6 +1,5 @@
 package dev.evergreen.core;
 
-import dev.evergreen.core.Cache.Dependent;
 import dev.evergreen.core.Cache.Edge;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -24,8 +23,7 @@ final class Reads implements Scope.Reader {
   private final NodeSettings settings;
   private final Caches caches;
   private final CycleSearch cycles;
-  private final Dependent summary;
-  private final Runnable whenAdded;
+  private final Summary summary;
   private final Cancellation cancellation = new Cancellation();
   private final List<Edge> reads = new ArrayList<>(MANY);
   private @Nullable Map<CallKey, Edge> readsByKey; // once there are many
@@ -33,16 +31,12 @@ final class Reads implements Scope.Reader {
   private int hits; // with the baton held, as misses
   private int misses;
 
-  /**
-   * @param whenAdded what is to be done whenever something is read for the first time
-   */
-  Reads(Propagation parts, Dependent summary, Runnable whenAdded) {
-    this.workers = parts.base().workers();
-    this.settings = parts.base().settings();
-    this.caches = parts.caches();
-    this.cycles = parts.cycles();
+  Reads(Summary summary) {
+    this.workers = summary.base.workers();
+    this.settings = summary.base.settings();
+    this.caches = summary.parts.caches();
+    this.cycles = summary.parts.cycles();
     this.summary = summary;
-    this.whenAdded = whenAdded;
   }
 
   @Override
@@ -112,7 +106,7 @@ final class Reads implements Scope.Reader {
       reads.forEach(edge -> byKey.put(edge.cache().key(), edge));
       readsByKey = byKey;
     }
-    whenAdded.run();
+    summary.hasRead();
   }
 
   private Outcome waitFor(Scope scope, Edge read, long timeoutNanos) {

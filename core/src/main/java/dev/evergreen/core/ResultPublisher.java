@@ -1,10 +1,10 @@
 package dev.evergreen.core;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Threads;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,15 +63,9 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
     private final Flow.Subscriber<? super Result<T>> subscriber;
     private final Tracker<T> tracker;
 
-    @GuardedBy("this")
-    private long requested;
-
-    @GuardedBy("this")
-    private boolean cancelled;
-
-    @GuardedBy("this")
-    private @Nullable IllegalArgumentException misuse;
-
+    private final AtomicLong requested = new AtomicLong();
+    private volatile boolean cancelled;
+    private volatile @Nullable IllegalArgumentException misuse;
     private volatile @Nullable Thread thread;
 
     Delivery(Flow.Subscriber<? super Result<T>> subscriber, Tracker<T> tracker) {
@@ -81,21 +75,17 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
 
     @Override
     public void request(long n) {
-      synchronized (this) {
-        if (n <= 0) {
-          misuse = new IllegalArgumentException("request(" + n + "): ask for at least one result");
-        } else {
-          requested = requested + n < 0 ? Long.MAX_VALUE : requested + n;
-        }
+      if (n <= 0) {
+        misuse = new IllegalArgumentException("request(" + n + "): ask for at least one result");
+      } else {
+        requested.accumulateAndGet(n, (a, b) -> a + b < 0 ? Long.MAX_VALUE : a + b);
       }
       wake();
     }
 
     @Override
     public void cancel() {
-      synchronized (this) {
-        cancelled = true;
-      }
+      cancelled = true;
       tracker.close();
       wake();
     }
@@ -117,7 +107,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
           }
         }
       } catch (ComputationClosedException e) {
-        if (!isCancelled()) {
+        if (!cancelled) {
           subscriber.onComplete();
         }
       } catch (RuntimeException e) {
@@ -127,15 +117,16 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
       }
     }
 
-    private synchronized boolean isCancelled() {
-      return cancelled;
-    }
-
     private boolean awaitDemand() {
       computation.consumers.add(Thread.currentThread());
       try {
-        while (!isCancelled()) {
-          if (takeDemand()) {
+        while (!cancelled) {
+          var refused = misuse;
+          if (refused != null) {
+            throw refused;
+          }
+          if (requested.get() > 0) {
+            requested.decrementAndGet();
             return true;
           }
           if (computation.closed()) {
@@ -147,15 +138,6 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
       } finally {
         computation.consumers.remove(Thread.currentThread());
       }
-    }
-
-    private synchronized boolean takeDemand() {
-      if (misuse != null) {
-        throw misuse;
-      }
-      boolean demanded = requested > 0;
-      requested -= demanded ? 1 : 0;
-      return demanded;
     }
   }
 }

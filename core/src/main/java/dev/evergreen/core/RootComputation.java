@@ -21,7 +21,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class RootComputation<T extends @Nullable Object> extends Summary {
 
-  private final @Nullable Home owner;
   private final Computation<T> computation;
   private final @Nullable BiPredicate<? super T, ? super T> comparer;
   private final ValueType values;
@@ -42,6 +41,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   @GuardedBy("guard")
   private @Nullable Provisional provisional;
 
+  /** Counts the results. */
   @GuardedBy("guard")
   private long version;
 
@@ -61,16 +61,10 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
       @Nullable BiPredicate<? super T, ? super T> comparer,
       Consumer<RootComputation<?>> whenClosed) {
     super(parts, owner);
-    this.owner = owner;
     this.computation = computation;
     this.comparer = comparer;
     this.whenClosed = whenClosed;
     this.values = base.models().codec().dynamic();
-  }
-
-  @Override
-  @Nullable Home home() {
-    return owner;
   }
 
   @Override
@@ -294,13 +288,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     if (now != inDoubt) {
       inDoubt = now;
       wakeConsumers();
-    }
-  }
-
-  /** Counts the results. */
-  long version() {
-    synchronized (guard) {
-      return version;
     }
   }
 

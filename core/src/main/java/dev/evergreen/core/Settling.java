@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Fence;
+import dev.evergreen.core.spi.Message.Located;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
@@ -248,7 +249,7 @@ final class Settling {
     if (to.equals(base.peers().self())) {
       var summary = activations.summary(question.cache.key());
       if (summary != null) {
-        visit(fence, summary, earlier(deadline), question.name.key(), to);
+        visit(fence, summary, earlier(deadline), new Located(to, question.name.key()));
       }
       return;
     }
@@ -263,11 +264,7 @@ final class Settling {
 
   /** Where a grain is; null if that is not known. */
   private @Nullable NodeId place(GrainId grain) {
-    try {
-      return base.placement().isHere(grain) ? base.peers().self() : base.placement().locate(grain);
-    } catch (NotStartedException e) {
-      return null;
-    }
+    return base.placement().isHere(grain) ? base.peers().self() : base.placement().locate(grain);
   }
 
   void answered(Message.Settled answer) {
@@ -285,7 +282,7 @@ final class Settling {
     if (summary != null) {
       long patience = Math.clamp(question.patienceNanos(), 0, Long.MAX_VALUE / 2);
       long deadline = earlier(workers.nanos() + patience);
-      visit(question.fence(), summary, deadline, question.key(), from);
+      visit(question.fence(), summary, deadline, new Located(from, question.key()));
     }
   }
 
@@ -295,15 +292,14 @@ final class Settling {
     return deadline - longest < 0 ? deadline : longest;
   }
 
-  private void visit(
-      Fence fence, GrainSummary summary, long deadline, SummaryKey name, NodeId asker) {
+  private void visit(Fence fence, GrainSummary summary, long deadline, Located asker) {
     if (visits.size() >= MAX_VISITS) {
       return;
     }
     var place = new Place(fence, summary.key());
     var fresh = new Visit(place, summary, deadline);
     var winner = visits.putIfAbsent(place, fresh);
-    (winner == null ? fresh : winner).tell(name, asker);
+    (winner == null ? fresh : winner).tell(asker);
     if (winner == null) {
       workers.threads().start(fresh::run);
     }
@@ -311,14 +307,12 @@ final class Settling {
 
   /** One summary on its way to reflect what a fence asks for. */
   private final class Visit {
-    private record Asker(SummaryKey name, NodeId node) {}
-
     private final Place place;
     private final GrainSummary summary;
     private final long deadline;
 
     @GuardedBy("this")
-    private final List<Asker> askers = new ArrayList<>(1);
+    private final List<Located> askers = new ArrayList<>(1);
 
     @GuardedBy("this")
     private @Nullable Version version;
@@ -343,7 +337,7 @@ final class Settling {
     }
 
     private void settled(Version reflecting) {
-      List<Asker> waiting;
+      List<Located> waiting;
       synchronized (this) {
         version = reflecting;
         waiting = List.copyOf(askers);
@@ -353,8 +347,7 @@ final class Settling {
     }
 
     /** Tells an asker, now or when it is so. Does not block. */
-    void tell(SummaryKey name, NodeId to) {
-      var asker = new Asker(name, to);
+    void tell(Located asker) {
       Version reflecting;
       synchronized (this) {
         reflecting = version;
@@ -371,14 +364,14 @@ final class Settling {
      * Answers, unless this node was replaced: then it has not seen what others have written since.
      * What is not answered is asked again. Blocks while the node finds out, before it tells others.
      */
-    private void answer(List<Asker> waiting, Version reflecting) {
+    private void answer(List<Located> waiting, Version reflecting) {
       if (!base.placement().isHere(place.key().grain())) {
         return;
       }
-      var others = new ArrayList<Asker>();
+      var others = new ArrayList<Located>();
       for (var asker : waiting) {
         if (asker.node().equals(base.peers().self())) {
-          answered(new Message.Settled(place.fence(), asker.name(), reflecting));
+          answered(new Message.Settled(place.fence(), asker.key(), reflecting));
         } else {
           others.add(asker);
         }
@@ -386,7 +379,7 @@ final class Settling {
       if (!others.isEmpty() && base.placement().confirmed()) {
         for (var asker : others) {
           base.peers()
-              .send(asker.node(), new Message.Settled(place.fence(), asker.name(), reflecting));
+              .send(asker.node(), new Message.Settled(place.fence(), asker.key(), reflecting));
         }
       }
     }

@@ -83,12 +83,13 @@ final class Subscriptions implements Caches.Lines {
   @Override
   public void begin(Cache cache) {
     base.observer().subscribed();
-    var next = new Tasks();
-    var to = subscribeIfHere(cache, next);
-    if (to != null) {
-      send(to, List.of(cache), true);
-    }
-    workers.fork(next);
+    workers.now(
+        next -> {
+          var to = subscribeIfHere(cache, next);
+          if (to != null) {
+            send(to, List.of(cache), true);
+          }
+        });
   }
 
   private void subscribeAgain(List<Cache> waiting, Tasks next) {
@@ -125,7 +126,7 @@ final class Subscriptions implements Caches.Lines {
         subscribeHere(cache, finds, next);
       } else {
         var to = base.placement().locate(grain);
-        if (to.equals(base.peers().self())) {
+        if (to == null || to.equals(base.peers().self())) {
           retries.later(cache, finds);
         } else if (base.peers().isGone(to)) {
           base.placement().notThere(grain, to);
@@ -135,8 +136,6 @@ final class Subscriptions implements Caches.Lines {
           return to;
         }
       }
-    } catch (NotStartedException e) {
-      retries.later(cache, finds);
     } catch (GrainException e) {
       failed(cache, e, next);
     } catch (RuntimeException e) {
@@ -239,17 +238,8 @@ final class Subscriptions implements Caches.Lines {
       return;
     }
     var cache = caches.getFirst();
-    var next = new Tasks();
-    failed(
-        cache,
-        new ValueTooLargeException(
-            cache.key().grain()
-                + "."
-                + cache.key().operation().name()
-                + ": the arguments are too large",
-            refusal),
-        next);
-    workers.fork(next);
+    var why = cache.key().operation().argumentsTooLarge(cache.key().grain(), refusal);
+    workers.now(next -> failed(cache, why, next));
   }
 
   /** A cache's wish cannot be told to anybody. */

@@ -39,6 +39,10 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
 
   final Propagation parts;
   final Base base;
+
+  /** The activation as whose read-only turns it runs; null for a computation outside of grains. */
+  final @Nullable Home owner;
+
   final Object guard;
 
   @GuardedBy("guard")
@@ -65,14 +69,12 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
   /** Threads that wait until this has settled, or is over. */
   final Waiters watchers = new Waiters();
 
-  Summary(Propagation parts, @Nullable Home home) {
+  Summary(Propagation parts, @Nullable Home owner) {
     this.parts = parts;
     this.base = parts.base();
-    this.guard = home == null ? this : home;
+    this.owner = owner;
+    this.guard = owner == null ? this : owner;
   }
-
-  /** The activation as whose read-only turns it runs; null for a computation outside of grains. */
-  abstract @Nullable Home home();
 
   /** Runs the user's code, once. */
   abstract @Nullable Object compute() throws Throwable;
@@ -185,7 +187,7 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
 
   /** One execution of this summary. */
   final class Run extends Chain.Link<Run> implements Tasks.Task {
-    private final Reads reads = new Reads(parts, Summary.this, Summary.this::hasRead);
+    private final Reads reads = new Reads(Summary.this);
     private final Baton baton;
 
     /** Where in a trace the write was that has led to this run. */
@@ -200,8 +202,7 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
     private Run(@Nullable TraceContext cause, int discardedBefore) {
       this.cause = cause;
       this.discardedBefore = discardedBefore;
-      var home = home();
-      this.baton = home == null ? new Baton(base.workers().threads()) : home.baton();
+      this.baton = owner == null ? new Baton(base.workers().threads()) : owner.baton();
     }
 
     Summary summary() {
@@ -298,7 +299,7 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
       var span = cause == null ? null : base.tracing().run(cause, toString());
       String failure = null;
       try {
-        var scope = new Scope(base.workers(), home(), borrowed, reads, baton, null, null);
+        var scope = new Scope(base.workers(), owner, borrowed, reads, baton, null, null);
         return new Outcome.Returned(scope.call(Summary.this::compute));
       } catch (Scope.Unwanted e) {
         return null;

@@ -6,7 +6,6 @@ import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** One consumer of a computation: remembers what it has delivered. */
@@ -63,7 +62,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
 
   @Override
   public Optional<Snapshot<T>> observe(Duration timeout) {
-    return await(deadline(timeout), false, this::hasOtherState, this::takeSnapshot);
+    return await(deadline(timeout), false, true);
   }
 
   private long deadline(Duration timeout) {
@@ -111,22 +110,21 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   }
 
   private Optional<Result<T>> awaitResult(long deadline, boolean mayBorrow) {
-    return await(deadline, mayBorrow, this::hasNews, this::takeResult);
+    return await(deadline, mayBorrow, false).map(Snapshot::result);
   }
 
   /**
-   * Waits until there is something to take.
+   * Waits for what differs from what was delivered last.
    *
-   * @param take takes it; null if it is what was delivered last
+   * @param orFreshness whether it may be the freshness alone that differs
    */
-  private <R> Optional<R> await(
-      long deadline, boolean mayBorrow, BooleanSupplier ready, Supplier<@Nullable R> take) {
+  private Optional<Snapshot<T>> await(long deadline, boolean mayBorrow, boolean orFreshness) {
     computation.startOnce(mayBorrow);
     var scope = Scope.current();
+    BooleanSupplier done = () -> over() || isOther(present(), orFreshness);
     while (true) {
       computation.consumers.add(Thread.currentThread());
       try {
-        BooleanSupplier done = () -> over() || ready.getAsBoolean();
         if (!done.getAsBoolean()
             && !Scope.await(computation.workers(), scope, done, deadline, false)) {
           return Optional.empty();
@@ -139,7 +137,7 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
             ? new ComputationClosedException("the tracker was closed")
             : computation.closedException();
       }
-      var taken = take.get();
+      var taken = take(orFreshness);
       if (taken != null) {
         return Optional.of(taken);
       }
@@ -150,45 +148,30 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
     return closed || computation.closed();
   }
 
-  private boolean hasNews() {
-    return computation.version() > version;
-  }
-
-  private boolean hasOtherState() {
-    var state = computation.state(turn());
-    return state.outcome() != null && (state.version() > version || state.freshness() != shown);
-  }
-
-  private static @Nullable Turn turn() {
+  private RootComputation.State present() {
     var scope = Scope.current();
-    return scope == null ? null : scope.turn();
+    return computation.state(scope == null ? null : scope.turn());
   }
 
-  private @Nullable Result<T> takeResult() {
-    var state = computation.state(turn());
+  /** Whether there may be something to take. */
+  private boolean isOther(RootComputation.State state, boolean orFreshness) {
+    return state.outcome() != null
+        && (state.version() > version || (orFreshness && state.freshness() != shown));
+  }
+
+  /** Takes what there is; null if it is what was delivered last. */
+  private @Nullable Snapshot<T> take(boolean orFreshness) {
+    var state = present();
     version = state.version();
     var outcome = state.outcome();
-    if (outcome == null || isDelivered(outcome)) {
+    boolean otherwise = orFreshness && state.freshness() != shown;
+    if (outcome == null
+        || (!otherwise && delivered != null && computation.same(delivered, outcome))) {
       return null;
     }
     delivered = outcome;
-    return computation.result(outcome);
-  }
-
-  private @Nullable Snapshot<T> takeSnapshot() {
-    var state = computation.state(turn());
-    version = state.version();
-    var outcome = state.outcome();
-    if (outcome == null || (isDelivered(outcome) && shown == state.freshness())) {
-      return null;
-    }
-    delivered = outcome;
-    shown = state.freshness();
+    shown = orFreshness ? state.freshness() : shown;
     return new Snapshot<>(computation.result(outcome), state.version(), state.freshness());
-  }
-
-  private boolean isDelivered(Outcome outcome) {
-    return delivered != null && computation.same(delivered, outcome);
   }
 
   /**
@@ -197,14 +180,15 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
    */
   private void refuseEndlessWait() {
     var scope = Scope.current();
-    var owner = computation.home();
+    var owner = computation.owner;
+    var state = present();
     if (owner != null
         && scope != null
         && scope.home() == owner
         && scope.turn() != null
         && owner.isWritten()
-        && computation.present(scope.turn()) != null
-        && !hasNews()) {
+        && state.outcome() != null
+        && !isOther(state, false)) {
       throw new CycleException(
           scope.turn()
               + " waits for a new result of a computation of "

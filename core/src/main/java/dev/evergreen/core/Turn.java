@@ -99,7 +99,15 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
 
   /** What nobody has called, such as a timer. */
   Turn(Home home, String name, boolean readOnly, Body body, Consumer<Outcome> whenDone) {
-    this(home, name, readOnly, body, null, null, List.of(), ChainClock.NONE, null, whenDone);
+    this.home = home;
+    this.name = name;
+    this.readOnly = readOnly;
+    this.body = body;
+    this.key = null;
+    this.caller = null;
+    this.remoteChain = List.of();
+    this.began = Long.MAX_VALUE;
+    this.whenDone = whenDone;
   }
 
   /**
@@ -118,34 +126,10 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
       long began,
       @Nullable TraceContext trace,
       Consumer<Outcome> whenDone) {
-    this(
-        home,
-        key.operation().name(),
-        key.operation().readOnly(),
-        grain -> key.operation().call(grain, key.arguments(), key.grain()),
-        key,
-        caller,
-        remoteChain,
-        began,
-        trace,
-        whenDone);
-  }
-
-  private Turn(
-      Home home,
-      String name,
-      boolean readOnly,
-      Body body,
-      @Nullable CallKey key,
-      @Nullable Turn caller,
-      List<Message.Hop> remoteChain,
-      long began,
-      @Nullable TraceContext trace,
-      Consumer<Outcome> whenDone) {
     this.home = home;
-    this.name = name;
-    this.readOnly = readOnly;
-    this.body = body;
+    this.name = key.operation().name();
+    this.readOnly = key.operation().readOnly();
+    this.body = grain -> key.operation().call(grain, key.arguments(), key.grain());
     this.key = key;
     this.caller = caller;
     this.remoteChain = remoteChain;

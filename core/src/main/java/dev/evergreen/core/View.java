@@ -5,6 +5,7 @@ import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.LinkCounts;
 import dev.evergreen.core.spi.Links;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeView;
 import java.util.Map;

@@ -46,6 +46,16 @@ final class Workers {
     return clock.after(nanos, () -> start(task));
   }
 
+  /** Does this on the calling thread, and starts threads for what it makes possible. */
+  void now(Tasks.Task task) {
+    var next = new Tasks();
+    try {
+      task.run(next);
+    } finally {
+      fork(next);
+    }
+  }
+
   /** Starts a thread for each task. */
   void fork(Tasks tasks) {
     for (var task = tasks.poll(); task != null; task = tasks.poll()) {

@@ -16,6 +16,7 @@ import dev.evergreen.core.TestGrains.GateGrain;
 import dev.evergreen.core.TestGrains.Sum;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;

@@ -9,6 +9,7 @@ import dev.evergreen.core.TestGrains.Sum;
 import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;

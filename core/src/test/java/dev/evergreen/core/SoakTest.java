@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;

@@ -1,6 +1,6 @@
 package dev.evergreen.dashboard;
 
-import dev.evergreen.core.NodeCounts;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.reports.Durations;
 import dev.evergreen.reports.NodeReport;

@@ -1,8 +1,8 @@
 package dev.evergreen.reports;
 
 import dev.evergreen.core.Node;
-import dev.evergreen.core.NodeCounts;
 import dev.evergreen.core.spi.LinkCounts;
+import dev.evergreen.core.spi.NodeCounts;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Instant;
 import java.util.List;

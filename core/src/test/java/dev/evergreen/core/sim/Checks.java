@@ -1,8 +1,8 @@
 package dev.evergreen.core.sim;
 
 import dev.evergreen.core.Freshness;
-import dev.evergreen.core.NodeCounts;
 import dev.evergreen.core.StateNotSavedException;
+import dev.evergreen.core.spi.NodeCounts;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;

@@ -1,14 +1,15 @@
 package dev.evergreen.core.spi;
 
+import org.jspecify.annotations.Nullable;
+
 /** Which node hosts which grain. */
 public interface Placement {
 
   /**
-   * The node that is believed to host a grain; a hint that may be outdated. Never blocks.
-   *
-   * @throws dev.evergreen.core.NotStartedException if no node is known that might host it
+   * The node that is believed to host a grain; a hint that may be outdated. Null if none is known,
+   * and then it is being looked for. Never blocks.
    */
-  NodeId locate(GrainId grain);
+  @Nullable NodeId locate(GrainId grain);
 
   /** Whether this node hosts the grain now, by the authority of the engine. Never blocks. */
   boolean isHere(GrainId grain);

@@ -1,4 +1,4 @@
-package dev.evergreen.core;
+package dev.evergreen.core.spi;
 
 /**
  * What a node holds at a moment; all zero when nothing is in use.

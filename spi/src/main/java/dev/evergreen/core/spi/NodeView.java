@@ -1,6 +1,5 @@
 package dev.evergreen.core.spi;
 
-import dev.evergreen.core.NodeCounts;
 import java.util.Map;
 
 /** What a node shows to its observer. Thread-safe; no method blocks. */

@@ -5,8 +5,8 @@ public interface Links {
 
   /**
    * Sends a message to another node; never blocks. It may arrive late, in another order, more than
-   * once or never. If it is lost with its connection, {@link
-   * dev.evergreen.core.EngineNode#linkBroken} is called after this method was.
+   * once or never. If it is lost with its connection, the node is told afterwards that the link
+   * broke.
    *
    * @return false if it certainly did not leave, since there is no connection at the moment, or no
    *     room for it
