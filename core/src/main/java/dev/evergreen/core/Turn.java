@@ -91,7 +91,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   private @Nullable Awaited way;
 
   private volatile boolean over;
-  private boolean expelled; // touched with the baton held
+  private volatile boolean expelled; // written with the baton held
   private volatile @Nullable String abandoned;
 
   /** Set before it is submitted, and then by the thread that runs it. */
@@ -261,6 +261,33 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
    */
   boolean isWaitedForBy(Admission<Turn> admission) {
     return holder != null && way != null && !way.over() && admission.isInside(holder);
+  }
+
+  /** Whether this turn came back to its activation. */
+  boolean cameBack() {
+    return holder != null;
+  }
+
+  /**
+   * Whether another turn is inside that came back, too, but for another call: what one of them
+   * leaves half-done is nothing that the other may see or save.
+   */
+  boolean isBesideAnother(Admission<Turn> admission) {
+    for (var other : admission.inside()) {
+      boolean excludes = !other.readOnly || !readOnly;
+      if (excludes && other.cameBack() && !other.expelled && !isOnBehalfOf(other)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean isOnBehalfOf(Turn other) {
+    var turn = holder;
+    while (turn != null && turn != other) {
+      turn = turn.holder;
+    }
+    return turn != null;
   }
 
   /** Whether this turn came back to its activation by a call, or for a turn that did. */
