@@ -164,9 +164,6 @@ final class Calls implements Turn.Departures {
   @Nullable Object call(@Nullable Scope scope, CallKey key, Duration timeout) throws Exception {
     if (scope != null) {
       scope.checkAlive();
-      if (scope.turn() != null) {
-        scope.turn().checkNotAbandoned();
-      }
       return measured(scope, key, timeout);
     }
     serving.incrementAndGet();
@@ -229,6 +226,9 @@ final class Calls implements Turn.Departures {
     @Nullable Object result() throws Exception {
       for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
         checkRunning();
+        if (caller != null) {
+          caller.checkNotAbandoned();
+        }
         String trouble;
         switch (attempt()) {
           case Outcome.Returned(var value) -> {

@@ -402,7 +402,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   /**
-   * To be called before a call on behalf of this turn.
+   * To be called before each attempt of a call on behalf of this turn.
    *
    * @throws NotStartedException if its activation has ended meanwhile
    */
