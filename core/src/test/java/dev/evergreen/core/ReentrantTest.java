@@ -322,13 +322,11 @@ class ReentrantTest {
   @ValueSource(strings = {"near", "far"})
   void whatComesBackByTwoBranchesIsInsideOneAfterTheOther(String porter) throws Exception {
     var noting = porter + " noting";
-    var both =
-        CompletableFuture.runAsync(() -> desk().both(noting, porter + " failing"));
+    var both = CompletableFuture.runAsync(() -> desk().both(noting, porter + " failing"));
     StopGrain.awaitReached("f");
     var activation =
         Objects.requireNonNull(node.activations.get(node.models.model(Desk.class).id("d")));
-    WiredNodes.await(
-        "the other", () -> brought(noting).isDone() || activation.waiting() == 1);
+    WiredNodes.await("the other", () -> brought(noting).isDone() || activation.waiting() == 1);
     StopGrain.open("f");
     get(both);
     assertEquals(List.of("outer", "inner"), desk().notes());

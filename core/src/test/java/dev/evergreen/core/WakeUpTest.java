@@ -180,7 +180,8 @@ class WakeUpTest {
                     released.complete(null);
                   });
       // What waits is refused at once, to be asked for again, however long the grace is.
-      WiredNodes.await("the refusal", () -> closing.activations.all().stream().allMatch(a -> a.waiting() == 0));
+      WiredNodes.await(
+          "the refusal", () -> closing.activations.all().stream().allMatch(a -> a.waiting() == 0));
       WiredNodes.await("its waiting", () -> isParked(releasing));
       storage.maySave.countDown();
 
