@@ -7,8 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.cluster.links.LinkSettings;
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.NodeSettings;
 import dev.evergreen.storage.SqliteStorage;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
@@ -23,6 +26,7 @@ import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -111,6 +115,75 @@ final class OperatorTest {
     await("being alone", () -> first.members().size() == 1 && first.ownedPartitions() == 128);
     assertEquals(1L, first.grains().get(Ledger.class, "l").entries().get("second"));
     assertEquals(1, fenced.size());
+  }
+
+  interface Held extends Grain {
+    void hold();
+  }
+
+  /** Holds its turn until it may go on. */
+  private record HeldGrain(CountDownLatch held, CountDownLatch mayGoOn) implements Held {
+    @Override
+    public void hold() {
+      held.countDown();
+      try {
+        mayGoOn.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  @Test
+  void allWhoDrainANodeAreAnsweredWhenItHasLeft() throws Exception {
+    var held = new CountDownLatch(1);
+    var mayGoOn = new CountDownLatch(1);
+    var first = start(describe().grain(Held.class, context -> () -> {}));
+    var leaving =
+        start(
+            describe(first.self().address())
+                .grain(Held.class, context -> new HeldGrain(held, mayGoOn))
+                .settings(NodeSettings.DEFAULT.withStopGrace(Duration.ofSeconds(60))));
+    await("both being ready", () -> nodes.stream().allMatch(ClusterNode::ready));
+    var calls = new ArrayList<CompletableFuture<Void>>();
+    for (int i = 0; i < 64; i++) {
+      var grain = first.grains().get(Held.class, "h" + i);
+      calls.add(CompletableFuture.runAsync(grain::hold, Thread::startVirtualThread));
+    }
+    held.await();
+
+    var drains = new ArrayList<CompletableFuture<String>>();
+    drains.add(drain(leaving));
+    await("the first drain", () -> !leaving.ready());
+    drains.add(drain(leaving));
+    drains.add(drain(leaving));
+    var closing = CompletableFuture.runAsync(leaving::close);
+    var members = ask(leaving, "GET /members");
+    assertTrue(members.contains(leaving.self() + " is not ready"), members);
+    assertTrue(drains.stream().noneMatch(CompletableFuture::isDone) && !closing.isDone());
+    mayGoOn.countDown();
+
+    for (var drain : drains) {
+      assertTrue(drain.get().contains(leaving.self() + " has left"), drain.get());
+    }
+    closing.get();
+    for (var call : calls) {
+      call.get();
+    }
+    await("being alone", () -> first.members().size() == 1 && first.ownedPartitions() == 128);
+    assertTrue(fenced.isEmpty());
+  }
+
+  private static CompletableFuture<String> drain(ClusterNode node) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          try {
+            return ask(node, "POST /drain");
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+        },
+        Thread::startVirtualThread);
   }
 
   @Test

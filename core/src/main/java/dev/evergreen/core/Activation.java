@@ -214,7 +214,7 @@ final class Activation implements Summary.Home {
       long now = workers.nanos();
       lastUsed = turn.isCall() ? now : lastUsed;
       turn.arrive(now);
-      if ((phase == Phase.OPEN || phase == Phase.CLOSING) && turn.isWaitedForBy(admission)) {
+      if ((phase == Phase.OPEN || phase == Phase.CLOSING) && mayComeBack(turn)) {
         // While this activation is closing, turns that run go on, and so do their chains.
         begin(turn, next);
       } else if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
@@ -248,6 +248,21 @@ final class Activation implements Summary.Home {
     return admission.isWritten();
   }
 
+  @GuardedBy("this")
+  private boolean mayComeBack(Turn turn) {
+    return turn.isWaitedForBy(admission) && !turn.isBesideAnother(admission);
+  }
+
+  /** One that came back is not inside any more: others may have waited for that. */
+  @GuardedBy("this")
+  private void letComeBack(Tasks next) {
+    for (var turn : admission.inOrder()) {
+      if (phase == Phase.OPEN && mayComeBack(turn)) {
+        begin(turn, next);
+      }
+    }
+  }
+
   /** Takes a turn back that has not begun. */
   void withdraw(Turn turn, Tasks next) {
     synchronized (this) {
@@ -278,6 +293,13 @@ final class Activation implements Summary.Home {
     for (var turn : expelled.reversed()) {
       rollBack(turn);
       turn.expel();
+    }
+    if (!expelled.isEmpty()) {
+      var next = new Tasks();
+      synchronized (this) {
+        letComeBack(next);
+      }
+      workers.fork(next);
     }
   }
 
@@ -364,6 +386,9 @@ final class Activation implements Summary.Home {
       if (close != null && phase == Phase.OPEN) {
         // Nothing may see or build upon a state that was not saved.
         phase = Phase.CLOSING;
+      }
+      if (turn.cameBack()) {
+        letComeBack(next);
       }
       admit(next);
       if (nothingRuns()) {

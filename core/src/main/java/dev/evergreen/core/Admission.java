@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *   a turn that reads    waits for  the write that is inside, and older writes that wait
  *   a turn that writes   waits for  all that are inside, and all older ones that wait
- *   a turn whose chain is inside already, and waits there for it, waits for nothing
+ *   a turn whose chain is inside already, and waits there for it, waits for nothing but others
+ *     that have come back like that, for another call ({@link Parallel})
  * </pre>
  *
  * <p><b>Inheritance.</b> Whoever is inside when an older turn waits becomes as old as that one, and
@@ -174,6 +175,11 @@ final class Admission<T extends Admission.Entrant<T>> {
   /** Those inside, in the order in which they have entered. */
   List<T> inside() {
     return inside.toList();
+  }
+
+  /** Those who wait, in their order. */
+  List<T> inOrder() {
+    return waiting.toList();
   }
 
   /** Takes all back who wait. */

@@ -165,9 +165,6 @@ final class Calls implements Turn.Departures {
   @Nullable Object call(@Nullable Scope scope, CallKey key, Duration timeout) throws Exception {
     if (scope != null) {
       scope.checkAlive();
-      if (scope.turn() != null) {
-        scope.turn().checkNotAbandoned();
-      }
       return measured(scope, key, timeout);
     }
     serving.incrementAndGet();
@@ -230,6 +227,9 @@ final class Calls implements Turn.Departures {
     @Nullable Object result() throws Exception {
       for (long pause = FIRST_PAUSE_NANOS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_NANOS)) {
         checkRunning();
+        if (caller != null) {
+          caller.checkNotAbandoned();
+        }
         String trouble;
         switch (base.placement().isHere(key.grain()) ? here() : there()) {
           case Outcome.Returned(var value) -> {

@@ -105,6 +105,8 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
           if (result.isPresent()) {
             subscriber.onNext(result.get());
           }
+          // A subscriber that interrupted its own thread must not disturb the waiting.
+          Thread.interrupted();
         }
       } catch (ComputationClosedException e) {
         if (!cancelled) {

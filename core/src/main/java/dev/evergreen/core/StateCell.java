@@ -189,7 +189,7 @@ final class StateCell<S> implements State<S> {
               + ": this node was given up, so that the grain may be active elsewhere; what the"
               + " operation did is forgotten. Call again, by another node",
           e);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       return new StateNotSavedException(
           id
               + ": the storage failed ("

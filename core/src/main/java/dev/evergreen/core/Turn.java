@@ -91,7 +91,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   private @Nullable Awaited way;
 
   private volatile boolean over;
-  private boolean expelled; // touched with the baton held
+  private volatile boolean expelled; // written with the baton held
   private volatile @Nullable String abandoned;
 
   /** Set before it is submitted, and then by the thread that runs it. */
@@ -247,6 +247,33 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     return holder != null && way != null && !way.over() && admission.isInside(holder);
   }
 
+  /** Whether this turn came back to its activation. */
+  boolean cameBack() {
+    return holder != null;
+  }
+
+  /**
+   * Whether another turn is inside that came back, too, but for another call: what one of them
+   * leaves half-done is nothing that the other may see or save.
+   */
+  boolean isBesideAnother(Admission<Turn> admission) {
+    for (var other : admission.inside()) {
+      boolean excludes = !other.readOnly || !readOnly;
+      if (excludes && other.cameBack() && !other.expelled && !isOnBehalfOf(other)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean isOnBehalfOf(Turn other) {
+    var turn = holder;
+    while (turn != null && turn != other) {
+      turn = turn.holder;
+    }
+    return turn != null;
+  }
+
   /** Whether this turn came back to its activation by a call, or for a turn that did. */
   boolean cameBy(Awaited call, Collection<Turn> others) {
     return way == call || (holder != null && others.contains(holder));
@@ -359,7 +386,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   /**
-   * To be called before a call on behalf of this turn.
+   * To be called before each attempt of a call on behalf of this turn.
    *
    * @throws NotStartedException if its activation has ended meanwhile
    */

@@ -581,6 +581,9 @@ class HardComputationsTest {
         }
         note("cancelled");
       }
+      if (result.get().equals("interrupt")) {
+        Thread.currentThread().interrupt();
+      }
       if (result.get().equals("throw")) {
         throw new IllegalStateException("a subscriber that fails");
       }
@@ -631,6 +634,21 @@ class HardComputationsTest {
     late.ended.await();
     assertEquals(List.of("complete"), late.events());
     assertThrows(NullPointerException.class, () -> computation.publisher().subscribe(null));
+  }
+
+  @Test
+  void aSubscriberMayInterruptItself() throws Exception {
+    var cell = cell("a");
+    try (var computation = node.reactive(cell::text)) {
+      var collector = new Collector();
+      computation.publisher().subscribe(collector);
+      cell.set("interrupt");
+      collector.request(2);
+      WiredNodes.await("the interruption", () -> collector.events().contains("interrupt"));
+      cell.set("more");
+      collector.request(1);
+      WiredNodes.await("the last", () -> collector.events().contains("more"));
+    }
   }
 
   @Test

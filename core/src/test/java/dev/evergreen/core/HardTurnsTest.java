@@ -53,6 +53,7 @@ class HardTurnsTest {
   private static final class OddStorage implements Storage {
     private final MemoryStorage memory = new MemoryStorage();
     volatile boolean forgetsToSay;
+    volatile boolean runsOutOfMemory;
 
     @Override
     public Optional<Stored> load(GrainId grain) {
@@ -64,6 +65,9 @@ class HardTurnsTest {
       long revision = memory.save(grain, expected, state);
       if (forgetsToSay) {
         throw new IllegalArgumentException("a storage with a fault");
+      }
+      if (runsOutOfMemory) {
+        throw new OutOfMemoryError("of the storage's");
       }
       return revision;
     }
@@ -284,6 +288,16 @@ class HardTurnsTest {
     assertEquals("b", cell.text());
     cell.set("c");
     assertEquals("c", cell.text());
+  }
+
+  @Test
+  void aStorageThatRunsOutOfMemoryEndsTheActivation() {
+    var cell = node.grains().get(Cell.class, "odd");
+    cell.set("a");
+    storage.runsOutOfMemory = true;
+    assertThrows(StateNotSavedException.class, () -> cell.set("b"));
+    storage.runsOutOfMemory = false;
+    assertEquals("b", cell.text());
   }
 
   @Test

@@ -83,6 +83,9 @@ class ReentrantTest {
     /** Has a porter come back with a note, and fails. */
     void failAfter(String porter);
 
+    /** Has two porters come back at the same time, one with a note and one with a failure. */
+    void both(String noting, String failing);
+
     void note(String text);
 
     /** Notes, waits at the stop of that name, and notes once more. */
@@ -139,6 +142,17 @@ class ReentrantTest {
     }
 
     @Override
+    public void both(String noting, String failing) {
+      note("outer");
+      Parallel.map(
+          List.of(failing, noting),
+          key ->
+              key.equals(noting)
+                  ? porter(key).hand(context.key(), "inner")
+                  : porter(key).fail(context.key(), "f"));
+    }
+
+    @Override
     public void note(String text) {
       state.update(
           notes -> {
@@ -171,6 +185,9 @@ class ReentrantTest {
     String bring(String desk, String text);
 
     String hand(String desk, String text);
+
+    /** Has the desk fail at a stop; says how that ended. */
+    String fail(String desk, String stop);
   }
 
   /** How the porters' calls of desks have ended; null if they returned. */
@@ -203,7 +220,18 @@ class ReentrantTest {
     @Override
     public String hand(String desk, String text) {
       context.grains().get(Desk.class, desk).note(text);
+      brought(context.key()).complete(null);
       return text;
+    }
+
+    @Override
+    public String fail(String desk, String stop) {
+      try {
+        context.grains().get(Desk.class, desk).failAt(stop);
+        return "returned";
+      } catch (IllegalStateException e) {
+        return "failed";
+      }
     }
   }
 
@@ -284,6 +312,23 @@ class ReentrantTest {
   @ValueSource(strings = {"near", "far"})
   void whatAnInnerOperationHasSavedStaysWhenTheOuterOneFails(String porter) {
     assertThrows(IllegalStateException.class, () -> desk().failAfter(porter));
+    assertEquals(List.of("outer", "inner"), desk().notes());
+    desk().leave();
+    assertEquals(List.of("outer", "inner"), desk().notes());
+  }
+
+  /** Both may come back, as the outer one waits for both; but not for each other. */
+  @ParameterizedTest
+  @ValueSource(strings = {"near", "far"})
+  void whatComesBackByTwoBranchesIsInsideOneAfterTheOther(String porter) throws Exception {
+    var noting = porter + " noting";
+    var both = CompletableFuture.runAsync(() -> desk().both(noting, porter + " failing"));
+    StopGrain.awaitReached("f");
+    var activation =
+        Objects.requireNonNull(node.activations.get(node.models.model(Desk.class).id("d")));
+    WiredNodes.await("the other", () -> brought(noting).isDone() || activation.waiting() == 1);
+    StopGrain.open("f");
+    get(both);
     assertEquals(List.of("outer", "inner"), desk().notes());
     desk().leave();
     assertEquals(List.of("outer", "inner"), desk().notes());

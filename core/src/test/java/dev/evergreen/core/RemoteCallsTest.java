@@ -254,4 +254,29 @@ final class RemoteCallsTest {
         b.activations.all().stream().anyMatch(open -> open.id().key().equals("c")),
         "the call was made");
   }
+
+  @Test
+  void aCallThatIsTriedAgainIsNotMadeAfterItsCallersGrainWasHandedOff() throws Exception {
+    SlowGrain.entered = new CountDownLatch(1);
+    SlowGrain.go = new CountDownLatch(0);
+    SlowGrain.failure = new CompletableFuture<>();
+    wired.hosts = grain -> grain.key().equals("c") ? A : B;
+    var tried = new AtomicInteger();
+    wired.connected =
+        to -> {
+          tried.addAndGet(to.equals(A) ? 1 : 0);
+          return !to.equals(A);
+        };
+    var a = start(A);
+    var b = start(B);
+    var slow = b.grains().get(Slow.class, "s");
+    var call =
+        aside(() -> assertThrows(OutcomeUnknownException.class, () -> slow.callWhenLetGo("c")));
+    await("several attempts", () -> tried.get() > 2);
+    b.release(WiredNodes.part("s"));
+    call.get(20, TimeUnit.SECONDS);
+    wired.connected = to -> true;
+    assertNames(SlowGrain.failure.get(20, TimeUnit.SECONDS), "may call nobody");
+    assertEquals(0, a.activations.size(), "the call was made");
+  }
 }

@@ -6,12 +6,21 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import dev.evergreen.core.CycleTest.Link;
 import dev.evergreen.core.CycleTest.LinkGrain;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.Storage;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * What ends a waiting ends it at once: nodes here look again only after an hour, so that no look at
@@ -62,8 +71,8 @@ class WakeUpTest {
   private void awaitReader() {
     while (true) {
       var thread = reader.get();
-      var state = thread == null ? Thread.State.NEW : thread.getState();
-      if (state == Thread.State.WAITING || state == Thread.State.TIMED_WAITING) {
+      // One that has ended does not wait for what is tried again.
+      if (thread != null && (isParked(thread) || !thread.isAlive())) {
         return;
       }
       Thread.onSpinWait();
@@ -115,6 +124,113 @@ class WakeUpTest {
         assertThrows(CycleException.class, () -> computation.tracker().next(SOON));
       }
     }
+  }
+
+  /** Says when a save has begun, and ends it when told. */
+  private static final class SlowStorage implements Storage {
+    private final MemoryStorage memory = new MemoryStorage();
+    private final CountDownLatch saving = new CountDownLatch(1);
+    private final CountDownLatch maySave = new CountDownLatch(1);
+
+    @Override
+    public Optional<Stored> load(GrainId grain) {
+      return memory.load(grain);
+    }
+
+    @Override
+    public long save(GrainId grain, long expected, byte[] state) {
+      saving.countDown();
+      awaitOpen(maySave);
+      return memory.save(grain, expected, state);
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  private static void awaitOpen(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Whoever closes waits for what runs as long as it may, and for saves in any case. */
+  @ParameterizedTest
+  @ValueSource(longs = {0, 3_600})
+  void whoClosesANodeIsWokenByTheEndOfWhatIsUnderWay(long grace) throws Exception {
+    var self = WiredNodes.id("a");
+    var storage = new SlowStorage();
+    try (var wired = new WiredNodes(self, storage)) {
+      var types = GrainTypes.create().add(Link.class, LinkGrain::new);
+      var closing = wired.start(self, PATIENT.withStopGrace(Duration.ofSeconds(grace)), types);
+      var link = closing.grains().get(Link.class, "a");
+      var first = CompletableFuture.runAsync(() -> link.pointTo("b"), Thread::startVirtualThread);
+      storage.saving.await();
+      var second = CompletableFuture.runAsync(() -> link.pointTo("c"), Thread::startVirtualThread);
+      WiredNodes.await("the second", () -> closing.activations.all().getFirst().waiting() == 1);
+
+      var released = new CompletableFuture<@Nullable Void>();
+      var releasing =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    closing.release(WiredNodes.part("a"));
+                    released.complete(null);
+                  });
+      // What waits is refused at once, to be asked for again, however long the grace is.
+      WiredNodes.await(
+          "the refusal", () -> closing.activations.all().stream().allMatch(a -> a.waiting() == 0));
+      WiredNodes.await("its waiting", () -> isParked(releasing));
+      storage.maySave.countDown();
+
+      released.get(20, TimeUnit.SECONDS);
+      if (grace > 0) {
+        first.get(20, TimeUnit.SECONDS);
+        second.get(20, TimeUnit.SECONDS);
+      }
+    }
+  }
+
+  @Test
+  void whoClosesANodeIsWokenByTheEndOfTheLastTurn() throws Exception {
+    var running = new CountDownLatch(1);
+    var mayEnd = new CountDownLatch(1);
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var types =
+          GrainTypes.create()
+              .add(
+                  Late.class,
+                  context ->
+                      () -> {
+                        running.countDown();
+                        awaitOpen(mayEnd);
+                        return 7;
+                      });
+      var closing = wired.start(self, PATIENT.withStopGrace(HOUR), types);
+      var value =
+          CompletableFuture.supplyAsync(
+              () -> closing.grains().get(Late.class, "a").value(), Thread::startVirtualThread);
+      running.await();
+      var closed = new CompletableFuture<@Nullable Void>();
+      var closer = Thread.ofPlatform().start(() -> closed.complete(close(closing)));
+      WiredNodes.await("its waiting", () -> isParked(closer));
+      mayEnd.countDown();
+      closed.get(20, TimeUnit.SECONDS);
+      assertEquals(7, value.get(20, TimeUnit.SECONDS));
+    }
+  }
+
+  private static @Nullable Void close(Node node) {
+    node.close();
+    return null;
+  }
+
+  private static boolean isParked(Thread thread) {
+    var state = thread.getState();
+    return state == Thread.State.WAITING || state == Thread.State.TIMED_WAITING;
   }
 
   private static void pointInACircle(Node node) {

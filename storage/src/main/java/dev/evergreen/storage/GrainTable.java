@@ -36,16 +36,19 @@ final class GrainTable implements AutoCloseable {
   private final PreparedStatement commit;
   private final SqliteNodes nodes;
   private final SqliteTurn turn;
+  private final Check inPlace;
 
   /**
    * Takes the connection over.
    *
    * @param turn among those that save
+   * @param inPlace whether what is written and read is the database that others know
    */
-  GrainTable(Connection connection, SqliteTurn turn) throws SQLException {
+  GrainTable(Connection connection, SqliteTurn turn, Check inPlace) throws SQLException {
     this.connection = connection;
     this.nodes = new SqliteNodes(connection);
     this.turn = turn;
+    this.inPlace = inPlace;
     select =
         connection.prepareStatement(
             "select revision, state from grain_state where type = ? and key = ?");
@@ -63,6 +66,12 @@ final class GrainTable implements AutoCloseable {
 
   /** What was saved last, if anything. */
   Optional<Stored> load(GrainId grain) throws SQLException {
+    var stored = find(grain);
+    inPlace.check();
+    return stored;
+  }
+
+  private Optional<Stored> find(GrainId grain) throws SQLException {
     select.setBytes(1, bytes(grain.type()));
     select.setBytes(2, bytes(grain.key()));
     try (var row = select.executeQuery()) {
@@ -116,7 +125,7 @@ final class GrainTable implements AutoCloseable {
     }
     return statement.executeUpdate() == 1
         ? new Outcome.Saved(expected + 1)
-        : new Outcome.Conflict(load(grain).map(Stored::revision).orElse(Storage.NONE));
+        : new Outcome.Conflict(find(grain).map(Stored::revision).orElse(Storage.NONE));
   }
 
   /** The nodes, as this connection sees them. */
@@ -124,12 +133,24 @@ final class GrainTable implements AutoCloseable {
     return nodes;
   }
 
+  boolean isAlive(Member member) throws SQLException {
+    boolean alive = nodes.isAlive(member);
+    inPlace.check();
+    return alive;
+  }
+
   /** Does it with the lock on the database, so that it sees what all others have committed. */
   <A> A inTransaction(Work<A> work) throws SQLException {
     turn.take(begin::executeUpdate);
     var answer = work.run();
     commit.executeUpdate();
+    inPlace.check();
     return answer;
+  }
+
+  /** Throws if something is not as it must be. */
+  interface Check {
+    void check() throws SQLException;
   }
 
   /** What a transaction does. */

@@ -26,8 +26,9 @@ final class PostgresDatabase {
 
   private static final long RETRY_NANOS = 100_000_000;
 
-  /** What a server that starts or restarts answers, and one that has no connection left. */
-  private static final Set<String> PASSING = Set.of("08001", "08004", "08006", "57P03", "53300");
+  /** What a server that ends, starts or restarts answers, and one that has no connection left. */
+  private static final Set<String> PASSING =
+      Set.of("08001", "08004", "08006", "57P01", "57P02", "57P03", "53300");
 
   private final PostgresStorage.Settings settings;
 

@@ -1,13 +1,18 @@
 package dev.evergreen.storage;
 
 import dev.evergreen.core.spi.StorageException;
+import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
@@ -36,10 +41,16 @@ final class SqliteFile implements AutoCloseable {
   private final Connection last;
   private final SqliteTurn turn;
 
+  /** Which file it was that was opened; null where files have nothing to be known by. */
+  private final @Nullable Object identity;
+
+  private volatile boolean lost;
+
   private SqliteFile(Path path, Duration patience) throws SQLException {
     this.path = path;
     this.patience = patience;
     this.last = prepared(connection());
+    this.identity = identity();
     this.turn = new SqliteTurn(path, TURN_PATIENCE);
   }
 
@@ -84,10 +95,35 @@ final class SqliteFile implements AutoCloseable {
       if (saves) {
         SqliteTurn.waitOften(connection, patience);
       }
-      return new GrainTable(connection, turn);
+      checkInPlace();
+      return new GrainTable(connection, turn, this::checkInPlace);
     } catch (SQLException e) {
       connection.close();
       throw e;
+    }
+  }
+
+  /**
+   * SQLite goes on with a file that has no name any more, where nobody would find what was saved.
+   * It is not enough to put it back: another one may have had its log meanwhile.
+   */
+  private void checkInPlace() throws SQLException {
+    if (!Objects.equals(identity, identity())) {
+      lost = true;
+    }
+    if (lost) {
+      throw new SQLException(
+          "the file was moved, deleted or replaced while it was open; start the program anew");
+    }
+  }
+
+  private @Nullable Object identity() throws SQLException {
+    try {
+      return Files.readAttributes(path, BasicFileAttributes.class).fileKey();
+    } catch (NoSuchFileException e) {
+      return "no file";
+    } catch (IOException e) {
+      throw new SQLException("the file cannot be looked at: " + e, e);
     }
   }
 

@@ -29,7 +29,8 @@ import java.util.Set;
  *
  * <p><b>When it fails</b> (disk full, I/O error, locked by another process for longer than 10
  * seconds), every save of that transaction fails with a {@link StorageException}; what was
- * acknowledged before stays, and the next save starts afresh. One that conflicts fails alone.
+ * acknowledged before stays, and the next save starts afresh. One that conflicts fails alone. A
+ * file that was moved, deleted or replaced while it is open is not used any more.
  *
  * <p><b>Interrupts.</b> A caller that is interrupted while it waits gets a {@link StorageException}
  * and keeps its interrupt flag; its save may still happen.
@@ -99,7 +100,7 @@ public final class SqliteStorage implements Storage {
       workers.startFence(
           new SqliteJob<>(
               () -> file.connect(false),
-              (table, batch) -> DatabaseFence.answer(batch, table.nodes()::isAlive)));
+              (table, batch) -> DatabaseFence.answer(batch, table::isAlive)));
     }
     return Optional.of(new DatabaseFence(cluster, workers, new Nodes()));
   }

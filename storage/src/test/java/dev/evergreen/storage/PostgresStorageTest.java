@@ -125,6 +125,28 @@ final class PostgresStorageTest {
     }
   }
 
+  /** As by a restart; another connection is made then. */
+  @Test
+  void whoseConnectionTheServerEndsWhileItOpensTriesAgain() throws Exception {
+    open().close();
+    try (var lock = DriverManager.getConnection(url);
+        var statement = lock.createStatement()) {
+      lock.setAutoCommit(false);
+      statement.execute("lock table grain_state_version in access exclusive mode");
+      var opening = new FutureTask<>(() -> open(2, Duration.ofSeconds(30)));
+      Thread.ofPlatform().start(opening);
+      for (int i = 0; i < 3; i++) {
+        terminate("wait_event_type = 'Lock'");
+        while (count("wait_event_type = 'Lock'") == 0) {
+          assertFalse(opening.isDone(), () -> "it gave up: " + opening);
+          Thread.sleep(5);
+        }
+      }
+      lock.rollback();
+      opening.get().close();
+    }
+  }
+
   @Test
   void noMoreConnectionsAreOpenThanItWasGiven() throws Exception {
     try (var storage = open(3, Duration.ofSeconds(10))) {

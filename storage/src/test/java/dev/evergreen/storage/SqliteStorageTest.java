@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Storage.Stored;
@@ -18,6 +19,7 @@ import dev.evergreen.core.spi.StorageException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -30,6 +32,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(60)
@@ -176,6 +179,40 @@ final class SqliteStorageTest {
       }
       assertEquals(1, storage.save(grain(0), Storage.NONE, bytes("state")));
     }
+  }
+
+  /** What goes into a file without a name, or comes from one, others do not know of. */
+  @Test
+  void aFileThatIsMovedOrReplacedIsNotUsedAnyMore() throws Exception {
+    var moved = directory.resolve("moved.db");
+    var node = new NodeId("a:1", 1);
+    try (var storage = SqliteStorage.open(file)) {
+      var fence = storage.fence("cluster").orElseThrow();
+      fence.join(node);
+      storage.save(grain(1), Storage.NONE, bytes("a"));
+      assertTrue(storage.load(grain(1)).isPresent() && fence.isAlive(node));
+
+      Files.move(file, moved);
+      assertIsNotInPlace(() -> storage.save(grain(1), 1, bytes("b")));
+      assertIsNotInPlace(() -> storage.load(grain(1)));
+      assertIsNotInPlace(() -> fence.isAlive(node));
+      try (var other = SqliteStorage.open(file)) {
+        other.save(grain(1), Storage.NONE, bytes("of another process"));
+        assertIsNotInPlace(() -> storage.save(grain(2), Storage.NONE, bytes("b")));
+        assertIsNotInPlace(() -> storage.load(grain(1)));
+        assertIsNotInPlace(() -> fence.isAlive(node));
+        assertTrue(other.load(grain(2)).isEmpty());
+      }
+
+      Files.move(moved, file, StandardCopyOption.REPLACE_EXISTING);
+      assertIsNotInPlace(() -> storage.load(grain(1)));
+    }
+  }
+
+  private static void assertIsNotInPlace(Executable use) {
+    var failure = assertThrows(StorageException.class, use);
+    var message = String.valueOf(failure.getMessage());
+    assertTrue(message.contains("moved, deleted or replaced"), message);
   }
 
   @Test
