@@ -18,8 +18,10 @@ import org.jspecify.annotations.Nullable;
  *   <li>A thread parks only while the state is that thread, so that it is unparked after any
  *       opening.
  * </ol>
+ *
+ * <p>To run it is to open it: so what ends a wait from outside is made once, and not for each wait.
  */
-final class Gate {
+final class Gate implements Runnable {
 
   private static final Object OPEN = new Object();
   private static final VarHandle STATE;
@@ -40,6 +42,11 @@ final class Gate {
     if (state != OPEN && STATE.getAndSet(this, OPEN) instanceof Thread waiting) {
       LockSupport.unpark(waiting);
     }
+  }
+
+  @Override
+  public void run() {
+    open();
   }
 
   /** Passes if it is open. */

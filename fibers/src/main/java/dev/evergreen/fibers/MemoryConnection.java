@@ -83,9 +83,8 @@ final class MemoryConnection extends Connection {
     if (scope != null) {
       scope.checkWait(what);
     }
-    Runnable wake = gate::open;
     if (scope != null) {
-      scope.begin(wake);
+      scope.begin(gate);
     }
     boolean sooner = scope != null && (!limited || scope.until() - until < 0);
     try {
@@ -95,7 +94,7 @@ final class MemoryConnection extends Connection {
       }
     } finally {
       if (scope != null) {
-        scope.end(wake);
+        scope.end(gate);
       }
     }
     gate.open();

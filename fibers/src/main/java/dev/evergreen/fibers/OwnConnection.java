@@ -248,12 +248,11 @@ final class OwnConnection extends Connection {
       return;
     }
     boolean sooner = scope.limited() && (!limited || scope.until() - until < 0);
-    Runnable wake = gate::open;
-    scope.begin(wake);
+    scope.begin(gate);
     try {
       awaitInTime(gate, limited || sooner, sooner ? scope.until() : until);
     } finally {
-      scope.end(wake);
+      scope.end(gate);
     }
   }
 

@@ -83,14 +83,13 @@ final class OwnListener extends ListenerBase {
     }
     scope.checkWait("accept a connection");
     var limit = new TimeLimit(gate);
-    Runnable wake = gate::open;
-    scope.begin(wake);
+    scope.begin(gate);
     limit.begin(scope.until(), fibers.here());
     try {
       descriptor.await(gate, fibers.here().poller());
     } finally {
       limit.cancel();
-      scope.end(wake);
+      scope.end(gate);
     }
   }
 

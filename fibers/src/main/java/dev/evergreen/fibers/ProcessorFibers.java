@@ -99,7 +99,7 @@ final class ProcessorFibers extends FibersBase {
     long until = System.nanoTime() + Nanos.of(time);
     var gate = new Gate();
     var processor = here();
-    var alarm = processor.alarm(until, gate::open);
+    var alarm = processor.alarm(until, gate);
     if (!gate.await()) {
       processor.cancel(alarm);
       Thread.interrupted();

@@ -60,12 +60,11 @@ public final class Signal {
   private void awaitIn(CancelScope.Bound scope, boolean limited, long until) throws IOException {
     scope.checkWait("wait for a signal");
     boolean sooner = scope.limited() && (!limited || scope.until() - until < 0);
-    Runnable wake = gate::open;
-    scope.begin(wake);
+    scope.begin(gate);
     try {
       pass(limited || sooner, sooner ? scope.until() : until);
     } finally {
-      scope.end(wake);
+      scope.end(gate);
     }
     scope.checkWait("wait for a signal");
   }

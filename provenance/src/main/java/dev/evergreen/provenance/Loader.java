@@ -161,7 +161,8 @@ final class Loader implements AutoCloseable {
 
   private static int batch(LoadSession session, SpoolReader reader, int most)
       throws SQLException, IOException {
-    for (int frames = 0; frames < most; frames++) {
+    int frames = 0;
+    for (; frames < most || reader.isAmid(); frames++) {
       switch (reader.next()) {
         case FRAME -> session.load(reader);
         case GAP -> session.lost(reader.lost());
@@ -170,7 +171,7 @@ final class Loader implements AutoCloseable {
         }
       }
     }
-    return most;
+    return frames;
   }
 
   private void fold(LoadSession session) throws SQLException {

@@ -26,10 +26,10 @@ import org.jspecify.annotations.Nullable;
  * fixed length that are mapped into memory, in a directory of their own. A loader brings their
  * frames into the trace store, and then the files go.
  *
- * <p>Each frame has a number, one more than the one before it; the numbers are the order in which
- * things were recorded. A request is recorded before it is forwarded, and a reply when it has
- * arrived. So when the number of A's reply is below that of B's request, A was over before B began;
- * and requests on the same lane have the order of their numbers at the store.
+ * <p>What is recorded has a number, one more than what was recorded before it; the numbers are the
+ * order in which things were recorded. A request is recorded before it is forwarded, and a reply
+ * when it has arrived. So when the number of A's reply is below that of B's request, A was over
+ * before B began; and requests on the same lane have the order of their numbers at the store.
  *
  * <p>All methods may be called by any number of threads and fibers at once. They wait for nothing
  * but room ({@link Overflow#SLOW}), and hold no lock while they do. Buffers are recorded from
@@ -46,6 +46,9 @@ public final class Spool implements AutoCloseable {
 
   /** A body of more bytes is recorded as its length and hash only. */
   public static final long LARGEST_BODY = 16 << 20;
+
+  /** As many requests, or replies, can be recorded together. */
+  public static final int MOST_TOGETHER = SpoolSegment.MOST_BODIES;
 
   /** The longest body of one frame; longer ones are cut. */
   static final int PIECE = 64 << 10;
@@ -224,6 +227,16 @@ public final class Spool implements AutoCloseable {
     return body.number();
   }
 
+  /**
+   * Records requests of one connection that follow each other on one lane, as one frame.
+   *
+   * @param batch at most {@link #MOST_TOGETHER}, of 64 KiB together at most
+   * @return the number of the first, which those of the others follow; or {@link #DROPPED}
+   */
+  public long requests(long connection, long lane, int scope, Batch batch) {
+    return append(FrameKind.REQUEST, connection, lane, scope, batch);
+  }
+
   /** Begins to record a request that comes in pieces; its number is known at once. */
   public SpooledBody beginRequest(long connection, long lane, int scope) {
     return begin(
@@ -237,18 +250,34 @@ public final class Spool implements AutoCloseable {
    */
   public long reply(long request, ByteBuffer bytes) {
     if (bytes.remaining() <= PIECE) {
-      return request == DROPPED ? drop() : append(FrameKind.REPLY, (byte) 0, 0, 0, request, bytes);
+      return request == DROPPED ? drop(1) : append(FrameKind.REPLY, (byte) 0, 0, 0, request, bytes);
     }
     var body = beginReply(request);
     body.add(bytes);
     return body.end();
   }
 
+  /**
+   * Records the replies to requests of consecutive numbers, which have arrived together, as one
+   * frame.
+   *
+   * @param request the number of the first
+   * @param batch at most {@link #MOST_TOGETHER}, of 64 KiB together at most
+   * @return the number of the last reply; or {@link #DROPPED}
+   */
+  public long replies(long request, Batch batch) {
+    if (request == DROPPED) {
+      return drop(batch.count());
+    }
+    long first = append(FrameKind.REPLY, 0, 0, request, batch);
+    return first == DROPPED ? DROPPED : first + batch.count() - 1;
+  }
+
   /** Begins to record a reply that comes in pieces; its arrival is when it ends. */
   public SpooledBody beginReply(long request) {
     return begin(
         request == DROPPED
-            ? drop()
+            ? drop(1)
             : append(FrameKind.REPLY, SpoolSegment.MORE, 0, 0, request, NOTHING, 0, 0));
   }
 
@@ -399,8 +428,8 @@ public final class Spool implements AutoCloseable {
     return new SpooledBody(this, number);
   }
 
-  private long drop() {
-    dropped.incrementAndGet();
+  private long drop(int count) {
+    dropped.addAndGet(count);
     return DROPPED;
   }
 
@@ -436,20 +465,38 @@ public final class Spool implements AutoCloseable {
       int length) {
     while (true) {
       var segment = current;
-      long at = claim(segment, SpoolSegment.FRAME_HEADER + length);
+      long at = claim(segment, SpoolSegment.FRAME_HEADER + length, 1);
       if (at != SpoolSegment.FULL) {
         fill(segment, at, kind, flags, one, two, about, bytes, from, length);
         return segment.number(at);
       }
       if (!roll(segment)) {
-        return drop();
+        return drop(1);
       }
     }
   }
 
-  private static long claim(SpoolSegment segment, int length) {
+  private long append(FrameKind kind, long one, long two, long about, Batch batch) {
+    int count = batch.count();
+    if (count == 1) {
+      return append(kind, (byte) 0, one, two, about, batch.bytes(), batch.from(), batch.length());
+    }
+    while (true) {
+      var segment = current;
+      long at = claim(segment, SpoolSegment.lengthOf(batch), count);
+      if (at != SpoolSegment.FULL) {
+        fill(segment, at, kind, one, two, about, batch);
+        return segment.number(at);
+      }
+      if (!roll(segment)) {
+        return drop(count);
+      }
+    }
+  }
+
+  private static long claim(SpoolSegment segment, int length, int bodies) {
     try {
-      return segment.claim(length);
+      return segment.claim(length, bodies);
     } catch (IllegalStateException e) {
       // It was full, loaded and closed since this thread looked which is the current one.
       return SpoolSegment.FULL;
@@ -470,6 +517,18 @@ public final class Spool implements AutoCloseable {
     try {
       segment.head(at, kind, flags, System.nanoTime() + clockOffset, one, two, about);
       segment.body(at, bytes, from, length);
+      segment.finish(at);
+    } catch (RuntimeException | Error e) {
+      segment.giveUp(at);
+      throw e;
+    }
+  }
+
+  private void fill(
+      SpoolSegment segment, long at, FrameKind kind, long one, long two, long about, Batch batch) {
+    try {
+      segment.head(at, kind, (byte) 0, System.nanoTime() + clockOffset, one, two, about);
+      segment.bodies(at, batch);
       segment.finish(at);
     } catch (RuntimeException | Error e) {
       segment.giveUp(at);
@@ -523,7 +582,7 @@ public final class Spool implements AutoCloseable {
     if (missing > 0) {
       droppedBefore += missing;
       var why = ByteBuffer.wrap("the spool was full".getBytes(StandardCharsets.UTF_8));
-      long at = next.claim(SpoolSegment.FRAME_HEADER + why.remaining());
+      long at = next.claim(SpoolSegment.FRAME_HEADER + why.remaining(), 1);
       fill(next, at, FrameKind.GAP, (byte) 0, 0, 0, missing, why, 0, why.remaining());
     }
     if (sync != null) {

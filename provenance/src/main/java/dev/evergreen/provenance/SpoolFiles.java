@@ -29,7 +29,7 @@ final class SpoolFiles {
   private static final Duration RETRY = Duration.ofMillis(200);
 
   /** So many numbers are left out behind a run that was killed: some were given, and not kept. */
-  private static final int NUMBERS_IN_DOUBT = 1_000;
+  private static final int NUMBERS_IN_DOUBT = 10_000;
 
   /** So many indexes more than are needed are reserved. */
   private static final int RESERVED_AHEAD = 16;
@@ -335,7 +335,7 @@ final class SpoolFiles {
   private SpoolSegment make(long first) throws IOException {
     long index = nextIndex;
     // Those two, and this one.
-    reserve(index + 1, first + 3L * settings.mostFrames());
+    reserve(index + 1, first + 3L * settings.mostNumbers());
     var path = path(directory, index);
     var temporary = directory.resolve("next");
     Files.deleteIfExists(temporary);
@@ -365,7 +365,7 @@ final class SpoolFiles {
   private void reserve(long index, long number) throws IOException {
     if (index > reserved.index() || number > reserved.number()) {
       // Of numbers fewer, as each jump among them is one of the trace's rows.
-      long more = number + settings.mostFrames();
+      long more = number + settings.mostNumbers();
       var next = new Reservation(index + RESERVED_AHEAD, more, Reservation.thisBoot());
       next.write(directory);
       reserved = next;

@@ -38,6 +38,15 @@ final class SpoolReader implements AutoCloseable {
   private Position position;
   private @Nullable SpoolSegment segment;
   private long frame;
+
+  /** Which of the frame's bodies it is, of how many. */
+  private int index;
+
+  private int bodies;
+
+  /** Where that is in the frame. */
+  private int at;
+
   private long lost;
 
   SpoolReader(Path directory, Position position) {
@@ -45,8 +54,13 @@ final class SpoolReader implements AutoCloseable {
     this.position = position;
   }
 
-  /** Goes on to the next frame, if there is one. */
+  /** Goes on to the next body of this frame or to the next frame, if there is one. */
   Step next() throws IOException {
+    if (isAmid()) {
+      at += length();
+      index++;
+      return Step.FRAME;
+    }
     while (true) {
       var here = segment;
       if (here == null) {
@@ -59,7 +73,7 @@ final class SpoolReader implements AutoCloseable {
       long at = position.place();
       var found = here.look(at);
       if (found == SpoolSegment.Place.FRAME) {
-        frame = at;
+        begin(here, at);
         goTo(here.next(at));
         return Step.FRAME;
       }
@@ -76,6 +90,21 @@ final class SpoolReader implements AutoCloseable {
     }
   }
 
+  private void begin(SpoolSegment here, long place) {
+    frame = place;
+    index = 0;
+    bodies = here.bodies(place);
+    at = here.firstBody(place);
+  }
+
+  /**
+   * Whether the frame that was read has more bodies: the position is behind all of them, so that
+   * who goes on from there must have read them.
+   */
+  boolean isAmid() {
+    return index + 1 < bodies;
+  }
+
   /** Deals with a place where no frame can be read; null if the segment is over there. */
   private @Nullable Step pass(SpoolSegment here, long at, SpoolSegment.Place found)
       throws IOException {
@@ -83,8 +112,9 @@ final class SpoolReader implements AutoCloseable {
     if (found != SpoolSegment.Place.DAMAGED && !abandoned) {
       return Step.NOTHING;
     }
-    if (found != SpoolSegment.Place.EMPTY && here.leadsOn(at)) {
-      return gap(1, here.next(at));
+    if (found != SpoolSegment.Place.EMPTY && leadsOn(here, at)) {
+      long next = here.next(at);
+      return gap(here.number(next) - here.number(at), next);
     }
     long further = here.search(at);
     if (SpoolSegment.offset(further) < here.size()) {
@@ -97,6 +127,11 @@ final class SpoolReader implements AutoCloseable {
       return null;
     }
     return gap(1, further);
+  }
+
+  /** Whether a frame's word is as it should be, and leads to a place where one may be. */
+  private static boolean leadsOn(SpoolSegment here, long at) {
+    return here.leadsOn(at) && here.look(here.next(at)) != SpoolSegment.Place.DAMAGED;
   }
 
   private Step gap(long frames, long next) {
@@ -197,7 +232,7 @@ final class SpoolReader implements AutoCloseable {
   }
 
   long number() {
-    return segment().number(frame);
+    return segment().number(frame) + index;
   }
 
   /** The number that the next frame will have. */
@@ -225,12 +260,18 @@ final class SpoolReader implements AutoCloseable {
     return segment().secondSubject(frame);
   }
 
+  /** Several replies are about requests of consecutive numbers. */
   long about() {
-    return segment().about(frame);
+    long first = segment().about(frame);
+    return kind() == FrameKind.REPLY ? first + index : first;
   }
 
   byte[] body() {
-    return segment().body(frame);
+    return segment().body(frame, at, length());
+  }
+
+  private int length() {
+    return segment().bodyLength(frame, index);
   }
 
   private SpoolSegment segment() {

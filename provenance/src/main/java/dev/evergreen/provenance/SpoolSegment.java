@@ -17,21 +17,24 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One file of a spool, mapped into memory: a header, then frames one behind the other, then zeros.
+ * A frame holds one body or several, each of which has a number.
  *
- * <p>A frame begins with a word that holds its length, its ordinal in the segment and whether it is
- * finished. To claim the place of a frame is to exchange the word there from zero to that: so
- * places, ordinals and frames are in one order, any number of threads may claim at the same time
- * without waiting for each other, and whenever the process is killed an unbroken chain of words
- * leads to every frame that was finished. The word is marked as finished after all else of the
- * frame. If no frame fits any more, what is left becomes padding.
+ * <p>A frame begins with a word that holds its length, the ordinal in the segment of its first
+ * body, how many more it has, and whether it is finished. To claim the place of a frame is to
+ * exchange the word there from zero to that: so places, ordinals and frames are in one order, any
+ * number of threads may claim at the same time without waiting for each other, and whenever the
+ * process is killed an unbroken chain of words leads to every frame that was finished. The word is
+ * marked as finished after all else of the frame. If no frame fits any more, what is left becomes
+ * padding.
  *
  * <pre>
- *  0  long  word: bits 0-30 length, 31 padding, 32-62 ordinal, 63 finished
+ *  0  long  word: bits 0-20 length, 21-30 how many bodies follow the first, 31 padding,
+ *           32-62 ordinal, 63 finished; of padding bits 0-30 are the length
  *  8  int   CRC-32C of what follows, mixed with the segment's salt and the frame's place
  * 12  byte  kind    13 byte flags    14 short 0
  * 16  long  time, nanoseconds since 1970
  * 24  long  first subject     32  long  second subject     40  long  about
- * 48  body
+ * 48  body; of several first the length of each, an int, then all of them
  * </pre>
  *
  * The next frame begins at a multiple of eight. The salt is not to be guessed, so that nobody whose
@@ -43,6 +46,9 @@ final class SpoolSegment implements AutoCloseable {
 
   /** What {@link #claim} returns when there is no room. */
   static final long FULL = -1;
+
+  /** As many bodies a frame has at most. */
+  static final int MOST_BODIES = 1 << 10;
 
   /** More of the body follows in other frames. */
   static final byte MORE = 1;
@@ -72,6 +78,8 @@ final class SpoolSegment implements AutoCloseable {
 
   private static final long FINISHED = 1L << 63;
   private static final long PADDING = 1L << 31;
+  private static final int MORE_BODIES = 21;
+  private static final int LENGTH = (1 << MORE_BODIES) - 1;
   private static final VarHandle WORD =
       MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
@@ -184,38 +192,44 @@ final class SpoolSegment implements AutoCloseable {
    * wait for it.
    *
    * @param length of the whole frame in bytes
+   * @param bodies how many it has
    * @return its offset, and in the high half its ordinal; or {@link #FULL}
    * @throws IllegalStateException if the segment was closed meanwhile
    */
-  long claim(int length) {
+  long claim(int length, int bodies) {
+    if (length > LENGTH || bodies > MOST_BODIES) {
+      throw new IllegalArgumentException(
+          "no frame has %d bytes and %d bodies".formatted(length, bodies));
+    }
+    long word = (long) (bodies - 1) << MORE_BODIES | length;
     long seen = tail.get();
     long at = seen;
     while (offset(at) < size) {
       int offset = offset(at);
-      long word = (long) WORD.getAcquire(bytes, offset);
-      if (word == 0) {
+      long present = (long) WORD.getAcquire(bytes, offset);
+      if (present == 0) {
         long wanted =
             roomFor(length) <= size - offset
-                ? (at & ~0xffff_ffffL) | length
+                ? (at & ~0xffff_ffffL) | word
                 : (at & ~0xffff_ffffL) | PADDING | (size - offset);
-        word = (long) WORD.compareAndExchange(bytes, offset, 0L, wanted);
-        if (word == 0) {
+        present = (long) WORD.compareAndExchange(bytes, offset, 0L, wanted);
+        if (present == 0) {
           tail.compareAndExchange(seen, after(at, wanted));
           return (wanted & PADDING) == 0 ? at : FULL;
         }
       }
-      if ((word & PADDING) != 0) {
+      if ((present & PADDING) != 0) {
         return FULL;
       }
-      at = after(at, word);
+      at = after(at, present);
     }
     return FULL;
   }
 
   /** The offset and ordinal of the frame after the one there. */
   private static long after(long at, long word) {
-    long next = at + (1L << 32) + roomFor(length(word));
-    return (word & PADDING) == 0 ? next : next - (1L << 32);
+    long next = at + roomFor(length(word));
+    return (word & PADDING) == 0 ? next + ((long) bodiesOf(word) << 32) : next;
   }
 
   static int offset(long at) {
@@ -227,14 +241,18 @@ final class SpoolSegment implements AutoCloseable {
   }
 
   private static int length(long word) {
-    return (int) word & 0x7fff_ffff;
+    return (word & PADDING) == 0 ? (int) word & LENGTH : (int) word & 0x7fff_ffff;
+  }
+
+  private static int bodiesOf(long word) {
+    return ((int) word >>> MORE_BODIES) + 1;
   }
 
   private static int roomFor(int length) {
     return (length + 7) & ~7;
   }
 
-  /** The number of the frame that was claimed there. */
+  /** The number of the first body of the frame that was claimed there. */
   long number(long at) {
     return first + ordinal(at);
   }
@@ -252,6 +270,21 @@ final class SpoolSegment implements AutoCloseable {
   /** Writes the body of a claimed frame; the position of what is written stays as it is. */
   void body(long at, ByteBuffer body, int from, int length) {
     bytes.put(offset(at) + FRAME_HEADER, body, from, length);
+  }
+
+  /** How long a frame with several bodies is. */
+  static int lengthOf(Batch batch) {
+    return FRAME_HEADER + batch.count() * Integer.BYTES + batch.length();
+  }
+
+  /** Writes the bodies of a frame that was claimed for several. */
+  void bodies(long at, Batch batch) {
+    int offset = offset(at) + FRAME_HEADER;
+    for (int i = 0; i < batch.count(); i++) {
+      bytes.putInt(offset, batch.end(i) - batch.start(i));
+      offset += Integer.BYTES;
+    }
+    bytes.put(offset, batch.bytes(), batch.from(), batch.length());
   }
 
   /** Ends a claimed frame: from now on readers see it, and nothing but the disk can lose it. */
@@ -324,7 +357,13 @@ final class SpoolSegment implements AutoCloseable {
   }
 
   private boolean fits(int offset, long word) {
-    return length(word) >= FRAME_HEADER && length(word) <= size - offset;
+    return length(word) >= bodiesAt(word) && length(word) <= size - offset;
+  }
+
+  /** Where the bodies are in a frame. */
+  private static int bodiesAt(long word) {
+    int bodies = bodiesOf(word);
+    return bodies == 1 ? FRAME_HEADER : FRAME_HEADER + bodies * Integer.BYTES;
   }
 
   private boolean whole(int offset, long word) {
@@ -383,12 +422,32 @@ final class SpoolSegment implements AutoCloseable {
     return bytes.getLong(offset(at) + ABOUT);
   }
 
-  /** A copy of a frame's body. */
-  byte[] body(long at) {
-    int offset = offset(at);
-    var copy = new byte[length((long) WORD.getAcquire(bytes, offset)) - FRAME_HEADER];
-    bytes.get(offset + FRAME_HEADER, copy);
+  /** How many bodies a frame has. */
+  int bodies(long at) {
+    return bodiesOf(word(at));
+  }
+
+  /** Where in a frame its first body is. */
+  int firstBody(long at) {
+    return bodiesAt(word(at));
+  }
+
+  /** How long one of a frame's bodies is. */
+  int bodyLength(long at, int index) {
+    return bodies(at) == 1
+        ? length(word(at)) - FRAME_HEADER
+        : bytes.getInt(offset(at) + FRAME_HEADER + index * Integer.BYTES);
+  }
+
+  /** A copy of a body that is somewhere in a frame. */
+  byte[] body(long at, int from, int length) {
+    var copy = new byte[length];
+    bytes.get(offset(at) + from, copy);
     return copy;
+  }
+
+  private long word(long at) {
+    return (long) WORD.getAcquire(bytes, offset(at));
   }
 
   /** The place where the next frame will be claimed: behind a place, over all that is claimed. */
@@ -436,8 +495,8 @@ final class SpoolSegment implements AutoCloseable {
     long at = HEADER;
     for (var place = look(at); place != Place.OVER; place = look(at)) {
       if (place == Place.FRAME) {
-        last = number(at);
         at = next(at);
+        last = number(at) - 1;
       } else {
         at = search(at);
       }

@@ -65,9 +65,9 @@ public record SpoolSettings(
     return new SpoolSettings(bytes, segmentBytes, durability, overflow, batch);
   }
 
-  /** The most frames of a segment. */
-  int mostFrames() {
-    return segmentBytes / SpoolSegment.FRAME_HEADER;
+  /** The most numbers that a segment gives: at least the length of each body is in it. */
+  int mostNumbers() {
+    return segmentBytes / Integer.BYTES;
   }
 
   int segments() {

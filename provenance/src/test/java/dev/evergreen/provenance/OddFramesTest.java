@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -120,12 +121,19 @@ class OddFramesTest {
       };
     }
 
+    private Batch batch() {
+      var batch = new Batch();
+      batch.begin(ByteBuffer.wrap(Bytes.of("set a 1get aget \u0000").toArray()), 0);
+      IntStream.of(7, 7, 12, 17).limit(2 + random.nextInt(3)).forEach(batch::add);
+      return batch;
+    }
+
     private Client client() {
       return new Client(text(), text(), text(), text());
     }
 
     void recordSomething() {
-      switch (random.nextInt(16)) {
+      switch (random.nextInt(18)) {
         case 0 -> numbers.add(spool.connect(number(), client()));
         case 1 -> spool.change(number(), client());
         case 2 -> spool.disconnect(number());
@@ -148,6 +156,12 @@ class OddFramesTest {
           numbers.add(body.number());
           bodies.add(body);
         }
+        case 15 -> {
+          long first = spool.requests(number(), number(), random.nextInt(4) - 2, batch());
+          numbers.add(first);
+          numbers.add(first + 1);
+        }
+        case 16 -> spool.replies(number(), batch());
         default -> recordBody();
       }
       if (random.nextInt(100) == 0) {

@@ -67,6 +67,9 @@ class SpoolKillTest {
 
   /** The process: records from several threads, and tells at times how far it has come. */
   static final class Recorder {
+    /** Every second thread records so many requests as one frame. */
+    private static final int TOGETHER = 20;
+
     private Recorder() {}
 
     public static void main(String[] arguments) throws Exception {
@@ -79,10 +82,24 @@ class SpoolKillTest {
     }
 
     private static void record(Spool spool, int me) {
-      var bytes = ByteBuffer.allocateDirect(8 + 100 * me);
+      int length = 8 + 100 * me;
+      var bytes = ByteBuffer.allocateDirect(TOGETHER * length);
+      var batch = new Batch();
       for (long i = 0; ; i++) {
-        spool.request(me, 0, 0, bytes.putLong(0, i));
-        if (i % 20 == 0) {
+        bytes.putLong((int) (i % TOGETHER) * length, i);
+        if (me % 2 == 0) {
+          spool.request(me, 0, 0, bytes.slice((int) (i % TOGETHER) * length, length));
+        } else {
+          if (i % TOGETHER == 0) {
+            batch.begin(bytes, 0);
+          }
+          batch.add(batch.to() + length);
+          if (batch.count() < TOGETHER) {
+            continue;
+          }
+          spool.requests(me, 0, 0, batch);
+        }
+        if (i % 20 == 19) {
           System.out.println(me + " " + i + " .");
         }
       }

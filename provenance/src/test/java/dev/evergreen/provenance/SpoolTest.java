@@ -18,13 +18,16 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableSet;
 import java.util.Random;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -61,7 +64,7 @@ class SpoolTest {
       try (var spool = Spool.open(place, SMALL)) {
         expected.add(new Frame(FrameKind.START, 0, 0, 0, 0, Bytes.EMPTY));
         for (int i = 0; i < 60; i++) {
-          recordSome(spool, random, expected);
+          recordSome(spool, random, expected, new TreeSet<>());
           if (random.nextBoolean()) {
             read.addAll(Frames.all(reader, lost));
             spool.release(reader.position().segment());
@@ -84,10 +87,19 @@ class SpoolTest {
     assertEquals(withoutNumbers(expected), withoutNumbers(read));
   }
 
-  /** Records up to thirty frames, less than what a segment has left when one is free. */
-  private static void recordSome(Spool spool, Random random, List<Frame> expected) {
+  /**
+   * Records up to thirty frames, less than what a segment has left when one is free.
+   *
+   * @param together the numbers of what is in one frame with what was recorded before it
+   */
+  private static void recordSome(
+      Spool spool, Random random, List<Frame> expected, NavigableSet<Long> together) {
     int most = 1 << random.nextInt(12);
     for (int i = 0; i < random.nextInt(30); i++) {
+      if (random.nextInt(3) == 0) {
+        recordTogether(spool, random, most, expected, together);
+        continue;
+      }
       var bytes = new byte[random.nextInt(most)];
       random.nextBytes(bytes);
       var buffer = buffer(bytes, random);
@@ -105,6 +117,36 @@ class SpoolTest {
                   Bytes.of(bytes))
               : new Frame(FrameKind.REPLY, spool.reply(two, buffer), 0, 0, two, Bytes.of(bytes)));
       assertEquals(position, buffer.position());
+    }
+  }
+
+  private static void recordTogether(
+      Spool spool, Random random, int most, List<Frame> expected, NavigableSet<Long> together) {
+    var bytes = new byte[random.nextInt(most)];
+    random.nextBytes(bytes);
+    var buffer = buffer(bytes, random);
+    int from = buffer.position();
+    var batch = new Batch();
+    batch.begin(buffer.clear(), from);
+    int count = 1 + random.nextInt(20);
+    for (int i = 1; i < count; i++) {
+      batch.add(batch.to() + random.nextInt(1 + (from + bytes.length - batch.to()) / 2));
+    }
+    batch.add(from + bytes.length);
+    boolean requests = random.nextBoolean();
+    long one = random.nextLong();
+    long about = random.nextLong(1000);
+    long first =
+        requests ? spool.requests(one, about, 7, batch) : spool.replies(about, batch) - (count - 1);
+    for (int i = 0; i < count; i++) {
+      var body = Bytes.of(bytes).slice(batch.start(i) - from, batch.end(i) - from);
+      expected.add(
+          requests
+              ? new Frame(FrameKind.REQUEST, first + i, one, about, 7, body)
+              : new Frame(FrameKind.REPLY, first + i, 0, 0, about + i, body));
+      if (i > 0) {
+        together.add(first + i);
+      }
     }
   }
 
@@ -142,10 +184,10 @@ class SpoolTest {
   @MethodSource("seeds")
   void tellsWhatIsDamagedAndReadsTheRest(long seed) throws IOException {
     var random = new Random(seed);
-    var expected = new ArrayList<Frame>();
+    var together = new TreeSet<Long>();
     try (var spool = Spool.open(directory.resolve("whole"), SMALL)) {
       for (int i = 0; i < 60; i++) {
-        recordSome(spool, random, expected);
+        recordSome(spool, random, new ArrayList<>(), together);
       }
     }
     var whole = Frames.all(directory.resolve("whole"), new long[1]);
@@ -165,7 +207,12 @@ class SpoolTest {
     var read = Frames.all(copy, lost);
     var kept = read.subList(0, read.size() - 2);
     assertTrue(whole.containsAll(kept), "something was read that was not recorded");
-    assertTrue(kept.size() >= whole.size() - damages, "a damage takes one frame at most");
+    var begins = new TreeSet<>(whole.stream().map(Frame::number).toList());
+    begins.removeAll(together);
+    var broken = new ArrayList<>(whole);
+    broken.removeAll(kept);
+    var frames = broken.stream().map(frame -> begins.floor(frame.number())).distinct();
+    assertTrue(frames.count() <= damages, "a damage takes one frame at most");
     assertTrue(lost[0] >= whole.size() - kept.size(), "what is lost is told");
   }
 
@@ -187,6 +234,29 @@ class SpoolTest {
       assertEquals(SpoolReader.Step.GAP, reader.next());
       assertEquals(100, numbers(Frames.all(reader, new long[1])).size());
     }
+  }
+
+  /** Each of them has a number, so that as many are missing. */
+  @Test
+  void tellsHowManyAreLostWithAFrameOfSeveral() throws IOException {
+    var batch = new Batch();
+    batch.begin(ByteBuffer.allocate(100), 0);
+    IntStream.rangeClosed(1, 50).forEach(i -> batch.add(2 * i));
+    long first;
+    try (var spool = Spool.open(directory.resolve("run"), SMALL)) {
+      first = spool.requests(1, 2, 3, batch);
+      assertEquals(first + 50, spool.request(1, 2, 3, ByteBuffer.allocate(1)));
+      assertEquals(first + 100, spool.replies(first, batch));
+    }
+    var copy = Frames.copy(directory.resolve("run"), directory.resolve("damaged"));
+    try (var file = FileChannel.open(SpoolFiles.path(copy, 0), StandardOpenOption.WRITE)) {
+      // Behind that which says that the recording begins, something in a body.
+      file.write(ByteBuffer.wrap(new byte[] {1}), 64 + 48 + 48 + 250);
+    }
+    var lost = new long[1];
+    var read = Frames.all(copy, lost);
+    assertEquals(50, lost[0]);
+    assertEquals(LongStream.rangeClosed(first + 50, first + 100).boxed().toList(), numbers(read));
   }
 
   @Test
@@ -302,6 +372,11 @@ class SpoolTest {
       assertTrue(dropped > 300, "1 MiB has no room for more frames of 4 KiB");
       assertEquals(Spool.DROPPED, spool.request(1, 2, 3, ByteBuffer.allocate(4096)));
       assertEquals(Spool.DROPPED, spool.reply(Spool.DROPPED, ByteBuffer.allocate(1)));
+      var three = new Batch();
+      three.begin(ByteBuffer.allocate(9000), 0);
+      IntStream.of(3000, 6000, 9000).forEach(three::add);
+      assertEquals(Spool.DROPPED, spool.requests(1, 2, 3, three));
+      assertEquals(Spool.DROPPED, spool.replies(Spool.DROPPED, three));
 
       var read = Frames.all(reader, new long[1]);
       assertEquals(600 - dropped, numbers(read).size());
@@ -311,7 +386,7 @@ class SpoolTest {
       }
       var gap = Frames.all(reader, new long[1]).getFirst();
       assertEquals(FrameKind.GAP, gap.kind());
-      assertEquals(dropped + 2, gap.about());
+      assertEquals(dropped + 8, gap.about());
     }
   }
 
@@ -424,7 +499,7 @@ class SpoolTest {
     var segment = SpoolSegment.prepared(0, file, 1 << 16);
     segment.begin(1, 1, 1);
     long first = recordIn(segment);
-    long unfinished = segment.claim(SpoolSegment.FRAME_HEADER);
+    long unfinished = segment.claim(SpoolSegment.FRAME_HEADER, 1);
     long behind = recordIn(segment);
     var sync = new SpoolSync(segment, SMALL.withDurability(Durability.REPLY));
     var waiting = new FutureTask<Void>(() -> sync.await(segment.number(behind)), null);
@@ -470,7 +545,7 @@ class SpoolTest {
   }
 
   private static long recordIn(SpoolSegment segment) {
-    long at = segment.claim(SpoolSegment.FRAME_HEADER);
+    long at = segment.claim(SpoolSegment.FRAME_HEADER, 1);
     segment.head(at, FrameKind.REQUEST, (byte) 0, 1, 1, 1, 0);
     segment.finish(at);
     return at;

@@ -559,6 +559,41 @@ abstract class TraceStoreConformance {
     return new Operation(row, epoch, 0, 0, "0", java.time.Instant.now(), null, request, null);
   }
 
+  /** Nobody goes on in the middle of what was recorded together, so nobody stops there. */
+  @Test
+  void loadsWhatWasRecordedTogetherAlsoWithInterruptions() throws Exception {
+    int frames = 25;
+    var requests = batch("set a 1");
+    var replies = batch("ok");
+    try (var spool = Spool.open(directory.resolve("spool"), settings())) {
+      Redactor.open(directory, List.of());
+      long epoch = spool.epoch("tiny", "here", "content: empty");
+      long connection = spool.connect(epoch, ANNA);
+      long lane = spool.lane(epoch, "shared");
+      for (int i = 0; i < frames; i++) {
+        spool.replies(spool.requests(connection, lane, 0, requests), replies);
+      }
+    }
+    for (int i = 0; i < 20; i++) {
+      // A transaction each time.
+      Recording.loadWhatIsLeft(directory, url, Duration.ofMillis(5));
+    }
+    Recording.loadWhatIsLeft(directory, url, LONG);
+    assertEquals(frames * (long) Spool.MOST_TOGETHER, count("select count(*) from op"));
+    assertEquals(0, count("select count(*) from op where reply is null"));
+    assertEquals(0, count("select count(*) from gap"));
+  }
+
+  private static Batch batch(String text) {
+    var bytes = Frames.bytes(text.repeat(Spool.MOST_TOGETHER));
+    var batch = new Batch();
+    batch.begin(bytes, 0);
+    for (int i = 1; i <= Spool.MOST_TOGETHER; i++) {
+      batch.add(i * text.length());
+    }
+    return batch;
+  }
+
   @Test
   void loadsWhatARecorderHasLeftThatWasKilled() throws Exception {
     long last;

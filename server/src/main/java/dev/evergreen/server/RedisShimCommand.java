@@ -142,7 +142,9 @@ final class RedisShimCommand implements Callable<Integer> {
   @Option(
       names = "--threads",
       paramLabel = "N",
-      description = "Processors for fibers. Default: the cores, at most 4.")
+      description =
+          "Processors for fibers. Default: half of the cores, as the other half is for Redis and its"
+              + " clients; 1 at least, 4 at most.")
   private @Nullable Integer threads;
 
   @Option(
@@ -305,7 +307,7 @@ final class RedisShimCommand implements Callable<Integer> {
             .withProcessors(
                 threads != null
                     ? threads
-                    : Math.min(4, Runtime.getRuntime().availableProcessors()));
+                    : Math.clamp(Runtime.getRuntime().availableProcessors() / 2, 1, 4));
     if (recording != null) {
       settings = settings.withSpool(recording.spool()).withRedactor(recording.redactor());
     }

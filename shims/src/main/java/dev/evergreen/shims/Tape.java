@@ -1,5 +1,6 @@
 package dev.evergreen.shims;
 
+import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Client;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
@@ -109,6 +110,21 @@ public final class Tape {
         : spool.request(connection, lane, scope, bytes.limit(to).position(from));
   }
 
+  /**
+   * Keeps requests of one connection, which are then to be sent one after the other; answers the
+   * number of the first, which those of the others follow.
+   */
+  public long requests(long connection, long lane, int scope, Batch batch) {
+    var told = passing;
+    if (told != null) {
+      for (int i = 0; i < batch.count(); i++) {
+        told.passes(batch.bytes(), batch.start(i), batch.end(i));
+      }
+    }
+    batch.bytes().clear();
+    return spool == null ? Spool.DROPPED : spool.requests(connection, lane, scope, batch);
+  }
+
   /** Begins to keep a request that comes in pieces. */
   public @Nullable SpooledBody beginRequest(long connection, long lane, int scope) {
     return spool == null ? null : spool.beginRequest(connection, lane, scope);
@@ -117,6 +133,15 @@ public final class Tape {
   /** Keeps a reply; answers its own number, to be {@linkplain #settle settled}. */
   public long reply(long request, ByteBuffer bytes, int from, int to) {
     return spool == null ? Spool.DROPPED : spool.reply(request, bytes.limit(to).position(from));
+  }
+
+  /**
+   * Keeps the replies to requests whose numbers follow that of the first; answers the last one's
+   * own number.
+   */
+  public long replies(long request, Batch batch) {
+    batch.bytes().clear();
+    return spool == null ? Spool.DROPPED : spool.replies(request, batch);
   }
 
   /** Keeps that there was a reply, which is not to be known but for whether it was an error. */

@@ -1,5 +1,6 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.provenance.Batch;
 import java.util.ArrayDeque;
 
 /** Batches that nobody uses at present: a client at rest has none. */

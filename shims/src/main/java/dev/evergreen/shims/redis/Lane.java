@@ -3,6 +3,7 @@ package dev.evergreen.shims.redis;
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
 import dev.evergreen.shims.Line;
@@ -55,19 +56,33 @@ final class Lane {
     final @Nullable Session session;
     final @Nullable OnReply onReply;
 
-    /** Of the requests, in the record. */
-    final long[] numbers;
+    /** Of the first request, in the record; those of the others follow it. */
+    final long first;
 
-    int next;
+    /** How many requests there are. */
+    final int count;
+
+    int replied;
 
     /** Whether the record is not told what is replied. */
     final boolean hidden;
 
-    Turn(@Nullable Session session, long[] numbers, @Nullable OnReply onReply, boolean hidden) {
-      this.hidden = hidden;
+    Turn(
+        @Nullable Session session,
+        long first,
+        int count,
+        @Nullable OnReply onReply,
+        boolean hidden) {
       this.session = session;
-      this.numbers = numbers;
+      this.first = first;
+      this.count = count;
       this.onReply = onReply;
+      this.hidden = hidden;
+    }
+
+    /** Of the request that is replied to next, in the record. */
+    long number() {
+      return first == Spool.DROPPED ? Spool.DROPPED : first + replied;
     }
   }
 
@@ -109,6 +124,11 @@ final class Lane {
   private int partCount;
   private boolean pushing;
   private @Nullable SpooledBody body;
+
+  /** Replies that came together and are not recorded yet, and the number of the first request. */
+  private final Batch replies = new Batch();
+
+  private long repliesTo;
   private long lastRecorded = Spool.DROPPED;
   private volatile long lastReply;
 
@@ -214,25 +234,11 @@ final class Lane {
       if (result != Result.TAKEN) {
         return result;
       }
-      long number = line.number();
-      var numbers = new long[batch.count];
-      for (int i = 0; i < numbers.length; i++) {
-        numbers[i] =
-            told.bytes() == null
-                ? tape.request(
-                    session.number, number, inDatabase, batch.bytes, batch.start(i), batch.end(i))
-                : tape.request(
-                    session.number,
-                    number,
-                    inDatabase,
-                    told.bytes().duplicate(),
-                    0,
-                    told.bytes().capacity());
-      }
-      batch.bytes.clear();
-      filling.put(filling.position(), batch.bytes, batch.from, batch.length());
+      long first = record(session, inDatabase, batch, told);
+      batch.bytes().clear();
+      filling.put(filling.position(), batch.bytes(), batch.from(), batch.length());
       filling.position(filling.position() + batch.length());
-      expect(new Turn(session, numbers, onReply, told.hidesReply()));
+      expect(new Turn(session, first, batch.count(), onReply, told.hidesReply()));
       if (selects) {
         database = UNKNOWN;
       }
@@ -247,13 +253,23 @@ final class Lane {
     return Result.TAKEN;
   }
 
+  /** Answers the number of the first; what is told otherwise than it came is one request. */
+  private long record(Session session, int inDatabase, Batch batch, Told told) {
+    long number = line.number();
+    var recorded = told.bytes();
+    return recorded == null
+        ? tape.requests(session.number, number, inDatabase, batch)
+        : tape.request(
+            session.number, number, inDatabase, recorded.duplicate(), 0, recorded.capacity());
+  }
+
   private void expect(Turn turn) {
     if (outstanding() == 0) {
       progressNanos = System.nanoTime();
     }
     appended.add(turn);
     long last = lastRequest;
-    lastRequest = last + turn.numbers.length;
+    lastRequest = last + turn.count;
   }
 
   /** Waits until there is room, and the upstream is in a database. */
@@ -278,7 +294,7 @@ final class Lane {
     var present = new Selection();
     selection = present;
     filling.put(request);
-    expect(new Turn(null, new long[1], reply -> selected(present, wanted, reply), false));
+    expect(new Turn(null, 0, 1, reply -> selected(present, wanted, reply), false));
     if (!flushing) {
       flushing = true;
       lock.unlock();
@@ -312,7 +328,7 @@ final class Lane {
   /** Sends until nothing is left. While others are under way, those who are ready may join. */
   private void flush() {
     try {
-      if (outstanding() > 1) {
+      if (outstanding() > 1 && Fibers.othersWait()) {
         Fibers.letOthersRun();
       }
       while (nextToSend()) {
@@ -370,6 +386,7 @@ final class Lane {
       }
       progressNanos = System.nanoTime();
       boolean good = split(buffer, n);
+      recordReplies();
       tape.settle(lastRecorded);
       passOn(buffer);
       return good && !(left && outstanding() == 0);
@@ -397,9 +414,9 @@ final class Lane {
         if (turn.session != null) {
           add(turn.session, from, scanner.at, whole);
           if (!turn.hidden) {
-            record(turn.numbers[turn.next], bytes, from, fresh, whole);
+            record(turn.number(), bytes, from, fresh, whole);
           } else if (whole) {
-            lastRecorded = tape.hiddenReply(turn.numbers[turn.next], scanner.isError());
+            lastRecorded = tape.hiddenReply(turn.number(), scanner.isError());
           }
         }
         if (whole) {
@@ -412,20 +429,40 @@ final class Lane {
 
   private void record(long request, ByteBuffer bytes, int from, boolean fresh, boolean whole) {
     if (fresh && whole) {
-      lastRecorded = tape.reply(request, bytes, from, scanner.at);
-    } else {
-      if (fresh) {
-        body = tape.beginReply(request);
-      }
-      if (body != null) {
-        body.add(bytes.limit(scanner.at).position(from));
-        if (whole) {
-          lastRecorded = body.end();
-          body = null;
-        }
+      gather(request, bytes, from);
+      return;
+    }
+    recordReplies();
+    if (fresh) {
+      body = tape.beginReply(request);
+    }
+    if (body != null) {
+      body.add(bytes.limit(scanner.at).position(from));
+      if (whole) {
+        lastRecorded = body.end();
+        body = null;
       }
     }
     bytes.clear();
+  }
+
+  /** Lets a reply be recorded with those before it, if it follows them in all respects. */
+  private void gather(long request, ByteBuffer bytes, int from) {
+    int count = replies.count();
+    long next = repliesTo == Spool.DROPPED ? Spool.DROPPED : repliesTo + count;
+    if (count == 0 || count == Spool.MOST_TOGETHER || request != next || from != replies.to()) {
+      recordReplies();
+      replies.begin(bytes, from);
+      repliesTo = request;
+    }
+    replies.add(scanner.at);
+  }
+
+  private void recordReplies() {
+    if (replies.count() > 0) {
+      lastRecorded = tape.replies(repliesTo, replies);
+      replies.cut(0);
+    }
   }
 
   /** The turn's next request has been replied to. */
@@ -433,9 +470,11 @@ final class Lane {
     long last = lastReply;
     lastReply = last + 1;
     if (turn.onReply != null) {
+      // What it makes of the reply is on record behind it.
+      recordReplies();
       turn.onReply.replied(scanner);
     }
-    if (++turn.next == turn.numbers.length) {
+    if (++turn.replied == turn.count) {
       turns.removeFirst();
     }
   }

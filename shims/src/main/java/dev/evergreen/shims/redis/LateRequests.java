@@ -1,5 +1,6 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.provenance.Batch;
 import dev.evergreen.shims.Tape.Passing;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
@@ -16,12 +17,12 @@ final class LateRequests {
 
   /** Keeps requests that are arrays of bulks. */
   void add(Batch batch) {
-    if (batch.bytes.get(batch.from) != '*') {
+    if (batch.bytes().get(batch.from()) != '*') {
       return;
     }
-    for (int i = 0; i < batch.count; i++) {
+    for (int i = 0; i < batch.count(); i++) {
       var request = new byte[batch.end(i) - batch.start(i)];
-      batch.bytes.get(batch.start(i), request);
+      batch.bytes().get(batch.start(i), request);
       requests.add(request);
       bytes += request.length;
     }

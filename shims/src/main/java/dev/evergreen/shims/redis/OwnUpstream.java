@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Spool;
 import dev.evergreen.provenance.SpooledBody;
@@ -200,34 +201,30 @@ final class OwnUpstream {
   /**
    * Sends requests of one kind.
    *
-   * @param told what the record is told, of each of them
+   * @param told what the record is told; if that is not all, there is one request
    */
   void submit(Verb verb, Words words, Batch batch, Told told) throws IOException {
     number = line.number();
-    var numbers = new long[batch.count];
+    var numbers = new long[batch.count()];
+    var recorded = told.bytes();
+    long first =
+        recorded == null
+            ? tape.requests(session.number, number, database, batch)
+            : tape.request(
+                session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
     for (int i = 0; i < numbers.length; i++) {
-      numbers[i] =
-          told.bytes() == null
-              ? tape.request(
-                  session.number, number, database, batch.bytes, batch.start(i), batch.end(i))
-              : tape.request(
-                  session.number,
-                  number,
-                  database,
-                  told.bytes().duplicate(),
-                  0,
-                  told.bytes().capacity());
+      numbers[i] = first == Spool.DROPPED ? Spool.DROPPED : first + i;
     }
     noteLate(batch);
     var next = new Expected(verb, numbers, words, told);
     next.call = callOf(verb, batch);
     expect(next);
-    pass(batch.bytes, batch.from, batch.to);
+    pass(batch.bytes(), batch.from(), batch.to());
   }
 
   private @Nullable List<Bytes> callOf(Verb verb, Batch batch) {
     return scripts != null && verb == Verb.SCRIPT
-        ? Inline.requestOf(batch.bytes, batch.from, batch.to).stream().map(Bytes::of).toList()
+        ? Inline.requestOf(batch.bytes(), batch.from(), batch.to()).stream().map(Bytes::of).toList()
         : null;
   }
 

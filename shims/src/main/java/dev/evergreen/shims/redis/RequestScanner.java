@@ -40,6 +40,9 @@ final class RequestScanner {
   /** Redis takes more arguments only in requests that need more memory than it has. */
   private static final long MOST_ARGUMENTS = Integer.MAX_VALUE;
 
+  /** Of numbers that are read at once: none of them is longer than a buffer. */
+  private static final int MOST_DIGITS = 5;
+
   private static final long LONGEST_ARGUMENT = Long.MAX_VALUE / 4;
 
   private Phase phase = Phase.START;
@@ -108,6 +111,9 @@ final class RequestScanner {
       if (bytes.get(at) != '*') {
         return scanLine(bytes, end);
       }
+      if (takeWhole(bytes, end)) {
+        return Found.WHOLE;
+      }
       at++;
       found = 0;
       count = 0;
@@ -120,6 +126,55 @@ final class RequestScanner {
       }
     }
     return Found.PART;
+  }
+
+  /**
+   * Takes a request that is there whole and says nothing unusual, as nearly all are: so nothing has
+   * to be kept from one byte to the next. All else is left to the careful way.
+   */
+  private boolean takeWhole(ByteBuffer bytes, int end) {
+    long number = shortNumber(bytes, began + 1, end);
+    int arguments = (int) number;
+    int from = (int) (number >> 32);
+    for (int i = 0; i < arguments; i++) {
+      if (from >= end || bytes.get(from) != '$') {
+        return false;
+      }
+      number = shortNumber(bytes, from + 1, end);
+      int start = (int) (number >> 32);
+      int argumentEnd = start + (int) number;
+      if (start < 0 || argumentEnd + 2 > end || !isLineEnd(bytes, argumentEnd)) {
+        return false;
+      }
+      if (i < KEPT) {
+        starts[i] = start - began;
+        ends[i] = argumentEnd - began;
+      }
+      from = argumentEnd + 2;
+    }
+    if (arguments <= 0) {
+      return false;
+    }
+    found = arguments;
+    count = arguments;
+    at = from;
+    return true;
+  }
+
+  /** A number of few digits with its line's end, and in the high half what is behind; or -1. */
+  private static long shortNumber(ByteBuffer bytes, int from, int end) {
+    int most = Math.min(from + MOST_DIGITS, end - 2);
+    int value = 0;
+    int i = from;
+    while (i < most && bytes.get(i) >= '0' && bytes.get(i) <= '9') {
+      value = value * 10 + bytes.get(i++) - '0';
+    }
+    boolean plain = i == from + 1 || (i > from && bytes.get(from) != '0');
+    return plain && i <= end - 2 && isLineEnd(bytes, i) ? (long) (i + 2) << 32 | value : -1;
+  }
+
+  private static boolean isLineEnd(ByteBuffer bytes, int at) {
+    return bytes.get(at) == '\r' && bytes.get(at + 1) == '\n';
   }
 
   private Found step(ByteBuffer bytes, int end) {

@@ -4,6 +4,7 @@ import dev.evergreen.fibers.Buffers;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.WaitCancelledException;
+import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Client;
 import dev.evergreen.shims.ClientOutput;
 import dev.evergreen.shims.redis.Redaction.Told;
@@ -345,7 +346,7 @@ final class Session {
     var verb = verbOf(requests, bytes);
     if (verb == Verb.SHARED && maySharePresently(requests.count, requests.at - requests.began())) {
       batch.add(requests.at);
-      if (batch.count == MOST_AT_ONCE) {
+      if (batch.count() == MOST_AT_ONCE) {
         submit(batch);
       }
       return true;
@@ -411,7 +412,7 @@ final class Session {
   private boolean addBlock(ByteBuffer bytes, int end, Batch batch) {
     int begins = requests.began();
     int next = requests.at;
-    int before = batch.count;
+    int before = batch.count();
     boolean whole = requests.count == 1;
     batch.add(next);
     while (whole) {
@@ -434,10 +435,10 @@ final class Session {
 
   /** Hands all that may be shared over. */
   private void submit(Batch batch) throws IOException {
-    if (batch.count > 0) {
+    if (batch.count() > 0) {
       share(batch, Told.ALL, null);
     }
-    batch.begin(batch.bytes, batch.to);
+    batch.begin(batch.bytes(), batch.to());
   }
 
   private void share(Batch batch, Told told, Lane.@Nullable OnReply onReply) throws IOException {
@@ -455,9 +456,9 @@ final class Session {
         send(Verb.SHARED, Words.NONE, batch, told);
         return;
       }
-      outstanding.addAndGet(batch.count);
+      outstanding.addAndGet(batch.count());
       if (isAddressed()) {
-        replied(batch.count);
+        replied(batch.count());
         send(Verb.SHARED, Words.NONE, batch, told);
         return;
       }
@@ -466,14 +467,14 @@ final class Session {
           return;
         }
         case ENDED -> {
-          replied(batch.count);
+          replied(batch.count());
           if (!shared.wasLeft() && own == null) {
             throw new EOFException("Redis has ended the connection");
           }
           lane = null;
         }
         case REFUSED -> {
-          replied(batch.count);
+          replied(batch.count());
           send(Verb.SHARED, Words.NONE, batch, told);
           return;
         }
@@ -589,7 +590,7 @@ final class Session {
       return false;
     }
     var original = ByteBuffer.allocate(batch.length());
-    original.put(0, batch.bytes, batch.from, batch.length());
+    original.put(0, batch.bytes(), batch.from(), batch.length());
     var request = Identity.request("HELLO", String.valueOf(version));
     var greeting = new Batch();
     greeting.begin(ByteBuffer.wrap(request), 0);
@@ -624,7 +625,7 @@ final class Session {
       var refusal = upstream.select(database);
       if (refusal != null) {
         // As that command would have been, too: by a busy script, or while data is loaded.
-        for (int i = 0; i < batch.count; i++) {
+        for (int i = 0; i < batch.count(); i++) {
           answer(refusal);
         }
         return;

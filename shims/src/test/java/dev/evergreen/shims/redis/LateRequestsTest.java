@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.provenance.Batch;
 import dev.evergreen.provenance.Bytes;
 import java.io.IOException;
 import java.nio.ByteBuffer;

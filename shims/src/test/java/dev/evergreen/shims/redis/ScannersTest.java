@@ -185,4 +185,45 @@ class ScannersTest {
         .map(words -> words.stream().map(w -> new String(w, StandardCharsets.ISO_8859_1)).toList())
         .orElse(List.of("?"));
   }
+
+  /** What comes in pieces is read with more care, byte by byte. */
+  @ParameterizedTest
+  @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
+  void aRequestIsTheSameWhetherItComesAtOnceOrInPieces(long seed) {
+    var random = new Random(seed);
+    for (int i = 0; i < 1_000; i++) {
+      var text = new StringBuilder(request(random) + request(random));
+      if (random.nextBoolean()) {
+        text.setCharAt(random.nextInt(text.length()), "*$01-\r\nx".charAt(random.nextInt(8)));
+      }
+      var bytes = bytes(text.toString());
+      var atOnce = new RequestScanner();
+      var inPieces = new RequestScanner();
+      var found = atOnce.scan(bytes, bytes.capacity());
+      var slowly = Found.PART;
+      for (int end = 1; end <= bytes.capacity() && slowly == Found.PART; end++) {
+        slowly = inPieces.scan(bytes, end);
+      }
+      assertEquals(found, slowly, text::toString);
+      assertEquals(seen(atOnce), seen(inPieces), text::toString);
+    }
+  }
+
+  private static String request(Random random) {
+    int count = random.nextInt(8) == 0 ? random.nextInt(30) : 1 + random.nextInt(3);
+    var text = new StringBuilder("*" + count + "\r\n");
+    for (int i = 0; i < count; i++) {
+      var argument = "a\r\n$1".repeat(3).substring(0, random.nextInt(15));
+      text.append("$%d\r\n%s\r\n".formatted(argument.length(), argument));
+    }
+    return text.toString();
+  }
+
+  private static List<Integer> seen(RequestScanner scanner) {
+    var seen = new ArrayList<>(List.of(scanner.began(), scanner.at, scanner.count));
+    for (int i = 0; scanner.has(i); i++) {
+      seen.addAll(List.of(scanner.starts[i], scanner.ends[i]));
+    }
+    return seen;
+  }
 }

@@ -57,7 +57,9 @@ final class ShimProcess implements AutoCloseable {
         new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start());
   }
 
-  /** What it is in a process of its own. Says its port, and its heap when a line comes. */
+  /**
+   * What it is in a process of its own. Says its port, and its fibers and heap when a line comes.
+   */
   public static void main(String[] words) throws IOException {
     var settings = Shimmed.settings(words[0]);
     if (!words[1].equals("-")) {
@@ -80,16 +82,24 @@ final class ShimProcess implements AutoCloseable {
       System.gc();
       System.gc();
       var runtime = Runtime.getRuntime();
+      System.out.println(shim.fibers().fibers());
       System.out.println(runtime.totalMemory() - runtime.freeMemory());
     }
   }
 
-  /** The bytes of its heap that are in use. */
-  long heap() throws IOException {
+  /**
+   * How it is.
+   *
+   * @param fibers how many there are, those of clients among them
+   * @param heap the bytes that are in use
+   */
+  record State(int fibers, long heap) {}
+
+  State state() throws IOException {
     var out = process.getOutputStream();
     out.write('\n');
     out.flush();
-    return Long.parseLong(said.readLine());
+    return new State(Integer.parseInt(said.readLine()), Long.parseLong(said.readLine()));
   }
 
   /** As kill -9 does. */
