@@ -121,7 +121,8 @@ final class TraceCommand implements Callable<Integer> {
   private void load(Recording recording, List<Line> lines) {
     var spool = recording.spool();
     long epoch = spool.epoch("redis", "bench", StoreKind.EMPTY);
-    long lane = spool.lane(epoch, "shared");
+    // Two, as soon as some client has commands about its connection.
+    long[] lanes = {spool.lane(epoch, "shared"), spool.lane(epoch, "of its own")};
     long client = spool.connect(epoch, new Client("bench", "bench", "", "RESP2"));
     var rates = new ArrayList<Double>();
     var perSecond = new ArrayList<Double>();
@@ -129,7 +130,7 @@ final class TraceCommand implements Callable<Integer> {
     for (int i = 0; i < millions; i++) {
       long begin = System.nanoTime();
       for (int j = 0; j < MILLION; j++) {
-        record(spool, lane, client);
+        record(spool, lanes[random.nextInt(lanes.length)], client);
       }
       if (!recording.awaitLoaded(LONG)) {
         throw new IllegalStateException("the trace is not loaded");

@@ -21,6 +21,9 @@ final class OpRows implements AutoCloseable {
           + " op.request, op.request_length, op.request_hash,"
           + " op.reply, op.reply_length, op.reply_hash";
 
+  /** What tells where an operation is among others; no more. */
+  static final String PLACE = "op.seq, op.epoch, op.lane, op.sent, op.outcome, op.replied";
+
   private static final System.Logger LOG = System.getLogger(OpRows.class.getName());
   private static final int PAGE = 64;
 
@@ -95,6 +98,25 @@ final class OpRows implements AutoCloseable {
         switch (Outcome.of(row.getInt(7))) {
           case REPLIED -> content(row, 12);
           case NONE_EXPECTED -> Bytes.EMPTY;
+          case OPEN, UNKNOWN, NOT_SENT -> null;
+        });
+  }
+
+  /** An operation without its bodies, by the columns that tell its place. */
+  static Operation readPlace(ResultSet row) throws SQLException {
+    long replied = row.getLong(6);
+    boolean isReplied = !row.wasNull();
+    return new Operation(
+        row.getLong(1),
+        row.getLong(2),
+        row.getLong(3),
+        0,
+        "",
+        instant(row.getLong(4)),
+        isReplied ? instant(replied) : null,
+        List.of(),
+        switch (Outcome.of(row.getInt(5))) {
+          case REPLIED, NONE_EXPECTED -> Bytes.EMPTY;
           case OPEN, UNKNOWN, NOT_SENT -> null;
         });
   }

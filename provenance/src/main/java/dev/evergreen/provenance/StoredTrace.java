@@ -16,6 +16,7 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
@@ -28,6 +29,7 @@ import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
@@ -58,7 +60,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** With so many bytes of bodies a page ends. */
   static final long MOST_BYTES = 16 << 20;
 
+  /** What is remembered of operations has fewer bytes. */
+  private static final long SMALL = 4_096;
+
   private static final String END = TraceDatabase.END;
+  private static final String COLUMNS = OpRows.COLUMNS + ", " + END;
   private static final Duration POLL = Duration.ofMillis(10);
   private static final int PAGE = 256;
   private static final int FIRST_PAGE = 16;
@@ -72,6 +78,18 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** What some long operations could have written: each question asks for the same ones. */
   private final Map<Long, List<Cell>> written = new HashMap<>();
+
+  /** The long operations, if they are few; asked once for a question. */
+  private Optional<LongOnes> longOnes = Optional.empty();
+
+  private final Neighbours neighbours =
+      new Neighbours((cell, before) -> writersOf(new OfPlaces(), cell, before));
+
+  /** Where operations end that were read lately. */
+  private final Map<Long, Long> ends = lately();
+
+  /** Small ones that were beside others lately. */
+  private final Map<Long, Operation> besides = lately();
 
   /** Below that row all was sent on one lane, if not on several: asked once, not at each step. */
   private long oneLaneBelow;
@@ -315,7 +333,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return operations(
         before,
         "select %s from op where connection = ? and seq < ? order by seq desc limit %d"
-            .formatted(OpRows.COLUMNS, PAGE),
+            .formatted(COLUMNS, PAGE),
         id);
   }
 
@@ -324,12 +342,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return read(
         () -> {
           var select =
-              statement(
-                  "select %s from op where seq >= ? order by seq limit ?"
-                      .formatted(OpRows.COLUMNS));
+              statement("select %s from op where seq >= ? order by seq limit ?".formatted(COLUMNS));
           select.setLong(1, row);
           select.setInt(2, most);
-          return operations(select);
+          return operations(new OfOperations(), select);
         });
   }
 
@@ -367,10 +383,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   public List<Operation> last(int most) {
     return read(
         () -> {
-          var select =
-              statement("select %s from op order by seq desc limit ?".formatted(OpRows.COLUMNS));
+          var select = statement("select %s from op order by seq desc limit ?".formatted(COLUMNS));
           select.setInt(1, most);
-          return operations(select).reversed();
+          return operations(new OfOperations(), select).reversed();
         });
   }
 
@@ -524,6 +539,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     if (!read(connection::getAutoCommit)) {
       return question.get();
     }
+    forget();
     read(
         () -> {
           connection.setAutoCommit(false);
@@ -558,7 +574,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   @Override
   public Iterator<Operation> writers(Cell cell, long before) {
-    return read(() -> writersOf(cell, before));
+    return read(() -> writersOf(new OfOperations(), cell, before));
   }
 
   @Override
@@ -569,21 +585,42 @@ public final class StoredTrace implements Trace, AutoCloseable {
           if (!hasSeveralLanes(operation.row())) {
             return Collections.emptyIterator();
           }
-          long lowest = operation.row() - TraceDatabase.LONG;
+          long row = operation.row();
           var near =
-              stream(writersOf(cell, end(operation))).takeWhile(other -> other.row() >= lowest);
+              neighbours
+                  .of(cell, row, end(operation))
+                  .filter(other -> Orders.unordered(operation, other.operation()))
+                  .map(Neighbours.Placed::row);
           var far =
-              longOnes(lowest, operation.row()).stream()
-                  .filter(row -> written(row).stream().anyMatch(cell::overlaps))
-                  .map(this::operation)
-                  .flatMap(Optional::stream);
+              longOnes(row - TraceDatabase.LONG, row).stream()
+                  .filter(other -> written(other).stream().anyMatch(cell::overlaps));
           return Stream.concat(near, far)
+              .map(this::besides)
+              .flatMap(Optional::stream)
               .filter(other -> Orders.unordered(operation, other))
               .iterator();
         });
   }
 
-  private static Stream<Operation> stream(Iterator<Operation> operations) {
+  private Optional<Operation> besides(long row) {
+    var known = besides.get(row);
+    if (known != null) {
+      return Optional.of(known);
+    }
+    var found = operation(row);
+    found.filter(operation -> operation.bytes() < SMALL).ifPresent(it -> besides.put(row, it));
+    return found;
+  }
+
+  /** The trace may be another one than it was at the last question. */
+  private void forget() {
+    neighbours.forget();
+    besides.clear();
+    written.clear();
+    longOnes = Optional.empty();
+  }
+
+  static <T> Stream<T> stream(Iterator<T> operations) {
     return StreamSupport.stream(
         Spliterators.spliteratorUnknownSize(operations, Spliterator.ORDERED), false);
   }
@@ -622,6 +659,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
         : read(
             () -> {
               checkTime();
+              var known = ends.get(operation.row());
+              if (known != null) {
+                return known;
+              }
               var select = statement("select %s from op where seq = ?".formatted(END));
               select.setLong(1, operation.row());
               try (var found = select.executeQuery()) {
@@ -630,14 +671,94 @@ public final class StoredTrace implements Trace, AutoCloseable {
             });
   }
 
+  /** The end of an operation of a row that was read; once it is known it stays so. */
+  private long end(long row, long end) {
+    if (end < Long.MAX_VALUE) {
+      ends.put(row, end);
+    }
+    return end;
+  }
+
+  /** A map that holds a bounded number of the latest. */
+  private static <T> Map<Long, T> lately() {
+    return new LinkedHashMap<>() {
+      @Override
+      protected boolean removeEldestEntry(Map.Entry<Long, T> eldest) {
+        return size() > MOST_KNOWN;
+      }
+    };
+  }
+
+  /**
+   * The long operations, the highest row first.
+   *
+   * @param highest of each the highest end of it and those after it
+   */
+  private record LongOnes(long[] rows, long[] ends, long[] highest, boolean cut) {
+    /** Those below a row that end above another. */
+    List<Long> find(long below, long at) {
+      var found = new ArrayList<Long>();
+      for (int i = firstBelow(below); i < rows.length && highest[i] > at; i++) {
+        if (ends[i] > at) {
+          found.add(rows[i]);
+        }
+      }
+      return found;
+    }
+
+    private int firstBelow(long row) {
+      int low = 0;
+      int high = rows.length;
+      while (low < high) {
+        int middle = (low + high) >>> 1;
+        if (rows[middle] >= row) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      return low;
+    }
+  }
+
   /** The long operations below a row that were under way at another, or that have no end. */
   private List<Long> longOnes(long below, long at) throws SQLException {
+    if (longOnes.isEmpty()) {
+      longOnes = Optional.of(readLongOnes());
+    }
+    var known = longOnes.get();
+    long end = Math.min(at, Long.MAX_VALUE - 1);
+    return known.cut() ? askLongOnes(below, end) : known.find(below, end);
+  }
+
+  private LongOnes readLongOnes() throws SQLException {
+    var select =
+        statement(
+            "select seq, %s from op where %s and outcome <> %d order by seq desc limit %d"
+                .formatted(END, TraceDatabase.longer(), Outcome.NOT_SENT.code(), MOST_KNOWN + 1));
+    var rows = LongStream.builder();
+    var ends = LongStream.builder();
+    try (var found = select.executeQuery()) {
+      while (found.next()) {
+        rows.add(found.getLong(1));
+        ends.add(found.getLong(2));
+      }
+    }
+    var end = ends.build().toArray();
+    var highest = end.clone();
+    for (int i = highest.length - 2; i >= 0; i--) {
+      highest[i] = Math.max(highest[i], highest[i + 1]);
+    }
+    return new LongOnes(rows.build().toArray(), end, highest, end.length > MOST_KNOWN);
+  }
+
+  private List<Long> askLongOnes(long below, long at) throws SQLException {
     var select =
         statement(
             "select seq from op where %s and seq < ? and %s > ? and outcome <> %d order by seq desc"
                 .formatted(TraceDatabase.longer(), END, Outcome.NOT_SENT.code()));
     select.setLong(1, below);
-    select.setLong(2, Math.min(at, Long.MAX_VALUE - 1));
+    select.setLong(2, at);
     var rows = new ArrayList<Long>();
     try (var found = select.executeQuery()) {
       while (found.next()) {
@@ -647,37 +768,97 @@ public final class StoredTrace implements Trace, AutoCloseable {
     return rows;
   }
 
-  private Iterator<Operation> writersOf(Cell cell, long before) throws SQLException {
-    var iterators = new ArrayList<Iterator<Operation>>();
-    for (var above : cell.ancestors()) {
-      touching(above, before).ifPresent(iterators::add);
+  /** What is read of operations. */
+  private interface Shape<T> {
+    String columns();
+
+    T read(ResultSet row) throws SQLException;
+
+    T of(Operation operation);
+
+    Operation operation(T element);
+  }
+
+  /** All of them. */
+  private final class OfOperations implements Shape<Operation> {
+    @Override
+    public String columns() {
+      return COLUMNS;
     }
-    iterators.addAll(within(cell, before));
-    return iterators.size() == 1 ? iterators.getFirst() : new Merged(iterators);
+
+    @Override
+    public Operation read(ResultSet row) throws SQLException {
+      var operation = rows.read(row);
+      end(operation.row(), row.getLong(15));
+      return operation;
+    }
+
+    @Override
+    public Operation of(Operation operation) {
+      return operation;
+    }
+
+    @Override
+    public Operation operation(Operation element) {
+      return element;
+    }
+  }
+
+  /** Where they are among others. */
+  private final class OfPlaces implements Shape<Neighbours.Placed> {
+    @Override
+    public String columns() {
+      return OpRows.PLACE + ", " + END;
+    }
+
+    @Override
+    public Neighbours.Placed read(ResultSet row) throws SQLException {
+      var operation = OpRows.readPlace(row);
+      return new Neighbours.Placed(operation, end(operation.row(), row.getLong(7)));
+    }
+
+    @Override
+    public Neighbours.Placed of(Operation operation) {
+      return new Neighbours.Placed(operation, end(operation));
+    }
+
+    @Override
+    public Operation operation(Neighbours.Placed element) {
+      return element.operation();
+    }
+  }
+
+  private <T> Iterator<T> writersOf(Shape<T> shape, Cell cell, long before) throws SQLException {
+    var iterators = new ArrayList<Iterator<T>>();
+    for (var above : cell.ancestors()) {
+      touching(shape, above, before).ifPresent(iterators::add);
+    }
+    iterators.addAll(within(shape, cell, before));
+    return iterators.size() == 1 ? iterators.getFirst() : new Merged<>(shape, iterators);
   }
 
   /** Those that touch the cell or one below it. */
-  private List<Iterator<Operation>> within(Cell cell, long before) throws SQLException {
-    var iterators = new ArrayList<Iterator<Operation>>();
+  private <T> List<Iterator<T>> within(Shape<T> shape, Cell cell, long before) throws SQLException {
+    var iterators = new ArrayList<Iterator<T>>();
     var ids = cells(cell);
     if (ids.size() <= MOST_CELLS) {
       for (long id : ids) {
-        iterators.add(touching(OWN, id, before));
+        iterators.add(touching(shape, OWN, id, before));
       }
       return iterators;
     }
-    touching(cell, before).ifPresent(iterators::add);
-    var noted = notedBelow(cell, before);
+    touching(shape, cell, before).ifPresent(iterators::add);
+    var noted = notedBelow(shape, cell, before);
     if (noted.isPresent()) {
       iterators.add(noted.get());
       return iterators;
     }
     var children = below(cell, Bytes.EMPTY, null, MOST_CELLS + 1);
     if (children.size() > MOST_CELLS) {
-      return List.of(lookedThrough(cell, before));
+      return List.of(stream(lookedThrough(cell, before)).map(shape::of).iterator());
     }
     for (var child : children) {
-      iterators.addAll(within(child, before));
+      iterators.addAll(within(shape, child, before));
     }
     return iterators;
   }
@@ -686,15 +867,17 @@ public final class StoredTrace implements Trace, AutoCloseable {
    * What the loader has noted of the very many cells below one: of a cell inside a key, it is noted
    * of the key. Empty for a cell above the keys.
    */
-  private Optional<Iterator<Operation>> notedBelow(Cell cell, long before) throws SQLException {
+  private <T> Optional<Iterator<T>> notedBelow(Shape<T> shape, Cell cell, long before)
+      throws SQLException {
     for (int depth = cell.path().size(); depth >= 0; depth--) {
       var id = id(cell.ancestor(depth));
       if (id.isPresent() && isNoted(id.get())) {
-        var noted = touching(BELOW, id.get(), before);
-        return Optional.of(
-            depth == cell.path().size()
-                ? noted
-                : new Filtered(noted, operation -> couldWrite(operation, cell)));
+        if (depth == cell.path().size()) {
+          return Optional.of(touching(shape, BELOW, id.get(), before));
+        }
+        var noted = touching(new OfOperations(), BELOW, id.get(), before);
+        var those = new Filtered(noted, operation -> couldWrite(operation, cell));
+        return Optional.of(stream(those).map(shape::of).iterator());
       }
     }
     return Optional.empty();
@@ -733,8 +916,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   /** Those that touch the cell itself; empty if none ever did. */
-  private Optional<Iterator<Operation>> touching(Cell cell, long before) throws SQLException {
-    return id(cell).map(id -> touching(OWN, id, before));
+  private <T> Optional<Iterator<T>> touching(Shape<T> shape, Cell cell, long before)
+      throws SQLException {
+    return id(cell).map(id -> touching(shape, OWN, id, before));
   }
 
   private Optional<Long> id(Cell cell) throws SQLException {
@@ -746,30 +930,30 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   /** The operations of a table of touches, a stretch after the other. */
-  private Iterator<Operation> touching(String table, long cell, long before) {
+  private <T> Iterator<T> touching(Shape<T> shape, String table, long cell, long before) {
     return new Pages<>(before) {
       // Most questions end soon: the first page is small.
       private int limit = FIRST_PAGE;
 
       @Override
-      List<Operation> page(long below) throws SQLException {
-        var select = statement(TOUCHING.formatted(OpRows.COLUMNS, table));
+      List<T> page(long below) throws SQLException {
+        var select = statement(TOUCHING.formatted(shape.columns(), table));
         long stretch = Math.min(TraceDatabase.stretch(below - 1), lastStretch());
-        var found = List.<Operation>of();
+        var found = List.<T>of();
         for (; stretch >= 0 && found.isEmpty(); stretch--) {
           select.setLong(1, stretch);
           select.setLong(2, cell);
           select.setLong(3, below);
           select.setInt(4, limit);
-          found = operations(select);
+          found = operations(shape, select);
         }
         limit = Math.min(4 * limit, LARGEST_PAGE);
         return found;
       }
 
       @Override
-      long row(Operation operation) {
-        return operation.row();
+      long row(T element) {
+        return shape.operation(element).row();
       }
     };
   }
@@ -779,8 +963,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     var all =
         operations(
             before,
-            "select %s from op where seq < ? order by seq desc limit %d"
-                .formatted(OpRows.COLUMNS, PAGE));
+            "select %s from op where seq < ? order by seq desc limit %d".formatted(COLUMNS, PAGE));
     return new Filtered(all, operation -> couldWrite(operation, cell));
   }
 
@@ -809,7 +992,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           select.setLong(i + 1, first[i]);
         }
         select.setLong(first.length + 1, below);
-        return operations(select);
+        return operations(new OfOperations(), select);
       }
 
       @Override
@@ -820,14 +1003,14 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   /** Fewer than were selected, but one at least, if their bodies are long. */
-  private List<Operation> operations(PreparedStatement select) throws SQLException {
+  private <T> List<T> operations(Shape<T> shape, PreparedStatement select) throws SQLException {
     checkTime();
-    var all = new ArrayList<Operation>();
+    var all = new ArrayList<T>();
     long bytes = 0;
     try (var found = select.executeQuery()) {
       while (bytes < MOST_BYTES && found.next()) {
-        all.add(rows.read(found));
-        bytes += all.getLast().bytes();
+        all.add(shape.read(found));
+        bytes += shape.operation(all.getLast()).bytes();
       }
     }
     return all;
@@ -983,20 +1166,22 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   /** The operations of several iterators, the highest row first, each once. */
-  private static final class Merged implements Iterator<Operation> {
-    private record Head(Operation operation, Iterator<Operation> rest) {}
+  private static final class Merged<T> implements Iterator<T> {
+    private record Head<T>(T element, long row, Iterator<T> rest) {}
 
-    private final PriorityQueue<Head> heads =
-        new PriorityQueue<>(
-            Comparator.<Head>comparingLong(head -> head.operation().row()).reversed());
+    private final Shape<T> shape;
+    private final PriorityQueue<Head<T>> heads =
+        new PriorityQueue<>(Comparator.<Head<T>>comparingLong(Head::row).reversed());
 
-    Merged(List<Iterator<Operation>> iterators) {
+    Merged(Shape<T> shape, List<Iterator<T>> iterators) {
+      this.shape = shape;
       iterators.forEach(this::add);
     }
 
-    private void add(Iterator<Operation> rest) {
+    private void add(Iterator<T> rest) {
       if (rest.hasNext()) {
-        heads.add(new Head(rest.next(), rest));
+        var next = rest.next();
+        heads.add(new Head<>(next, shape.operation(next).row(), rest));
       }
     }
 
@@ -1006,13 +1191,13 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
 
     @Override
-    public Operation next() {
+    public T next() {
       var head = heads.remove();
       add(head.rest());
-      while (!heads.isEmpty() && heads.element().operation().row() == head.operation().row()) {
+      while (!heads.isEmpty() && heads.element().row() == head.row()) {
         add(heads.remove().rest());
       }
-      return head.operation();
+      return head.element();
     }
   }
 

@@ -79,7 +79,8 @@ public final class Why {
    * questions whose witnesses are too long to be held at once.
    */
   public Iterator<Operation> chain(Operation question) {
-    return Walk.from(specification, trace, question, Walk.parts(question), false);
+    return trace.atOnce(
+        () -> Walk.from(specification, trace, question, Walk.parts(question), false));
   }
 
   /**

@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -20,6 +21,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -775,6 +777,83 @@ abstract class TraceStoreConformance {
         assertEquals(Trace.Break.Kind.OUTSIDE, sign.kind());
         assertEquals(
             Trace.Break.Kind.GAP, trace.lastBreak(key("a"), Long.MAX_VALUE).orElseThrow().kind());
+      }
+    }
+  }
+
+  @Test
+  void knowsWhatWasUnderWayTogetherWhateverWasAskedBefore() throws Exception {
+    var random = new Random(6);
+    try (var recording = record()) {
+      recordOverlaps(recording, random, 30_000);
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var all = trace.from(0, Integer.MAX_VALUE);
+        var expected = new MemoryTrace(new TinyKind().specification());
+        all.forEach(expected::add);
+        assertTrue(all.stream().anyMatch(one -> trace.end(one) == Long.MAX_VALUE));
+        assertTrue(
+            all.stream()
+                .mapToLong(one -> trace.end(one) - one.row())
+                .anyMatch(span -> span > TraceDatabase.LONG && span < 100_000));
+        for (int i = all.size() - 1; i >= 0; i -= 1 + random.nextInt(200)) {
+          int place = random.nextInt(8) == 0 ? random.nextInt(all.size()) : i;
+          var asked = all.get(place);
+          for (var cell : List.of(key("a"), key("b"), Cell.of("0"))) {
+            assertEquals(
+                Set.copyOf(rows(expected.beside(cell, asked))),
+                Set.copyOf(rows(trace.beside(cell, asked))),
+                () -> cell + " beside row " + asked.row());
+          }
+        }
+      }
+    }
+  }
+
+  /** Several lanes, on some of which most waits for long, or for ever. */
+  private static void recordOverlaps(Recording recording, Random random, int events) {
+    var line = Line.open(recording);
+    var lines = new ArrayList<>(List.of(line));
+    for (int i = 1; i < 5; i++) {
+      lines.add(
+          new Line(
+              line.spool(),
+              line.epoch(),
+              line.connection(),
+              line.spool().lane(line.epoch(), "" + i)));
+    }
+    var open = new ArrayList<ArrayDeque<Long>>();
+    lines.forEach(_ -> open.add(new ArrayDeque<>()));
+    for (int i = 0; i < events; i++) {
+      int lane = random.nextInt(lines.size());
+      var waiting = open.get(lane);
+      boolean slow = lane > 2 && random.nextInt(lane == 3 ? 500 : 3_000) != 0;
+      if (waiting.isEmpty() || (!slow && random.nextInt(3) == 0)) {
+        waiting.add(lines.get(lane).send("set " + (char) ('a' + random.nextInt(3)) + " 1"));
+      } else if (!slow) {
+        line.spool().reply(waiting.remove(), Frames.bytes("ok"));
+      }
+    }
+  }
+
+  @Test
+  void knowsOfTheSameTraceWhatWasLoadedSinceTheLastQuestion() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var other =
+          new Line(
+              line.spool(),
+              line.epoch(),
+              line.connection(),
+              line.spool().lane(line.epoch(), "second"));
+      long one = line.send("set a 1");
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var asked = trace.operation(one).orElseThrow();
+        assertEquals(List.of(), trace.atOnce(() -> rows(trace.beside(key("a"), asked))));
+        long two = other.exchange("set a 2", "ok");
+        assertTrue(recording.awaitLoaded(LONG));
+        assertEquals(List.of(two), trace.atOnce(() -> rows(trace.beside(key("a"), asked))));
       }
     }
   }

@@ -123,7 +123,7 @@ final class Keys {
     if (call.words() < 2) {
       throw new Refusal("ERR");
     }
-    return Call.database(database.text()).child(key);
+    return Call.database(Long.toString(Call.number(database))).child(key);
   }
 
   private static Cell copyTarget(Call call) {

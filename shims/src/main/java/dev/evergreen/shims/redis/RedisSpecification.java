@@ -75,6 +75,9 @@ public final class RedisSpecification implements Specification, Model {
     if (!operation.parts().isEmpty()) {
       return Knowledge.SPECIFIED;
     }
+    if (Refusals.isOfTheServer(operation)) {
+      return Knowledge.NONE;
+    }
     var command = commands.get(name(operation));
     if (command != null) {
       return isHidden(command, operation)
@@ -95,6 +98,9 @@ public final class RedisSpecification implements Specification, Model {
 
   @Override
   public List<Touch> touches(Operation operation) {
+    if (Refusals.isOfTheServer(operation) || Refusals.isOfTheWords(operation)) {
+      return List.of();
+    }
     var command = commands.get(name(operation));
     var call = new Call(operation, null);
     try {
@@ -188,6 +194,12 @@ public final class RedisSpecification implements Specification, Model {
     var command = commands.get(name(operation));
     if (command == null) {
       throw new IllegalArgumentException("no specification speaks of " + operation.text());
+    }
+    if (Refusals.isOfTheWords(operation)) {
+      return new Refusal("ERR").failure();
+    }
+    if (Refusals.isOfTheWordsAtLast(operation)) {
+      throw new UnsupportedOperationException("what is refused first is the store's business");
     }
     try {
       return command.runs().apply(new Call(operation, state));

@@ -197,7 +197,8 @@ final class RequestScanner {
 
   /** Of an argument, with the line's end that follows it. */
   private Found body(ByteBuffer bytes, int end) {
-    int n = (int) Math.min(bodyLeft - 2, end - at);
+    // Of the line's end, one byte may have come before.
+    int n = (int) Math.min(Math.max(0, bodyLeft - 2), end - at);
     at += n;
     bodyLeft -= n;
     while (bodyLeft <= 2 && at < end) {

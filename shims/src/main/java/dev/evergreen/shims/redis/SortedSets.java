@@ -444,7 +444,9 @@ final class SortedSets {
     }
   }
 
-  /** A score as Redis writes it, with 17 digits at most. */
+  private static final int DIGITS = 17;
+
+  /** A score as Redis writes it, which is C's {@code %.17g}. */
   static Object text(@Nullable Double score) {
     if (score == null) {
       return orNil(null);
@@ -452,7 +454,15 @@ final class SortedSets {
     if (score.isInfinite()) {
       return Bytes.of(score > 0 ? "inf" : "-inf");
     }
-    var plain = new BigDecimal(score, new MathContext(17)).stripTrailingZeros();
-    return Bytes.of(plain.signum() == 0 ? "0" : plain.toPlainString());
+    if (score == 0) {
+      return Bytes.of(1 / score < 0 ? "-0" : "0");
+    }
+    var rounded = new BigDecimal(score, new MathContext(DIGITS)).stripTrailingZeros();
+    int exponent = rounded.precision() - rounded.scale() - 1;
+    if (exponent >= -4 && exponent < DIGITS) {
+      return Bytes.of(rounded.toPlainString());
+    }
+    var mantissa = rounded.movePointLeft(exponent).stripTrailingZeros().toPlainString();
+    return Bytes.of("%se%+03d".formatted(mantissa, exponent));
   }
 }

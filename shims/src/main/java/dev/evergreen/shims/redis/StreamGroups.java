@@ -102,7 +102,8 @@ final class StreamGroups {
     var group = group(stream, name);
     return switch (call.option(1)) {
       case "SETID" -> {
-        put(call, key, stream.with(name, group.copy(start(call, stream))));
+        var start = call.option(4).equals("$") ? stream.last() : Streams.bound(call.word(4), 0);
+        put(call, key, stream.with(name, group.copy(start)));
         yield OK;
       }
       case "CREATECONSUMER" -> {
@@ -250,8 +251,8 @@ final class StreamGroups {
     var found = new ArrayList<Object>();
     for (Map.Entry<Streams.Id, Pending> one : pending.entrySet()) {
       boolean fits =
-          from.compareTo(one.getKey()) <= 0
-              && one.getKey().compareTo(to) <= 0
+          Streams.isBehind(one.getKey(), from, call.word(3))
+              && Streams.isBehind(to, one.getKey(), call.word(4))
               && (call.words() <= 6 || one.getValue().consumer.equals(call.word(6)));
       if (fits && found.size() < call.number(5)) {
         found.add(

@@ -136,7 +136,12 @@ final class Streams {
    * it would have been the time.
    */
   private static Id name(Call call, int at, Id last) {
-    if (!call.word(at).text().contains("*")) {
+    var text = call.word(at).text();
+    if (text.endsWith("-*")) {
+      long time = Id.of(Bytes.of(text.substring(0, text.length() - 2)), 0).time;
+      return new Id(time, time == last.time ? last.number + 1 : 0);
+    }
+    if (!text.equals("*")) {
       return Id.of(call.word(at), 0);
     }
     if (call.reply() instanceof Bytes given) {
@@ -182,12 +187,9 @@ final class Streams {
   private static Object range(Call call, Bytes from, Bytes to, boolean reversed) {
     var low = bound(from, 0);
     var high = bound(to, -1);
-    boolean above = from.text().startsWith("(");
-    boolean below = to.text().startsWith("(");
     var found = new ArrayList<Object>();
     for (var item : reversed ? stream(call).items.reversed() : stream(call).items) {
-      if (low.compareTo(item.id) <= (above ? -1 : 0)
-          && item.id.compareTo(high) <= (below ? -1 : 0)) {
+      if (isBehind(item.id, low, from) && isBehind(high, item.id, to)) {
         found.add(shown(item));
       }
     }
@@ -197,6 +199,12 @@ final class Streams {
 
   static List<Object> shown(Item item) {
     return List.of(item.id.text(), item.fields);
+  }
+
+  /** Whether one is not before another, and is not that if the bound that is one says so. */
+  static boolean isBehind(Id one, Id other, Bytes bound) {
+    int order = one.compareTo(other);
+    return bound.text().startsWith("(") ? order > 0 : order >= 0;
   }
 
   /** A bound of a range; a bracket in front excludes it. */

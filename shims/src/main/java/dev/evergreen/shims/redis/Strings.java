@@ -9,6 +9,7 @@ import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
 import java.math.BigDecimal;
+import java.math.RoundingMode;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
@@ -250,12 +251,17 @@ final class Strings {
     return sum;
   }
 
+  /** Redis writes no more digits behind the point. */
+  private static final int MOST_DECIMALS = 17;
+
   /** The sum of two numbers with fractions, as Redis writes it. */
   static Bytes plus(@Nullable Bytes value, Bytes delta) {
     try {
       var sum =
           new BigDecimal(value == null ? "0" : value.text()).add(new BigDecimal(delta.text()));
-      return Bytes.of(sum.signum() == 0 ? "0" : sum.stripTrailingZeros().toPlainString());
+      var written =
+          sum.scale() > MOST_DECIMALS ? sum.setScale(MOST_DECIMALS, RoundingMode.HALF_EVEN) : sum;
+      return Bytes.of(written.signum() == 0 ? "0" : written.stripTrailingZeros().toPlainString());
     } catch (NumberFormatException e) {
       throw new Refusal("ERR");
     }

@@ -87,6 +87,30 @@ class DefinitionTest {
           SET a 1; DEL a; COPY a b                   | GET b          | 2
           SET x 0; MSETNX x 7 y 7                    | GET y          | 1
           SET x 42; INCRBY x 1; INCRBY x 2; DECRBY x 3 | GET x        | 1 2 3 4
+          SET x 1; MOVE x notanumber                 | GET x          | 1
+          SET x 1; MOVE x 99                         | GET x          | 1
+          SET x 1; COPY x y DB notanumber            | GET y          | {}
+          SET x 1; SET x 2 none-such                 | GET x          | 1
+          SET x 1; MSET x 2 y                        | GET x          | 1
+          SET x 1; SET x 2 EX 10000000000000000      | GET x          | 1
+          SET x 1; EXPIRE x 9223370399119966         | GET x          | 1
+          SET x 1; EXPIRE x 200 LT GT                | TTL x          | 1
+          DECRBY x -9223372036854775808              | GET x          | {}
+          SETBIT x 3 1; SETBIT x 4294967296 1        | STRLEN x       | 1
+          RPUSH x a; LPOP x 1 1                      | LRANGE x 0 -1  | 1
+          RPUSH x a; LINSERT x aft3r a 42            | LRANGE x 0 -1  | 1
+          ZADD x 1 a; ZADD x xx nx 10 a              | ZSCORE x a     | 1
+          ZADD x 1 a; ZRANGESTORE y x 0 -1 WITHSCORES | ZCARD y       | {}
+          SET x 1                                    | MOVE x none    | {}
+          SET x a; GETEX x none                      | GET x          | 1
+          SET x a                                    | BITCOUNT x 1   | 1
+          INCRBYFLOAT x 0.024390243902439025         | GET x          | 1
+          ZADD x 1.7976931348623157e+308 a           | ZSCORE x a     | 1
+          ZADD x 0.00001 a; ZADD x 1e17 b            | ZRANGE x 0 -1 WITHSCORES | 1 2
+          ZADD x -0 a                                | ZSCORE x a     | 1
+          XADD x 42-* f v; XADD x 42-* f w           | XRANGE x - +   | 1 2
+          XADD x 1-1 f v; XGROUP CREATE x g $; XGROUP SETID x g - | XREADGROUP GROUP g c STREAMS x > | 1 2 3
+          XADD x 1-1 f v; XADD x 1-2 f v; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x > | XPENDING x g (1-1 + 10 | 2 3 4
           """)
   void explainsTheCasesThatTheDefinitionIsKnownBy(String steps, String question, String expected) {
     var verdict =

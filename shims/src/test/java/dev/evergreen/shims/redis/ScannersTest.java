@@ -141,6 +141,20 @@ class ScannersTest {
     }
   }
 
+  /** Of a long request nothing is kept that was passed on. */
+  @Test
+  void aLongRequestGoesOnWhereverItIsCut() {
+    var text = "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$5\r\na\r\nbc\r\n";
+    for (int cut = 1; cut < text.length(); cut++) {
+      var scanner = new RequestScanner();
+      assertEquals(Found.PART, scanner.scan(bytes(text.substring(0, cut)), cut));
+      var rest = bytes(text.substring(cut));
+      scanner.at = 0;
+      assertEquals(Found.WHOLE, scanner.scan(rest, rest.capacity()), "cut at " + cut);
+      assertEquals(rest.capacity(), scanner.at);
+    }
+  }
+
   @Test
   void randomBytesAreReadToTheirEndOrRefused() {
     var random = new Random(42);
