@@ -1,6 +1,7 @@
 package dev.evergreen.bench;
 
 import dev.evergreen.bench.load.Cores;
+import dev.evergreen.bench.load.Paced;
 import dev.evergreen.bench.load.Programs;
 import dev.evergreen.bench.load.ServerProcess;
 import java.io.IOException;
@@ -9,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.function.ToDoubleFunction;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -38,6 +40,8 @@ final class ProxyCommand implements Callable<Integer> {
 
   /** What design demands of hits of this size at most, in processor time beside nginx's. */
   private static final double MOST_TIME = 0.85;
+
+  private static final int PACED_CONNECTIONS = 64;
 
   private static final Pattern REQUESTS = Pattern.compile("(\\d+) requests in");
   private static final Pattern RATE = Pattern.compile("Requests/sec:\\s+([\\d.]+)");
@@ -266,58 +270,64 @@ final class ProxyCommand implements Callable<Integer> {
     return new Turn(used / number(H2_REQUESTS, said), number(H2_RATE, said));
   }
 
-  /** The 99th percentiles at three quarters of nginx's peak. */
+  /** The 99th percentiles at three quarters of nginx's peak, as the same generator finds it. */
   private List<Line> tails(ServerProcess evergreen, ServerProcess nginx)
       throws IOException, InterruptedException {
-    int clients = 64;
     double peak = 0;
     for (int i = 0; i < 3; i++) {
-      peak = Math.max(peak, wrk(nginx, "/" + SMALL, clients, null).rate());
+      peak = Math.max(peak, paced(nginx, 0).rate());
     }
-    var our = new Tails();
-    var their = new Tails();
+    var our = new ArrayList<Paced.Result>();
+    var their = new ArrayList<Paced.Result>();
     int times = quick ? rounds : Math.max(rounds, 15);
     for (int round = 0; round < times; round++) {
       boolean oursFirst = round % 2 == 0;
-      tail(oursFirst ? evergreen : nginx, clients, 0.75 * peak, oursFirst ? our : their);
-      tail(oursFirst ? nginx : evergreen, clients, 0.75 * peak, oursFirst ? their : our);
+      (oursFirst ? our : their).add(paced(oursFirst ? evergreen : nginx, 0.75 * peak));
+      (oursFirst ? their : our).add(paced(oursFirst ? nginx : evergreen, 0.75 * peak));
     }
-    var what = "hits of 1 KB at 75 %% of nginx's peak (%.0f/s): 99th percentile".formatted(peak);
+    var what = "hits of 1 KB at 75 %% of nginx's peak (%.0f/s): ".formatted(peak);
     return List.of(
-        Line.compared(what, "µs", our.answers, "nginx", their.answers).ratioAtMost(1),
-        Line.compared(what + " of the generator's delays", "µs", our.own, "nginx", their.own));
+        tail(what + "99th percentile", "µs", our, their, Paced.Result::answers).ratioAtMost(1),
+        tail(what + "that of the generator's delays", "µs", our, their, Paced.Result::ownDelays),
+        tail(what + "how busy the generator was", "%", our, their, r -> 100 * r.busy()));
   }
 
-  /** The 99th percentiles that {@link Paced} found: of the answers, and of its own delays. */
-  private record Tails(List<Double> answers, List<Double> own) {
-    Tails() {
-      this(new ArrayList<>(), new ArrayList<>());
-    }
+  private static Line tail(
+      String what,
+      String unit,
+      List<Paced.Result> ours,
+      List<Paced.Result> theirs,
+      ToDoubleFunction<Paced.Result> value) {
+    return Line.compared(
+        what,
+        unit,
+        ours.stream().map(value::applyAsDouble).toList(),
+        "nginx",
+        theirs.stream().map(value::applyAsDouble).toList());
   }
 
-  private void tail(ServerProcess server, int clients, double rate, Tails found)
+  private Paced.Result paced(ServerProcess server, double rate)
       throws IOException, InterruptedException {
-    var command =
-        List.of(
-            ProcessHandle.current().info().command().orElse("java"),
-            "-XX:+UseSerialGC",
-            "-cp",
-            System.getProperty("java.class.path"),
-            Paced.class.getName(),
-            Integer.toString(server.port()),
-            "/" + SMALL,
-            Integer.toString(clients),
-            Double.toString(rate),
-            Integer.toString(seconds));
-    var printed = run(command).strip().split(" ", -1);
-    found.answers.add(Double.parseDouble(printed[0]));
-    found.own.add(Double.parseDouble(printed[1]));
+    return Paced.Result.parse(
+        run(
+            List.of(
+                ProcessHandle.current().info().command().orElse("java"),
+                "-XX:+UseSerialGC",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                Paced.class.getName(),
+                Integer.toString(server.port()),
+                "/" + SMALL,
+                Integer.toString(PACED_CONNECTIONS),
+                Double.toString(rate),
+                Integer.toString(seconds))));
   }
 
   private void workload(ProxyServers servers, List<Line> lines) throws Exception {
     var figures = report.figures(Files.createTempDirectory("bench-proxy-figures"));
     try (var workload = new Polymix(quick ? 8 : 40);
-        var evergreen = servers.evergreen(workload.port());
+        var evergreen = servers.evergreenWithDisk(workload.port());
         var nginx = servers.nginx(workload.port())) {
       var rates = quick ? List.of(200, 600) : List.of(200, 600, 1000, 1400);
       // So that the JVMs, the generator's too, have compiled what they need.

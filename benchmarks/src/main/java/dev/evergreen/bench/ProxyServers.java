@@ -103,17 +103,21 @@ record ProxyServers(Path folder) {
   }
 
   ServerProcess evergreen(int origin) throws IOException {
-    return start(
-        plan(
-            "evergreen",
-            "./evergreen",
-            "proxy",
-            "--threads",
-            "1",
-            "--listen",
-            "127.0.0.1:" + ServerProcess.PORT,
-            "--origin",
-            "http://127.0.0.1:" + origin));
+    return evergreen(origin, List.of());
+  }
+
+  /** Evergreen with its disk, as nginx's cache is there. */
+  ServerProcess evergreenWithDisk(int origin) throws IOException {
+    var disk = folder.resolve("evergreen");
+    return evergreen(origin, List.of("--disk", "4g", "--disk-dir", disk.toString()));
+  }
+
+  private ServerProcess evergreen(int origin, List<String> more) throws IOException {
+    var command = new ArrayList<>(List.of("./evergreen", "proxy", "--threads", "1"));
+    command.addAll(List.of("--listen", "127.0.0.1:" + ServerProcess.PORT));
+    command.addAll(List.of("--origin", "http://127.0.0.1:" + origin));
+    command.addAll(more);
+    return start(Plan.of("evergreen", command, Probe.HTTP));
   }
 
   ServerProcess varnish(int origin) throws IOException {

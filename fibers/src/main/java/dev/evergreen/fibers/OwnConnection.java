@@ -2,7 +2,6 @@ package dev.evergreen.fibers;
 
 import dev.evergreen.kernel.Errno;
 import dev.evergreen.kernel.FileCalls;
-import dev.evergreen.kernel.Scratch;
 import dev.evergreen.kernel.SocketCalls;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -441,32 +440,55 @@ final class OwnConnection extends Connection {
     descriptor.enter();
     try {
       settle();
-      gather(from);
-      // What found no room waits for it.
-      for (var rest : from) {
-        send(rest);
+      if (from.length == 1) {
+        send(from[0]);
+      } else if (!sendWhatHasRoom(from)) {
+        sendRest(() -> sendWhatHasRoom(from));
       }
     } finally {
       descriptor.leave();
     }
   }
 
-  /** Sends as much as there is room for, by one call. */
-  private void gather(ByteBuffer[] from) throws IOException {
-    if (from.length == 1 || from.length > Scratch.PARTS) {
-      return;
+  /**
+   * Sends as long as there is room, as many parts by one call as it takes; says whether all has
+   * left.
+   */
+  private boolean sendWhatHasRoom(ByteBuffer[] from) throws IOException {
+    int first = firstLeft(from, 0);
+    while (first < from.length) {
+      takeTurns();
+      var _ = descriptor.writable().pass();
+      int fd = descriptor.number();
+      int n = SocketCalls.sendGathered(Carrier.currentScratch(), fd, from, first);
+      if (n >= 0) {
+        hasTaken(n);
+        take(from, first, n);
+        first = firstLeft(from, first);
+      } else if (n == -Errno.EAGAIN) {
+        return false;
+      } else {
+        checkSend(n);
+      }
     }
-    var _ = descriptor.writable().pass();
-    int n = SocketCalls.sendGathered(Carrier.currentScratch(), descriptor.number(), from);
-    if (n < 0) {
-      // Sending the parts tells what is the matter.
-      return;
+    return true;
+  }
+
+  /** The first part from one on of which something is left. */
+  private static int firstLeft(ByteBuffer[] parts, int from) {
+    int first = from;
+    while (first < parts.length && !parts[first].hasRemaining()) {
+      first++;
     }
-    hasSent(n);
-    for (var part : from) {
-      int taken = Math.min(n, part.remaining());
-      part.position(part.position() + taken);
-      n -= taken;
+    return first;
+  }
+
+  private static void take(ByteBuffer[] from, int first, int bytes) {
+    int left = bytes;
+    for (int i = first; left > 0; i++) {
+      int taken = Math.min(left, from[i].remaining());
+      from[i].position(from[i].position() + taken);
+      left -= taken;
     }
   }
 

@@ -137,7 +137,7 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   @Override
   public void respond(int status, ByteBuffer lines, Fields more, ByteBuffer... body)
       throws IOException {
-    var fields = new Fields().parse(lines);
+    var fields = new Fields(lines.remaining(), 8).parse(lines);
     lines.position(lines.limit());
     long length = remaining(body);
     begin(status, fields, more, status == 304 ? -1 : length, length);

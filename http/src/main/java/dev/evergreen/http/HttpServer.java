@@ -11,7 +11,7 @@ public final class HttpServer {
   final Fibers fibers;
   final Handler handler;
   final HttpSettings settings;
-  private final SlowPeers slowPeers = new SlowPeers();
+  private final SlowPeers slowPeers;
 
   /**
    * One that has its requests answered.
@@ -19,9 +19,18 @@ public final class HttpServer {
    * @param fibers where the fibers of requests run
    */
   public HttpServer(Fibers fibers, Handler handler, HttpSettings settings) {
+    this(fibers, handler, settings, new SlowPeers());
+  }
+
+  /**
+   * One whose clients count, while they do not take output, among some that others have, too: so a
+   * server can be made for one connection.
+   */
+  public HttpServer(Fibers fibers, Handler handler, HttpSettings settings, SlowPeers slowPeers) {
     this.fibers = fibers;
     this.handler = handler;
     this.settings = settings;
+    this.slowPeers = slowPeers;
   }
 
   /** Clients for which output is kept, as they do not take it at present. */

@@ -37,12 +37,12 @@ public final class RequestHead {
     this.fields = fields;
     method = "GET";
     version = Version.HTTP_1_1;
-    target = new byte[128];
+    target = new byte[64];
   }
 
-  /** One to be filled by a parser. */
+  /** One to be filled by a parser: a small one, as each connection at rest keeps its own. */
   static RequestHead empty() {
-    return new RequestHead(new Fields());
+    return new RequestHead(new Fields(128, 8));
   }
 
   /**

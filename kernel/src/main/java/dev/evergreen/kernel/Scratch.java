@@ -87,17 +87,19 @@ public final class Scratch {
     return length;
   }
 
-  /** A message of all that is in some buffers of native memory. */
-  MemorySegment message(ByteBuffer[] from) {
+  /** A message of what is in some buffers of native memory, from the first on. */
+  MemorySegment message(ByteBuffer[] from, int first) {
+    int count = Math.min(PARTS, from.length - first);
     if (message.byteSize() == 0) {
       message = Arena.ofAuto().allocate(MESSAGE_SIZE + 16L * PARTS, 8);
       message.set(JAVA_LONG, PARTS_AT, message.address() + MESSAGE_SIZE);
     }
-    message.set(JAVA_LONG, PART_COUNT_AT, from.length);
-    for (int i = 0; i < from.length; i++) {
+    message.set(JAVA_LONG, PART_COUNT_AT, count);
+    for (int i = 0; i < count; i++) {
       long at = MESSAGE_SIZE + 16L * i;
-      message.set(JAVA_LONG, at, MemorySegment.ofBuffer(from[i]).address());
-      message.set(JAVA_LONG, at + 8, from[i].remaining());
+      var part = from[first + i];
+      message.set(JAVA_LONG, at, MemorySegment.ofBuffer(part).address());
+      message.set(JAVA_LONG, at + 8, part.remaining());
     }
     return message;
   }

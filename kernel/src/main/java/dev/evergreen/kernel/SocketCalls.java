@@ -129,15 +129,18 @@ public final class SocketCalls {
   }
 
   /**
-   * Sends what is in several buffers of native memory, at most {@link Scratch#PARTS}.
+   * Sends what is in several buffers of native memory: in the first of them and those behind it, in
+   * {@link Scratch#PARTS} at most.
    *
    * @return how many bytes were taken
    */
-  public static int sendGathered(Scratch scratch, int fd, ByteBuffer[] from) {
+  public static int sendGathered(Scratch scratch, int fd, ByteBuffer[] from, int first) {
     try {
       return (int)
           scratch.result(
-              (long) SENDMSG.invokeExact(scratch.errno(), fd, scratch.message(from), MSG_NOSIGNAL));
+              (long)
+                  SENDMSG.invokeExact(
+                      scratch.errno(), fd, scratch.message(from, first), MSG_NOSIGNAL));
     } catch (Throwable e) {
       throw CLibrary.failed(e);
     } finally {

@@ -33,7 +33,8 @@ class ErrnoTest {
         call(
             "sendmsg",
             s ->
-                SocketCalls.sendGathered(s, NO_DESCRIPTOR, new ByteBuffer[] {SOME.asByteBuffer()})),
+                SocketCalls.sendGathered(
+                    s, NO_DESCRIPTOR, new ByteBuffer[] {SOME.asByteBuffer()}, 0)),
         call("bind", s -> SocketCalls.bind(s, NO_DESCRIPTOR, 16)),
         call("connect", s -> SocketCalls.connect(s, NO_DESCRIPTOR, 16)),
         call("listen", s -> SocketCalls.listen(s, NO_DESCRIPTOR, 1)),

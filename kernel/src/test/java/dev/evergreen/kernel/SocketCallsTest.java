@@ -59,7 +59,7 @@ class SocketCallsTest {
             bytes("not this: two ").asByteBuffer().position(10),
             bytes("three").asByteBuffer()
           };
-      assertEquals(13, SocketCalls.sendGathered(scratch, pair.client(), parts));
+      assertEquals(13, SocketCalls.sendGathered(scratch, pair.client(), parts, 0));
       var into = arena.allocate(32);
       assertEquals("one two three", text(into, pair.receive(into)));
     }

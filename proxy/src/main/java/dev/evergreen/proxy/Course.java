@@ -23,8 +23,9 @@ public final class Course {
 
   private final long began = System.nanoTime();
   private final long startMillis;
-  private final boolean detailed;
-  private final List<Step> steps = new ArrayList<>(0);
+
+  /** Null if nobody looks. */
+  private final @Nullable List<Step> steps;
 
   String client = "-";
   String method = "-";
@@ -41,7 +42,7 @@ public final class Course {
 
   Course(long startMillis, boolean detailed) {
     this.startMillis = startMillis;
-    this.detailed = detailed;
+    steps = detailed ? new ArrayList<>() : null;
   }
 
   void of(RequestHead request, InetAddress from) {
@@ -61,7 +62,7 @@ public final class Course {
 
   /** A point was reached. */
   void reached(Point point, Object detail) {
-    if (detailed) {
+    if (steps != null) {
       steps.add(new Step(point, (System.nanoTime() - began) / 1000, detail.toString()));
     }
   }
@@ -137,6 +138,6 @@ public final class Course {
 
   /** The points that it reached, in order; none unless somebody watches. */
   public List<Step> steps() {
-    return List.copyOf(steps);
+    return steps == null ? List.of() : List.copyOf(steps);
   }
 }

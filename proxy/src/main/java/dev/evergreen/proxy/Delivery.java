@@ -35,26 +35,22 @@ final class Delivery {
   private final Exchange exchange;
   private final RequestHead request;
   private final Course course;
-  private final String name;
+  private final Proxy.Setup setup;
 
-  /**
-   * For one client.
-   *
-   * @param name of this cache, as Via and Cache-Status have it
-   */
-  Delivery(Exchange exchange, Course course, String name) {
+  /** For one client. */
+  Delivery(Exchange exchange, Course course, Proxy.Setup setup) {
     this.exchange = exchange;
     this.request = exchange.request();
     this.course = course;
-    this.name = name;
+    this.setup = setup;
   }
 
   /** Answers, by a response that may be used. */
   void send(StoredHead head, Lease lease, CacheStatus status, long now) throws IOException {
     var more = new Fields(ADDED, 3);
     more.add("Age", Long.toString(head.life().age(now)));
-    more.add("Via", "1.1 " + name);
-    more.add("Cache-Status", status.member(name));
+    more.add("Via", setup.via());
+    more.add("Cache-Status", status.member(setup.settings().name));
     course.cache = status;
     if (Conditions.has(request.fields())
         && Conditions.notModified(request, head.status(), head.fields(), head.life().received())) {

@@ -7,6 +7,7 @@ import dev.evergreen.fibers.ConnectionLimit;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.SocketOptions;
 import dev.evergreen.http.HttpServer;
 import dev.evergreen.http.HttpSettings;
@@ -35,8 +36,16 @@ public final class Proxy implements AutoCloseable {
 
   private static final Duration HANDSHAKE = Duration.ofSeconds(10);
 
-  /** The settings, which can change while it runs, and what is made of them. */
-  record Setup(ProxySettings settings, Origins origins) {}
+  /**
+   * The settings, which can change while it runs, and what is made of them.
+   *
+   * @param via what Via tells of responses that this proxy makes
+   */
+  record Setup(ProxySettings settings, Origins origins, String via) {
+    static Setup of(ProxySettings settings) {
+      return new Setup(settings, new Origins(settings.origins), "1.1 " + settings.name);
+    }
+  }
 
   private final Fibers fibers;
   private final Storage storage;
@@ -50,6 +59,7 @@ public final class Proxy implements AutoCloseable {
   private final TransactionLog log;
   private final List<Listener> listeners = new ArrayList<>();
   private final ConnectionLimit limit;
+  private final SlowPeers slowClients = new SlowPeers();
   private final @Nullable AccessLog accessLog;
   private @Nullable Listener admin;
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -69,7 +79,7 @@ public final class Proxy implements AutoCloseable {
     limit = new ConnectionLimit(settings.connections);
     accessLog =
         settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
-    setup = new Setup(settings, new Origins(settings.origins));
+    setup = Setup.of(settings);
   }
 
   /** The time in milliseconds since 1970, which does not go back when somebody sets the clock. */
@@ -176,7 +186,10 @@ public final class Proxy implements AutoCloseable {
   private void serveHttp(Connection connection, InetAddress peer, Listener listener)
       throws IOException {
     new HttpServer(
-            fibers, exchange -> new Transaction(this, exchange, peer).run(), setup.settings().http)
+            fibers,
+            exchange -> new Transaction(this, exchange, peer).run(),
+            setup.settings().http,
+            slowClients)
         .serve(connection, listener.draining());
   }
 
@@ -190,7 +203,7 @@ public final class Proxy implements AutoCloseable {
    * connections stays as it is; the file of the access log is opened anew.
    */
   public void reload(ProxySettings settings) {
-    setup = new Setup(settings, new Origins(settings.origins));
+    setup = Setup.of(settings);
     checkOrigins();
     if (accessLog != null) {
       accessLog.reopen();

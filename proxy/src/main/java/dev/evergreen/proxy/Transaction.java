@@ -80,7 +80,7 @@ final class Transaction {
     client = Client.of(request, peer, setup.settings().trust);
     course = proxy.begin(request, client);
     demands = Demands.of(request.fields());
-    delivery = new Delivery(exchange, course, setup.settings().name);
+    delivery = new Delivery(exchange, course, setup);
     authority = OriginRequests.authority(request, client, setup);
     var scheme = setup.settings().forward == null ? client.scheme() : request.scheme();
     reach = Reach.of(setup.settings().forward, client, request.fields());
@@ -251,7 +251,7 @@ final class Transaction {
 
   private void respond(int status, String body, Fields fields) throws IOException {
     fields.set("Cache-Control", "no-store").set("Date", HttpDate.format(proxy.now()));
-    fields.set("Via", "1.1 " + setup.settings().name);
+    fields.set("Via", setup.via());
     course.status = status;
     course.reached(Point.ANSWER, status);
     exchange.respond(ResponseHead.of(status, fields), ByteBuffer.wrap(body.getBytes(UTF_8)));

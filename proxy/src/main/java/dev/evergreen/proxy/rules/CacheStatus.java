@@ -23,6 +23,9 @@ public record CacheStatus(
     boolean collapsed,
     @Nullable String detail) {
 
+  /** Most are not longer. */
+  private static final int LENGTH = 64;
+
   /** Why a request was forwarded (RFC 9211 §2.2). */
   public enum Forward {
     /** The cache was told not to handle it. */
@@ -93,13 +96,16 @@ public record CacheStatus(
    * @param cache the cache's name, a token
    */
   public String member(String cache) {
-    return cache + "; " + this;
+    return appendTo(new StringBuilder(LENGTH).append(cache).append("; ")).toString();
   }
 
   /** The parameters of the member, as the field has them. */
   @Override
   public String toString() {
-    var text = new StringBuilder(48);
+    return appendTo(new StringBuilder(LENGTH)).toString();
+  }
+
+  private StringBuilder appendTo(StringBuilder text) {
     if (forward == null) {
       text.append("hit");
     } else {
@@ -120,6 +126,6 @@ public record CacheStatus(
     if (detail != null) {
       text.append("; detail=").append(detail);
     }
-    return text.toString();
+    return text;
   }
 }
