@@ -127,7 +127,7 @@ abstract class Http2Connection {
     return false;
   }
 
-  /** A stream is not begun, as its first frame is wrong. */
+  /** A stream's head is wrong: if that was to begin it, it has begun and is over. */
   void skip(int stream) {}
 
   /** The peer takes extended CONNECT (RFC 8441), or not; under the lock. */
@@ -512,13 +512,19 @@ abstract class Http2Connection {
     if ((flags & END_HEADERS) == 0) {
       block = continued(block, id);
     }
-    // In any case, as it changes the table of fields.
-    var read = heads.read(id, block, block.length);
-    if (dependency == id) {
-      skip(id);
-      throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "a stream that depends on itself");
+    try {
+      // In any case, as it changes the table of fields.
+      var read = heads.read(id, block, block.length);
+      if (dependency == id) {
+        throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "a stream that depends on itself");
+      }
+      receive(id, read, (flags & END_STREAM) != 0);
+    } catch (Http2Exception e) {
+      if (e.stream() != 0) {
+        skip(id); // Else what is on its way behind it would be of no stream.
+      }
+      throw e;
     }
-    receive(id, read, (flags & END_STREAM) != 0);
   }
 
   /** Reads on to the end of a block of fields. */
