@@ -32,7 +32,7 @@ import java.util.Map;
  * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Nor does what comes
  * for a stream that this side has reset carry anything; but what was {@linkplain OnItsWay on its
  * way} then, within the stream's window, is not counted. Each other frame that carries something
- * earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each KiB, as those who
+ * earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each 256, as those who
  * send and receive much have reason to ask how fast they are and to open windows: the head of a
  * message that comes, DATA that come, and DATA that are sent, but not if they are small only
  * because the peer's window is. Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
@@ -213,10 +213,10 @@ abstract class Http2Connection {
   /**
    * A frame has carried something of a message, in either direction.
    *
-   * @param bytes of a body: some clients open both windows for each few KiB that they read
+   * @param bytes of a body: some peers open both windows for each 512 bytes that they read
    */
   final void carried(int bytes) {
-    controls.earn(Math.max(CONTROLS_PER_CARRIED, bytes >> 10), MOST_CONTROLS_EARNED);
+    controls.earn(Math.max(CONTROLS_PER_CARRIED, bytes >> 8), MOST_CONTROLS_EARNED);
   }
 
   /** So much of what has come takes no memory any more. */

@@ -423,7 +423,9 @@ class Http1ServerTest {
     var answer =
         Talk.answer(
             refuses,
-            "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET /smuggled HTTP/1.1\r\n" + HOST + "\r\n");
+            "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET /smuggled HTTP/1.1\r\n"
+                + HOST
+                + "\r\n");
     assertEquals(2, answer.split("HTTP/1.1 405", -1).length, "the client may speak for others");
     assertTrue(answer.contains("Connection: close\r\n"), answer);
   }

@@ -11,7 +11,9 @@ import org.junit.jupiter.api.Test;
 
 /** What it costs to read heads of HTTP/2. */
 class Http2HeadsTest {
-  /** ":method: GET", ":scheme: http", ":path: /", ":authority: a", and a cookie to be remembered. */
+  /**
+   * ":method: GET", ":scheme: http", ":path: /", ":authority: a", and a cookie to be remembered.
+   */
   private static final byte[] FIRST = {
     (byte) 0x82, (byte) 0x86, (byte) 0x84, 1, 1, 'a', 0x60, 3, 'b', '=', 'c'
   };

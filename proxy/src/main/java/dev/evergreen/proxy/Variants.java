@@ -26,7 +26,9 @@ final class Variants implements Selector {
   private final Fields request;
   private @Nullable Vary seen;
 
-  /** What the request has in the fields of {@link #seen}: mostly it is the same for all variants. */
+  /**
+   * What the request has in the fields of {@link #seen}: mostly it is the same for all variants.
+   */
   private String selected = "";
 
   Variants(Fields request) {
