@@ -397,6 +397,15 @@ public final class Fields {
     if (!Characters.isToken(name)) {
       throw new IllegalArgumentException("'" + name + "' cannot be the name of a field");
     }
+    checkValue(name, value);
+  }
+
+  /**
+   * Checks a value.
+   *
+   * @throws IllegalArgumentException if it has controls, or blanks at its ends
+   */
+  static void checkValue(CharSequence name, CharSequence value) {
     boolean good = true;
     for (int i = 0; i < value.length(); i++) {
       good &= value.charAt(i) <= 0xff && Characters.isValue(value.charAt(i));

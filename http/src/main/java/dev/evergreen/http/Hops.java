@@ -1,18 +1,49 @@
 package dev.evergreen.http;
 
+import java.util.List;
+
 /** The fields that belong to one connection, not to the message (RFC 9110 §7.6.1). */
 final class Hops {
-  private static final String[] NOT_IN_TRAILERS = {
-    "connection",
-    "keep-alive",
-    "proxy-connection",
-    "te",
-    "transfer-encoding",
-    "upgrade",
-    "content-length",
-    "host",
-    "trailer"
-  };
+  /**
+   * By RFC 9110 §6.5.1: what belongs to the connection, frames the message, says for whom it is or
+   * who may have it, is a condition, steers caches, or tells how the content is to be read.
+   */
+  private static final List<String> NOT_IN_TRAILERS =
+      List.of(
+          "connection",
+          "keep-alive",
+          "proxy-connection",
+          "te",
+          "transfer-encoding",
+          "upgrade",
+          "content-length",
+          "trailer",
+          "host",
+          "expect",
+          "max-forwards",
+          "authorization",
+          "proxy-authenticate",
+          "proxy-authorization",
+          "www-authenticate",
+          "cookie",
+          "set-cookie",
+          "if-match",
+          "if-none-match",
+          "if-modified-since",
+          "if-range",
+          "if-unmodified-since",
+          "range",
+          "age",
+          "cache-control",
+          "date",
+          "expires",
+          "location",
+          "pragma",
+          "retry-after",
+          "vary",
+          "content-encoding",
+          "content-range",
+          "content-type");
 
   private Hops() {}
 
@@ -30,12 +61,10 @@ final class Hops {
         || (connectionLists && fields.hasMember("connection", fields.name(line)));
   }
 
-  /** What would change how a message is framed or for whom it is cannot come behind it. */
+  /** Who has put fields and trailers together would take them for what no sender may send there. */
   static void removeFromTrailers(Fields trailers) {
     if (trailers.count() > 0) {
-      for (var name : NOT_IN_TRAILERS) {
-        trailers.remove(name);
-      }
+      NOT_IN_TRAILERS.forEach(trailers::remove);
     }
   }
 }

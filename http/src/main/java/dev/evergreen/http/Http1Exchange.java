@@ -206,7 +206,8 @@ final class Http1Exchange implements Exchange {
     responded = true;
     // Who was not told to send a body may send it or not, and one that is large is not worth it.
     boolean unwanted = awaitsContinue || (reader.length() >= 0 && tooMuch(reader.leftAtLeast()));
-    if ((unwanted && !reader.ended()) || draining.cancelled()) {
+    // What follows a tunnel that is refused may be meant for it, and another's than the client's.
+    if ((unwanted && !reader.ended()) || head.is("CONNECT") || draining.cancelled()) {
       persistent = false;
     }
   }

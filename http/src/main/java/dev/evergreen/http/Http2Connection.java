@@ -32,7 +32,7 @@ import java.util.Map;
  * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Nor does what comes
  * for a stream that this side has reset carry anything; but what was {@linkplain OnItsWay on its
  * way} then, within the stream's window, is not counted. Each other frame that carries something
- * earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each KiB, as those who
+ * earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each 256, as those who
  * send and receive much have reason to ask how fast they are and to open windows: the head of a
  * message that comes, DATA that come, and DATA that are sent, but not if they are small only
  * because the peer's window is. Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
@@ -127,7 +127,7 @@ abstract class Http2Connection {
     return false;
   }
 
-  /** A stream is not begun, as its first frame is wrong. */
+  /** A stream's head is wrong: if that was to begin it, it has begun and is over. */
   void skip(int stream) {}
 
   /** The peer takes extended CONNECT (RFC 8441), or not; under the lock. */
@@ -213,10 +213,10 @@ abstract class Http2Connection {
   /**
    * A frame has carried something of a message, in either direction.
    *
-   * @param bytes of a body: some clients open both windows for each few KiB that they read
+   * @param bytes of a body: some peers open both windows for each 512 bytes that they read
    */
   final void carried(int bytes) {
-    controls.earn(Math.max(CONTROLS_PER_CARRIED, bytes >> 10), MOST_CONTROLS_EARNED);
+    controls.earn(Math.max(CONTROLS_PER_CARRIED, bytes >> 8), MOST_CONTROLS_EARNED);
   }
 
   /** So much of what has come takes no memory any more. */
@@ -512,13 +512,19 @@ abstract class Http2Connection {
     if ((flags & END_HEADERS) == 0) {
       block = continued(block, id);
     }
-    // In any case, as it changes the table of fields.
-    var read = heads.read(id, block, block.length);
-    if (dependency == id) {
-      skip(id);
-      throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "a stream that depends on itself");
+    try {
+      // In any case, as it changes the table of fields.
+      var read = heads.read(id, block, block.length);
+      if (dependency == id) {
+        throw Http2Exception.ofStream(id, Code.PROTOCOL_ERROR, "a stream that depends on itself");
+      }
+      receive(id, read, (flags & END_STREAM) != 0);
+    } catch (Http2Exception e) {
+      if (e.stream() != 0) {
+        skip(id); // Else what is on its way behind it would be of no stream.
+      }
+      throw e;
     }
-    receive(id, read, (flags & END_STREAM) != 0);
   }
 
   /** Reads on to the end of a block of fields. */

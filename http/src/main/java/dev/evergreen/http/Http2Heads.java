@@ -76,6 +76,9 @@ final class Http2Heads {
     private @Nullable String status;
     private boolean tooLarge;
 
+    /** The pieces of the cookie; null if there is none. */
+    private @Nullable StringBuilder cookies;
+
     Block(int stream) {
       this.stream = stream;
     }
@@ -117,10 +120,14 @@ final class Http2Heads {
     }
 
     private void addField(CharSequence name, CharSequence value) throws Http2Exception {
-      int cookie = AsciiString.contentEquals("cookie", name) ? fields.find("cookie") : -1;
-      if (cookie >= 0) {
-        fields.set("cookie", fields.value(cookie) + "; " + value);
-        return;
+      if (AsciiString.contentEquals("cookie", name)) {
+        var before = cookies;
+        if (before != null) {
+          Fields.checkValue(name, value);
+          before.append("; ").append(value);
+          return;
+        }
+        cookies = new StringBuilder(value);
       }
       fields.add(name, value);
       int line = fields.count() - 1;
@@ -129,6 +136,14 @@ final class Http2Heads {
           && !trailersOnly
           && !fields.isNamed(line, "content-length")) {
         throw malformed("a field that belongs to a connection");
+      }
+    }
+
+    /** RFC 9113 §8.2.3; once, as there may be hundreds of pieces. */
+    private void joinCookies() {
+      var all = cookies;
+      if (all != null && all.length() > fields.valueLength(fields.find("cookie"))) {
+        fields.set("cookie", all);
       }
     }
 
@@ -237,8 +252,11 @@ final class Http2Heads {
         }
         return authority;
       }
-      if (scheme == null || scheme.isEmpty() || path == null || path.isEmpty()) {
-        throw malformed("no scheme, or no path");
+      if (!"http".equalsIgnoreCase(scheme) && !"https".equalsIgnoreCase(scheme)) {
+        throw malformed("no scheme of HTTP");
+      }
+      if (path == null || path.isEmpty()) {
+        throw malformed("no path");
       }
       return path;
     }
@@ -272,6 +290,7 @@ final class Http2Heads {
       for (var line : lines.lines) {
         block.add(line, settings);
       }
+      block.joinCookies();
     } catch (HeaderListSizeException e) {
       block.tooLarge = true;
     } catch (io.netty.handler.codec.http2.Http2Exception e) {

@@ -175,6 +175,12 @@ final class Http2Output {
     return last.buffer();
   }
 
+  /** Under the lock: appends what a client says before all frames. */
+  void preface() {
+    room(Http2Connection.PREFACE.length).put(Http2Connection.PREFACE);
+    something.raise();
+  }
+
   /** Under the lock: appends a frame of which the caller puts the payload, at most 16 KiB. */
   ByteBuffer frame(int type, int flags, int stream, int length) {
     boolean wake = pending.isEmpty();

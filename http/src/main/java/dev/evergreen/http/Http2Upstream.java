@@ -55,10 +55,9 @@ final class Http2Upstream extends Http2Connection implements Upstream {
       throws IOException {
     var upstream = new Http2Upstream(fibers, settings, connection, pool, secure);
     connection.readTimeout(settings.read());
-    connection.write(PREFACE);
-    connection.flush();
     upstream.lock();
     try {
+      upstream.out.preface(); // It leaves with the first frames.
       upstream.sendSettings(2, 0, 6, settings.fieldBytes());
     } finally {
       upstream.unlock();

@@ -21,6 +21,8 @@ import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a client of HTTP/1.1 sees of a server. */
 @Timeout(60)
@@ -413,6 +415,46 @@ class Http1ServerTest {
         };
     Talk.answer(wrong, "GET / HTTP/1.1\r\n" + HOST + "\r\n");
     assertTrue(refused.isDone());
+  }
+
+  @Test
+  void whatFollowsATunnelThatIsRefusedIsNoRequest() throws Exception {
+    Handler refuses = exchange -> exchange.respond(ResponseHead.of(405), ByteBuffer.allocate(0));
+    var answer =
+        Talk.answer(
+            refuses,
+            "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\nGET /smuggled HTTP/1.1\r\n"
+                + HOST
+                + "\r\n");
+    assertEquals(2, answer.split("HTTP/1.1 405", -1).length, "the client may speak for others");
+    assertTrue(answer.contains("Connection: close\r\n"), answer);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "Authorization",
+        "Cookie",
+        "Content-Type",
+        "Content-Encoding",
+        "Cache-Control",
+        "If-None-Match",
+        "Range",
+        "Max-Forwards",
+        "Content-Length",
+        "Host"
+      })
+  void whatSteersOrFramesAMessageCannotComeBehindIt(String name) throws Exception {
+    var answer =
+        Talk.answer(
+            Talk::echo,
+            "POST / HTTP/1.1\r\n"
+                + HOST
+                + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n"
+                + name
+                + ": evil\r\n\r\n");
+    assertTrue(answer.contains("|X: y\r\n"), answer);
+    assertFalse(answer.contains("evil"), answer);
   }
 
   @Test

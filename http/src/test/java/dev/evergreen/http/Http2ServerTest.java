@@ -33,6 +33,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a client of HTTP/2 sees of a server, and what becomes of one that breaks its rules. */
 @Timeout(60)
@@ -62,7 +63,7 @@ class Http2ServerTest {
         client.send(CONTINUATION, 0, 5);
         client.send(CONTINUATION, END_HEADERS, 5, Arrays.copyOfRange(block, 1, block.length));
         client.send(DATA, 0, 5, Talk.bytes("abc"));
-        client.headers(5, true, "t", "u", "te", "trailers");
+        client.headers(5, true, "t", "u", "te", "trailers", "authorization", "v");
         assertEquals("200 PUT /x a /x|abc|t: u\r\n", client.response(5));
       }
     }
@@ -107,6 +108,10 @@ class Http2ServerTest {
         row("no method", ":scheme", "http", ":authority", "a", ":path", "/"),
         row("no scheme", ":method", "GET", ":authority", "a", ":path", "/"),
         row("no path", ":method", "GET", ":scheme", "http", ":authority", "a"),
+        row("a scheme that is none", schemed("http\r\nx: y")),
+        row("a scheme with an authority", schemed("http://b")),
+        row("an empty scheme", schemed("")),
+        row("another scheme", schemed("ftp")),
         row("empty path", get("")),
         row("path without slash", get("a")),
         row("path that is a URI", get("http://b/")),
@@ -163,8 +168,14 @@ class Http2ServerTest {
         row("Upgrade", get("/", "upgrade", "h2c")),
         row("TE", get("/", "te", "gzip")),
         row("a length and no body", get("/", tooLong, "3")),
+        row("a piece of a cookie with a blank at its end", get("/", "cookie", "a ", "cookie", "b")),
+        row("a later one with one", get("/", "cookie", "a", "cookie", "b ", "cookie", "c")),
         row("two lengths", get("/", tooLong, "0", tooLong, "0")),
         row("a length that is none", get("/", tooLong, "x")));
+  }
+
+  private static String[] schemed(String scheme) {
+    return new String[] {":method", "GET", ":scheme", scheme, ":authority", "a", ":path", "/"};
   }
 
   private static Arguments row(String name, String... fields) {
@@ -177,8 +188,11 @@ class Http2ServerTest {
     try (var client = Http2Client.connect(Talk::echo)) {
       client.headers(1, true, fields);
       assertEquals("[reset " + PROTOCOL_ERROR + "]", client.response(1), name);
-      client.headers(3, true, get("/"));
-      assertEquals("200 GET / a /||", client.response(3));
+      client.headers(3, false, fields);
+      client.send(DATA, END_STREAM, 3, Talk.bytes("on its way"));
+      assertEquals("[reset " + PROTOCOL_ERROR + "]", client.response(3), name);
+      client.headers(5, true, get("/"));
+      assertEquals("200 GET / a /||", client.response(5));
     }
   }
 
@@ -448,11 +462,11 @@ class Http2ServerTest {
     }
   }
 
-  /** As Go's clients do, whose windows are large. */
-  @Test
-  void whoReceivesMuchMayOpenBothWindowsForEachPageOfIt() throws Exception {
-    int length = 6 << 20;
-    int page = 4096;
+  /** As Go's clients and servers do, for each piece that is read, whose windows are large. */
+  @ParameterizedTest
+  @ValueSource(ints = {4096, 512})
+  void whoReceivesMuchMayOpenBothWindowsForEachPageOfIt(int page) throws Exception {
+    int length = 1500 * page;
     Handler streams =
         exchange -> {
           var out = exchange.respond(ResponseHead.of(200));

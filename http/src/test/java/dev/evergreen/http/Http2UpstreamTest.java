@@ -112,6 +112,24 @@ class Http2UpstreamTest {
     assertEquals(1, upstreams.connections(origin));
   }
 
+  /** Some origins wait for the settings for two seconds only, which a busy machine may take. */
+  @Test
+  void thePrefaceComesWithItsSettings() throws Exception {
+    var first = new CompletableFuture<Integer>();
+    var origin =
+        serving(
+            connection -> {
+              var into = ByteBuffer.allocate(1000);
+              while (connection.tryRead(into) == 0) {
+                connection.awaitInput();
+              }
+              first.complete(into.position());
+            });
+    var _ = Talk.start(() -> get(origin, get("/")));
+    int preface = Http2Connection.PREFACE.length;
+    assertTrue(first.get() >= preface + 9 + 2 * 6, "only " + first.get() + " bytes came at once");
+  }
+
   private static void await(CountDownLatch latch) {
     try {
       latch.await();

@@ -100,6 +100,44 @@ class TlsTest {
     }
   }
 
+  /** RFC 9112 §9.8: somebody on the way may have cut it off. */
+  @Test
+  void aBodyThatLastsToTheEndIsWholeOnlyIfTlsHasSaidSo() throws Exception {
+    try (var server = TestTls.of(Talk::echo)) {
+      Talk.FIBERS.spawn(
+          () ->
+              server.listener.serve(
+                  raw -> {
+                    var connection = raw.overTls(server.tls.engine(), Duration.ofSeconds(10));
+                    boolean says = Talk.until(connection, "\r\n\r\n").startsWith("GET /says ");
+                    Talk.write(connection, "HTTP/1.1 200 OK\r\n\r\nbody");
+                    if (says) {
+                      connection.shutdownOutput();
+                    }
+                    raw.close();
+                  }));
+      var tls = ClientTls.trusting(folder.resolve("authority.pem")).withProtocols("http/1.1");
+      int port = ((InetSocketAddress) server.listener.address()).getPort();
+      try (var upstreams = upstreams(tls)) {
+        var origin = new Origin(true, "localhost", port);
+        assertEquals("body", body(upstreams, origin, "/says"));
+        assertThrows(IOException.class, () -> body(upstreams, origin, "/cuts"));
+      }
+    }
+  }
+
+  private static String body(Upstreams upstreams, Origin origin, String path) throws IOException {
+    try (var exchange = upstreams.open(origin)) {
+      return body(exchange, path);
+    }
+  }
+
+  private static String body(ClientExchange exchange, String path) throws IOException {
+    exchange.send(RequestHead.of("GET", path));
+    assertEquals(200, exchange.receive().status());
+    return Talk.text(exchange.body());
+  }
+
   @Test
   void originsAreCheckedAndTheirConnectionsUsedAgain() throws Exception {
     try (var server = TestTls.of(Talk::echo)) {
@@ -127,9 +165,7 @@ class TlsTest {
   }
 
   private static String version(ClientExchange exchange) throws IOException {
-    exchange.send(RequestHead.of("GET", "/"));
-    assertEquals(200, exchange.receive().status());
-    return Talk.text(exchange.body());
+    return body(exchange, "/");
   }
 
   @Test

@@ -64,7 +64,8 @@ final class OriginRequests {
       fields.add("Connection", "upgrade").add("Upgrade", upgrade);
     }
     Forwarding.maxForwards(request).ifPresent(hops -> fields.set("Max-Forwards", hops - 1));
-    removeShaping(request, fields, settings.trust.includes(client.peer()));
+    boolean get = request.is("GET") || request.is("HEAD");
+    removeShaping(get, fields, settings.trust.includes(client.peer()));
     if (settings.addForwarded && settings.forward == null) {
       addForwarded(fields, request, client, settings);
     }
@@ -76,8 +77,7 @@ final class OriginRequests {
    * Takes away what only the proxy says, as it shapes answers that others get, too; also if it has
    * "_" for "-", which is the same to many origins (RFC 3875 §4.1.18).
    */
-  private static void removeShaping(RequestHead request, Fields fields, boolean trusted) {
-    boolean get = request.is("GET") || request.is("HEAD");
+  private static void removeShaping(boolean get, Fields fields, boolean trusted) {
     for (int line = fields.count() - 1; line >= 0; line--) {
       if (mayShape(fields, line)) {
         var name = fields.name(line).replace('_', '-').toLowerCase(Locale.ROOT);
@@ -88,6 +88,16 @@ final class OriginRequests {
         }
       }
     }
+  }
+
+  /** What may come behind a client's body, as far as it shapes no answer. */
+  static Fields trailers(Fields fields) {
+    if (fields.count() == 0) {
+      return fields;
+    }
+    var kept = fields.copy();
+    removeShaping(true, kept, false);
+    return kept;
   }
 
   /** All of these begin so; most other fields do not, and need not be looked at as text. */

@@ -185,7 +185,7 @@ final class Upload {
     keep(piece.flip());
     into.write(piece);
     if (from.ended()) {
-      into.end(from.trailers());
+      into.end(OriginRequests.trailers(from.trailers()));
     }
     return from.ended();
   }
@@ -234,7 +234,7 @@ final class Upload {
       sent.addAndGet(n);
     }
     if (failure == null) {
-      into.end(from.trailers());
+      into.end(OriginRequests.trailers(from.trailers()));
       // Nothing else would, as this fiber ends here.
       into.flush();
     }

@@ -26,6 +26,11 @@ final class Variants implements Selector {
   private final Fields request;
   private @Nullable Vary seen;
 
+  /**
+   * What the request has in the fields of {@link #seen}: mostly it is the same for all variants.
+   */
+  private String selected = "";
+
   Variants(Fields request) {
     this.request = request;
   }
@@ -59,8 +64,11 @@ final class Variants implements Selector {
     var text = new String(variant, ISO_8859_1);
     int line = text.indexOf('\n');
     var vary = new Vary(List.of(text.substring(0, line).split(",", -1)));
-    seen = vary;
-    return text.substring(line + 1).equals(shorten(vary.select(request)));
+    if (!vary.equals(seen)) {
+      seen = vary;
+      selected = shorten(vary.select(request));
+    }
+    return text.substring(line + 1).equals(selected);
   }
 
   /** By what the URI's responses vary; null if nothing is stored for it. */

@@ -91,6 +91,29 @@ class PoisoningTest {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"X-Forwarded-For", "Forwarded", "X-Original-URL", "X_Forwarded_Host"})
+  void norIsItWhatComesBehindABody(String field) throws Exception {
+    origin.then(
+        (_, wire) -> {
+          var came = new StringBuilder();
+          while (came.indexOf("\r\n0\r\n") < 0 || !came.toString().endsWith("\r\n\r\n")) {
+            came.append((char) wire.in().read());
+          }
+          wire.send(ScriptedOrigin.response(200, came.toString()));
+        });
+    try (var browser = start(ProxySettings.DEFAULT)) {
+      browser.send(
+          "POST /a HTTP/1.1\r\nHost: test\r\nX-Unread: 1\r\nTransfer-Encoding: chunked\r\n\r\n"
+              + "4\r\nbody\r\n0\r\nX-Sum: 1\r\n"
+              + field
+              + ": evil\r\n\r\n");
+      var came = browser.receive().body();
+      assertTrue(came.contains("X-Sum: 1"), came);
+      assertFalse(came.contains("evil"), came);
+    }
+  }
+
   @Test
   void aHostThatIsNoPartOfTheKeyIsNotTold() throws Exception {
     origin.then(

@@ -89,7 +89,9 @@ public record Vary(List<String> names) {
   }
 
   private static String withoutBlanksAroundMarks(String member) {
-    return member.replaceAll("[ \\t]*([;=])[ \\t]*", "$1");
+    return member.indexOf(' ') < 0 && member.indexOf('\t') < 0
+        ? member
+        : member.replaceAll("[ \\t]*([;=])[ \\t]*", "$1");
   }
 
   private static String join(Stream<String> members) {
