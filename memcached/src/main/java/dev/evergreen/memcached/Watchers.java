@@ -50,6 +50,7 @@ final class Watchers {
   private final AtomicLong lastNumber = new AtomicLong();
   private final AtomicLong skipped = new AtomicLong();
   private final AtomicLong sent = new AtomicLong();
+  private volatile long numbersBefore;
   private volatile Set<Topic> wanted = EnumSet.noneOf(Topic.class);
 
   Watchers(Store store) {
@@ -62,9 +63,9 @@ final class Watchers {
     return all.size();
   }
 
-  /** How many events were told. */
+  /** How many events were told since the counts were reset. */
   long told() {
-    return lastNumber.get();
+    return lastNumber.get() - numbersBefore;
   }
 
   /** How many lines were sent. */
@@ -74,6 +75,12 @@ final class Watchers {
 
   long skipped() {
     return skipped.get();
+  }
+
+  void resetCounts() {
+    numbersBefore = lastNumber.get();
+    sent.set(0);
+    skipped.set(0);
   }
 
   boolean want(Topic topic) {

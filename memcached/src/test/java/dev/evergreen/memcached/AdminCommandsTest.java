@@ -84,15 +84,61 @@ class AdminCommandsTest {
   }
 
   /** Its statistics have what exporters of memcached's read, by its names. */
-  @Test
-  void statisticsHaveAllOfMemcachedsNames() throws Exception {
-    try (var reference = Reference.startIfInstalled();
+  @ParameterizedTest
+  @ValueSource(strings = {"", " items", " slabs"})
+  void statisticsHaveAllOfMemcachedsNames(String report) throws Exception {
+    try (var reference = Reference.startIfInstalled("-o", "no_lru_maintainer");
         var server = TestServer.start(Mode.PROCESSORS);
         var theirs = reference.connect();
         var ours = server.connect()) {
-      var missing = new TreeSet<>(stats(theirs, "").keySet());
-      missing.removeAll(stats(ours, "").keySet());
+      theirs.ask("set a 0 0 1\r\n5");
+      ours.ask("set a 0 0 1\r\n5");
+      var missing = new TreeSet<>(stats(theirs, report).keySet());
+      missing.removeAll(stats(ours, report).keySet());
       assertEquals(Set.of(), missing);
+    }
+  }
+
+  /** What memcached begins to count anew is 0 here, too. */
+  @Test
+  void allCountsAreResetThatMemcachedResets() throws Exception {
+    try (var reference = Reference.startIfInstalled("-m", "3", "-o", "no_lru_maintainer");
+        var server = TestServer.start(Mode.PROCESSORS, 3 << 20);
+        var theirs = reference.connect();
+        var ours = server.connect()) {
+      for (var client : List.of(theirs, ours)) {
+        for (int i = 0; i < 100; i++) {
+          client.exchange("set k" + i + " 0 0 60000\r\n" + "x".repeat(60_000) + "\r\n");
+        }
+        client.exchange("set e 0 0 1\r\nx\r\ntouch e -1\r\nget e\r\nset e 0 0 1\r\nx\r\n");
+        client.exchange("flush_all\r\nget e\r\nincr none 1\r\nset e 0 0 1\r\nx\r\n");
+      }
+      var counted = new TreeSet<>(stats(ours, "").keySet());
+      counted.removeAll(zeros(ours));
+      assertTrue(counted.containsAll(List.of("evictions", "total_items", "get_flushed")));
+      for (var client : List.of(theirs, ours)) {
+        assertEquals("RESET", client.ask("stats reset"));
+      }
+      counted.retainAll(zeros(theirs));
+      counted.removeAll(zeros(ours));
+      assertEquals(Set.of(), counted);
+    }
+  }
+
+  private static Set<String> zeros(Client client) throws IOException {
+    var stats = stats(client, "");
+    stats.values().removeIf(value -> !value.equals("0"));
+    return stats.keySet();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"true, true, auto-negotiate", "true, false, ascii", "false, true, binary"})
+  void theProtocolsThatAreSpokenAreShown(boolean text, boolean binary, String shown)
+      throws Exception {
+    var settings = TestServer.settings(Mode.PROCESSORS).withProtocols(text, binary);
+    try (var server = TestServer.start(settings)) {
+      var report = String.valueOf(StatsReport.of(server.server(), "settings"));
+      assertTrue(report.contains("STAT binding_protocol " + shown + "\r\n"), report);
     }
   }
 
