@@ -119,26 +119,34 @@ final class Watchers {
     if (!add(watcher)) {
       return false;
     }
-    Thread sender = null;
     try {
       connection.write(TextProtocol.bytes("OK\r\n"));
       connection.flush();
       connection.readTimeout(Session.FOR_EVER);
-      sender = server.spawn(() -> send(watcher, connection));
-      var ignored = new byte[512];
-      while (connection.read(MemorySegment.ofArray(ignored)) >= 0) {
-        // Whatever a watcher says, it goes on watching until it leaves.
-      }
+      // Whoever is called when this returns writes there, too: so this fiber is the one that sends.
+      var sender = Thread.currentThread();
+      server.spawn(() -> interruptAtEnd(connection, sender));
+      send(watcher, connection);
     } finally {
       remove(watcher);
-      if (sender != null) {
-        sender.interrupt();
-      }
     }
     return true;
   }
 
-  private void send(Watcher watcher, Connection connection) {
+  /** Whatever a watcher says, it goes on watching until it leaves. */
+  private static void interruptAtEnd(Connection connection, Thread sender) {
+    var ignored = MemorySegment.ofArray(new byte[512]);
+    try {
+      while (connection.read(ignored) >= 0) {}
+    } catch (IOException e) {
+      // It has left.
+    } finally {
+      sender.interrupt();
+    }
+  }
+
+  /** Returns when it is interrupted. */
+  private void send(Watcher watcher, Connection connection) throws IOException {
     try {
       while (true) {
         for (var line = watcher.lines.take(); line != null; line = watcher.lines.poll()) {
@@ -151,8 +159,8 @@ final class Watchers {
         }
         connection.flush();
       }
-    } catch (InterruptedException | IOException e) {
-      connection.close();
+    } catch (InterruptedException e) {
+      connection.flush();
     }
   }
 

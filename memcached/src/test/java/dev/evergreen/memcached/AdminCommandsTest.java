@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -338,6 +339,39 @@ class AdminCommandsTest {
         Thread.sleep(1);
       }
     }
+  }
+
+  /** When it says that it will say no more, it has one writer still. */
+  @ParameterizedTest
+  @EnumSource
+  void aWatcherThatLeavesAmidItsLinesGetsThemWholeAndInOrder(Mode mode) throws Exception {
+    var failures = new ConcurrentLinkedQueue<Throwable>();
+    var before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((_, failure) -> failures.add(failure));
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      for (int round = 0; round < 200; round++) {
+        try (var watcher = server.connect()) {
+          assertEquals("OK", watcher.ask("watch fetchers"));
+          client.send("get k\r\n".repeat(100));
+          watcher.line();
+          watcher.socket.shutdownOutput();
+          long last = 0;
+          for (var line : watcher.rest().split("\n", 0)) {
+            var parts = line.split(" |gid=", 0);
+            assertTrue(line.matches("ts=[0-9.]+ gid=\\d+ type=item_get key=k .* size=0|"), line);
+            if (!line.isEmpty()) {
+              assertTrue(last < Long.parseLong(parts[2]), line);
+              last = Long.parseLong(parts[2]);
+            }
+          }
+        }
+        client.read("END\r\n".length() * 100);
+      }
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+    assertEquals(List.of(), List.copyOf(failures));
   }
 
   @ParameterizedTest
