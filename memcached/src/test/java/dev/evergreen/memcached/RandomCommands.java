@@ -12,6 +12,7 @@ final class RandomCommands {
 
   /** One letter too long. memcached carries out mg and ma before it finds that. */
   private static final String LONG_OPAQUE = "O" + "x".repeat(32);
+
   private static final String[] NUMBERS = {
     "0",
     "1",
