@@ -32,9 +32,10 @@ public sealed interface Listener extends AutoCloseable permits ListenerBase {
 
   /**
    * Accepts until the listener is closed or a {@link CancelScope} ends it, and serves each
-   * connection by a fiber of its own, on the processors in turn. Blocks until then. If there are
-   * too many open files it goes on when some are closed. However many connect, fibers that are
-   * ready run in between.
+   * connection by a fiber of its own, on the processors in turn. Blocks until then, and while it is
+   * {@linkplain #drain drained} until the connections have ended: who closes the runtime next ends
+   * none of them too soon. If there are too many open files it goes on when some are closed.
+   * However many connect, fibers that are ready run in between.
    *
    * @param limit how many are served at a time, here and at other listeners that have the same one
    * @param refusal talks with each connection beyond it, before that is closed: a few words, as it

@@ -37,6 +37,7 @@ abstract sealed class ListenerBase implements Listener, FibersBase.Closing
     } finally {
       served.acceptorEnds();
     }
+    served.awaitDrain();
   }
 
   /** Starts the fiber of a connection that was accepted here. */

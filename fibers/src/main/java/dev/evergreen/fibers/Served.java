@@ -10,13 +10,14 @@ import java.util.function.BooleanSupplier;
  *
  * <p>Invariant: none is added once the end is {@linkplain #drain awaited}, so that who sees none
  * left then has seen the last. All is guarded by this, which is notified when an acceptor or the
- * last connection has gone.
+ * last connection has gone, and at the end.
  */
 final class Served {
   private final Set<Connection> connections = new HashSet<>();
   private final CancelScope draining = CancelScope.open();
   private int acceptors;
   private boolean drained;
+  private boolean over;
 
   CancelScope draining() {
     return draining;
@@ -47,6 +48,13 @@ final class Served {
     }
   }
 
+  /** If this is being drained, waits until that has ended, or the thread is interrupted. */
+  void awaitDrain() {
+    if (draining.cancelled()) {
+      var _ = await(() -> over, System.nanoTime() + Nanos.FOREVER);
+    }
+  }
+
   /** Waits until nobody accepts any more, or it is too late, or the thread is interrupted. */
   void awaitAcceptors(long until) {
     var _ = await(() -> acceptors == 0, until);
@@ -60,6 +68,8 @@ final class Served {
     boolean byThemselves = await(connections::isEmpty, until);
     synchronized (this) {
       connections.forEach(Connection::close);
+      over = true;
+      notifyAll();
     }
     return byThemselves;
   }

@@ -92,7 +92,8 @@ record Serving(
   private static void serve(Connection connection, Listener.Handler handler) {
     try (connection) {
       handler.serve(connection);
-      connection.flush();
+      // What another fiber writes is not ours to touch; it leaves when that one ends.
+      connection.flushOwn();
     } catch (IOException | UncheckedIOException e) {
       LOG.log(Level.DEBUG, "a connection ended", e);
     }

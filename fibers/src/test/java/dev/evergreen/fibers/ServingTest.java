@@ -2,16 +2,15 @@ package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/**
- * Connections that are accepted when it is too late. No client can choose that order of events, so
- * here the end comes first.
- */
+/** What clients cannot bring about for sure, such as being accepted when it is too late. */
 @Timeout(120)
 class ServingTest {
   private static final int CLIENTS = 3;
@@ -65,5 +64,46 @@ class ServingTest {
         (_, _) -> {
           throw new IllegalStateException("as if the runtime was being closed");
         });
+  }
+
+  /** It may be writing at that moment, and from a buffer that is to be its own until it has. */
+  @ParameterizedTest
+  @EnumSource
+  void whatAnotherFiberWritesIsNotSentWhenTheHandlerReturns(Kind kind) throws Exception {
+    var written = new CountDownLatch(1);
+    var left = new CountDownLatch(1);
+    try (var fibers = kind.start();
+        var listener = fibers.listen(Pair.loopback())) {
+      fibers.spawn(
+          () ->
+              listener.serve(
+                  connection -> {
+                    fibers.spawn(() -> write(connection, written, left));
+                    await(written);
+                  }));
+      try (var client = fibers.connect(listener.address())) {
+        assertEquals(-1, client.read(ByteBuffer.allocate(1)));
+      } finally {
+        left.countDown();
+      }
+    }
+  }
+
+  private static void write(Connection to, CountDownLatch written, CountDownLatch left) {
+    try {
+      to.write(Pair.bytes("x"));
+      written.countDown();
+      await(left);
+    } catch (IOException e) {
+      // The runtime is being closed.
+    }
+  }
+
+  private static void await(CountDownLatch latch) throws IOException {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IOException(e);
+    }
   }
 }

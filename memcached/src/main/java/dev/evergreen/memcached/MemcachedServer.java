@@ -272,6 +272,8 @@ public final class MemcachedServer implements AutoCloseable {
 
   void resetStatistics() {
     statistics.reset();
+    store.resetCounts();
+    watchers.resetCounts();
     details.clear();
   }
 

@@ -16,6 +16,7 @@ import dev.evergreen.store.Mode;
 import dev.evergreen.store.Outcome;
 import dev.evergreen.store.Store;
 import java.io.IOException;
+import org.jspecify.annotations.Nullable;
 
 /** The meta commands. What they are asked to return, they return in the order of the flags. */
 final class MetaCommands {
@@ -246,7 +247,7 @@ final class MetaCommands {
     }
     int length = line.integer();
     var error = flags.read(3);
-    if (error == null && !describeSet()) {
+    if ((error == null || error == MetaFlags.LONG_OPAQUE) && !describeSet()) {
       error = MetaFlags.INVALID_MODE_OF_SET;
     }
     if (error == null && protocol.lookup.isLive(protocol.key)) {
@@ -331,7 +332,7 @@ final class MetaCommands {
   }
 
   Step delete() throws IOException {
-    if (!readKeyAndFlags()) {
+    if (!readKeyAndFlags(null)) {
       return Step.DONE;
     }
     change.clear();
@@ -371,8 +372,12 @@ final class MetaCommands {
     };
   }
 
-  /** Answers and is false if something is wrong with the line of a delete or of arithmetic. */
-  private boolean readKeyAndFlags() throws IOException {
+  /**
+   * Answers and is false if something is wrong with the line of a delete or of arithmetic.
+   *
+   * @param modes those that there are, or null if any is ignored
+   */
+  private boolean readKeyAndFlags(@Nullable String modes) throws IOException {
     byte[] error = null;
     if (line.count() < 2) {
       error = ERROR;
@@ -382,8 +387,12 @@ final class MetaCommands {
       error = TOO_MANY_FLAGS;
     } else {
       var wrong = flags.read(2);
-      if (wrong != null) {
-        error = wrong == MetaFlags.LONG_OPAQUE ? wrong : BAD_FLAG;
+      if (wrong != null && wrong != MetaFlags.LONG_OPAQUE) {
+        error = BAD_FLAG;
+      } else if (modes != null && !flags.isModeOf(modes)) {
+        error = MetaFlags.INVALID_MODE_OF_ARITHMETIC;
+      } else if (wrong != null) {
+        error = wrong;
       } else if (protocol.lookup.isLive(protocol.key)) {
         error = Lookup.KEY_IS_LIVE;
       }
@@ -395,13 +404,10 @@ final class MetaCommands {
   }
 
   Step arithmetic() throws IOException {
-    if (!readKeyAndFlags()) {
+    if (!readKeyAndFlags("ID+-")) {
       return Step.DONE;
     }
     boolean decrements = flags.mode == 'D' || flags.mode == '-';
-    if (!decrements && flags.mode != 0 && flags.mode != 'I' && flags.mode != '+') {
-      return protocol.reply(MetaFlags.INVALID_MODE_OF_ARITHMETIC);
-    }
     describeArithmetic(decrements);
     var outcome = store.arithmetic(protocol.key, change, item);
     statistics.countArithmetic(!decrements, outcome, item.isNew());

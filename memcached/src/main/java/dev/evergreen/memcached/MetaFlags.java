@@ -3,8 +3,8 @@ package dev.evergreen.memcached;
 import static dev.evergreen.memcached.TextProtocol.bytes;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.evergreen.store.Key;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
@@ -29,6 +29,7 @@ final class MetaFlags {
   private long lettersBelow;
   private long lettersFrom64;
   private byte @Nullable [] error;
+  private boolean opaqueIsLong;
 
   private byte[] decodedKey = {};
 
@@ -54,12 +55,13 @@ final class MetaFlags {
   /**
    * Reads the flags from a word on, and sets the key.
    *
-   * @return what is wrong, or null
+   * @return what is wrong, or null; {@link #LONG_OPAQUE} only if nothing else is
    */
   byte @Nullable [] read(int firstWord) {
     lettersBelow = 0;
     lettersFrom64 = 0;
     error = null;
+    opaqueIsLong = false;
     clientFlags = 0;
     expiry = 0;
     initial = 0;
@@ -80,7 +82,12 @@ final class MetaFlags {
         return INVALID;
       }
     }
-    return error;
+    return error == null && opaqueIsLong ? LONG_OPAQUE : error;
+  }
+
+  /** Whether the mode is one of these, or none was given. */
+  boolean isModeOf(String modes) {
+    return mode == 0 || modes.indexOf(mode) >= 0;
   }
 
   /** False if there is no such flag. */
@@ -91,7 +98,7 @@ final class MetaFlags {
         // Of ours, of a get only; a word that begins with it is as unknown as in memcached.
         return line.length(word) == 1 && line.packed(0) == MG;
       }
-      case 'O' -> check(line.length(word) <= LONGEST_OPAQUE, LONG_OPAQUE);
+      case 'O' -> opaqueIsLong = line.length(word) > LONGEST_OPAQUE;
       case 'b' -> check(decodeKey(), BAD_KEY);
       case 'N' -> {
         check(line.readFlagInt(word), BAD_TOKEN);
@@ -152,22 +159,25 @@ final class MetaFlags {
     }
   }
 
-  /** Makes the key the bytes that its word stands for in base 64, without what is not of that. */
+  /**
+   * Makes the key the bytes that its word stands for in base 64, as memcached reads it: what is not
+   * of that counts for nothing, and so does what is behind the first four letters with padding,
+   * which may be anywhere among them.
+   */
   boolean decodeKey() {
     var text = line.text(1).replaceAll("[^A-Za-z0-9+/=]", "");
-    if (text.length() % 4 != 0) {
+    if (text.isEmpty() || text.length() % 4 != 0) {
       return false;
     }
-    try {
-      var bytes = Base64.getDecoder().decode(text);
-      if (bytes.length == 0 || bytes.length > Key.MAX_LENGTH) {
-        return false;
-      }
-      decodedKey = bytes;
-      protocol.key.set(MemorySegment.ofArray(bytes), 0, bytes.length);
-      return true;
-    } catch (IllegalArgumentException e) {
+    int first = text.indexOf('=');
+    var counts = first < 0 ? text : text.substring(0, first / 4 * 4 + 4);
+    int padding = (int) counts.chars().filter(c -> c == '=').count();
+    if (padding > 2) {
       return false;
     }
+    var bytes = Base64.getDecoder().decode(counts.replace('=', 'A'));
+    decodedKey = Arrays.copyOf(bytes, bytes.length - padding);
+    protocol.key.set(MemorySegment.ofArray(decodedKey), 0, decodedKey.length);
+    return true;
   }
 }

@@ -219,7 +219,7 @@ final class StatsReport {
         .stat("reqs_per_event", settings.requestsPerTurn)
         .stat("cas_enabled", yesNo(settings.cas))
         .stat("tcp_backlog", settings.backlog)
-        .stat("binding_protocol", server.authentication.isRequired() ? "ascii" : "auto-negotiate")
+        .stat("binding_protocol", protocols())
         .stat("auth_enabled_sasl", "no")
         .stat("auth_enabled_ascii", settings.authFile == null ? "no" : settings.authFile)
         .stat("item_size_max", settings.itemLimit)
@@ -237,6 +237,13 @@ final class StatsReport {
       tls(settings.tls);
     }
     return end();
+  }
+
+  private String protocols() {
+    var settings = server.settings;
+    // Accounts are those of the text protocol.
+    boolean binary = settings.speaksBinary && !server.authentication.isRequired();
+    return !binary ? "ascii" : settings.speaksText ? "auto-negotiate" : "binary";
   }
 
   private void tls(ServerTls.Settings tls) {
@@ -270,25 +277,46 @@ final class StatsReport {
 
   private String items() {
     var store = server.store.stats();
+    var upkeep = server.store.upkeep();
     if (store.items() > 0) {
       stat("items:1:number", store.items())
+          .stat("items:1:age", 0)
+          .stat("items:1:mem_requested", store.bytes())
           .stat("items:1:evicted", store.evictions())
+          .stat("items:1:evicted_nonzero", 0)
+          .stat("items:1:evicted_time", 0)
           .stat("items:1:outofmemory", server.statistics.noMemory)
+          .stat("items:1:tailrepairs", 0)
           .stat("items:1:reclaimed", store.reclaimed())
           .stat("items:1:expired_unfetched", store.expiredUnfetched())
-          .stat("items:1:evicted_unfetched", store.evictedUnfetched());
+          .stat("items:1:evicted_unfetched", store.evictedUnfetched())
+          .stat("items:1:crawler_reclaimed", upkeep.sweptReclaimed())
+          .stat("items:1:crawler_items_checked", upkeep.sweptItems())
+          .stat("items:1:lrutail_reflocked", 0);
     }
     return end();
   }
 
   private String slabs() {
     var store = server.store.stats();
+    var counts = server.statistics;
     if (store.items() > 0) {
-      stat("1:used_chunks", store.items())
+      stat("1:chunk_size", 0)
+          .stat("1:chunks_per_page", 0)
+          .stat("1:total_pages", 0)
+          .stat("1:total_chunks", store.items())
+          .stat("1:used_chunks", store.items())
+          .stat("1:free_chunks", 0)
+          .stat("1:free_chunks_end", 0)
           .stat("1:mem_requested", store.bytes())
-          .stat("1:get_hits", server.statistics.getHits)
-          .stat("1:cmd_set", server.statistics.sets)
-          .stat("1:delete_hits", server.statistics.deleteHits);
+          .stat("1:get_hits", counts.getHits)
+          .stat("1:cmd_set", counts.sets)
+          .stat("1:delete_hits", counts.deleteHits)
+          .stat("1:incr_hits", counts.incrementHits)
+          .stat("1:decr_hits", counts.decrementHits)
+          .stat("1:cas_hits", counts.casHits)
+          .stat("1:cas_badval", counts.casBadValues)
+          .stat("1:touch_hits", counts.touchHits);
     }
     stat("active_slabs", store.items() > 0 ? 1 : 0).stat("total_malloced", store.memory());
     return end();

@@ -50,6 +50,7 @@ final class Watchers {
   private final AtomicLong lastNumber = new AtomicLong();
   private final AtomicLong skipped = new AtomicLong();
   private final AtomicLong sent = new AtomicLong();
+  private volatile long numbersBefore;
   private volatile Set<Topic> wanted = EnumSet.noneOf(Topic.class);
 
   Watchers(Store store) {
@@ -62,9 +63,9 @@ final class Watchers {
     return all.size();
   }
 
-  /** How many events were told. */
+  /** How many events were told since the counts were reset. */
   long told() {
-    return lastNumber.get();
+    return lastNumber.get() - numbersBefore;
   }
 
   /** How many lines were sent. */
@@ -74,6 +75,12 @@ final class Watchers {
 
   long skipped() {
     return skipped.get();
+  }
+
+  void resetCounts() {
+    numbersBefore = lastNumber.get();
+    sent.set(0);
+    skipped.set(0);
   }
 
   boolean want(Topic topic) {
@@ -112,26 +119,34 @@ final class Watchers {
     if (!add(watcher)) {
       return false;
     }
-    Thread sender = null;
     try {
       connection.write(TextProtocol.bytes("OK\r\n"));
       connection.flush();
       connection.readTimeout(Session.FOR_EVER);
-      sender = server.spawn(() -> send(watcher, connection));
-      var ignored = new byte[512];
-      while (connection.read(MemorySegment.ofArray(ignored)) >= 0) {
-        // Whatever a watcher says, it goes on watching until it leaves.
-      }
+      // Whoever is called when this returns writes there, too: so this fiber is the one that sends.
+      var sender = Thread.currentThread();
+      server.spawn(() -> interruptAtEnd(connection, sender));
+      send(watcher, connection);
     } finally {
       remove(watcher);
-      if (sender != null) {
-        sender.interrupt();
-      }
     }
     return true;
   }
 
-  private void send(Watcher watcher, Connection connection) {
+  /** Whatever a watcher says, it goes on watching until it leaves. */
+  private static void interruptAtEnd(Connection connection, Thread sender) {
+    var ignored = MemorySegment.ofArray(new byte[512]);
+    try {
+      while (connection.read(ignored) >= 0) {}
+    } catch (IOException e) {
+      // It has left.
+    } finally {
+      sender.interrupt();
+    }
+  }
+
+  /** Returns when it is interrupted. */
+  private void send(Watcher watcher, Connection connection) throws IOException {
     try {
       while (true) {
         for (var line = watcher.lines.take(); line != null; line = watcher.lines.poll()) {
@@ -144,8 +159,8 @@ final class Watchers {
         }
         connection.flush();
       }
-    } catch (InterruptedException | IOException e) {
-      connection.close();
+    } catch (InterruptedException e) {
+      connection.flush();
     }
   }
 

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -84,15 +85,61 @@ class AdminCommandsTest {
   }
 
   /** Its statistics have what exporters of memcached's read, by its names. */
-  @Test
-  void statisticsHaveAllOfMemcachedsNames() throws Exception {
-    try (var reference = Reference.startIfInstalled();
+  @ParameterizedTest
+  @ValueSource(strings = {"", " items", " slabs"})
+  void statisticsHaveAllOfMemcachedsNames(String report) throws Exception {
+    try (var reference = Reference.startIfInstalled("-o", "no_lru_maintainer");
         var server = TestServer.start(Mode.PROCESSORS);
         var theirs = reference.connect();
         var ours = server.connect()) {
-      var missing = new TreeSet<>(stats(theirs, "").keySet());
-      missing.removeAll(stats(ours, "").keySet());
+      theirs.ask("set a 0 0 1\r\n5");
+      ours.ask("set a 0 0 1\r\n5");
+      var missing = new TreeSet<>(stats(theirs, report).keySet());
+      missing.removeAll(stats(ours, report).keySet());
       assertEquals(Set.of(), missing);
+    }
+  }
+
+  /** What memcached begins to count anew is 0 here, too. */
+  @Test
+  void allCountsAreResetThatMemcachedResets() throws Exception {
+    try (var reference = Reference.startIfInstalled("-m", "3", "-o", "no_lru_maintainer");
+        var server = TestServer.start(Mode.PROCESSORS, 3 << 20);
+        var theirs = reference.connect();
+        var ours = server.connect()) {
+      for (var client : List.of(theirs, ours)) {
+        for (int i = 0; i < 100; i++) {
+          client.exchange("set k" + i + " 0 0 60000\r\n" + "x".repeat(60_000) + "\r\n");
+        }
+        client.exchange("set e 0 0 1\r\nx\r\ntouch e -1\r\nget e\r\nset e 0 0 1\r\nx\r\n");
+        client.exchange("flush_all\r\nget e\r\nincr none 1\r\nset e 0 0 1\r\nx\r\n");
+      }
+      var counted = new TreeSet<>(stats(ours, "").keySet());
+      counted.removeAll(zeros(ours));
+      assertTrue(counted.containsAll(List.of("evictions", "total_items", "get_flushed")));
+      for (var client : List.of(theirs, ours)) {
+        assertEquals("RESET", client.ask("stats reset"));
+      }
+      counted.retainAll(zeros(theirs));
+      counted.removeAll(zeros(ours));
+      assertEquals(Set.of(), counted);
+    }
+  }
+
+  private static Set<String> zeros(Client client) throws IOException {
+    var stats = stats(client, "");
+    stats.values().removeIf(value -> !value.equals("0"));
+    return stats.keySet();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"true, true, auto-negotiate", "true, false, ascii", "false, true, binary"})
+  void theProtocolsThatAreSpokenAreShown(boolean text, boolean binary, String shown)
+      throws Exception {
+    var settings = TestServer.settings(Mode.PROCESSORS).withProtocols(text, binary);
+    try (var server = TestServer.start(settings)) {
+      var report = String.valueOf(StatsReport.of(server.server(), "settings"));
+      assertTrue(report.contains("STAT binding_protocol " + shown + "\r\n"), report);
     }
   }
 
@@ -292,6 +339,39 @@ class AdminCommandsTest {
         Thread.sleep(1);
       }
     }
+  }
+
+  /** When it says that it will say no more, it has one writer still. */
+  @ParameterizedTest
+  @EnumSource
+  void aWatcherThatLeavesAmidItsLinesGetsThemWholeAndInOrder(Mode mode) throws Exception {
+    var failures = new ConcurrentLinkedQueue<Throwable>();
+    var before = Thread.getDefaultUncaughtExceptionHandler();
+    Thread.setDefaultUncaughtExceptionHandler((_, failure) -> failures.add(failure));
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      for (int round = 0; round < 200; round++) {
+        try (var watcher = server.connect()) {
+          assertEquals("OK", watcher.ask("watch fetchers"));
+          client.send("get k\r\n".repeat(100));
+          watcher.line();
+          watcher.socket.shutdownOutput();
+          long last = 0;
+          for (var line : watcher.rest().split("\n", 0)) {
+            var parts = line.split(" |gid=", 0);
+            assertTrue(line.matches("ts=[0-9.]+ gid=\\d+ type=item_get key=k .* size=0|"), line);
+            if (!line.isEmpty()) {
+              assertTrue(last < Long.parseLong(parts[2]), line);
+              last = Long.parseLong(parts[2]);
+            }
+          }
+        }
+        client.read("END\r\n".length() * 100);
+      }
+    } finally {
+      Thread.setDefaultUncaughtExceptionHandler(before);
+    }
+    assertEquals(List.of(), List.copyOf(failures));
   }
 
   @ParameterizedTest

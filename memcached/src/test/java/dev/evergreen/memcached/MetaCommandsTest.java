@@ -194,6 +194,44 @@ class MetaCommandsTest {
                   CLIENT_ERROR error decoding key
                   > md AAE= b q
                   > mg AAE= b
+                  EN"""),
+              Map.entry(
+                  "binary keys are read as loosely as by memcached",
+                  """
+                  > ms a=b= 1 b k
+                  > x
+                  HD kaA== b
+                  > mg aG== b v
+                  VA 1
+                  x
+                  > mg Q-Q-=-= b k
+                  EN kQQ== b
+                  > mg QQ==QUJD b k
+                  EN kQQ== b
+                  > mg Q=JD b k
+                  EN kQAI= b
+                  > mg QQ==QUJ b
+                  CLIENT_ERROR error decoding key
+                  > mg Q=== b
+                  CLIENT_ERROR error decoding key"""),
+              Map.entry(
+                  "a long opaque token is what is wrong only if nothing else is",
+                  """
+                  > ms k 1 MZ Oxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+                  > x
+                  CLIENT_ERROR invalid mode for ms M token
+                  > ms k 1 F Oxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+                  > x
+                  CLIENT_ERROR bad command line format
+                  > ma k MZ Oxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+                  CLIENT_ERROR invalid mode for ma M token
+                  > md k Tx Oxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+                  CLIENT_ERROR invalid or duplicate flag
+                  > mg k Oxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx Tx
+                  CLIENT_ERROR bad token in command line format
+                  > mg k N0 Oxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+                  CLIENT_ERROR opaque token too long
+                  > mg k
                   EN""")));
 
   @TestFactory

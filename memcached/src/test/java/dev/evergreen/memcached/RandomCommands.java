@@ -6,7 +6,13 @@ import java.util.Random;
 
 /** Commands of the text protocol, most of them well-formed. */
 final class RandomCommands {
-  private static final String[] KEYS = {"a", "b", "n1", "n2", "key:3", "Zm9v", "k".repeat(250)};
+  private static final String[] KEYS = {
+    "a", "b", "n1", "n2", "key:3", "Zm9v", "Q=JD", "k".repeat(250)
+  };
+
+  /** One letter too long. memcached carries out mg and ma before it finds that. */
+  private static final String LONG_OPAQUE = "O" + "x".repeat(32);
+
   private static final String[] NUMBERS = {
     "0",
     "1",
@@ -146,6 +152,7 @@ final class RandomCommands {
                   "c",
                   "b",
                   "u",
+                  "h",
                   "O" + random.nextInt(99),
                   "t",
                   one(random, "N0", "N1000", "T0"),
@@ -165,7 +172,7 @@ final class RandomCommands {
                   "k",
                   "I",
                   one(random, "T0", "T1000"),
-                  "O7",
+                  one(random, "O7", "O7", LONG_OPAQUE),
                   "C<cas" + random.nextInt(4) + ">",
                   "b",
                   "y",
@@ -271,7 +278,7 @@ final class RandomCommands {
             "q",
             "k",
             "c",
-            "O3",
+            one(random, "O3", "O3", LONG_OPAQUE),
             "b",
             "I",
             "F" + number(random),

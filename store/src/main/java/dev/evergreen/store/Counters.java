@@ -1,26 +1,42 @@
 package dev.evergreen.store;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 
 /** Counts that threads add to without meeting. */
 final class Counters {
-  final LongAdder totalItems = new LongAdder();
+  /** Of what is held; all others are of what was done. */
   final LongAdder bytes = new LongAdder();
-  final LongAdder evictions = new LongAdder();
-  final LongAdder evictedUnfetched = new LongAdder();
-  final LongAdder expiredUnfetched = new LongAdder();
-  final LongAdder reclaimed = new LongAdder();
-  final LongAdder missesExpired = new LongAdder();
-  final LongAdder missesFlushed = new LongAdder();
-  final LongAdder movedBytes = new LongAdder();
-  final LongAdder rounds = new LongAdder();
-  final LongAdder sweeps = new LongAdder();
-  final LongAdder sweptItems = new LongAdder();
-  final LongAdder sweptReclaimed = new LongAdder();
-  final LongAdder compactions = new LongAdder();
-  final LongAdder compactedItems = new LongAdder();
-  final LongAdder proven = new LongAdder();
-  final LongAdder provenAgain = new LongAdder();
-  final LongAdder directReclaims = new LongAdder();
-  final LongAdder evictedActive = new LongAdder();
+
+  private final List<LongAdder> done = new ArrayList<>();
+
+  final LongAdder totalItems = counter();
+  final LongAdder evictions = counter();
+  final LongAdder evictedUnfetched = counter();
+  final LongAdder expiredUnfetched = counter();
+  final LongAdder reclaimed = counter();
+  final LongAdder missesExpired = counter();
+  final LongAdder missesFlushed = counter();
+  final LongAdder movedBytes = counter();
+  final LongAdder rounds = counter();
+  final LongAdder sweeps = counter();
+  final LongAdder sweptItems = counter();
+  final LongAdder sweptReclaimed = counter();
+  final LongAdder compactions = counter();
+  final LongAdder compactedItems = counter();
+  final LongAdder proven = counter();
+  final LongAdder provenAgain = counter();
+  final LongAdder directReclaims = counter();
+  final LongAdder evictedActive = counter();
+
+  private LongAdder counter() {
+    var counter = new LongAdder();
+    done.add(counter);
+    return counter;
+  }
+
+  void reset() {
+    done.forEach(LongAdder::reset);
+  }
 }

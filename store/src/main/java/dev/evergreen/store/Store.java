@@ -295,6 +295,11 @@ public final class Store implements AutoCloseable {
         counters.evictedActive.sum());
   }
 
+  /** Begins to count anew what the store does. */
+  public void resetCounts() {
+    items.counters.reset();
+  }
+
   /** How many buckets the index has. */
   public long buckets() {
     return items.index.buckets();

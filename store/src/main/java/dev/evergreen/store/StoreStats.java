@@ -1,7 +1,7 @@
 package dev.evergreen.store;
 
 /**
- * What a store holds and what it has done since it was opened.
+ * What a store holds and what it has done since it was opened, or its counts were reset.
  *
  * @param items items that are linked, expired ones that were not yet noticed included
  * @param totalItems how often an item was stored

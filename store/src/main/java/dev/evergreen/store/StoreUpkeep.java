@@ -1,7 +1,7 @@
 package dev.evergreen.store;
 
 /**
- * What a store has done to keep its memory in order since it was opened.
+ * What a store has done to keep its memory in order since it was opened, or its counts were reset.
  *
  * @param rounds how often it was maintained
  * @param sweeps segments that were walked for what has expired

@@ -1,5 +1,6 @@
 package dev.evergreen.fibers.examples;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,14 +11,18 @@ import dev.evergreen.fibers.Listener;
 import dev.evergreen.tls.ClientTls;
 import dev.evergreen.tls.PemFiles;
 import dev.evergreen.tls.ServerTls;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -65,7 +70,7 @@ class ReadmeTest {
       while (connection.read(received) >= 0) {
         // Until the end.
       }
-      assertEquals(sent, StandardCharsets.US_ASCII.decode(received.flip()).toString());
+      assertEquals(sent, US_ASCII.decode(received.flip()).toString());
       writer.join();
     } catch (InterruptedException e) {
       throw new IOException(e);
@@ -74,7 +79,7 @@ class ReadmeTest {
 
   private static void sendAll(Connection to, String text) {
     try {
-      to.write(text.getBytes(StandardCharsets.US_ASCII));
+      to.write(text.getBytes(US_ASCII));
       to.shutdownOutput();
     } catch (IOException e) {
       // The reader will miss bytes.
@@ -125,25 +130,66 @@ class ReadmeTest {
     }
   }
 
+  private static Process run(Class<?> program, String... arguments) throws IOException {
+    var command =
+        new ArrayList<>(
+            List.of(
+                ProcessHandle.current().info().command().orElse("java"),
+                "--add-opens",
+                "java.base/java.lang=ALL-UNNAMED",
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp",
+                System.getProperty("java.class.path"),
+                program.getName()));
+    command.addAll(List.of(arguments));
+    return new ProcessBuilder(command).redirectErrorStream(true).start();
+  }
+
+  /** The port that it says it listens at. */
+  private static int port(BufferedReader output) throws IOException {
+    var line = output.readLine();
+    assertTrue(line.startsWith("listening at "), line);
+    return Integer.parseInt(line.substring(line.lastIndexOf(':') + 1));
+  }
+
   @Test
   void theProgramsStartFromTheirCommandLines() throws Exception {
-    var command =
-        List.of(
-            ProcessHandle.current().info().command().orElse("java"),
-            "--add-opens",
-            "java.base/java.lang=ALL-UNNAMED",
-            "--enable-native-access=ALL-UNNAMED",
-            "-cp",
-            System.getProperty("java.class.path"),
-            EchoServer.class.getName(),
-            "0");
-    var process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    var process = run(EchoServer.class, "0");
     try (var output = process.inputReader()) {
-      var line = output.readLine();
-      assertTrue(line.startsWith("listening at "), line);
+      assertTrue(port(output) > 0);
     } finally {
       process.destroy();
     }
     assertTrue(process.waitFor(60, TimeUnit.SECONDS));
+  }
+
+  @Test
+  void whatTheProxyHasBegunGoesOnWhenItIsToldToEnd() throws Exception {
+    try (var upstream = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      var process = run(TcpProxy.class, "0", "localhost", "" + upstream.getLocalPort());
+      try (var output = process.inputReader();
+          var client = new Socket(InetAddress.getLoopbackAddress(), port(output));
+          var server = upstream.accept()) {
+        client.getOutputStream().write('?');
+        assertEquals('?', server.getInputStream().read());
+        process.destroy();
+        awaitRefusal(client.getPort());
+        server.getOutputStream().write('!');
+        server.close();
+        assertEquals("!", new String(client.getInputStream().readAllBytes(), US_ASCII));
+      } finally {
+        process.destroyForcibly();
+      }
+    }
+  }
+
+  private static void awaitRefusal(int port) throws IOException, InterruptedException {
+    while (true) {
+      try (var _ = new Socket(InetAddress.getLoopbackAddress(), port)) {
+        Thread.sleep(1);
+      } catch (ConnectException e) {
+        return;
+      }
+    }
   }
 }
