@@ -40,6 +40,6 @@ class Http2HeadsTest {
     var cookie = String.valueOf(read(heads, many).fields().get("cookie"));
     long allocated = threads.getCurrentThreadAllocatedBytes() - before;
     assertEquals(600 * 5 - 2, cookie.length());
-    assertTrue(allocated < 100 * cookie.length(), "it took " + allocated + " bytes");
+    assertTrue(allocated < 100L * cookie.length(), "it took " + allocated + " bytes");
   }
 }
