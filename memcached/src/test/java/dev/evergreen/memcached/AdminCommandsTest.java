@@ -2,6 +2,7 @@ package dev.evergreen.memcached;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -71,6 +72,8 @@ class AdminCommandsTest {
       assertEquals("1", stats.get("incr_misses"));
       assertEquals("1", stats.get("cmd_touch"));
       assertEquals("0", stats.get("evictions"));
+      assertNotEquals("0", stats.get("bytes_read"));
+      assertNotEquals("0", stats.get("bytes_written"));
       assertEquals("67108864", stats.get("limit_maxbytes"));
       assertEquals("2", stats.get("threads"));
       assertEquals("RESET", client.ask("stats reset"));
