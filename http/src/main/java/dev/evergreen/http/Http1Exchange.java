@@ -299,7 +299,7 @@ final class Http1Exchange implements Exchange {
     if (persistent && drain()) {
       return true;
     }
-    linger(false);
+    linger(head.is("CONNECT")); // Who wanted a tunnel may send into it already.
     return false;
   }
 
