@@ -175,7 +175,7 @@ class ReadmeTest {
         process.destroy();
         awaitRefusal(client.getPort());
         server.getOutputStream().write('!');
-        server.close();
+        server.shutdownOutput();
         assertEquals("!", new String(client.getInputStream().readAllBytes(), US_ASCII));
       } finally {
         process.destroyForcibly();
