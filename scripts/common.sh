@@ -68,7 +68,7 @@ apt_install() {
     apt_updated=yes
   fi
   step "$root/target/apt-install.log" ${as_root[@]+"${as_root[@]}"} \
-    env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+    env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=600 "$@"
 }
 
 # need COMMAND PACKAGE...: sees to it that the command exists.

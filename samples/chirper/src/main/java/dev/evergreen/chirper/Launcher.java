@@ -181,10 +181,11 @@ final class Launcher {
     if (answered) {
       err.printf(
           Locale.ROOT,
-          "Node %d, process %d, ended with status %d; %s.%n",
+          "Node %d, process %d, ended with status %d (%s); %s.%n",
           node.number(),
           node.pid(),
           status,
+          node.log(),
           restarted
               ? "it is started again"
               : running.isEmpty() ? "none is left" : "the others go on");

@@ -79,11 +79,13 @@ final class NodeProcess {
     return log;
   }
 
-  /** The last line that it wrote to its log, which says why when it did not start. */
+  /** What it wrote to its log last, but for where in its code it was: why it did not start. */
   String lastWords() {
-    try {
-      var lines = Files.readAllLines(log);
-      return lines.isEmpty() ? "it did not say why" : lines.getLast();
+    try (var lines = Files.lines(log)) {
+      return lines
+          .filter(line -> !line.isBlank() && !line.startsWith("\t"))
+          .reduce((_, later) -> later)
+          .orElse("it did not say why");
     } catch (IOException e) {
       return "what it said is not to be read: " + e.getMessage();
     }

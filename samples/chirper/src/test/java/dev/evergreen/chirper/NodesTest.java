@@ -1,6 +1,7 @@
 package dev.evergreen.chirper;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -36,8 +37,8 @@ final class NodesTest {
       var killed = chirper.node(1);
       killed.kill();
       assertEquals(
-          "Node 1, process %d, ended with status 137; the others go on."
-              .formatted(killed.process().pid()),
+          "Node 1, process %d, ended with status 137 (%s); the others go on."
+              .formatted(killed.process().pid(), data.resolve("node-1.log")),
           chirper.await("Node 1"));
       var left = chirper.node(2);
       awaitAnswer(left, "/live/posts?name=bert&count=1", "Hello");
@@ -89,6 +90,7 @@ final class NodesTest {
     assertEquals(1, ended.exitCode());
     assertTrue(ended.output().contains(" did not start: "), ended.output());
     assertTrue(ended.output().contains("chirper.db"), ended.output());
+    assertFalse(ended.output().contains("\tat "), ended.output());
   }
 
   /** While grains move to where they now live, a call may fail. */
