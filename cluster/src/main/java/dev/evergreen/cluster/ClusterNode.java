@@ -294,14 +294,14 @@ public final class ClusterNode implements Node {
     var reason = CoordinatedShutdown.get(system).getShutdownReason();
     if (reason.isEmpty() && up.isDone()) {
       return ("as it was let in, but within %d s there was no connection for calls to %s. Can each"
-                  + " of them reach the link port of the other?")
+              + " of them reach the link port of the other?")
           .formatted(settings.joinWithin().toSeconds(), notReached());
     }
     if (reason.isEmpty()) {
       return ("within %d s: none of them let it in. Is one up and reachable, and of this cluster?"
-                  + " Only the first of them begins one, and only when all others have answered"
-                  + " that they are in none: start them, or take from the list what is gone for"
-                  + " good")
+              + " Only the first of them begins one, and only when all others have answered"
+              + " that they are in none: start them, or take from the list what is gone for"
+              + " good")
           .formatted(settings.joinWithin().toSeconds());
     }
     boolean refused = reason.get() == CoordinatedShutdown.incompatibleConfigurationDetectedReason();

@@ -118,6 +118,9 @@ public final class WhyCommand extends TraceOptions {
   private int list(StoredTrace trace, long before) {
     var view = new TraceView(trace);
     var operations = ofClient(trace, before);
+    if (!operations.hasNext()) {
+      return failed("nothing of a client " + client + " is on record");
+    }
     for (int shown = 0; shown < limit && operations.hasNext(); shown++) {
       var operation = operations.next();
       print(json ? TraceView.json(view.element(operation)) : view.line(operation));

@@ -176,6 +176,7 @@ class WhyCommandTest {
   void saysWhatIsWrong() {
     assertTrue(run(1, "why", "s3", "GET", "a").contains("of the kind of store redis, not s3"));
     assertTrue(run(1, "why", "redis", "--row", "999").contains("no row 999"));
+    assertTrue(run(1, "why", "redis", "--client", "nobody").contains("nothing of a client nobody"));
     assertTrue(run(2, "why", "redis", "--at", "noon", "GET", "a").contains("not noon"));
     var out = new StringWriter();
     var line = Main.commandLine().setErr(new PrintWriter(out));
