@@ -214,13 +214,16 @@ final class Activation implements Summary.Home {
       long now = workers.nanos();
       lastUsed = turn.isCall() ? now : lastUsed;
       turn.arrive(now);
+      boolean comesBack = turn.isWaitedForBy(admission);
       if ((phase == Phase.OPEN || phase == Phase.CLOSING) && mayComeBack(turn)) {
         // While this activation is closing, turns that run go on, and so do their chains.
         begin(turn, next);
       } else if (phase == Phase.CLOSING || phase == Phase.CLOSED) {
         refusal = closeReason != null ? closeReason : id + " is being deactivated";
         again = true;
-      } else if (turn.isCall() && admission.waiting() >= base.settings().maxWaitingCalls()) {
+      } else if (turn.isCall()
+          && !comesBack
+          && admission.waiting() >= base.settings().maxWaitingCalls()) {
         refusal =
             id
                 + " has "
@@ -250,7 +253,8 @@ final class Activation implements Summary.Home {
 
   @GuardedBy("this")
   private boolean mayComeBack(Turn turn) {
-    return turn.isWaitedForBy(admission) && !turn.isBesideAnother(admission);
+    return turn.isWaitedForBy(admission)
+        && !(model.reentrant() && turn.isBesideAnother(admission));
   }
 
   /** One that came back is not inside any more: others may have waited for that. */
@@ -387,7 +391,7 @@ final class Activation implements Summary.Home {
         // Nothing may see or build upon a state that was not saved.
         phase = Phase.CLOSING;
       }
-      if (turn.cameBack()) {
+      if (turn.cameBack() && model.reentrant()) {
         letComeBack(next);
       }
       admit(next);

@@ -259,7 +259,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   boolean isBesideAnother(Admission<Turn> admission) {
     for (var other : admission.inside()) {
       boolean excludes = !other.readOnly || !readOnly;
-      if (excludes && other.cameBack() && !other.expelled && !isOnBehalfOf(other)) {
+      if (excludes && other.cameBack() && !other.expelled() && !isOnBehalfOf(other)) {
         return true;
       }
     }
@@ -294,8 +294,9 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
     expelled = true;
   }
 
+  /** Whether nobody waits for it: that is so as well if it came back for a turn that is. */
   boolean expelled() {
-    return expelled;
+    return expelled || (holder != null && way != null && !way.over() && holder.expelled());
   }
 
   /** What a turn gets that was expelled. */

@@ -77,6 +77,12 @@ class ReentrantTest {
     /** Has a porter come back with a note, and goes on without it when a stop is open. */
     List<String> impatient(String porter, String stop);
 
+    /** As {@link #impatient}, and fails at another stop. */
+    void impatientAndFail(String porter, String stop, String last);
+
+    /** Notes, waits at a stop, and has a porter come back with another note. */
+    void noteAndHave(String stop, String porter, String text);
+
     /** Notes, waits at a stop, and fails. */
     void failAt(String stop);
 
@@ -85,6 +91,9 @@ class ReentrantTest {
 
     /** Has two porters come back at the same time, one with a note and one with a failure. */
     void both(String noting, String failing);
+
+    /** As {@link #both}, but the one that notes waits at a stop of its name before. */
+    void oneLater(String noting, String failing);
 
     void note(String text);
 
@@ -128,6 +137,27 @@ class ReentrantTest {
     }
 
     @Override
+    public void impatientAndFail(String porter, String stop, String last) {
+      note("impatient");
+      try {
+        Parallel.first(
+            List.of(
+                () -> porter(porter).relay(context.key(), porter + " other"),
+                () -> stop(stop).here()));
+      } catch (Exception e) {
+        throw new IllegalStateException(e);
+      }
+      failAt(last);
+    }
+
+    @Override
+    public void noteAndHave(String stop, String porter, String text) {
+      note("inner");
+      stop(stop).here();
+      porter(porter).hand(context.key(), text);
+    }
+
+    @Override
     public void failAt(String stop) {
       note("half-done");
       stop(stop).here();
@@ -149,6 +179,17 @@ class ReentrantTest {
           key ->
               key.equals(noting)
                   ? porter(key).hand(context.key(), "inner")
+                  : porter(key).fail(context.key(), "f"));
+    }
+
+    @Override
+    public void oneLater(String noting, String failing) {
+      note("outer");
+      Parallel.map(
+          List.of(failing, noting),
+          key ->
+              key.equals(noting)
+                  ? porter(key).bring(context.key(), "inner")
                   : porter(key).fail(context.key(), "f"));
     }
 
@@ -185,6 +226,9 @@ class ReentrantTest {
     String bring(String desk, String text);
 
     String hand(String desk, String text);
+
+    /** Has the desk note, and another porter come back there when the stop "inner" is open. */
+    String relay(String desk, String other);
 
     /** Has the desk fail at a stop; says how that ended. */
     String fail(String desk, String stop);
@@ -225,6 +269,17 @@ class ReentrantTest {
     }
 
     @Override
+    public String relay(String desk, String other) {
+      try {
+        context.grains().get(Desk.class, desk).noteAndHave("inner", other, "late");
+        brought(context.key()).complete(null);
+      } catch (GrainException e) {
+        brought(context.key()).complete(e);
+      }
+      return desk;
+    }
+
+    @Override
     public String fail(String desk, String stop) {
       try {
         context.grains().get(Desk.class, desk).failAt(stop);
@@ -234,6 +289,8 @@ class ReentrantTest {
       }
     }
   }
+
+  private static final int MOST_WAITING = 1;
 
   private static final NodeId A = WiredNodes.id("a");
   private static final NodeId B = WiredNodes.id("b");
@@ -255,7 +312,8 @@ class ReentrantTest {
             .add(Stop.class, StopGrain::new)
             .add(Desk.class, DeskGrain::new)
             .add(Porter.class, PorterGrain::new);
-    return wired.start(id, WiredNodes.quick().withCallTimeout(SOON), types);
+    var settings = WiredNodes.quick().withCallTimeout(SOON).withMaxWaitingCalls(MOST_WAITING);
+    return wired.start(id, settings, types);
   }
 
   @AfterEach
@@ -310,6 +368,20 @@ class ReentrantTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"near", "far"})
+  void norDoesWhatComesBackForIt(String porter) throws Exception {
+    var first = CompletableFuture.runAsync(() -> desk().impatientAndFail(porter, "s", "f"));
+    StopGrain.awaitReached("inner");
+    StopGrain.open("s");
+    StopGrain.awaitReached("f");
+    StopGrain.open("inner");
+    assertInstanceOf(OutcomeUnknownException.class, get(brought(porter)));
+    StopGrain.open("f");
+    assertThrows(ExecutionException.class, () -> get(first));
+    assertEquals(List.of(), desk().notes());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"near", "far"})
   void whatAnInnerOperationHasSavedStaysWhenTheOuterOneFails(String porter) {
     assertThrows(IllegalStateException.class, () -> desk().failAfter(porter));
     assertEquals(List.of("outer", "inner"), desk().notes());
@@ -332,5 +404,30 @@ class ReentrantTest {
     assertEquals(List.of("outer", "inner"), desk().notes());
     desk().leave();
     assertEquals(List.of("outer", "inner"), desk().notes());
+  }
+
+  /** What its outer operation waits for must not fail because strangers wait for that. */
+  @ParameterizedTest
+  @ValueSource(strings = {"near", "far"})
+  void whatComesBackIsNotOneTooManyToWait(String porter) throws Exception {
+    var noting = porter + " noting";
+    var both =
+        CompletableFuture.runAsync(
+            () -> desk().oneLater(noting, porter + " failing"), Thread::startVirtualThread);
+    StopGrain.awaitReached("f");
+    StopGrain.awaitReached(noting);
+    StopGrain.open("inner");
+    var stranger =
+        CompletableFuture.runAsync(() -> desk().note("stranger"), Thread::startVirtualThread);
+    var activation =
+        Objects.requireNonNull(node.activations.get(node.models.model(Desk.class).id("d")));
+    WiredNodes.await("the stranger", () -> activation.waiting() == MOST_WAITING);
+    StopGrain.open(noting);
+    WiredNodes.await(
+        "the other", () -> brought(noting).isDone() || activation.waiting() > MOST_WAITING);
+    StopGrain.open("f");
+    get(both);
+    get(stranger);
+    assertEquals(List.of("outer", "inner", "inner", "stranger"), desk().notes());
   }
 }
