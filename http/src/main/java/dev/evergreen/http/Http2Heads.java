@@ -140,10 +140,14 @@ final class Http2Heads {
     }
 
     /** RFC 9113 §8.2.3; once, as there may be hundreds of pieces. */
-    private void joinCookies() {
+    private void joinCookies() throws Http2Exception {
       var all = cookies;
       if (all != null && all.length() > fields.valueLength(fields.find("cookie"))) {
-        fields.set("cookie", all);
+        try {
+          fields.set("cookie", all);
+        } catch (IllegalArgumentException e) {
+          throw malformed("a cookie whose last piece is empty");
+        }
       }
     }
 

@@ -170,6 +170,7 @@ class Http2ServerTest {
         row("a length and no body", get("/", tooLong, "3")),
         row("a piece of a cookie with a blank at its end", get("/", "cookie", "a ", "cookie", "b")),
         row("a later one with one", get("/", "cookie", "a", "cookie", "b ", "cookie", "c")),
+        row("an empty last piece", get("/", "cookie", "a", "cookie", "")),
         row("two lengths", get("/", tooLong, "0", tooLong, "0")),
         row("a length that is none", get("/", tooLong, "x")));
   }
