@@ -122,11 +122,11 @@ final class Admin {
   private void purge(Exchange exchange, Map<String, String> parameters) throws IOException {
     boolean soft = parameters.containsKey("soft");
     if (parameters.containsKey("uri")) {
-      proxy.purge(parameters.getOrDefault("uri", ""), key -> by(Purge.uri(key), soft));
+      proxy.purge(List.of(parameters.getOrDefault("uri", "")), key -> by(Purge.uri(key), soft));
     } else if (parameters.containsKey("tag")) {
       proxy.purge(by(Purge.tag(Tags.tag(parameters.getOrDefault("tag", ""))), soft));
     } else if (parameters.containsKey("prefix")) {
-      proxy.purge(parameters.getOrDefault("prefix", ""), key -> by(Purge.prefix(key), soft));
+      proxy.purge(List.of(parameters.getOrDefault("prefix", "")), key -> by(Purge.prefix(key), soft));
     } else {
       respond(exchange, 400, "text/plain", "say what: uri=, tag= or prefix=\n");
       return;

@@ -226,6 +226,10 @@ public final class Proxy implements AutoCloseable {
    */
   public void purge(Purge purge) throws IOException {
     count(Count.PURGES);
+    forget(purge);
+  }
+
+  private void forget(Purge purge) throws IOException {
     try {
       storage.purge(purge);
     } finally {
@@ -234,14 +238,17 @@ public final class Proxy implements AutoCloseable {
   }
 
   /**
-   * Purges a URI, or all that begin with one, whoever may ask for it.
+   * Purges URIs, or all that begin with them, whoever may ask for them: one purge.
    *
    * @param how what is purged, by its key
    * @throws IOException if it might be lost when the machine goes down
    */
-  void purge(String uri, Function<MemorySegment, Purge> how) throws IOException {
-    for (var reach : Reach.all(setup.settings().forward)) {
-      purge(how.apply(segment(reach.key(uri))));
+  void purge(List<String> uris, Function<MemorySegment, Purge> how) throws IOException {
+    count(Count.PURGES);
+    for (var uri : uris) {
+      for (var reach : Reach.all(setup.settings().forward)) {
+        forget(how.apply(segment(reach.key(uri))));
+      }
     }
   }
 

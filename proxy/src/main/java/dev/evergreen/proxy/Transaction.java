@@ -36,6 +36,7 @@ import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -238,10 +239,13 @@ final class Transaction {
       return;
     }
     boolean soft = "soft".equals(request.fields().get("purge-mode"));
-    for (var scheme : List.of("http", "https")) {
-      var uri = CacheKey.of(scheme, CacheKey.normal(scheme, authority), request.path());
-      proxy.purge(uri, each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
-    }
+    var uris =
+        Stream.of("http", "https")
+            .map(
+                scheme ->
+                    CacheKey.of(scheme, CacheKey.normal(scheme, authority), request.path()))
+            .toList();
+    proxy.purge(uris, each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
     respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
   }
 
@@ -254,7 +258,9 @@ final class Transaction {
     fields.set("Via", setup.via());
     course.status = status;
     course.reached(Point.ANSWER, status);
-    exchange.respond(ResponseHead.of(status, fields), ByteBuffer.wrap(body.getBytes(UTF_8)));
+    var content = ByteBuffer.wrap(body.getBytes(UTF_8));
+    course.bytes += request.is("HEAD") ? 0 : content.remaining();
+    exchange.respond(ResponseHead.of(status, fields), content);
   }
 
   // Requests that the cache may answer.

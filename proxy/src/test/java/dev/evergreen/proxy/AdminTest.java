@@ -219,9 +219,12 @@ class AdminTest {
   void eachRequestIsALineOfTheAccessLog() throws Exception {
     origin.then(200, "1");
     browser.get("/a", "User-Agent: a\"\u00e4");
+    browser.ask("PURGE", "/a");
+    browser.receive();
     proxy.close();
     var lines = Files.readAllLines(folder.resolve("log"), ISO_8859_1);
-    assertEquals(1, lines.size());
+    assertEquals(2, lines.size());
+    assertTrue(lines.getLast().contains("\"PURGE /a HTTP/1.1\" 200 7 "), lines.getLast());
     assertTrue(
         lines
             .getFirst()

@@ -729,6 +729,7 @@ class ProxyTest {
     get("/a");
     browser.ask("PURGE", "/a");
     assertEquals(200, browser.receive().status());
+    assertEquals(1, proxy.statistics().get(Statistics.Count.PURGES));
     assertEquals("2", get("/a").body());
     assertEquals(2, origin.count());
   }
