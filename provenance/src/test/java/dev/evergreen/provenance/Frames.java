@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -66,7 +67,11 @@ final class Frames {
   static Path copy(Path directory, Path to) throws IOException {
     Files.createDirectories(to);
     for (long index : SpoolFiles.list(directory)) {
-      Files.copy(SpoolFiles.path(directory, index), SpoolFiles.path(to, index));
+      try {
+        Files.copy(SpoolFiles.path(directory, index), SpoolFiles.path(to, index));
+      } catch (NoSuchFileException e) {
+        // It was released, and is removed just now.
+      }
     }
     return to;
   }
