@@ -253,8 +253,7 @@ final class Activation implements Summary.Home {
 
   @GuardedBy("this")
   private boolean mayComeBack(Turn turn) {
-    return turn.isWaitedForBy(admission)
-        && !(model.reentrant() && turn.isBesideAnother(admission));
+    return turn.isWaitedForBy(admission) && !(model.reentrant() && turn.isBesideAnother(admission));
   }
 
   /** One that came back is not inside any more: others may have waited for that. */

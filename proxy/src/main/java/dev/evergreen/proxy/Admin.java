@@ -126,7 +126,8 @@ final class Admin {
     } else if (parameters.containsKey("tag")) {
       proxy.purge(by(Purge.tag(Tags.tag(parameters.getOrDefault("tag", ""))), soft));
     } else if (parameters.containsKey("prefix")) {
-      proxy.purge(List.of(parameters.getOrDefault("prefix", "")), key -> by(Purge.prefix(key), soft));
+      proxy.purge(
+          List.of(parameters.getOrDefault("prefix", "")), key -> by(Purge.prefix(key), soft));
     } else {
       respond(exchange, 400, "text/plain", "say what: uri=, tag= or prefix=\n");
       return;

@@ -241,9 +241,7 @@ final class Transaction {
     boolean soft = "soft".equals(request.fields().get("purge-mode"));
     var uris =
         Stream.of("http", "https")
-            .map(
-                scheme ->
-                    CacheKey.of(scheme, CacheKey.normal(scheme, authority), request.path()))
+            .map(scheme -> CacheKey.of(scheme, CacheKey.normal(scheme, authority), request.path()))
             .toList();
     proxy.purge(uris, each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
     respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
