@@ -69,7 +69,7 @@ final class Neighbours {
           .takeWhile(other -> other.row() >= row - TraceDatabase.LONG);
     }
     var window = windows.get(cell);
-    if (window == null || end > window.top) {
+    if (window == null || end > window.top || !window.reaches(end)) {
       window = new Window(source.touching(cell, end), end);
       windows.put(cell, window);
     }
@@ -94,14 +94,30 @@ final class Neighbours {
       this.top = top;
     }
 
+    /** Whether it comes to a row soon: one that is far below is nearer to a new one. */
+    boolean reaches(long row) {
+      for (int i = 0; i < MANY && isAbove(row) && rest.hasNext(); i++) {
+        readNext();
+      }
+      return !isAbove(row) || !rest.hasNext();
+    }
+
+    private boolean isAbove(long row) {
+      return read.isEmpty() || read.getLast().row() >= row;
+    }
+
+    private void readNext() {
+      var next = rest.next();
+      read.add(next);
+      if (next.end() - next.row() > SHORT) {
+        lasting.add(next);
+      }
+    }
+
     List<Placed> of(long row, long end) {
       long lowest = row - TraceDatabase.LONG;
-      while ((read.isEmpty() || read.getLast().row() >= lowest) && rest.hasNext()) {
-        var next = rest.next();
-        read.add(next);
-        if (next.end() - next.row() > SHORT) {
-          lasting.add(next);
-        }
+      while (isAbove(lowest) && rest.hasNext()) {
+        readNext();
       }
       dropAbove(row + TraceDatabase.LONG);
       var found = new ArrayList<Placed>();

@@ -34,6 +34,8 @@ final class SpoolReader implements AutoCloseable {
     static final Position START = new Position(-1, SpoolSegment.start());
   }
 
+  private static final long NOWHERE = -1;
+
   private final Path directory;
   private Position position;
   private @Nullable SpoolSegment segment;
@@ -112,9 +114,11 @@ final class SpoolReader implements AutoCloseable {
     if (found != SpoolSegment.Place.DAMAGED && !abandoned) {
       return Step.NOTHING;
     }
-    if (found != SpoolSegment.Place.EMPTY && leadsOn(here, at)) {
-      long next = here.next(at);
-      return gap(here.number(next) - here.number(at), next);
+    if (found != SpoolSegment.Place.EMPTY) {
+      long next = behind(here, at);
+      if (next != NOWHERE) {
+        return gap(here.number(next) - here.number(at), next);
+      }
     }
     long further = here.search(at);
     if (SpoolSegment.offset(further) < here.size()) {
@@ -129,9 +133,19 @@ final class SpoolReader implements AutoCloseable {
     return gap(1, further);
   }
 
-  /** Whether a frame's word is as it should be, and leads to a place where one may be. */
-  private static boolean leadsOn(SpoolSegment here, long at) {
-    return here.leadsOn(at) && here.look(here.next(at)) != SpoolSegment.Place.DAMAGED;
+  /**
+   * The place behind a frame, and behind those damaged ones that follow it, if the words of all are
+   * as they should be and lead to a place where a frame may be.
+   */
+  private static long behind(SpoolSegment here, long at) {
+    long next = at;
+    do {
+      if (!here.leadsOn(next)) {
+        return NOWHERE;
+      }
+      next = here.next(next);
+    } while (here.look(next) == SpoolSegment.Place.DAMAGED);
+    return next;
   }
 
   private Step gap(long frames, long next) {

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * padding.
  *
  * <pre>
- *  0  long  word: bits 0-20 length, 21-30 how many bodies follow the first, 31 padding,
+ *  0  long  word: bits 0-17 length, 18-30 how many bodies follow the first, 31 padding,
  *           32-62 ordinal, 63 finished; of padding bits 0-30 are the length
  *  8  int   CRC-32C of what follows, mixed with the segment's salt and the frame's place
  * 12  byte  kind    13 byte flags    14 short 0
@@ -47,8 +47,8 @@ final class SpoolSegment implements AutoCloseable {
   /** What {@link #claim} returns when there is no room. */
   static final long FULL = -1;
 
-  /** As many bodies a frame has at most. */
-  static final int MOST_BODIES = 1 << 10;
+  /** As many bodies a frame has at most: more than there can be requests in 64 KiB. */
+  static final int MOST_BODIES = 1 << 13;
 
   /** More of the body follows in other frames. */
   static final byte MORE = 1;
@@ -78,7 +78,7 @@ final class SpoolSegment implements AutoCloseable {
 
   private static final long FINISHED = 1L << 63;
   private static final long PADDING = 1L << 31;
-  private static final int MORE_BODIES = 21;
+  private static final int MORE_BODIES = 18;
   private static final int LENGTH = (1 << MORE_BODIES) - 1;
   private static final VarHandle WORD =
       MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);

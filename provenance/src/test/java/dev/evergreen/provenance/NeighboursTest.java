@@ -39,6 +39,21 @@ final class NeighboursTest {
     assertEquals(1, questions.get());
   }
 
+  @Test
+  void whatIsFarBelowIsFoundWithoutAllThatIsBetween() throws Exception {
+    var read = new AtomicLong();
+    var neighbours =
+        new Neighbours(
+            (_, before) ->
+                LongStream.iterate(before - 1, row -> row > 0, row -> row - 1)
+                    .peek(_ -> read.incrementAndGet())
+                    .mapToObj(row -> placed(row, row + 3))
+                    .iterator());
+    var _ = neighbours.of(HOT, 1_000_000, 1_000_003).toList();
+    assertTrue(neighbours.of(HOT, 10, 13).map(Placed::row).toList().containsAll(List.of(8L, 9L)));
+    assertTrue(read.get() < 10_000, () -> read + " are read");
+  }
+
   private static Placed placed(long row, long end) {
     return new Placed(
         new Operation(row, 1, 1, 1, "", Instant.EPOCH, Instant.EPOCH, List.of(), Bytes.EMPTY), end);

@@ -471,6 +471,49 @@ class SpoolTest {
     }
   }
 
+  /** Several may fail one after the other, also where a file ends and the next one goes on. */
+  @Test
+  void passesFramesOneBehindTheOtherWhoseRecordingFailed() throws IOException {
+    try (var spool = Spool.open(directory, SMALL);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      var arena = Arena.ofShared();
+      var gone = arena.allocate(60_000).asByteBuffer();
+      arena.close();
+      var lost = new long[1];
+      for (int i = 1; i <= 4; i++) {
+        assertThrows(IllegalStateException.class, () -> spool.request(1, 2, 3, gone));
+        if (i < 3) {
+          Frames.all(reader, lost);
+          assertEquals(i, lost[0]);
+        }
+      }
+      long number = spool.request(1, 2, 3, ByteBuffer.allocate(60_000));
+      assertEquals(number, Frames.all(reader, lost).getLast().number());
+      assertEquals(4, lost[0]);
+    }
+  }
+
+  /** What is being recorded behind them will be whole, and is waited for. */
+  @Test
+  void losesNothingBehindFramesWhoseRecordingFailed() throws IOException {
+    var path = SpoolFiles.path(directory, 0);
+    Files.write(path, new byte[1 << 16]);
+    try (var segment = SpoolSegment.prepared(0, path, 1 << 16);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      segment.begin(1, 1, 1);
+      segment.giveUp(segment.claim(SpoolSegment.FRAME_HEADER, 1));
+      segment.giveUp(segment.claim(SpoolSegment.FRAME_HEADER, 1));
+      long unfinished = segment.claim(SpoolSegment.FRAME_HEADER, 1);
+      recordIn(segment);
+      var lost = new long[1];
+      assertEquals(List.of(), Frames.all(reader, lost));
+      segment.head(unfinished, FrameKind.REQUEST, (byte) 0, 1, 1, 1, 0);
+      segment.finish(unfinished);
+      assertEquals(List.of(3L, 4L), numbers(Frames.all(reader, lost)));
+      assertEquals(2, lost[0]);
+    }
+  }
+
   /** What was forced to the disk is there, and nothing else: a failure of the power. */
   @Test
   void givesNoNumberAndNoFileAgainWhenTheDiskHasLostThem() throws IOException {

@@ -416,7 +416,7 @@ final class Lane {
           if (!turn.hidden) {
             record(turn.number(), bytes, from, fresh, whole);
           } else if (whole) {
-            lastRecorded = tape.hiddenReply(turn.number(), scanner.isError());
+            recorded(tape.hiddenReply(turn.number(), scanner.isError()));
           }
         }
         if (whole) {
@@ -439,7 +439,7 @@ final class Lane {
     if (body != null) {
       body.add(bytes.limit(scanner.at).position(from));
       if (whole) {
-        lastRecorded = body.end();
+        recorded(body.end());
         body = null;
       }
     }
@@ -460,9 +460,14 @@ final class Lane {
 
   private void recordReplies() {
     if (replies.count() > 0) {
-      lastRecorded = tape.replies(repliesTo, replies);
+      recorded(tape.replies(repliesTo, replies));
       replies.cut(0);
     }
+  }
+
+  /** What was dropped hides nothing that was not and leaves together with it. */
+  private void recorded(long number) {
+    lastRecorded = Math.max(lastRecorded, number);
   }
 
   /** The turn's next request has been replied to. */

@@ -642,7 +642,7 @@ final class OwnUpstream {
       bytes.clear();
     }
     if (whole && body != null) {
-      lastRecorded = body.end();
+      recorded(body.end());
       body = null;
     } else if (whole && held != null) {
       var message = ByteBuffer.wrap(held.toByteArray());
@@ -682,14 +682,14 @@ final class OwnUpstream {
     try {
       var next = expected.peekFirst();
       if (meaning(next) == Meaning.PUSH || next == null) {
-        lastRecorded = tape.push(session.number, number, bytes, from, to);
+        recorded(tape.push(session.number, number, bytes, from, to));
       } else if (next.toConfirm > 1 && isOfPubSub(next.verb) && !scanner.isError()) {
         // One of several, which are the reply together.
         recordConfirmation(next, bytes, from, to);
       } else if (hides(next)) {
         // The next scripts have effects of their own.
         var _ = effects(next);
-        lastRecorded = tape.hiddenReply(next.number(), scanner.isError());
+        recorded(tape.hiddenReply(next.number(), scanner.isError()));
       } else {
         recordReply(next, bytes, from, to);
       }
@@ -702,12 +702,17 @@ final class OwnUpstream {
   private void recordReply(Expected next, ByteBuffer bytes, int from, int to) {
     var effects = effects(next);
     if (effects == null) {
-      lastRecorded = tape.reply(next.number(), bytes, from, to);
+      recorded(tape.reply(next.number(), bytes, from, to));
     } else {
       var whole = ByteBuffer.allocate(effects.length + to - from);
       whole.put(effects).put(effects.length, bytes, from, to - from);
-      lastRecorded = tape.reply(next.number(), whole, 0, whole.capacity());
+      recorded(tape.reply(next.number(), whole, 0, whole.capacity()));
     }
+  }
+
+  /** What was dropped hides nothing that was not and leaves together with it. */
+  private void recorded(long number) {
+    lastRecorded = Math.max(lastRecorded, number);
   }
 
   private @Nullable SpooledBody confirmations;
@@ -719,7 +724,7 @@ final class OwnUpstream {
     if (confirmations != null) {
       confirmations.add(bytes.limit(to).position(from));
       if (next.confirmed + 1 == next.toConfirm) {
-        lastRecorded = confirmations.end();
+        recorded(confirmations.end());
         confirmations = null;
       }
     }

@@ -61,7 +61,7 @@ final class Refusals {
 
   /** They look at keys before they look at all of their words. */
   private static final Set<String> LOOK_FIRST =
-      Set.of("BITCOUNT", "BITPOS", "GETEX", "XCLAIM", "LCS");
+      Set.of("BITCOUNT", "BITPOS", "GETEX", "XCLAIM", "LCS", "HSCAN", "SSCAN", "ZSCAN");
 
   private static final List<String> FAMILIES_THAT_LOOK_FIRST =
       List.of("GEO", "ZUNION", "ZINTER", "ZDIFF");

@@ -346,7 +346,7 @@ final class Session {
     var verb = verbOf(requests, bytes);
     if (verb == Verb.SHARED && maySharePresently(requests.count, requests.at - requests.began())) {
       batch.add(requests.at);
-      if (batch.count() == MOST_AT_ONCE) {
+      if (batch.count() >= MOST_AT_ONCE) {
         submit(batch);
       }
       return true;

@@ -8,6 +8,7 @@ import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
 import java.math.BigDecimal;
 import java.math.MathContext;
+import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -457,7 +458,8 @@ final class SortedSets {
     if (score == 0) {
       return Bytes.of(1 / score < 0 ? "-0" : "0");
     }
-    var rounded = new BigDecimal(score, new MathContext(DIGITS)).stripTrailingZeros();
+    var rounded =
+        new BigDecimal(score, new MathContext(DIGITS, RoundingMode.HALF_EVEN)).stripTrailingZeros();
     int exponent = rounded.precision() - rounded.scale() - 1;
     if (exponent >= -4 && exponent < DIGITS) {
       return Bytes.of(rounded.toPlainString());

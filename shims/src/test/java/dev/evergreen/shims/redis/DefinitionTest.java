@@ -104,10 +104,14 @@ class DefinitionTest {
           SET x 1                                    | MOVE x none    | {}
           SET x a; GETEX x none                      | GET x          | 1
           SET x a                                    | BITCOUNT x 1   | 1
+          HSET x f v                                 | HSCAN x 0 none | 1
+          SADD x a                                   | SSCAN x 0 COUNT 0 | 1
+          ZADD x 1 a                                 | ZSCAN x 0 none | 1
           INCRBYFLOAT x 0.024390243902439025         | GET x          | 1
           ZADD x 1.7976931348623157e+308 a           | ZSCORE x a     | 1
           ZADD x 0.00001 a; ZADD x 1e17 b            | ZRANGE x 0 -1 WITHSCORES | 1 2
           ZADD x -0 a                                | ZSCORE x a     | 1
+          ZADD x 1.00000762939453125 a               | ZSCORE x a     | 1
           XADD x 42-* f v; XADD x 42-* f w           | XRANGE x - +   | 1 2
           XADD x 1-1 f v; XGROUP CREATE x g $; XGROUP SETID x g - | XREADGROUP GROUP g c STREAMS x > | 1 2 3
           XADD x 1-1 f v; XADD x 1-2 f v; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x > | XPENDING x g (1-1 + 10 | 2 3 4

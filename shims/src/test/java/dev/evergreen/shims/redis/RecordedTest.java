@@ -217,6 +217,39 @@ class RecordedTest {
     }
   }
 
+  /** As many as there can be in what is looked at whole, and some behind it. */
+  @Test
+  void aTransactionOfVeryManyCommandsPassesAndIsRecorded()
+      throws IOException, InterruptedException {
+    int count = 3_000;
+    var operations =
+        recorded(
+            Durability.BATCH,
+            shimmed -> {
+              try (var client = shimmed.client()) {
+                client.send(
+                    Inline.join(
+                        Inline.join(Identity.request("MULTI"), repeated(count, "GET", "k")),
+                        Inline.join(Identity.request("EXEC"), repeated(200, "GET", "k"))));
+                assertEquals("+OK\r\n", client.reply());
+                for (int i = 0; i < count; i++) {
+                  assertEquals("+QUEUED\r\n", client.reply());
+                }
+                assertEquals("*" + count + "\r\n" + "$-1\r\n".repeat(count), client.reply());
+                for (int i = 0; i < 200; i++) {
+                  assertEquals("$-1\r\n", client.reply());
+                }
+              }
+            });
+    assertEquals(count + 202, operations.size());
+    assertTrue(operations.stream().allMatch(operation -> operation.reply() != null));
+  }
+
+  private static byte[] repeated(int times, String... words) {
+    var one = Bytes.of(Identity.request(words)).latin1();
+    return Inline.ascii(one.repeat(times));
+  }
+
   /** Whatever silences or splits replies: none is ever taken for that to another request. */
   @RepeatedTest(3)
   void repliesAreNeverTakenForThoseToOtherRequests() throws IOException, InterruptedException {
