@@ -119,7 +119,8 @@ public final class WhyCommand extends TraceOptions {
     var view = new TraceView(trace);
     var operations = ofClient(trace, before);
     if (!operations.hasNext()) {
-      return failed("nothing of a client " + client + " is on record");
+      var until = before == Long.MAX_VALUE ? "" : " before that";
+      return failed("nothing of a client " + client + " is on record" + until);
     }
     for (int shown = 0; shown < limit && operations.hasNext(); shown++) {
       var operation = operations.next();

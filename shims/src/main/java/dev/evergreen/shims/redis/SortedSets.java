@@ -12,6 +12,7 @@ import java.math.RoundingMode;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -465,6 +466,6 @@ final class SortedSets {
       return Bytes.of(rounded.toPlainString());
     }
     var mantissa = rounded.movePointLeft(exponent).stripTrailingZeros().toPlainString();
-    return Bytes.of("%se%+03d".formatted(mantissa, exponent));
+    return Bytes.of(String.format(Locale.ROOT, "%se%+03d", mantissa, exponent));
   }
 }
