@@ -90,6 +90,8 @@ final class SqliteFile implements AutoCloseable {
    * @param saves whether it is for saves; else it is for loads
    */
   GrainTable connect(boolean saves) throws SQLException {
+    // Else SQLite would make an empty file there, and delete the log of the one that was moved.
+    checkInPlace();
     var connection = connection();
     try {
       if (saves) {

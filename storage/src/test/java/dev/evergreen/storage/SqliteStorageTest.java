@@ -6,6 +6,7 @@ import static dev.evergreen.storage.Callers.startSaves;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -206,6 +207,29 @@ final class SqliteStorageTest {
 
       Files.move(moved, file, StandardCopyOption.REPLACE_EXISTING);
       assertIsNotInPlace(() -> storage.load(grain(1)));
+    }
+  }
+
+  /** SQLite deletes a log whose database is empty, and would make such a one by connecting anew. */
+  @Test
+  void whatWasSavedBeforeAFileIsMovedIsThereWhenItIsPutBack() throws Exception {
+    var moved = directory.resolve("moved.db");
+    var killed = directory.resolve("killed.db");
+    var log = directory.resolve(file.getFileName() + "-wal");
+    try (var storage = SqliteStorage.open(file)) {
+      storage.save(grain(1), Storage.NONE, bytes("a"));
+      Files.move(file, moved);
+      for (int i = 0; i < 3; i++) {
+        assertIsNotInPlace(() -> storage.save(grain(2), Storage.NONE, bytes("b")));
+        assertIsNotInPlace(() -> storage.load(grain(1)));
+      }
+      assertFalse(Files.exists(file), "an empty file was made");
+      // As they are found when the process is killed here.
+      Files.copy(moved, killed);
+      Files.copy(log, directory.resolve("killed.db-wal"));
+    }
+    try (var storage = SqliteStorage.open(killed)) {
+      assertTrue(storage.load(grain(1)).isPresent());
     }
   }
 
