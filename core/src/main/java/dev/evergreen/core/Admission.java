@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
  * and whoever waits before x is older than x by the rule; strictly, as turns of one age do not wait
  * for each other's place. So nobody who waits merely for his place is part of a circle. What
  * remains are circles of turns that are inside and exclude each other, such as two writes that
- * write each other: no order of admission could resolve them, and the time limits of their calls
- * do.
+ * write each other, or two branches that came back of which one calls what waits for the other. The
+ * time limits of their calls end these.
  *
  * <p><b>Nobody starves.</b> A turn that waits is passed by older chains only, and by those that
  * older chains wait for. Ages are times, so there is a finite number of either, whatever arrives

@@ -253,7 +253,7 @@ final class Turn extends Admission.Entrant<Turn> implements Tasks.Task, Awaited 
   }
 
   /**
-   * Whether another turn is inside that came back, too, but for another call: what one of them
+   * Whether another turn is inside that came back, too, and not for this one: what one of them
    * leaves half-done is nothing that the other may see or save.
    */
   boolean isBesideAnother(Admission<Turn> admission) {
