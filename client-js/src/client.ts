@@ -235,6 +235,7 @@ class LiveClient implements Client, TransportEvents {
     if (this.now === "closed") {
       throw closedError();
     }
+    const body = JSON.stringify(command); // What cannot be written is a fault of the application's, and was never sent.
     const stop = new AbortController();
     const abort = (): void => stop.abort();
     const timer = setTimeout(abort, within);
@@ -243,7 +244,7 @@ class LiveClient implements Client, TransportEvents {
     // Not every fetch that an application gives hears its signal.
     const stopped = new Promise<never>((_, reject) => stop.signal.addEventListener("abort", () => reject(stop.signal.reason)));
     try {
-      return await Promise.race([this.answer(name, command, stop.signal), stopped]);
+      return await Promise.race([this.answer(name, body, stop.signal), stopped]);
     } catch (failure) {
       if (failure instanceof LiveError) {
         throw failure;
@@ -256,8 +257,8 @@ class LiveClient implements Client, TransportEvents {
     }
   }
 
-  private async answer(name: string, command: unknown, signal: AbortSignal): Promise<unknown> {
-    const response = await this.post(name, command, signal);
+  private async answer(name: string, body: string, signal: AbortSignal): Promise<unknown> {
+    const response = await this.post(name, body, signal);
     if (response.ok) {
       return response.status === 204 ? undefined : await response.json();
     }
@@ -267,11 +268,11 @@ class LiveClient implements Client, TransportEvents {
     throw again ? new Passing(failure, pauseOf(response)) : failure;
   }
 
-  private post(name: string, command: unknown, signal: AbortSignal): Promise<Response> {
+  private post(name: string, body: string, signal: AbortSignal): Promise<Response> {
     return this.options.fetch(new URL(`commands/${encodeURIComponent(name)}`, this.base).href, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(command),
+      body,
       credentials: "include",
       signal,
     });

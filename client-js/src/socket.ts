@@ -1,6 +1,6 @@
 import type { ServerMessage } from "./protocol.js";
 import type { Shared } from "./shared.js";
-import { Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
+import { Silence, tooLong, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
 
 /** One WebSocket for all subscriptions, as many as the server allows; others wait until one has left. */
 export class SocketTransport implements Transport {
@@ -12,7 +12,7 @@ export class SocketTransport implements Transport {
   private heartbeat = 0;
   private most = Infinity;
 
-  /** How long a message with several in it may be; 0 if the server takes none such. */
+  /** How long a message may be; 0 if the server does not say, which takes none with several in it then. */
   private mostBytes = 0;
   private lastSent = 0;
   private greeted = false;
@@ -86,7 +86,6 @@ export class SocketTransport implements Transport {
         continue;
       }
       if (this.asked.size < this.most) {
-        this.asked.add(shared.id);
         this.subscribe(shared);
       } else if (shared.snapshot.error?.type !== TOO_MANY) {
         shared.take({ type: "end", error: tooMany(this.most) });
@@ -95,14 +94,22 @@ export class SocketTransport implements Transport {
   }
 
   private subscribe(shared: Shared): void {
-    const { tag } = shared.snapshot;
-    this.send({
-      type: "subscribe",
-      id: shared.id,
-      view: shared.view,
-      params: shared.params,
-      ...(tag === undefined ? {} : { have: tag }),
-    });
+    const { id, view, params, snapshot } = shared;
+    const message = { type: "subscribe", id, view, params };
+    const resuming = snapshot.tag === undefined ? message : { ...message, have: snapshot.tag };
+    const fitting = [resuming, message].find((one) => this.fits(one));
+    if (fitting === undefined) {
+      // The server would end the connection, and with it all other views, each time anew.
+      this.shared.delete(id);
+      this.events.message(shared, { type: "end", error: tooLong(this.mostBytes) });
+    } else {
+      this.asked.add(id);
+      this.send(fitting);
+    }
+  }
+
+  private fits(message: object): boolean {
+    return this.mostBytes === 0 || bytesOf(JSON.stringify(message)) <= this.mostBytes;
   }
 
   /** What is sent in one go travels together. */
@@ -186,13 +193,12 @@ export class SocketTransport implements Transport {
 /** So many messages a server takes in one. */
 const MOST_IN_ONE = 1_000;
 
-/** The messages as few texts: one as it is, several as an array, none longer than `most` bytes that can be helped. */
+/** The messages as few texts: one as it is, several as an array, none longer than `most` bytes. */
 function* packed(messages: string[], most: number): Generator<string> {
-  const encoder = new TextEncoder();
   let batch: string[] = [];
   let bytes = 1;
   for (const message of messages) {
-    const size = encoder.encode(message).length + 1;
+    const size = bytesOf(message) + 1;
     if (batch.length > 0 && (bytes + size > most || batch.length === MOST_IN_ONE)) {
       yield wrapped(batch);
       batch = [];
@@ -204,6 +210,10 @@ function* packed(messages: string[], most: number): Generator<string> {
   if (batch.length > 0) {
     yield wrapped(batch);
   }
+}
+
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
 function wrapped(batch: string[]): string {

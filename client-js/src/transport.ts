@@ -36,6 +36,11 @@ export function tooMany(most: number): WireError {
 
 export const TOO_MANY = "too-many-subscriptions";
 
+/** What a view is told whose parameters are longer than the server lets a message be. */
+export function tooLong(most: number): WireError {
+  return { type: "too-large", message: `A message is at most ${most} bytes long.`, status: 413 };
+}
+
 /** Silence for this many heartbeats is doubtful. */
 const DOUBT = 1.3;
 

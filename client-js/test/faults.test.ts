@@ -226,6 +226,37 @@ describe("a WebSocket", () => {
     await (await server.connection()).subscribed();
   });
 
+  it("is not asked for what it would be cut for: that view has failed, and others go on", async () => {
+    await server.stop();
+    server = await TestServer.start({ maxMessageBytes: 300 });
+    const shared = client();
+    const long = shared.live("long", { text: "é".repeat(150) });
+    long.subscribe(() => undefined);
+    shared.live("other", {}).subscribe(() => undefined);
+    const connection = await server.connection();
+    const asked = await connection.subscribed();
+    expect(asked.view).toBe("other");
+    connection.result(asked.id, "t", "in");
+    await vi.waitFor(() => expect(shared.live("other", {}).snapshot().value).toBe("in"));
+    expect(long.snapshot()).toMatchObject({ ended: true, error: { type: "too-large", status: 413 } });
+    expect(connection.untaken).toBe(0);
+  });
+
+  it("asks for the whole where there is no room for saying what it has", async () => {
+    await server.stop();
+    server = await TestServer.start({ maxMessageBytes: 300 });
+    const params = { text: "x".repeat(210) };
+    client().live("long", params).subscribe(() => undefined);
+    const first = await server.connection();
+    const { id } = await first.subscribed();
+    first.result(id, "t".repeat(40), "in");
+    await vi.waitFor(() => expect(clients[0]?.live("long", params).snapshot().value).toBe("in"));
+    first.peer.terminate();
+    const again = await (await server.connection()).subscribed();
+    expect(again).toMatchObject({ view: "long", params });
+    expect(again.have).toBeUndefined();
+  });
+
   it("is told at most a thousand things in one message", async () => {
     await server.stop();
     server = await TestServer.start({ maxMessageBytes: 1 << 20, maxSubscriptions: 5_000 });
@@ -282,6 +313,23 @@ describe("a listener that acts on what it is told", () => {
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(server.connections).toHaveLength(1);
     expect(closing.state).toBe("closed");
+  });
+});
+
+describe("a command that cannot be written as JSON", () => {
+  it("is a fault of who gives it, and nothing is said of the server", async () => {
+    const ring: Record<string, unknown> = {};
+    ring["self"] = ring;
+    let asked = 0;
+    server.onRequest = (_request, response) => {
+      asked++;
+      response.writeHead(204).end();
+    };
+    const shared = client();
+    shared.alsoAt("http://127.0.0.1:9/");
+    await expect(shared.command("post", ring)).rejects.toThrow(TypeError);
+    expect(asked).toBe(0);
+    expect(shared.url).toBe(server.url);
   });
 });
 

@@ -10,7 +10,7 @@ import java.time.Duration;
  * @param maxResultsOfPayer how many that were made for one payer
  * @param maxNewPerSecond how many may be made for one payer; what is not used of it is saved for a
  *     minute
- * @param maxBytes of all results together, equal ones once
+ * @param maxBytes of all results together, equal ones once, and of keys that are long
  * @param maxBytesOfPayer of those that were made for one payer
  * @param keepFor how long a computation goes on after the last one who used it has left
  */

@@ -27,6 +27,9 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   private static final int BURST_SECONDS = 60;
 
+  /** So much for its key is a part of what every computation costs. */
+  private static final int SHORT_KEY_BYTES = 512;
+
   private final Node node;
   private final LiveLimits limits;
   private final Rendering rendering;
@@ -141,13 +144,20 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     }
     letGo(result);
     int bytes = present.length();
-    if (!makeRoom(result, bytes)) {
+    int ofKey = bytesOfKey(result);
+    if (!makeRoom(result, bytes + ofKey)) {
       return present;
     }
     var shared = held.add(present);
     result.held = shared;
     shares(result).forEach(share -> share.bytes += bytes);
+    countBeside(result, ofKey);
     return shared;
+  }
+
+  /** What a long key takes, and the parameters that it stands for: clients choose them. */
+  private static int bytesOfKey(LiveResult result) {
+    return Math.max(0, 2 * result.key().length() - SHORT_KEY_BYTES);
   }
 
   /** Whether there is room now; not if the result was itself what nobody used the longest. */
@@ -204,7 +214,10 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     shares(result).forEach(share -> share.bytes += bytes);
   }
 
-  /** The bytes of all results that are held, equal ones once, and of what is held beside them. */
+  /**
+   * The bytes of all results that are held, equal ones once, of their keys where these are long,
+   * and of what is held beside them.
+   */
   public synchronized long heldBytes() {
     return held.bytes();
   }

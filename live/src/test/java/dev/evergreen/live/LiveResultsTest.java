@@ -395,6 +395,21 @@ final class LiveResultsTest {
     assertNull(results.find("b"));
   }
 
+  /** Parameters are what a client likes: short results must not bring along any number of them. */
+  @Test
+  void aLongKeyCountsWithItsResult() throws Exception {
+    limits(new LiveLimits(99, 99, 99, 100 * LENGTH, 10 * LENGTH, Duration.ofHours(1)));
+    var key = "k".repeat(3 * LENGTH);
+    var one = acquire(key, "p", () -> 1);
+    int length = one.result().length();
+    assertEquals(length + 2 * key.length() - 512, results.heldBytes());
+    assertTrue(last(acquire(key + "2", "p", () -> 1)).endsWith("TOO_LONG_OF_PAYER"));
+    results.end(one);
+    assertEquals(0, results.heldBytes());
+    acquire(key + "2", "p", () -> 1).result();
+    assertTrue(results.heldBytes() > 5 * LENGTH, results.heldBytes() + " bytes");
+  }
+
   @Test
   void whatIsHeldBesideAResultCountsUntilTheNext() throws Exception {
     var value = new AtomicInteger(1);

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * How one result of a view becomes the next, where that is much shorter than the next itself. What
  * it looks like stands in {@code docs/web-protocol.md}. Items of a list are known by their content:
  * those that were in the former list are named by their place there, in runs, and only others are
- * written out.
+ * written out. Content is compared as JSON text, so that the order of fields counts at any depth.
  *
  * @param from the tag of the result that it is applied to
  * @param to carries the tag of the result that it leads to, and the delta instead of its JSON
@@ -104,7 +104,7 @@ record Delta(String from, Present to) {
     json.writeObjectFieldStart("fields");
     for (var field : to.properties()) {
       var before = from.get(field.getKey());
-      if (!field.getValue().equals(before)) {
+      if (before == null || !field.getValue().toString().equals(before.toString())) {
         json.writeFieldName(field.getKey());
         write(before == null ? MAPPER.missingNode() : before, field.getValue(), json);
       }
@@ -121,19 +121,24 @@ record Delta(String from, Present to) {
 
   private static void writeItems(JsonNode from, JsonNode to, JsonGenerator json)
       throws IOException {
-    var places = places(from);
+    var had = texts(from);
+    var wanted = texts(to);
+    var places = places(had);
     json.writeStartArray();
     int i = 0;
-    while (i < to.size()) {
-      var place = places.get(to.get(i));
+    while (i < wanted.size()) {
+      var place = places.get(wanted.get(i));
       int end = i + 1;
       if (place == null) {
-        while (end < to.size() && !places.containsKey(to.get(end))) {
+        while (end < wanted.size() && !places.containsKey(wanted.get(end))) {
           end++;
         }
         writeNew(to, i, end, json);
       } else {
-        while (end < to.size() && to.get(end).equals(from.get(place + end - i))) {
+        int offset = place - i;
+        while (end < wanted.size()
+            && offset + end < had.size()
+            && wanted.get(end).equals(had.get(offset + end))) {
           end++;
         }
         json.writeArray(new int[] {place, end - i}, 0, 2);
@@ -143,12 +148,19 @@ record Delta(String from, Present to) {
     json.writeEndArray();
   }
 
-  private static Map<JsonNode, Integer> places(JsonNode items) {
-    var places = new HashMap<JsonNode, Integer>();
+  /** Strings compare: many that hash alike on purpose still cost only a tree. */
+  private static Map<String, Integer> places(List<String> items) {
+    var places = new HashMap<String, Integer>();
     for (int i = 0; i < items.size(); i++) {
       places.putIfAbsent(items.get(i), i);
     }
     return places;
+  }
+
+  private static List<String> texts(JsonNode items) {
+    var texts = new ArrayList<String>(items.size());
+    items.forEach(item -> texts.add(item.toString()));
+    return texts;
   }
 
   private static void writeNew(JsonNode items, int start, int end, JsonGenerator json)

@@ -324,17 +324,16 @@ final class Edge extends Handler.Abstract {
         boolean now = result.isReady();
         result.awaitFirst(settings.firstResultWithin());
         var who = now ? caller : caller(request, LIVE + "/" + name);
-        replies.present(request, response, callback, result, () -> check(result, caller, who));
+        replies.present(
+            request,
+            response,
+            callback,
+            result,
+            () -> Refusals.require(result.allows(caller, who), who));
       } finally {
         hub.release(result);
       }
     }
-  }
-
-  /** Whether a result that was asked for by one caller may be given to who that is by now. */
-  private static void check(WatchedView<?> result, Caller asked, Caller now) {
-    Refusals.require(
-        now.withoutSession().equals(asked.withoutSession()) && result.allows(now), now);
   }
 
   private static boolean wantsStream(Request request) {

@@ -123,6 +123,12 @@ final class Exchange implements Request {
     return caller;
   }
 
+  /** Finds out anew who asks, as is due when something had to be waited for. */
+  Caller callerByNow() {
+    caller = authenticate.get();
+    return caller;
+  }
+
   @Override
   public <T> T body(Class<T> type) {
     var contentType = header(HttpHeader.CONTENT_TYPE.asString()).orElse("");
@@ -161,7 +167,7 @@ final class Exchange implements Request {
         body.writeBytes(bytes);
         if (chunk.isLast()) {
           if (waited) {
-            caller = authenticate.get();
+            callerByNow();
           }
           return body.toByteArray();
         }

@@ -40,7 +40,7 @@ final class FirstPage {
           asked.add(new Asked(wish, live));
         }
       }
-      return Reply.html(before + script(asked, request.caller()) + after)
+      return Reply.html(before + script(asked, request) + after)
           .withHeader("Cache-Control", "private, no-store");
     } finally {
       asked.forEach(one -> hub.release(one.live));
@@ -58,13 +58,13 @@ final class FirstPage {
     }
   }
 
-  private static String script(List<Asked> asked, Caller caller) throws InterruptedException {
-    long deadline = System.nanoTime() + WITHIN.toNanos();
+  private static String script(List<Asked> asked, Exchange request) throws InterruptedException {
+    var caller = request.caller();
+    var now = awaitAll(asked) ? request.callerByNow() : caller;
     var results = new ArrayList<String>();
     for (var one : asked) {
-      one.live.awaitFirst(Duration.ofNanos(deadline - System.nanoTime()));
       var present = one.live.present();
-      if (present != null && present.error() == null && one.live.allows(caller)) {
+      if (present != null && present.error() == null && one.live.allows(caller, now)) {
         results.add(result(one.wish, present));
       }
     }
@@ -72,6 +72,18 @@ final class FirstPage {
     return "<script type=\"application/json\" id=\"evergreen-first\">["
         + String.join(",", results).replace("<", "\\u003c")
         + "]</script>";
+  }
+
+  /** Waits for the results that are not there yet, for a moment; false if all were. */
+  private static boolean awaitAll(List<Asked> asked) throws InterruptedException {
+    if (asked.stream().allMatch(one -> one.live.isReady())) {
+      return false;
+    }
+    long deadline = System.nanoTime() + WITHIN.toNanos();
+    for (var one : asked) {
+      one.live.awaitFirst(Duration.ofNanos(deadline - System.nanoTime()));
+    }
+    return true;
   }
 
   private static String result(FirstResult wish, Present present) {

@@ -92,6 +92,11 @@ final class WatchedView<P extends Record> extends LiveResult {
     }
   }
 
+  /** Whether what was asked for by one caller may be given to who that is by now. */
+  boolean allows(Caller asked, Caller now) {
+    return now.withoutSession().equals(asked.withoutSession()) && allows(now);
+  }
+
   void subscribe(Subscriber subscriber) {
     subscribers.add(subscriber);
     var ended = end;

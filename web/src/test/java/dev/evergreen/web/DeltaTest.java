@@ -15,6 +15,7 @@ import dev.evergreen.core.Freshness;
 import dev.evergreen.live.Present;
 import dev.evergreen.live.Rendering;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
@@ -139,6 +140,46 @@ final class DeltaTest {
       // As text: the order of fields counts.
       assertEquals(to.toString(), applied(delta(from, to), from).toString(), "seed " + seed);
     }
+  }
+
+  /** A page shows a map in the order in which it comes. */
+  @Test
+  void anotherOrderOfFieldsIsAnotherResultAtAnyDepth() throws Exception {
+    var one = MAPPER.readTree("[{\"of\":{\"a\":1,\"b\":2}},7]");
+    var two = MAPPER.readTree("[{\"of\":{\"b\":2,\"a\":1}},7]");
+    assertEquals(two.toString(), applied(delta(one, two), one).toString());
+    var from = JSON.objectNode().set("list", one);
+    var to = JSON.objectNode().set("list", two);
+    assertEquals(to.toString(), applied(delta(from, to), from).toString());
+    var first = from.get("list").get(0);
+    var second = to.get("list").get(0);
+    assertEquals(second.toString(), applied(delta(first, second), first).toString());
+  }
+
+  /** What strangers have written may be in a list, and how Java hashes strings is known. */
+  @Test
+  void itemsThatHashAlikeOnPurposeCostLittleMoreThanOthers() throws Exception {
+    var harmless = JSON.arrayNode();
+    var alike = JSON.arrayNode();
+    for (int i = 0; i < 1 << 14; i++) {
+      var bits = "%14s".formatted(Integer.toBinaryString(i)).replace(' ', '0');
+      harmless.add(bits + bits);
+      alike.add(bits.replace("0", "Aa").replace("1", "BB"));
+    }
+    assertEquals(1, Stream.of(0, 1, 99).map(i -> alike.get(i).hashCode()).distinct().count());
+    costOf(harmless);
+    long usual = costOf(harmless);
+    assertTrue(costOf(alike) < 30 * usual + 100_000_000, "usual are " + usual + " ns");
+  }
+
+  /** The processor time of a delta to the same without the first, in nanoseconds. */
+  private static long costOf(ArrayNode items) throws IOException {
+    var fewer = items.deepCopy();
+    fewer.remove(0);
+    var threads = ManagementFactory.getThreadMXBean();
+    long before = threads.getCurrentThreadCpuTime();
+    assertEquals("{\"items\":[[1," + fewer.size() + "]]}", delta(items, fewer).toString());
+    return threads.getCurrentThreadCpuTime() - before;
   }
 
   @Test

@@ -6,8 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.EmbeddedNode;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** Pages that bring the first results along. */
@@ -67,6 +71,42 @@ final class FirstPageTest {
           results(answer.body()));
       assertTrue(answer.body().endsWith("</head><body></body></html>"), answer.body());
       never.countDown();
+    }
+  }
+
+  @Test
+  void whoSignsOutWhileAResultIsAwaitedDoesNotGetIt() throws Exception {
+    var caller = new AtomicReference<>(Caller.named("ann"));
+    var asked = new CountDownLatch(1);
+    var answers = new CountDownLatch(1);
+    try (var node = EmbeddedNode.builder().start();
+        var server =
+            WebServer.builder(node)
+                .port(0)
+                .authenticator(request -> Objects.requireNonNull(caller.get()))
+                .view(
+                    LiveView.perCaller(
+                        "mine",
+                        LiveView.NoParams.class,
+                        Authorisation.everyone(),
+                        (who, none) ->
+                            () -> {
+                              asked.countDown();
+                              answers.await();
+                              return "of " + who.name();
+                            }))
+                .page(
+                    "/", HTML, request -> List.of(new FirstResult("mine", new LiveView.NoParams())))
+                .start()) {
+      var page = new CompletableFuture<String>();
+      Thread.startVirtualThread(() -> page.complete(Http.get(server, "/").body()));
+      assertTrue(asked.await(20, TimeUnit.SECONDS));
+      caller.set(Caller.ANONYMOUS);
+      answers.countDown();
+      assertEquals("[]", results(page.get(20, TimeUnit.SECONDS)));
+      caller.set(Caller.named("ann"));
+      var again = results(Http.get(server, "/").body());
+      assertTrue(again.contains("\"value\":\"of ann\""), again);
     }
   }
 

@@ -12,6 +12,8 @@ import java.io.IOException;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,6 +24,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 final class LimitsTest {
 
@@ -32,6 +35,8 @@ final class LimitsTest {
   private final CountDownLatch begun = new CountDownLatch(1);
   private final CountDownLatch hold = new CountDownLatch(1);
   private @Nullable WebServer server;
+
+  @TempDir private Path folder;
 
   private WebServer start(WebSettings settings) {
     var started =
@@ -344,6 +349,7 @@ final class LimitsTest {
 
   @Test
   void healthIsToldWhenEveryPlaceIsTakenAndByAnyName() throws Exception {
+    Files.writeString(folder.resolve("page.txt"), "a page");
     try (var server = atATime(1)) {
       var held =
           Thread.ofVirtual().name("held").start(() -> Http.post(server, "/commands/hold", "{}"));
@@ -354,6 +360,7 @@ final class LimitsTest {
         assertEquals(200, probe.status());
       }
       assertEquals(404, Http.get(server, "/no-file").statusCode());
+      assertEquals("a page", Http.get(server, "/page.txt").body());
       hold.countDown();
       assertTrue(held.join(Duration.ofSeconds(20)));
     }
@@ -378,6 +385,7 @@ final class LimitsTest {
               hold.await();
             })
         .health("/health", Optional::empty)
+        .staticFiles("/", folder)
         .start();
   }
 

@@ -87,6 +87,32 @@ final class StaticFilesTest {
     }
   }
 
+  /** None makes a failure of the server, which is logged: strangers could fill a disk. */
+  @Test
+  void whatNoFileCanBeCalledIsNotFoundOrRefused(@TempDir Path directory) throws Exception {
+    try (var server = start(directory)) {
+      for (var path :
+          List.of(
+              "/%00",
+              "/a%00b",
+              "/%0a",
+              "/%ff",
+              "/%f0%9f%92%a9",
+              "/%7c",
+              "/a;x=y",
+              "/%252e",
+              "/:",
+              "/" + "x".repeat(5_000),
+              "/" + "x/".repeat(2_500))) {
+        try (var raw = new RawClient(server)) {
+          raw.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+          int status = raw.status();
+          assertTrue(status >= 400 && status < 500, path + " gave " + status);
+        }
+      }
+    }
+  }
+
   @Test
   void servesNothingThatIsHidden(@TempDir Path directory) throws Exception {
     try (var server = start(directory)) {
