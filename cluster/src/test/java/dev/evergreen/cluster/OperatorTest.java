@@ -145,6 +145,8 @@ final class OperatorTest {
                 .grain(Held.class, context -> new HeldGrain(held, mayGoOn))
                 .settings(NodeSettings.DEFAULT.withStopGrace(Duration.ofSeconds(60))));
     await("both being ready", () -> nodes.stream().allMatch(ClusterNode::ready));
+    // With so many of 128, one of 64 grains is there but for one run in 50,000.
+    await("its having partitions", () -> leaving.ownedPartitions() >= 20);
     var calls = new ArrayList<CompletableFuture<Void>>();
     for (int i = 0; i < 64; i++) {
       var grain = first.grains().get(Held.class, "h" + i);
