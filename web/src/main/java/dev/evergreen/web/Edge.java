@@ -223,7 +223,7 @@ final class Edge extends Handler.Abstract {
         } else if (path.equals(LIVE)) {
           openSocket(request, response, callback, address);
         } else {
-          look(request, response, callback, path.substring(LIVE.length() + 1), address);
+          look(request, response, callback, path.substring(LIVE.length() + 1), address, place);
         }
       }
       return true;
@@ -302,7 +302,12 @@ final class Edge extends Handler.Abstract {
   }
 
   private void look(
-      Request request, Response response, Callback callback, String name, Object address)
+      Request request,
+      Response response,
+      Callback callback,
+      String name,
+      Object address,
+      Places.Place place)
       throws InterruptedException {
     if (!HttpMethod.GET.is(request.getMethod()) && !HttpMethod.HEAD.is(request.getMethod())) {
       throw notAllowed(response, Set.of("GET", "HEAD"));
@@ -324,6 +329,8 @@ final class Edge extends Handler.Abstract {
         boolean now = result.isReady();
         result.awaitFirst(settings.firstResultWithin());
         var who = now ? caller : caller(request, LIVE + "/" + name);
+        // Who has an answer may ask again at once.
+        place.close();
         replies.present(
             request,
             response,
@@ -428,7 +435,10 @@ final class Edge extends Handler.Abstract {
       var rest = Objects.requireNonNull(route.rest(path));
       var exchange =
           new Exchange(request, settings, path, rest, () -> caller(request, path), place);
-      replies.send(request, response, callback, route.handler().handle(exchange));
+      var reply = route.handler().handle(exchange);
+      // Who has an answer may ask again at once.
+      place.close();
+      replies.send(request, response, callback, reply);
     }
   }
 
