@@ -431,15 +431,15 @@ final class Edge extends Handler.Abstract {
     if (!isRead(request)) {
       guard.checkOrigin(request);
     }
+    Reply reply;
     try (var place = places.take()) {
       var rest = Objects.requireNonNull(route.rest(path));
       var exchange =
           new Exchange(request, settings, path, rest, () -> caller(request, path), place);
-      var reply = route.handler().handle(exchange);
-      // Who has an answer may ask again at once.
-      place.close();
-      replies.send(request, response, callback, reply);
+      reply = route.handler().handle(exchange);
     }
+    // Without a place, as who has an answer may ask again at once.
+    replies.send(request, response, callback, reply);
   }
 
   /** By which the routes of this path are asked for. */
