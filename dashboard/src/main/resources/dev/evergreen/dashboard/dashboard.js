@@ -20,8 +20,13 @@ import {
 
 const RETRY_MILLIS = 3000;
 
+/** After so many heartbeats without a word the connection is none, whatever the browser takes it for. */
+const SILENT_HEARTBEATS = 2;
+
 const recent = new Recent();
 let source = null;
+let heartbeat = 15000;
+let silence;
 let paused = false;
 let silentNow = new Set();
 
@@ -242,7 +247,11 @@ function show(look) {
 
 function receive(event) {
   const message = JSON.parse(event.data);
+  expectMore();
   switch (message.type) {
+    case "hello":
+      heartbeat = message.heartbeat;
+      break;
     case "result":
       state("live", "Live");
       show(message.value);
@@ -259,7 +268,18 @@ function receive(event) {
   }
 }
 
+/** In a network that has gone nothing tells of the end of a connection that is only read. */
+function expectMore() {
+  clearTimeout(silence);
+  silence = setTimeout(() => {
+    state("lost", "Not connected");
+    disconnect();
+    connect();
+  }, SILENT_HEARTBEATS * heartbeat);
+}
+
 function connect() {
+  expectMore();
   source = new EventSource(document.body.dataset.live);
   source.onmessage = receive;
   source.onerror = () => {
@@ -273,6 +293,7 @@ function connect() {
 }
 
 function disconnect() {
+  clearTimeout(silence);
   source?.close();
   source = null;
 }

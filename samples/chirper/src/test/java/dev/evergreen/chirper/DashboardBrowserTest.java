@@ -31,6 +31,7 @@ import dev.evergreen.reports.NodeReport;
 import dev.evergreen.reports.Reporter;
 import dev.evergreen.web.Authorisation;
 import dev.evergreen.web.WebServer;
+import dev.evergreen.web.WebSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -217,6 +218,34 @@ final class DashboardBrowserTest {
             .add(Dashboard.at("/dashboard", Authorisation.everyone(), this::reports))
             .start();
     assertThat(page.locator("#state")).hasText("Live", within(2 * PATIENCE_MILLIS));
+  }
+
+  @Test
+  void isNotLiveWhenNothingComesAndIsAgainWhenSomethingDoes() {
+    try (var quick =
+        WebServer.builder(nodes.getFirst())
+            .port(0)
+            .settings(WebSettings.DEFAULT.withHeartbeatEvery(Duration.ofSeconds(1)))
+            .add(Dashboard.at("/dashboard", Authorisation.everyone(), this::reports))
+            .start()) {
+      var page = browser.newPage();
+      // As in a network that swallows all: the browser takes the connection for an open one.
+      page.addInitScript(
+          """
+          const Real = window.EventSource;
+          window.EventSource = class extends Real {
+            set onmessage(listener) {
+              super.onmessage = (event) => window.swallows || listener(event);
+            }
+          };
+          """);
+      page.navigate(quick.uri() + "dashboard");
+      assertThat(page.locator("#state")).hasText("Live", within(PATIENCE_MILLIS));
+      page.evaluate("window.swallows = true");
+      assertThat(page.locator("#state")).hasText("Not connected", within(PATIENCE_MILLIS));
+      page.evaluate("window.swallows = false");
+      assertThat(page.locator("#state")).hasText("Live", within(PATIENCE_MILLIS));
+    }
   }
 
   @Test
