@@ -605,7 +605,7 @@ class SpoolTest {
     try (var file = FileChannel.open(made, StandardOpenOption.WRITE)) {
       // A frame that is finished, and longer than what can be forced.
       var word = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-      file.write(word.putLong(0, 1L << 63 | 1 << 20), 64);
+      file.write(word.putLong(0, 1L << 63 | 1 << 17), 64);
     }
     sync.start();
     assertThrows(UncheckedIOException.class, () -> sync.await(1));
