@@ -213,6 +213,7 @@ final class ProxyCommand implements Callable<Integer> {
 
   private List<Line> compare(String what, ServerProcess ours, ServerProcess theirs, Load load)
       throws IOException, InterruptedException {
+    say(what + " beside " + theirs.name());
     var our = new ArrayList<Turn>();
     var their = new ArrayList<Turn>();
     for (int round = -1; round < rounds; round++) {
@@ -237,6 +238,11 @@ final class ProxyCommand implements Callable<Integer> {
             our.stream().map(turn -> turn.rate() / 1e3).toList(),
             theirs.name(),
             their.stream().map(turn -> turn.rate() / 1e3).toList()));
+  }
+
+  private void say(String what) {
+    spec.commandLine().getErr().println("measuring " + what + "…");
+    spec.commandLine().getErr().flush();
   }
 
   private Load load(String path, int connections) {
@@ -273,6 +279,7 @@ final class ProxyCommand implements Callable<Integer> {
   /** The 99th percentiles at three quarters of nginx's peak, as the same generator finds it. */
   private List<Line> tails(ServerProcess evergreen, ServerProcess nginx)
       throws IOException, InterruptedException {
+    say("99th percentiles");
     double peak = 0;
     for (int i = 0; i < 3; i++) {
       peak = Math.max(peak, paced(nginx, 0).rate());
@@ -325,6 +332,7 @@ final class ProxyCommand implements Callable<Integer> {
   }
 
   private void workload(ProxyServers servers, List<Line> lines) throws Exception {
+    say("the workload after Polymix-3");
     var figures = report.figures(Files.createTempDirectory("bench-proxy-figures"));
     try (var workload = new Polymix(quick ? 8 : 40);
         var evergreen = servers.evergreenWithDisk(workload.port());

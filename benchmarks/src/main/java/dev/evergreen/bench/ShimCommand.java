@@ -75,7 +75,20 @@ final class ShimCommand implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private ReportOption report;
 
+  private Progress progress = Progress.of(1);
+
   private final Path folder = Path.of(System.getProperty("java.io.tmpdir"));
+
+  private static final List<Work> WARM_UP =
+      List.of(Work.sets(1, 1), Work.sets(16, 16), Work.sets(1, 50));
+
+  private static final List<Work> OTHERS =
+      List.of(
+          Work.sets(1, 16),
+          Work.sets(1, 50),
+          Work.sets(16, 1),
+          Work.sets(256, 1),
+          new Work("mixed commands, 16 clients", 16, 1, "set,get,incr,lpush,sadd,hset", 100_000));
 
   /**
    * What clients do.
@@ -119,6 +132,8 @@ final class ShimCommand implements Callable<Integer> {
     var text = new StringBuilder();
     try (var arms = RedisArms.start(here)) {
       startAll(arms);
+      int turns = WARM_UP.size() + 2 * (repeats + OTHERS.size() * rounds);
+      progress = Progress.of(turns * arms.all().size() + 1);
       warmUp(arms);
       for (boolean pinned : new boolean[] {false, true}) {
         arms.place(pinned);
@@ -159,7 +174,7 @@ final class ShimCommand implements Callable<Integer> {
   /** So that the JVMs have compiled what they need. */
   private void warmUp(RedisArms arms) throws IOException, InterruptedException {
     for (var arm : arms.all()) {
-      for (var work : List.of(Work.sets(1, 1), Work.sets(16, 16), Work.sets(1, 50))) {
+      for (var work : WARM_UP) {
         turn(arms, arm, work, false, quick ? 1 : 4);
       }
     }
@@ -171,14 +186,7 @@ final class ShimCommand implements Callable<Integer> {
     var paper = turns(arms, Work.sets(1, 1), pinned, repeats, seconds);
     lines.addAll(lines("the paper's SETs" + where, paper, true));
     box(paper, pinned);
-    for (var work :
-        List.of(
-            Work.sets(1, 16),
-            Work.sets(1, 50),
-            Work.sets(16, 1),
-            Work.sets(256, 1),
-            new Work(
-                "mixed commands, 16 clients", 16, 1, "set,get,incr,lpush,sadd,hset", 100_000))) {
+    for (var work : OTHERS) {
       lines.addAll(
           lines(work.name() + where, turns(arms, work, pinned, rounds, quick ? 0.5 : 1), false));
     }
@@ -200,7 +208,7 @@ final class ShimCommand implements Callable<Integer> {
     return turns;
   }
 
-  private static Turn turn(RedisArms arms, Arm arm, Work work, boolean pinned, double length)
+  private Turn turn(RedisArms arms, Arm arm, Work work, boolean pinned, double length)
       throws IOException, InterruptedException {
     arms.flush();
     arm.resume();
@@ -214,6 +222,7 @@ final class ShimCommand implements Callable<Integer> {
       return new Turn(run.rate, run.count / (run.count / run.rate + drained));
     } finally {
       arm.pause();
+      progress.step(work.name() + (pinned ? ", pinned" : ""));
     }
   }
 
@@ -337,9 +346,9 @@ final class ShimCommand implements Callable<Integer> {
   }
 
   /** How many operations an answer names, of how many that were recorded. */
-  private static String succinctness(RedisArms arms) throws IOException, InterruptedException {
+  private String succinctness(RedisArms arms) throws IOException, InterruptedException {
     var arm = arms.named(BATCH).orElseThrow();
-    var work = new Work("", 16, 1, "set,incr,sadd,hset", 100);
+    var work = new Work("few keys", 16, 1, "set,incr,sadd,hset", 100);
     turn(arms, arm, work, false, 1);
     try (var trace = StoredTrace.open(String.valueOf(arm.trace()), Duration.ofSeconds(10))) {
       var text = new StringBuilder("| question | operations that it names | recorded before |\n");
