@@ -1,5 +1,7 @@
 package dev.evergreen.core;
 
+import static java.util.stream.Collectors.joining;
+
 import dev.evergreen.core.Cache.Dependent;
 import dev.evergreen.core.Cache.Edge;
 import dev.evergreen.core.spi.SummaryKey;
@@ -15,7 +17,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -311,6 +314,9 @@ final class CycleSearch {
     private final Map<SummaryKey, List<SummaryKey>> graph = new LinkedHashMap<>();
     private final Map<SummaryKey, Edge> lines = new LinkedHashMap<>();
 
+    /** What those call themselves that a node of another version may have named. */
+    private final Map<SummaryKey, SummaryKey> names = new HashMap<>();
+
     /** The first that could not be seen of those that may be in the circle. */
     private @Nullable String hidden;
 
@@ -377,7 +383,12 @@ final class CycleSearch {
       if (outcome instanceof Outcome.Threw(var failure, var original)) {
         hides(key, failure.message());
       }
-      return Graph.Names.list(outcome);
+      var listing = Graph.Names.listing(outcome);
+      if (listing == null) {
+        return List.of();
+      }
+      names.put(key, listing.summary());
+      return listing.reads();
     }
 
     /** What has no result in a circle yet cannot be what makes it deeper. */
@@ -459,7 +470,7 @@ final class CycleSearch {
           (reader, read) ->
               read.forEach(
                   key -> readers.computeIfAbsent(key, k -> new ArrayList<>()).add(reader)));
-      var members = new TreeSet<>(ORDER);
+      var members = new LinkedHashSet<SummaryKey>();
       var frontier = new ArrayDeque<SummaryKey>();
       frontier.add(own);
       while (!frontier.isEmpty()) {
@@ -472,33 +483,44 @@ final class CycleSearch {
       return members;
     }
 
-    /** The same words for all members of a circle. */
+    /** The same words for all members of a circle, by the names that these have for themselves. */
     private String describe(Set<SummaryKey> members) {
-      var path = simplePath(members);
-      var names = (path != null ? path : members).stream().map(SummaryKey::toString).toList();
-      int more = names.size() - MAX_NAMED;
-      var shown =
-          String.join(
-              path != null ? " -> " : ", ", names.subList(0, names.size() - Math.max(0, more)));
+      var reads = new TreeMap<SummaryKey, Set<SummaryKey>>(ORDER);
+      for (var member : members) {
+        var read = reads.computeIfAbsent(nameOf(member), name -> new LinkedHashSet<>());
+        graph.getOrDefault(member, List.of()).stream()
+            .filter(members::contains)
+            .forEach(key -> read.add(nameOf(key)));
+      }
+      var path = simplePath(reads);
+      var named = path != null ? path : reads.keySet();
+      int more = named.size() - MAX_NAMED;
       return "reads go in "
           + (path != null ? "a circle: " : "circles among ")
-          + shown
+          + named.stream()
+              .limit(MAX_NAMED)
+              .map(SummaryKey::toString)
+              .collect(joining(path != null ? " -> " : ", "))
           + (more > 0 ? " and " + more + " more" : "")
-          + argumentsOf(members);
+          + argumentsOf(reads.keySet());
+    }
+
+    private SummaryKey nameOf(SummaryKey key) {
+      return names.getOrDefault(key, key);
     }
 
     /** The way around from the first member to itself, if each reads just one other. */
-    private @Nullable List<SummaryKey> simplePath(Set<SummaryKey> members) {
+    private static @Nullable List<SummaryKey> simplePath(
+        SortedMap<SummaryKey, Set<SummaryKey>> reads) {
       var path = new ArrayList<SummaryKey>();
-      var first = members.iterator().next();
+      var first = reads.firstKey();
       for (var at = first; path.isEmpty() || !at.equals(first); ) {
         path.add(at);
-        var next = new LinkedHashSet<>(graph.getOrDefault(at, List.of()));
-        next.retainAll(members);
-        if (next.size() != 1 || path.size() > members.size()) {
+        var next = reads.getOrDefault(at, Set.of());
+        if (next.size() != 1 || path.size() > reads.size()) {
           return null;
         }
-        at = next.getFirst();
+        at = next.iterator().next();
       }
       path.add(first);
       return path;

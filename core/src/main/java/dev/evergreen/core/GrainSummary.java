@@ -288,7 +288,7 @@ final class GrainSummary extends Summary {
   @GuardedBy("guard")
   private Outcome list() {
     try {
-      return new Outcome.Returned(listed(edges, readByRun()));
+      return new Outcome.Returned(new Graph.Listing(key.wire(), listed(edges, readByRun())));
     } catch (GrainException e) {
       return Outcome.Threw.of(e); // the name of one of them is too large
     }

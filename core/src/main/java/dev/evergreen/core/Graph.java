@@ -22,11 +22,18 @@ interface Graph extends Grain {
   record Read(SummaryKey summary, int depth, boolean tentative) {}
 
   /**
-   * What a summary of this grain reads, but for what reads nothing itself: what its accepted run
-   * has read, and what a run under way has read beyond that.
+   * All reads of a summary, but for those of what reads nothing itself.
+   *
+   * @param summary as its own node names it, whatever the version of whoever asks
+   */
+  record Listing(SummaryKey summary, List<Read> reads) {}
+
+  /**
+   * What a summary of this grain reads: what its accepted run has read, and what a run under way
+   * has read beyond that.
    */
   @ReadOnly
-  List<Read> $reads(String operation, byte[] arguments);
+  Listing $reads(String operation, byte[] arguments);
 
   /** Names the lists of reads, as calls of their own. For the caches and publishers of a node. */
   final class Names {
@@ -69,12 +76,9 @@ interface Graph extends Grain {
       return new SummaryKey(reads.grain(), (String) arguments[0], (byte[]) arguments[1]);
     }
 
-    /** The list in a cache of {@link #readsOf}; empty if there is none to be had. */
-    @SuppressWarnings("unchecked") // the operation's result
-    static List<Read> list(@Nullable Outcome outcome) {
-      return outcome instanceof Outcome.Returned(var value) && value != null
-          ? (List<Read>) value
-          : List.of();
+    /** The list in a cache of {@link #readsOf}; null if there is none to be had. */
+    static @Nullable Listing listing(@Nullable Outcome outcome) {
+      return outcome instanceof Outcome.Returned(Listing listing) ? listing : null;
     }
   }
 }

@@ -311,6 +311,24 @@ final class VersionsTest {
   }
 
   @Test
+  void allMembersTellACycleInTheSameWordsWhateverTheirVersions() {
+    wired.hosts = grain -> grain.key().startsWith("o") ? OLDER : NEWER;
+    old("point o n");
+    fresh("point n o");
+    try (var one = watchOld("far o 7");
+        var other = watchNew("far n " + Integer.reverse(7))) {
+      assertEquals(cycle(one), cycle(other));
+    }
+    awaitNothingLeft();
+  }
+
+  /** What a computation says of the cycle when that is settled. */
+  private static String cycle(ReactiveComputation<String> computation) {
+    return String.valueOf(
+        assertThrows(CycleException.class, () -> computation.after(() -> {}, SOON)).getMessage());
+  }
+
+  @Test
   void aCycleThatIsClosedLaterAndCrossesVersionsIsFoundAndRecovers() {
     wired.hosts = grain -> grain.key().startsWith("o") ? OLDER : NEWER;
     old("point o n");
