@@ -5,6 +5,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.util.Objects;
 import org.openjdk.jcstress.annotations.Actor;

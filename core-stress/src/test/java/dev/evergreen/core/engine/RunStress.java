@@ -4,6 +4,9 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.work.Baton;
+import dev.evergreen.core.work.Cancellation;
+import dev.evergreen.core.work.Tasks;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.openjdk.jcstress.annotations.Actor;

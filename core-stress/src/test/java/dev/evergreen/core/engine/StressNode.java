@@ -22,6 +22,7 @@ import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.Threads;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.HashSet;

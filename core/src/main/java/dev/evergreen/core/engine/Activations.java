@@ -6,6 +6,8 @@ import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.GrainModel;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;

@@ -2,6 +2,8 @@ package dev.evergreen.core.engine;
 
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.work.Chain;
+import dev.evergreen.core.work.Tasks;
 import java.util.Comparator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -127,7 +129,9 @@ final class Admission<T extends Admission.Entrant<T>> {
     if (first.readOnly() || readers == 0) {
       return first;
     }
-    for (var peer = first.next; peer != null && peer.rank == first.rank; peer = peer.next) {
+    for (var peer = waiting.after(first);
+        peer != null && peer.rank == first.rank;
+        peer = waiting.after(peer)) {
       if (peer.readOnly()) {
         return peer;
       }

@@ -1,5 +1,7 @@
 package dev.evergreen.core.engine;
 
+import dev.evergreen.core.work.Tasks;
+
 /** A call that a turn waits for: a turn on this node, or a call of another node. */
 interface Awaited {
 

@@ -1,6 +1,7 @@
 package dev.evergreen.core.engine;
 
 import dev.evergreen.core.Parallel;
+import dev.evergreen.core.work.Cancellation;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -8,6 +8,8 @@ import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;

@@ -11,6 +11,7 @@ import dev.evergreen.core.spi.Message.Located;
 import dev.evergreen.core.spi.Message.Readers;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Workers;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;

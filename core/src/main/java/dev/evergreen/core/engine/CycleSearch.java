@@ -12,6 +12,8 @@ import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Cancellation;
+import dev.evergreen.core.work.Workers;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;

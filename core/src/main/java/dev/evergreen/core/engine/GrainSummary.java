@@ -9,6 +9,7 @@ import dev.evergreen.core.engine.Publication.Subscribed;
 import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.work.Tasks;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

@@ -5,6 +5,7 @@ import dev.evergreen.core.NoNewResultException;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.work.Nanos;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Flow;

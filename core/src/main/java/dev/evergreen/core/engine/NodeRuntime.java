@@ -17,6 +17,8 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.NodeView;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
 import java.util.Set;
 import java.util.function.BiPredicate;
 import java.util.function.Predicate;

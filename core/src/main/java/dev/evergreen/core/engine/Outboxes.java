@@ -7,6 +7,8 @@ import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Waiters;
+import dev.evergreen.core.work.Workers;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;

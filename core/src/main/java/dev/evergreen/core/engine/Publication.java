@@ -8,6 +8,7 @@ import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.Tasks;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;

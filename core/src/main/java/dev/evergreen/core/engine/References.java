@@ -11,6 +11,7 @@ import dev.evergreen.core.model.GrainModel;
 import dev.evergreen.core.model.Operation;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.work.Nanos;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;

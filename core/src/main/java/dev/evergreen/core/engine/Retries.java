@@ -3,6 +3,7 @@ package dev.evergreen.core.engine;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;

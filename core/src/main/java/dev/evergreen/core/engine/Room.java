@@ -1,5 +1,6 @@
 package dev.evergreen.core.engine;
 
+import dev.evergreen.core.work.Workers;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -1,5 +1,8 @@
 package dev.evergreen.core.engine;
 
+import dev.evergreen.core.work.Chain;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
 import org.jspecify.annotations.Nullable;
 
 /**

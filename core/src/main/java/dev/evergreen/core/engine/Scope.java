@@ -2,6 +2,9 @@ package dev.evergreen.core.engine;
 
 import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.work.Baton;
+import dev.evergreen.core.work.Cancellation;
+import dev.evergreen.core.work.Workers;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;

@@ -10,6 +10,7 @@ import dev.evergreen.core.spi.Message.Located;
 import dev.evergreen.core.spi.Message.Version;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

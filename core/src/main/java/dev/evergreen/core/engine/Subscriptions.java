@@ -12,6 +12,8 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Message.Subscription;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;

@@ -4,6 +4,10 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.Baton;
+import dev.evergreen.core.work.Chain;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Waiters;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 

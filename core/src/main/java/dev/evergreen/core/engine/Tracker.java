@@ -9,6 +9,7 @@ import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.Snapshot;
 import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.work.Nanos;
 import java.time.Duration;
 import java.util.Iterator;
 import java.util.NoSuchElementException;

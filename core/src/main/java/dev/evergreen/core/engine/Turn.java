@@ -10,6 +10,8 @@ import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.Baton;
+import dev.evergreen.core.work.Tasks;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;

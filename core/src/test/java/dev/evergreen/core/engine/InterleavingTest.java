@@ -34,6 +34,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.Threads;
+import dev.evergreen.core.work.Baton;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

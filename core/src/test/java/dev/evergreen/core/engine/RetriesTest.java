@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.spi.Clock;
+import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;

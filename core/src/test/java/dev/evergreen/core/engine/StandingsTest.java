@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.Tasks;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
@@ -8,10 +8,10 @@ import org.jspecify.annotations.Nullable;
  * thread that has ended its own work goes on with the first instead of starting another thread. For
  * one thread.
  */
-final class Tasks {
+public final class Tasks {
 
   /** A piece of work that may make more work possible. */
-  interface Task {
+  public interface Task {
 
     /**
      * Takes what it needs to run. Called without monitors, before a thread is started for it.
@@ -28,12 +28,12 @@ final class Tasks {
   private final ArrayDeque<Task> tasks = new ArrayDeque<>(2);
   private @Nullable Task prepared;
 
-  void add(Task task) {
+  public void add(Task task) {
     tasks.add(task);
   }
 
   /** Adds what needs not be prepared; nothing if it is null. */
-  void addPrepared(@Nullable Task task) {
+  public void addPrepared(@Nullable Task task) {
     if (task == null) {
       return;
     }
@@ -44,7 +44,7 @@ final class Tasks {
   }
 
   /** The next task that can run at once. */
-  @Nullable Task poll() {
+  public @Nullable Task poll() {
     var task = prepared;
     prepared = null;
     while (task == null && !tasks.isEmpty()) {

@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import dev.evergreen.core.spi.Threads;
@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  * holds it runs; blocking points of the runtime release it. Who waits gets it in order: threads in
  * the middle of their work, and tasks that no thread has begun.
  */
-final class Baton {
+public final class Baton {
 
   private sealed interface Waiter {
 
@@ -32,12 +32,12 @@ final class Baton {
   @GuardedBy("this")
   private boolean held;
 
-  Baton(Threads threads) {
+  public Baton(Threads threads) {
     this.threads = threads;
   }
 
   /** Waits for the baton. */
-  void acquire() {
+  public void acquire() {
     Waiter.Parked waiter;
     synchronized (this) {
       if (!held) {
@@ -65,7 +65,7 @@ final class Baton {
    *
    * @return whether the task has the baton
    */
-  synchronized boolean acquireFor(Tasks.Task task) {
+  public synchronized boolean acquireFor(Tasks.Task task) {
     if (held) {
       waiters.add(new Waiter.Queued(task));
       return false;
@@ -79,7 +79,7 @@ final class Baton {
    *
    * @return the task that has it now, if it is a task: the caller sees to it that it runs
    */
-  Tasks.@Nullable Task release() {
+  public Tasks.@Nullable Task release() {
     Waiter next;
     synchronized (this) {
       next = waiters.poll();

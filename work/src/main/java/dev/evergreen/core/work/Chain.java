@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -11,10 +11,10 @@ import org.jspecify.annotations.Nullable;
  * one looks for anything or makes an object. An element is in one chain at most. Not for several
  * threads at once.
  */
-final class Chain<T extends Chain.Link<T>> {
+public final class Chain<T extends Chain.Link<T>> {
 
   /** What can be in a chain; its fields belong to the chain that it is in. */
-  abstract static class Link<T> {
+  public abstract static class Link<T> {
     @Nullable T previous;
     @Nullable T next;
     boolean linked;
@@ -23,16 +23,21 @@ final class Chain<T extends Chain.Link<T>> {
   private @Nullable T first;
   private @Nullable T last;
 
-  boolean isEmpty() {
+  public boolean isEmpty() {
     return first == null;
   }
 
-  @Nullable T first() {
+  public @Nullable T first() {
     return first;
   }
 
+  /** The one behind a link; null if it is the last. */
+  public @Nullable T after(T link) {
+    return link.next;
+  }
+
   /** Adds at the end; returns false if it is in a chain already. */
-  boolean add(T link) {
+  public boolean add(T link) {
     if (link.linked) {
       return false;
     }
@@ -48,7 +53,7 @@ final class Chain<T extends Chain.Link<T>> {
   }
 
   /** Adds behind all that are not greater; from the end, where those belong that come in order. */
-  void addSorted(T link, Comparator<? super T> order) {
+  public void addSorted(T link, Comparator<? super T> order) {
     var before = last;
     while (before != null && order.compare(before, link) > 0) {
       before = before.previous;
@@ -72,7 +77,7 @@ final class Chain<T extends Chain.Link<T>> {
   }
 
   /** Removes what is in this chain; returns false if it is in none. */
-  boolean remove(T link) {
+  public boolean remove(T link) {
     if (!link.linked) {
       return false;
     }
@@ -95,7 +100,7 @@ final class Chain<T extends Chain.Link<T>> {
   }
 
   /** Removes and returns the first; null if there is none. */
-  @Nullable T poll() {
+  public @Nullable T poll() {
     var link = first;
     if (link != null) {
       remove(link);
@@ -104,14 +109,14 @@ final class Chain<T extends Chain.Link<T>> {
   }
 
   /** Removes and returns all. */
-  List<T> drain() {
+  public List<T> drain() {
     var list = toList();
     list.forEach(this::remove);
     return list;
   }
 
   /** Calls {@code action} with each, which may remove that one. */
-  void forEach(Consumer<? super T> action) {
+  public void forEach(Consumer<? super T> action) {
     for (var link = first; link != null; ) {
       var following = link.next;
       action.accept(link);
@@ -119,7 +124,7 @@ final class Chain<T extends Chain.Link<T>> {
     }
   }
 
-  List<T> toList() {
+  public List<T> toList() {
     if (first == last) {
       return first == null ? List.of() : List.of(first);
     }

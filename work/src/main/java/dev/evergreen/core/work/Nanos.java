@@ -1,9 +1,9 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import java.time.Duration;
 
 /** Durations of users as nanoseconds that can be added to a clock's: any length is a length. */
-final class Nanos {
+public final class Nanos {
 
   /** More than a hundred years, and far from where sums overflow. */
   private static final Duration LONGEST = Duration.ofNanos(Long.MAX_VALUE / 2);
@@ -11,7 +11,7 @@ final class Nanos {
   private Nanos() {}
 
   /** At least zero. */
-  static long of(Duration duration) {
+  public static long of(Duration duration) {
     if (duration.isNegative()) {
       return 0;
     }
@@ -19,7 +19,7 @@ final class Nanos {
   }
 
   /** A duration as people write it: in seconds, or in milliseconds. */
-  static String text(Duration duration) {
+  public static String text(Duration duration) {
     int part = duration.toNanosPart();
     if (part == 0) {
       return duration.toSeconds() + " s";

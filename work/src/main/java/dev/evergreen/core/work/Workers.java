@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.spi.Clock;
@@ -8,47 +8,47 @@ import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
 /** A node's clock and threads: what is to be done is done here, at once or later. */
-final class Workers {
+public final class Workers {
 
   private final Clock clock;
   private final Threads threads;
   private final RandomGenerator random;
 
-  Workers(Clock clock, Threads threads, RandomGenerator random) {
+  public Workers(Clock clock, Threads threads, RandomGenerator random) {
     this.clock = clock;
     this.threads = threads;
     this.random = random;
   }
 
-  Clock clock() {
+  public Clock clock() {
     return clock;
   }
 
-  Threads threads() {
+  public Threads threads() {
     return threads;
   }
 
   /** The present moment. */
-  long nanos() {
+  public long nanos() {
     return clock.nanos();
   }
 
   /** A moment that never comes, as a deadline. */
-  long never() {
+  public long never() {
     return clock.nanos() + Long.MAX_VALUE;
   }
 
-  long randomBelow(long bound) {
+  public long randomBelow(long bound) {
     return random.nextLong(bound);
   }
 
   /** Starts a thread for a task after a while. */
-  Clock.Cancellable after(long nanos, Tasks.Task task) {
+  public Clock.Cancellable after(long nanos, Tasks.Task task) {
     return clock.after(nanos, () -> start(task));
   }
 
   /** Does this on the calling thread, and starts threads for what it makes possible. */
-  void now(Tasks.Task task) {
+  public void now(Tasks.Task task) {
     var next = new Tasks();
     try {
       task.run(next);
@@ -58,21 +58,21 @@ final class Workers {
   }
 
   /** Starts a thread for each task. */
-  void fork(Tasks tasks) {
+  public void fork(Tasks tasks) {
     for (var task = tasks.poll(); task != null; task = tasks.poll()) {
       startPrepared(task);
     }
   }
 
   /** Starts a thread for a task that has got what it needs; for none if it is null. */
-  void startPrepared(Tasks.@Nullable Task task) {
+  public void startPrepared(Tasks.@Nullable Task task) {
     if (task != null) {
       threads.start(() -> work(task));
     }
   }
 
   /** Starts a thread for a task; it goes on with what the task makes possible. */
-  void start(Tasks.Task first) {
+  public void start(Tasks.Task first) {
     if (first.prepare()) {
       startPrepared(first);
     }
@@ -96,7 +96,7 @@ final class Workers {
     }
   }
 
-  void unpark(Thread thread) {
+  public void unpark(Thread thread) {
     threads.unpark(thread);
   }
 
@@ -106,7 +106,7 @@ final class Workers {
    * @param remote whether another node is to end the waiting
    * @return whether {@code done} held in time
    */
-  boolean await(BooleanSupplier done, long deadline, boolean remote) {
+  public boolean await(BooleanSupplier done, long deadline, boolean remote) {
     while (!done.getAsBoolean()) {
       long left = deadline - nanos();
       if (left <= 0) {

@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.util.LinkedHashSet;
@@ -9,25 +9,25 @@ import org.jspecify.annotations.Nullable;
  * Threads that wait until something changes. Who waits is added before it looks, and who changes
  * something wakes them afterwards: so no change is missed.
  */
-final class Waiters {
+public final class Waiters {
 
   @GuardedBy("this")
   private @Nullable Set<Thread> threads; // only while somebody waits
 
-  synchronized void add(Thread thread) {
+  public synchronized void add(Thread thread) {
     if (threads == null) {
       threads = new LinkedHashSet<>(2);
     }
     threads.add(thread);
   }
 
-  synchronized void remove(Thread thread) {
+  public synchronized void remove(Thread thread) {
     if (threads != null && threads.remove(thread) && threads.isEmpty()) {
       threads = null;
     }
   }
 
-  synchronized void wake(Workers workers) {
+  public synchronized void wake(Workers workers) {
     if (threads != null) {
       threads.forEach(workers::unpark);
     }

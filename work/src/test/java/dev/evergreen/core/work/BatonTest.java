@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -47,7 +47,9 @@ class BatonTest {
                   }
                 });
         threads.add(thread);
-        WiredNodes.await(name, () -> thread.getState() == Thread.State.WAITING);
+        while (thread.getState() != Thread.State.WAITING) {
+          Thread.onSpinWait();
+        }
         assertFalse(
             baton.acquireFor(
                 next -> {
