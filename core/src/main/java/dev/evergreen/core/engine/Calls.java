@@ -29,8 +29,23 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Calls of operations, on this node and on others: at most once, no order promised, each with a
- * time limit (004 §2.2). A call that certainly did not start is made again inside its limit; one
- * that may have started only if it is read-only.
+ * time limit (004 §2.2).
+ *
+ * <p><b>Again.</b> A call that certainly did not start is made again inside its limit, wherever the
+ * grain is by then; one that may have started only if it is read-only. The limit ends the waiting,
+ * not what was called.
+ *
+ * <p><b>Once.</b> The calls of a node to others are numbered ({@link NumberedCalls}). Who serves
+ * them remembers the numbers ({@link SeenCalls}) from the caller's oldest open call on, which each
+ * call tells.
+ *
+ * <p><b>Chains.</b> A call carries the turns that have led to it, each with the call by which it
+ * left its node. Where it comes back to a grain it is looked up whether a turn there still waits
+ * for that call, so that it need not wait for its place. The age of a chain goes along, and after
+ * it when it grows older.
+ *
+ * <p><b>Room.</b> Those from outside of grains wait while too many calls to a node are open ({@link
+ * Room}).
  */
 final class Calls implements Turn.Departures {
 
