@@ -39,7 +39,16 @@ import org.jspecify.annotations.Nullable;
  * <p><b>Who runs.</b> The rule of {@link Admission} says which turns are admitted. Among those the
  * {@link Baton} decides who runs at a moment, and changes hands only at blocking points.
  *
- * <p><b>Runs of summaries</b> are there between the writes, by the rule of {@link Runs}.
+ * <p><b>Who comes back</b> to where its chain is inside and waited for begins at once. If the turn
+ * that waited goes on without it, what it did is undone and it can do no more ({@link #expel}).
+ *
+ * <p><b>Summaries</b> come with their first subscriber and go with their last. Every turn that may
+ * write marks all of them when it ends, before its caller knows. They run between the writes, by
+ * the rule of {@link Runs}.
+ *
+ * <p><b>The end.</b> Whoever closes an activation lets nothing begin, waits a while for what runs,
+ * and then ends it: what waits is answered that it did not start, what still runs that its outcome
+ * is unknown, and subscribers that the grain is elsewhere.
  *
  * <p>The object and its state cell belong to who holds the baton. No thread waits while it holds
  * the monitor.
