@@ -1,6 +1,6 @@
 package dev.evergreen.cluster;
 
-import dev.evergreen.core.EngineNode;
+import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.NodeId;
 import java.util.LinkedHashSet;
 import java.util.Set;

@@ -6,15 +6,17 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.typesafe.config.ConfigFactory;
-import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.spi.Tracing;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Random;
@@ -70,7 +72,9 @@ final class PartitionActorTest {
       EngineNode.start(
           new Engine(SELF, time, time, (to, message) -> false, partitions, storage, new Random(1)),
           GrainTypes.create().add(Ledger.class, Ledger.InState::new),
-          NodeSettings.DEFAULT.withStopGrace(Duration.ZERO));
+          NodeSettings.DEFAULT.withStopGrace(Duration.ZERO),
+          Tracing.NONE,
+          NodeObserver.Provider.NONE);
   private final ActorSystem system =
       ActorSystem.create(
           "partitions",

@@ -1,18 +1,12 @@
 package dev.evergreen.core;
 
-import dev.evergreen.core.spi.Engine;
-import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.engine.AloneNode;
 import dev.evergreen.core.spi.MemoryStorage;
-import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
-import dev.evergreen.core.spi.Placement;
-import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
 import java.util.ServiceLoader;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Function;
-import java.util.random.RandomGenerator;
 
 /** A node that is alone in its process: no network, virtual threads, real time. */
 public final class EmbeddedNode {
@@ -25,28 +19,6 @@ public final class EmbeddedNode {
             NodeObserver.Provider.class, NodeObserver.Provider.class.getClassLoader())
         .findFirst()
         .orElse(NodeObserver.Provider.NONE);
-  }
-
-  private static Placement everythingHere(NodeId self) {
-    return new Placement() {
-      @Override
-      public NodeId locate(GrainId grain) {
-        return self;
-      }
-
-      @Override
-      public boolean isHere(GrainId grain) {
-        return true;
-      }
-
-      @Override
-      public void notThere(GrainId grain, NodeId node) {}
-
-      @Override
-      public boolean confirmed() {
-        return true;
-      }
-    };
   }
 
   /** Starts with memory for storage and the default settings. */
@@ -112,24 +84,7 @@ public final class EmbeddedNode {
      *     operation that takes or returns what is no value; the message names it
      */
     public Node start() {
-      var self = new NodeId("embedded", ThreadLocalRandom.current().nextLong(Long.MAX_VALUE));
-      var time = RealTime.create();
-      var engine =
-          new Engine(
-              self,
-              time,
-              time,
-              (to, message) -> false,
-              everythingHere(self),
-              storage,
-              (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
-      return new NodeRuntime(engine, types, settings, tracing, observers()) {
-        @Override
-        public void close() {
-          super.close();
-          time.close();
-        }
-      };
+      return AloneNode.start(types, storage, settings, tracing, observers());
     }
   }
 }

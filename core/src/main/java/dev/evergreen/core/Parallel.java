@@ -1,5 +1,6 @@
 package dev.evergreen.core;
 
+import dev.evergreen.core.engine.Branches;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -35,9 +36,8 @@ public final class Parallel {
     for (T item : items) {
       branches.add(() -> function.apply(item));
     }
-    var scope = Scope.current();
     try {
-      return (List<R>) (scope == null ? allOutside(branches) : Branches.all(scope, branches));
+      return (List<R>) (Branches.apply() ? Branches.all(branches) : allOutside(branches));
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable t) {
@@ -69,9 +69,8 @@ public final class Parallel {
     if (branches.isEmpty()) {
       throw new IllegalArgumentException("Parallel.first was given no branch");
     }
-    var scope = Scope.current();
     try {
-      return (R) (scope == null ? firstOutside(branches) : Branches.first(scope, branches));
+      return (R) (Branches.apply() ? Branches.first(branches) : firstOutside(branches));
     } catch (Exception | Error e) {
       throw e;
     } catch (Throwable t) {

@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.evergreen.core.TestGrains;
-import dev.evergreen.core.TestGrains.Cell;
-import dev.evergreen.core.WiredNodes;
+import dev.evergreen.core.engine.TestGrains;
+import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.engine.WiredNodes;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -7,9 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.GrainTypes;
-import dev.evergreen.core.TestGrains;
-import dev.evergreen.core.TestGrains.Cell;
-import dev.evergreen.core.WiredNodes;
+import dev.evergreen.core.engine.TestGrains;
+import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.engine.WiredNodes;
 import dev.evergreen.core.spi.Clock;
 import java.time.Instant;
 import java.util.List;

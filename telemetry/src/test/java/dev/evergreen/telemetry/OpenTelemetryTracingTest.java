@@ -5,13 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.Parallel;
+import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
@@ -95,7 +95,7 @@ final class OpenTelemetryTracingTest {
               }
               return receiver != null;
             },
-            new AtHost(self),
+            new Placement.AllAt(HOST, self),
             new MemoryStorage(),
             (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
     var types =
@@ -109,26 +109,6 @@ final class OpenTelemetryTracingTest {
             NodeObserver.Provider.NONE);
     nodes.put(self, node);
     return node;
-  }
-
-  private record AtHost(NodeId self) implements Placement {
-    @Override
-    public NodeId locate(GrainId grain) {
-      return HOST;
-    }
-
-    @Override
-    public boolean isHere(GrainId grain) {
-      return self.equals(HOST);
-    }
-
-    @Override
-    public void notThere(GrainId grain, NodeId node) {}
-
-    @Override
-    public boolean confirmed() {
-      return true;
-    }
   }
 
   /** Does something inside of a span; returns that span. */

@@ -1,12 +1,14 @@
 package dev.evergreen.core.sim;
 
-import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.Fence;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.StorageException;
+import dev.evergreen.core.spi.Tracing;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -95,7 +97,13 @@ final class Cluster {
             node.placement(),
             fence.map(present -> present.storageOf(id)).orElse(storage),
             random.split());
-    node.started(EngineNode.start(engine, types.apply(address), scenario.settings()));
+    node.started(
+        EngineNode.start(
+            engine,
+            types.apply(address),
+            scenario.settings(),
+            Tracing.NONE,
+            NodeObserver.Provider.NONE));
     return node;
   }
 

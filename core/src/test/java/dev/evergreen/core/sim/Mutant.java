@@ -22,8 +22,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 sealed interface Mutant {
 
   /**
-   * The simple name of the class, with {@code $} before that of a nested one, and {@code sim.}
-   * before that of one of the simulation: the core relies on its engine, too.
+   * The class's name below {@code dev.evergreen.core}: {@code engine.} is before those of the core,
+   * {@code model.} before those of what it is built on, and {@code sim.} before those of the
+   * simulation, on which the core relies, too. {@code $} is before the name of a nested class.
    */
   String type();
 

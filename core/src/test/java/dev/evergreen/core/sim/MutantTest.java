@@ -22,36 +22,36 @@ final class MutantTest {
   static Stream<Mutant> mutants() {
     return Stream.of(
             // Lost marks: by a write, and by a dependency.
-            new Mutant.LeavesOut("Activation", "finished", "markAll"),
-            new Mutant.LeavesOut("Caches", "install", "mark"),
+            new Mutant.LeavesOut("engine.Activation", "finished", "markAll"),
+            new Mutant.LeavesOut("engine.Caches", "install", "mark"),
             // Ignored versions: a cache takes what is old.
-            new Mutant.DoesNothing("Cache", "isOld"),
+            new Mutant.DoesNothing("engine.Cache", "isOld"),
             // No renewal, so that what is lost at a node's death stays lost.
-            new Mutant.LeavesOut("Subscriptions", "renew", "sendInBatches"),
+            new Mutant.LeavesOut("engine.Subscriptions", "renew", "sendInBatches"),
             // Unvalidated executions: writes go on in the middle of runs.
-            new Mutant.LeavesOut("Activation", "begin", "discardRuns"),
+            new Mutant.LeavesOut("engine.Activation", "begin", "makeWay"),
             // Lost pushes: one that is not acknowledged is not sent again.
-            new Mutant.LeavesOut("Outboxes$Outbox", "sendAgain", "addAll"),
+            new Mutant.LeavesOut("engine.Outboxes$Outbox", "sendAgain", "addAll"),
             // Nor one that found no room in its batch.
-            new Mutant.LeavesOut("Outboxes$Outbox", "putBack", "addFirst"),
+            new Mutant.LeavesOut("engine.Outboxes$Outbox", "putBack", "addFirst"),
             // Every result counts as another one.
-            new Mutant.DoesNothing("Outcome", "same"),
+            new Mutant.DoesNothing("model.Outcome", "same"),
             // An activation ends without telling its subscribers.
-            new Mutant.LeavesOut("Activation", "close", "end"),
+            new Mutant.LeavesOut("engine.Activation", "close", "end"),
             // Farewells are not sent, edges not given up, idle caches kept.
-            new Mutant.LeavesOut("Subscriptions", "end", "sendParts"),
-            new Mutant.LeavesOut("Edges", "release", "release"),
-            new Mutant.LeavesOut("Caches", "idle", "sweepLater"),
+            new Mutant.LeavesOut("engine.Subscriptions", "end", "sendParts"),
+            new Mutant.LeavesOut("engine.Edges", "release", "release"),
+            new Mutant.LeavesOut("engine.Caches", "idle", "sweepLater"),
             // Writes are acknowledged without being saved.
-            new Mutant.LeavesOut("Activation", "execute", "save"),
+            new Mutant.LeavesOut("engine.Activation", "execute", "save"),
             // A failed operation leaves what it has set.
-            new Mutant.LeavesOut("Activation", "execute", "rollBack"),
+            new Mutant.LeavesOut("engine.Activation", "execute", "rollBack"),
             // Nothing refuses the saves of those who were given up; others own what they had too
             // early.
             new Mutant.SaysYes("sim.SimStorage", "mayAct"),
             new Mutant.LeavesOut("sim.Cluster", "takeOver", "giveUp"),
             // A repeated message is a repeated call.
-            new Mutant.SaysYes("Calls$Seen", "add"),
+            new Mutant.SaysYes("engine.SeenCalls", "add"),
             // In a re-entrant grain the outer operation takes back what the inner one has saved.
             OUTER_TAKES_BACK,
             // An older node saves over what a newer one has written.
@@ -61,13 +61,13 @@ final class MutantTest {
 
   private static final Mutant OUTER_TAKES_BACK =
       new Mutant.Says(
-          "StateCell",
+          "engine.StateCell",
           "before.revision() == revision ? (S) before.state() : saved",
           "(S) before.state()");
 
   private static final Mutant OLDER_SAVES_OVER =
       new Mutant.Says(
-          "StateCell", "if (unknown != null) {", "if (revision < 0 && unknown != null) {");
+          "engine.StateCell", "if (unknown != null) {", "if (revision < 0 && unknown != null) {");
 
   /**
    * A fault that was there once, put back.
@@ -82,32 +82,32 @@ final class MutantTest {
             // read.
             new Fault(
                 new Mutant.Says(
-                    "Caches",
+                    "engine.Caches",
                     """
-                      if (cache != null && cache.closeIfReadOnlyBy(calls)) {
-                        closed.add(cache);
-                      }
-                    }
-                    if (closed.isEmpty()) {
-                      return;
-                    }
-                    closed.forEach(this::remove);
-                    lines().end(closed);
-                    workers.after(grace + 1, next -> runLeft(closed, next));
-                """,
+                          if (cache != null && cache.closeIfReadOnlyBy(calls)) {
+                            closed.add(cache);
+                          }
+                        }
+                        if (closed.isEmpty()) {
+                          return;
+                        }
+                        closed.forEach(this::remove);
+                        lines().end(closed);
+                        workers.after(grace + 1, next -> runLeft(closed, next));
+                    """,
                     """
-                      if (cache != null
-                          && cache.dependents().stream().allMatch(d -> calls.contains(d.key()))) {
-                        closed.add(cache);
-                      }
-                    }
-                    lines().end(closed);
-                """),
+                          if (cache != null
+                              && cache.dependents().stream().allMatch(d -> calls.contains(d.key()))) {
+                            closed.add(cache);
+                          }
+                        }
+                        lines().end(closed);
+                    """),
                 "a cycle without readers is read again inside the grace, and broken"),
             // A queued write stood between a read and what that led to.
             new Fault(
                 new Mutant.Says(
-                    "Turn",
+                    "engine.Turn",
                     "began = Math.min(began, chainBegan);",
                     "began = Math.min(began, caller == null ? chainBegan :"
                         + " home.base().chainClock().at(nanos));"),
@@ -115,12 +115,12 @@ final class MutantTest {
             // What changed nothing was acknowledged by a node that may belong to nobody any more.
             new Fault(
                 new Mutant.Says(
-                    "StateCell",
+                    "engine.StateCell",
                     """
-                      present = saved;
-                      // What it answers may rest on a state that is not the latest.
-                      return base.placement().confirmed() ? null : unconfirmed();
-                """,
+                          present = saved;
+                          // What it answers may rest on a state that is not the latest.
+                          return base.placement().confirmed() ? null : unconfirmed();
+                    """,
                     "present = saved; return null;"),
                 "a node that was given up goes on"),
             new Fault(OLDER_SAVES_OVER, "two versions of a program write the same grain"),
@@ -129,45 +129,45 @@ final class MutantTest {
             // A publisher named a cache in bytes of its own version.
             new Fault(
                 new Mutant.Says(
-                    "Publication",
+                    "engine.Publication",
                     "name, generation, version, encoded, depth",
                     "key.wire(), generation, version, encoded, depth"),
                 "two versions of a program read each other's grains"),
             // A result that cannot be encoded held up all others for its node.
             new Fault(
                 new Mutant.Says(
-                    "Outcome",
+                    "model.Outcome",
                     """
-                        } catch (RuntimeException | Error e) {
-                          yield failed(
-                """,
+                            } catch (RuntimeException | Error e) {
+                              yield failed(
+                    """,
                     """
-                        } catch (ArrayStoreException e) {
-                          yield failed(
-                """),
+                            } catch (ArrayStoreException e) {
+                              yield failed(
+                    """),
                 "a result that cannot be encoded, beside others"),
             // A closed cache took the place of the live one in the table of remote ones.
             new Fault(
                 new Mutant.Says(
-                    "Cache",
+                    "engine.Cache",
                     "    if (!closed()) {\n      wasRemote",
                     "    if (true) {\n      wasRemote"),
                 "a cell is read again inside the grace, while its link breaks"),
             // A chain whose caller gave up entered a grain beside an unrelated write.
             new Fault(
-                new Mutant.SaysYes("Turn", "isWaitedForBy"),
+                new Mutant.SaysYes("engine.Turn", "isWaitedForBy"),
                 "a chain whose caller gave up comes back"),
             // Readers passed writers that waited.
             new Fault(
                 new Mutant.Says(
-                    "Admission",
+                    "engine.Admission",
                     "rank = entrant.began();",
                     "rank = entrant.readOnly() ? Long.MIN_VALUE : entrant.began();"),
                 "readers on another node, again and again, and one write"),
             // One reader's time limit was everybody's.
             new Fault(
                 new Mutant.Says(
-                    "Cache",
+                    "engine.Cache",
                     "edge.wentOn = true;",
                     "edge.wentOn = true; if (instead != null) { standing = new Standing(new"
                         + " Content.Failed(instead, failure(0)), standing.line); }"),
@@ -175,71 +175,75 @@ final class MutantTest {
             // What a reader went on with after a time-out counted as current.
             new Fault(
                 new Mutant.Says(
-                    "Cache",
+                    "engine.Cache",
                     "wentOn || (outcome != null && Cache.this.inDoubt())",
                     "standing.line != Line.HEARD"),
                 "an impatient reader shows something else"),
             // The members of a circle kept each other in doubt.
             new Fault(
                 new Mutant.Says(
-                    "GrainSummary", "(inCircle ? evidence : edges).list()", "edges.list()"),
+                    "engine.GrainSummary", "(inCircle ? evidence : edges).list()", "edges.list()"),
                 "the link between two members of a cycle breaks"),
             // A verdict on a circle outlived the edges that made it.
             new Fault(
                 new Mutant.Says(
-                    "GrainSummary",
+                    "engine.GrainSummary",
                     "released = accepted(released);",
                     "released = accepted(read); verdict.edges().release();"),
                 "a circle ends as it is found, and nobody's value differs"),
             // A member of a circle that caught the exception was none.
             new Fault(
                 new Mutant.Says(
-                    "GrainSummary",
+                    "engine.GrainSummary",
                     "verdict.circle() != null ? verdict.circle() : computed",
                     "computed"),
                 "a cycle is replaced by another one, whose member the first catches"),
             // What a member had read before and what it reads now made a circle together.
             new Fault(
-                new Mutant.Says("CycleSearch", " && (tentative || !read.tentative())", ""),
+                new Mutant.Says("engine.CycleSearch", " && (tentative || !read.tentative())", ""),
                 "a cycle is replaced by another one, whose member the first catches"),
             // Members of a circle that nobody reads kept each other.
             new Fault(
-                new Mutant.Says("CircleCollector", "if (found == null) {", "if (true) {"),
+                new Mutant.Says("engine.CircleCollector", "if (found == null) {", "if (true) {"),
                 "the link between two members of a cycle breaks"),
             // An equal failure ran the dependents again.
             new Fault(
                 new Mutant.Says(
-                    "Cache",
+                    "engine.Cache",
                     "      edge.take(now);\n    }\n    return same;",
                     "    }\n    return false;"),
                 "what an impatient reader reads fails again and again"),
             // A call that had begun was told not to have.
             new Fault(
                 new Mutant.Says(
-                    "Activation",
+                    "engine.Activation",
                     "t instanceof NotStartedException e ? startedAllTheSame(turn, e) : t",
                     "t"),
                 "a courier finds no room at its second cell"),
             // A computation showed what a write then took back.
             new Fault(
-                new Mutant.Says("RootComputation", "insideWrite ? turn : null", "null"),
+                new Mutant.Says("engine.RootComputation", "insideWrite ? turn : null", "null"),
                 "a write computes what it then takes back"),
             // A result counts as one that reflects a write: while it is computed again,
             new Fault(
                 new Mutant.Says(
-                    "Summary", "return marked || underWay != null || over()", "return over()"),
+                    "engine.Summary",
+                    "return marked || underWay != null || over()",
+                    "return over()"),
                 "who has written looks at once"),
             // whatever others read below it,
             new Fault(
                 new Mutant.Says(
-                    "Settling",
+                    "engine.Settling",
                     "new Descent(place.fence(), summary, null, deadline).succeeds()",
                     "true"),
                 "who has written looks at once"),
             // or before a publisher's push of it has arrived.
             new Fault(
                 new Mutant.Says(
-                    "Settling", "(answer != null && cache.haveToldOf(answer))", "answer != null"),
+                    "engine.Settling",
+                    "(answer != null && cache.haveToldOf(answer))",
+                    "answer != null"),
                 "who has written looks at once"))
         .filter(fault -> chosen(fault.mutant()));
   }
@@ -267,9 +271,9 @@ final class MutantTest {
   void aMutantThatChangesNothingIsRefused() {
     for (var mutant :
         List.of(
-            new Mutant.Says("Edges", "no such line", ""),
-            new Mutant.LeavesOut("Edges", "release", "noSuchMethod"),
-            new Mutant.DoesNothing("Edges", "noSuchMethod"))) {
+            new Mutant.Says("engine.Edges", "no such line", ""),
+            new Mutant.LeavesOut("engine.Edges", "release", "noSuchMethod"),
+            new Mutant.DoesNothing("engine.Edges", "noSuchMethod"))) {
       assertThrows(IllegalStateException.class, () -> MutantLoader.load(mutant));
     }
   }

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import java.lang.reflect.Proxy;

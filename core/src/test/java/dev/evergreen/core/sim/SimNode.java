@@ -1,6 +1,6 @@
 package dev.evergreen.core.sim;
 
-import dev.evergreen.core.EngineNode;
+import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.NodeId;
 import java.util.HashSet;
 import java.util.Objects;

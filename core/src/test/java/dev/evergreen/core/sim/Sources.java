@@ -1,6 +1,5 @@
 package dev.evergreen.core.sim;
 
-import dev.evergreen.core.Grain;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -12,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import javax.tools.DiagnosticCollector;
 import javax.tools.FileObject;
 import javax.tools.ForwardingJavaFileManager;
@@ -23,21 +23,25 @@ import javax.tools.ToolProvider;
 /** The source of the core's classes, compiled anew when it is changed. */
 final class Sources {
 
-  private static final Path ROOT = Path.of("src", "main", "java");
+  private static final List<Path> ROOTS =
+      Stream.of("core", "model").map(room -> Path.of("..", room, "src", "main", "java")).toList();
+
+  private static final String CORE = "dev.evergreen.core.";
 
   private Sources() {}
 
-  /** The source of a class of the core, by its simple name. */
+  /** The source of a class of the core, by its name below that package. */
   static String read(String type) {
-    var file = ROOT.resolve(Grain.class.getPackageName().replace('.', '/')).resolve(type + ".java");
+    var name = (CORE + type).replace('.', '/') + ".java";
+    var file = ROOTS.stream().map(root -> root.resolve(name)).filter(Files::exists).findFirst();
     try {
-      return Files.readString(file);
+      return Files.readString(file.orElseThrow());
     } catch (IOException e) {
       throw new UncheckedIOException("the source of " + type + " cannot be read", e);
     }
   }
 
-  /** The class with this source, and what is nested in it, by their simple names. */
+  /** The class with this source, and what is nested in it, by such names. */
   static Map<String, byte[]> compile(String type, String source) {
     var compiler = ToolProvider.getSystemJavaCompiler();
     var problems = new DiagnosticCollector<JavaFileObject>();
@@ -64,7 +68,7 @@ final class Sources {
     return classes.entrySet().stream()
         .collect(
             Collectors.toMap(
-                entry -> entry.getKey().substring(Grain.class.getPackageName().length() + 1),
+                entry -> entry.getKey().substring(CORE.length()),
                 entry -> entry.getValue().toByteArray()));
   }
 
@@ -72,7 +76,7 @@ final class Sources {
     private final String text;
 
     Source(String type, String text) {
-      super(URI.create("string:///" + type + ".java"), Kind.SOURCE);
+      super(URI.create("string:///" + type.replace('.', '/') + ".java"), Kind.SOURCE);
       this.text = text;
     }
 

@@ -1,7 +1,7 @@
 package dev.evergreen.core.sim;
 
-import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.Node;
 import java.util.SplittableRandom;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -15,7 +15,7 @@ final class World {
   private static final long SECOND = 1_000_000_000;
 
   // Failures are what runs are full of; a weak reference to the logger would forget the level.
-  private static final Logger LOG = Logger.getLogger(EngineNode.class.getName());
+  private static final Logger LOG = Logger.getLogger(Node.class.getName());
 
   static {
     LOG.setLevel(Level.OFF);

@@ -15,12 +15,11 @@ import com.microsoft.playwright.Playwright;
 import com.microsoft.playwright.assertions.LocatorAssertions.HasTextOptions;
 import com.microsoft.playwright.options.AriaRole;
 import com.microsoft.playwright.options.ColorScheme;
-import dev.evergreen.core.EngineNode;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.engine.EngineNode;
 import dev.evergreen.core.spi.Engine;
-import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Placement;
@@ -105,33 +104,13 @@ final class DashboardBrowserTest {
             time,
             time,
             (to, message) -> false,
-            new AllHere(self),
+            new Placement.AllAt(self, self),
             new MemoryStorage(),
             (RandomGenerator) () -> ThreadLocalRandom.current().nextLong()),
         types,
         NodeSettings.DEFAULT,
         Tracing.NONE,
         view -> new Reporter(view, System.Logger.Level.DEBUG));
-  }
-
-  private record AllHere(NodeId self) implements Placement {
-    @Override
-    public NodeId locate(GrainId grain) {
-      return self;
-    }
-
-    @Override
-    public boolean isHere(GrainId grain) {
-      return true;
-    }
-
-    @Override
-    public void notThere(GrainId grain, NodeId node) {}
-
-    @Override
-    public boolean confirmed() {
-      return true;
-    }
   }
 
   private Page open(NewContextOptions options) {

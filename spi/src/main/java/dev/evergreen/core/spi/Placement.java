@@ -35,4 +35,30 @@ public interface Placement {
    * the node has stopped, for some seconds at most.
    */
   boolean confirmed();
+
+  /**
+   * That all grains are on one node, for good.
+   *
+   * @param host where they are
+   * @param self the node that asks
+   */
+  record AllAt(NodeId host, NodeId self) implements Placement {
+    @Override
+    public NodeId locate(GrainId grain) {
+      return host;
+    }
+
+    @Override
+    public boolean isHere(GrainId grain) {
+      return self.equals(host);
+    }
+
+    @Override
+    public void notThere(GrainId grain, NodeId node) {}
+
+    @Override
+    public boolean confirmed() {
+      return true;
+    }
+  }
 }

@@ -1,0 +1,56 @@
+package dev.evergreen.core.engine;
+
+import dev.evergreen.core.model.Failures;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** How many runs wait for a processor: while they are many, pushes are acknowledged late. */
+final class Backlog {
+
+  private final int most;
+  private final AtomicInteger runs = new AtomicInteger();
+  private final Queue<Runnable> acknowledgements = new ConcurrentLinkedQueue<>();
+
+  Backlog(int most) {
+    this.most = most;
+  }
+
+  int size() {
+    return Math.max(0, runs.get());
+  }
+
+  /** A run waits for a processor from now on. */
+  void runScheduled() {
+    runs.incrementAndGet();
+  }
+
+  /** A run has got a processor. */
+  void runBegins() {
+    int left = runs.decrementAndGet();
+    acknowledgeOne();
+    while (left <= 0 && !acknowledgements.isEmpty() && runs.get() < most) {
+      acknowledgeOne(); // No run follows that would.
+    }
+  }
+
+  /** Acknowledges now, or when there is room. */
+  void acknowledge(Runnable acknowledgement) {
+    if (runs.get() < most) {
+      acknowledgement.run();
+      return;
+    }
+    acknowledgements.add(acknowledgement);
+    // The backlog may have gone before the acknowledgement was there to be found.
+    acknowledgeOne();
+  }
+
+  private void acknowledgeOne() {
+    if (runs.get() < most) {
+      var acknowledgement = acknowledgements.poll();
+      if (acknowledgement != null) {
+        Failures.alone("an acknowledgement", acknowledgement);
+      }
+    }
+  }
+}

@@ -1,0 +1,595 @@
+package dev.evergreen.core.engine;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.Message.Version;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.Chain;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Waiters;
+import dev.evergreen.core.work.Workers;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * This process's copy of one summary's result, shared by all summaries here that read it (004
+ * §4.2).
+ *
+ * <p>What it holds ({@link Content}) and how it stands with its publisher ({@link Line}) change by
+ * few events. That a result may be outdated follows from both ({@link #inDoubt}) and is kept
+ * nowhere.
+ *
+ * <pre>
+ * event                          content                             line
+ * ---------------------------------------------------------------------------------------
+ * a result of the known epoch,   Held, if its sequence is higher;    HEARD
+ *   or the answer to the wish      else nothing changes
+ * a result of another epoch      unchanged: asks again               unchanged
+ * the runtime's failure,         Failed, unless Held                 FAILING
+ *   as answer to the wish
+ * the publisher answers          unchanged                           SILENT to HEARD
+ * the publisher is gone, silent  unchanged                           HEARD to SILENT
+ * the end of its grace           unchanged, takes no more            CLOSED, for ever
+ * </pre>
+ *
+ * <p><b>Versions.</b> Inside an epoch only a higher sequence is installed. Another epoch is adopted
+ * if it answers this cache's latest wish (its generation), or if there is none yet; any other
+ * unknown one may come from an activation that does not know that it was replaced, and only makes
+ * the cache ask again.
+ *
+ * <p><b>Marks.</b> A result marks those dependents that have read another outcome, be it a former
+ * result, a failure, or what a reader of little patience has put in its place. What one reader goes
+ * on with is its own affair: nobody else sees it.
+ */
+final class Cache {
+
+  /** A result for this cache; see {@link dev.evergreen.core.spi.Message.Update}. */
+  record Update(
+      long generation,
+      Version version,
+      Outcome outcome,
+      int depth,
+      boolean inDoubt,
+      boolean provisional,
+      @Nullable TraceContext trace) {
+
+    /** Why there is no result for now. */
+    static Update provisional(long generation, Outcome failure) {
+      return new Update(generation, new Version(0, 0), failure, 0, false, true, null);
+    }
+  }
+
+  /**
+   * What became of an update.
+   *
+   * @param unknownEpoch whether it was of an epoch that this cache did not ask for
+   * @param version what the cache holds by it; null if nothing, or if the update has changed
+   *     nothing
+   * @param outdated the dependents that have read another outcome
+   * @param affected those that have read this one, if its depth or its doubt has changed
+   */
+  record Installed(
+      boolean unknownEpoch,
+      @Nullable Version version,
+      List<Dependent> outdated,
+      List<Dependent> affected) {
+    private static final Installed NOTHING = new Installed(false, null, List.of(), List.of());
+    private static final Installed UNKNOWN_EPOCH = new Installed(true, null, List.of(), List.of());
+  }
+
+  /** What a cache has to be read. */
+  private sealed interface Content {
+    @Nullable Outcome outcome();
+
+    /** Which content it is, so that it can be said who knows of it. */
+    @Nullable Version version();
+
+    /** No answer yet: readers wait. */
+    record Nothing() implements Content {
+      @Override
+      public @Nullable Outcome outcome() {
+        return null;
+      }
+
+      @Override
+      public @Nullable Version version() {
+        return null;
+      }
+    }
+
+    /** Why the runtime has no result; it tries again. */
+    record Failed(Outcome outcome, Version version) implements Content {}
+
+    /** The publisher's result. */
+    record Held(Outcome outcome, Version version, int depth, boolean inDoubt) implements Content {}
+  }
+
+  /** How a cache stands with its publisher. */
+  private enum Line {
+    /** The publisher's last word stands. */
+    HEARD,
+    /** It is not heard of, and asked again. */
+    SILENT,
+    /** Its last word was a failure of the runtime: that it answers at all is no progress. */
+    FAILING,
+    CLOSED
+  }
+
+  /**
+   * What a cache holds, and how far it is to be trusted. Replaced as a whole with the monitor held,
+   * so that anybody may look at it at any time.
+   */
+  private record Standing(Content content, Line line) {
+    private static final Standing NEW = new Standing(new Content.Nothing(), Line.HEARD);
+
+    Standing with(Line now) {
+      return new Standing(content, now);
+    }
+
+    int depth() {
+      return content instanceof Content.Held held ? held.depth() : 0;
+    }
+
+    boolean inDoubt() {
+      return line != Line.HEARD || !(content instanceof Content.Held held) || held.inDoubt();
+    }
+  }
+
+  /** All caches of a process, to one of them. */
+  interface Keeper {
+    Workers workers();
+
+    /** How long a cache without dependents is kept, in nanoseconds. */
+    long grace();
+
+    /** A generation that is greater than all before. */
+    long nextGeneration();
+
+    /** A cache has no dependents: it goes if that lasts. */
+    void idle(Cache cache, boolean graceSpent);
+  }
+
+  /** What depends on a cache, as far as that knows. */
+  interface Dependent {
+
+    /** What caches know it by; null for a root, which nobody reads. */
+    @Nullable CallKey key();
+
+    /**
+     * Says that a dependency has changed. Nothing runs before {@link #schedule}.
+     *
+     * @param cause where in a trace the write was that changed it; null if that is not traced
+     */
+    void mark(@Nullable TraceContext cause);
+
+    /** Lets what was marked run as soon as it may. */
+    void schedule(Tasks next);
+
+    /** Says that a dependency has become doubtful or certain, or deeper, but not different. */
+    void standingChanged();
+  }
+
+  /**
+   * That a run of a summary has read this cache: an edge of the dependency graph, from before the
+   * value is taken until it is released.
+   *
+   * <p>An edge knows what was read, so that a new result marks just those dependents that have read
+   * another. Its fields are written with the cache's monitor; the run that made it reads them
+   * freely.
+   */
+  final class Edge extends Chain.Link<Edge> {
+    private final Dependent dependent;
+
+    /**
+     * What was read; null while that is open. Once there is an outcome, the whole run sees the
+     * same.
+     */
+    private volatile @Nullable Outcome outcome;
+
+    /** Whether the reader went on without the publisher's answer, so that it is in doubt. */
+    private volatile boolean wentOn;
+
+    private Edge(Dependent dependent) {
+      this.dependent = dependent;
+    }
+
+    Cache cache() {
+      return Cache.this;
+    }
+
+    @Nullable Outcome outcome() {
+      return outcome;
+    }
+
+    private void take(Outcome present) {
+      outcome = present;
+      wentOn = false;
+    }
+
+    /** Whether the reader has gone on, with an outcome or without. */
+    boolean passed() {
+      return outcome != null || wentOn;
+    }
+
+    /**
+     * Whether what was read may be outdated, for all that is known. A branch that did not wait for
+     * an answer, since another was first, has read nothing.
+     */
+    boolean inDoubt() {
+      return wentOn || (outcome != null && Cache.this.inDoubt());
+    }
+  }
+
+  private final Keeper keeper;
+  private final CallKey key;
+
+  @GuardedBy("this")
+  private final Chain<Edge> edges = new Chain<>();
+
+  private final Waiters waiters = new Waiters();
+
+  private volatile Standing standing = Standing.NEW;
+
+  /** The last result of which all know that had read another. */
+  @GuardedBy("this")
+  private @Nullable Version told;
+
+  @GuardedBy("this")
+  private long generation;
+
+  @GuardedBy("this")
+  private @Nullable NodeId publisher;
+
+  @GuardedBy("this")
+  private boolean wasRemote;
+
+  @GuardedBy("this")
+  private int attempts;
+
+  /** Since when it has no dependents, if it has none. */
+  @GuardedBy("this")
+  private long idleSince;
+
+  Cache(Keeper keeper, CallKey key) {
+    this.keeper = keeper;
+    this.key = key;
+  }
+
+  CallKey key() {
+    return key;
+  }
+
+  /** The result to read: the last one, or why there is none yet; null while that is open. */
+  @Nullable Outcome present() {
+    return standing.content.outcome();
+  }
+
+  int depth() {
+    return standing.depth();
+  }
+
+  /** Whether the result may be outdated, for all that is known. */
+  boolean inDoubt() {
+    return standing.inDoubt();
+  }
+
+  // Dependents
+
+  /** A new edge to this cache, with what there is to read; null if it is closed. */
+  synchronized @Nullable Edge retain(Dependent dependent) {
+    if (closed()) {
+      return null;
+    }
+    var edge = new Edge(dependent);
+    take(edge);
+    edges.add(edge);
+    return edge;
+  }
+
+  /**
+   * Removes an edge; a cache without any is closed after a short grace.
+   *
+   * @param graceSpent whether the dependent is gone because the grace of its own cache is over, so
+   *     that this one need not wait again
+   */
+  void release(Edge edge, boolean graceSpent) {
+    synchronized (this) {
+      if (!edges.remove(edge) || !edges.isEmpty() || closed()) {
+        return;
+      }
+      idleSince = keeper.workers().nanos() - (graceSpent ? keeper.grace() : 0);
+    }
+    keeper.idle(this, graceSpent);
+  }
+
+  /** Who depends on this cache; one that has two runs that read it is named twice. */
+  synchronized List<Dependent> dependents() {
+    var dependents = new ArrayList<Dependent>(1);
+    edges.forEach(edge -> dependents.add(edge.dependent));
+    return dependents;
+  }
+
+  /** How many runs' reads keep this cache. */
+  synchronized int readers() {
+    var count = new int[1];
+    edges.forEach(edge -> count[0]++);
+    return count[0];
+  }
+
+  /** Whether nobody depends on it, and it is open. */
+  synchronized boolean isIdle() {
+    return edges.isEmpty() && !closed();
+  }
+
+  /** Closes if it has had no dependents since then. */
+  synchronized boolean closeIfIdle(long since) {
+    boolean idle = isIdle() && idleSince - since <= 0;
+    if (idle) {
+      standing = standing.with(Line.CLOSED);
+    }
+    return idle;
+  }
+
+  /** Closes if only summaries of these calls depend on it. */
+  synchronized boolean closeIfReadOnlyBy(Set<CallKey> calls) {
+    if (closed()) {
+      return false;
+    }
+    for (var dependent : dependents()) {
+      var reader = dependent.key();
+      if (reader == null || !calls.contains(reader)) {
+        return false;
+      }
+    }
+    standing = standing.with(Line.CLOSED);
+    return true;
+  }
+
+  boolean closed() {
+    return standing.line == Line.CLOSED;
+  }
+
+  void addWaiter(Thread thread) {
+    waiters.add(thread);
+  }
+
+  void removeWaiter(Thread thread) {
+    waiters.remove(thread);
+  }
+
+  /** A reader takes what there is, if there is something. */
+  synchronized @Nullable Outcome take(Edge edge) {
+    var present = present();
+    if (present != null) {
+      edge.take(present);
+    }
+    return present;
+  }
+
+  /**
+   * A reader goes on without an answer, unless there is one by now: that one has marked nobody, and
+   * need not come again.
+   *
+   * @param instead what it goes on with; null if it may ask again
+   * @return what it goes on with
+   */
+  synchronized @Nullable Outcome goOnWithout(Edge edge, @Nullable Outcome instead) {
+    if (take(edge) == null) {
+      edge.outcome = instead;
+      edge.wentOn = true;
+    }
+    return edge.outcome();
+  }
+
+  // Wishes
+
+  /**
+   * A new wish towards a publisher; answers to earlier ones no longer count. A closed cache has no
+   * wishes: its last one is what its subscription ends by, and a later one would outdo that of the
+   * cache that took its place.
+   *
+   * @return the wish's generation; 0 if this cache is closed
+   */
+  synchronized long wish(@Nullable NodeId publisher) {
+    if (closed()) {
+      return 0;
+    }
+    this.generation = keeper.nextGeneration();
+    this.publisher = publisher;
+    return generation;
+  }
+
+  /**
+   * The publisher is on another node from now on.
+   *
+   * @param enter makes this cache known to answers of that node; not called if it is closed, as
+   *     another may have taken its place
+   */
+  synchronized void becomeRemote(Runnable enter) {
+    if (!closed()) {
+      wasRemote = true;
+      enter.run();
+    }
+  }
+
+  /** Whether the publisher ever was on another node. */
+  synchronized boolean wasRemote() {
+    return wasRemote;
+  }
+
+  /**
+   * Names the failure that answers a wish, among what all may {@linkplain #told have been told}.
+   * Failures are of an epoch of their own.
+   */
+  static Version failure(long generation) {
+    return new Version(0, generation);
+  }
+
+  /** Which result this cache holds; null if none. */
+  @Nullable Version version() {
+    return standing.content instanceof Content.Held held ? held.version() : null;
+  }
+
+  synchronized @Nullable NodeId publisher() {
+    return publisher;
+  }
+
+  synchronized long generation() {
+    return generation;
+  }
+
+  /** How often in a row the publisher could not be reached. */
+  synchronized int failedAttempt() {
+    return attempts++;
+  }
+
+  /** The publisher answered; returns whether that ended a doubt. */
+  synchronized boolean heard() {
+    if (standing.line != Line.HEARD && standing.line != Line.SILENT) {
+      return false;
+    }
+    attempts = 0;
+    return becomes(Line.HEARD);
+  }
+
+  /** The publisher is not heard of; returns whether that began a doubt. */
+  synchronized boolean silent() {
+    return standing.line == Line.HEARD && becomes(Line.SILENT);
+  }
+
+  @GuardedBy("this")
+  private boolean becomes(Line now) {
+    var before = standing;
+    standing = before.with(now);
+    return before.inDoubt() != inDoubt();
+  }
+
+  // Results
+
+  Installed install(Update update) {
+    // A comparer is the user's code: it runs without the monitor, as often as results overtake it.
+    while (true) {
+      var seen = standing.content;
+      boolean same = sameAs(seen, update);
+      synchronized (this) {
+        if (seen == standing.content) {
+          return update.provisional() ? fail(update) : take(update, same);
+        }
+      }
+    }
+  }
+
+  private boolean sameAs(Content seen, Update update) {
+    return !update.provisional()
+        && seen instanceof Content.Held held
+        && !isOld(update.version(), held.version())
+        && Outcome.same(
+            held.outcome(), update.outcome(), key.operation().result(), key.operation().comparer());
+  }
+
+  private static boolean isOld(Version version, Version known) {
+    return version.epoch() == known.epoch() && version.sequence() <= known.sequence();
+  }
+
+  @GuardedBy("this")
+  private Installed take(Update update, boolean same) {
+    var last = version();
+    if (closed() || (last != null && isOld(update.version(), last))) {
+      return Installed.NOTHING;
+    }
+    if (last != null
+        && update.version().epoch() != last.epoch()
+        && update.generation() != generation) {
+      return Installed.UNKNOWN_EPOCH;
+    }
+    var before = standing;
+    var known = before.content.outcome();
+    var outcome = same && known != null ? known : update.outcome();
+    standing =
+        new Standing(
+            new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
+            Line.HEARD);
+    attempts = 0;
+    waiters.wake(keeper.workers());
+    return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
+  }
+
+  @GuardedBy("this")
+  private Installed fail(Update update) {
+    if (closed() || update.generation() != generation) {
+      return Installed.NOTHING;
+    }
+    var before = standing;
+    if (before.content instanceof Content.Held held) {
+      standing = before.with(Line.FAILING);
+      return toldTo(held.outcome(), held.outcome(), inDoubt() != before.inDoubt());
+    }
+    var failed = new Content.Failed(update.outcome(), failure(generation));
+    standing = new Standing(failed, Line.FAILING);
+    waiters.wake(keeper.workers());
+    return toldTo(null, update.outcome(), false);
+  }
+
+  /**
+   * Whom a result concerns; those that still wait for it will see it anyway.
+   *
+   * @param before what {@code now} has taken the place of, and differs from if it is another object
+   * @param otherwise whether it stands otherwise
+   */
+  @GuardedBy("this")
+  private Installed toldTo(@Nullable Outcome before, Outcome now, boolean otherwise) {
+    var outdated = new ArrayList<Dependent>(1);
+    var affected = new ArrayList<Dependent>(0);
+    edges.forEach(
+        edge -> {
+          if (edge.passed()) {
+            boolean same = edge.outcome() == now || takesAsSame(edge, before, now);
+            if (!same) {
+              outdated.add(edge.dependent);
+            } else if (otherwise) {
+              affected.add(edge.dependent);
+            }
+          }
+        });
+    return new Installed(false, standing.content.version(), outdated, affected);
+  }
+
+  /** Whether a reader went on with a failure, and the failure that is here now is the same. */
+  private static boolean takesAsSame(Edge edge, @Nullable Outcome before, Outcome now) {
+    boolean same =
+        edge.outcome() != before
+            && edge.outcome() instanceof Outcome.Threw x
+            && now instanceof Outcome.Threw y
+            && x.failure().same(y.failure());
+    if (same) {
+      edge.take(now);
+    }
+    return same;
+  }
+
+  /** Who had read another result than this one, or an earlier one, is marked by now. */
+  synchronized void told(Version version) {
+    var known = standing.content.version();
+    if (known == null || known.epoch() != version.epoch()) {
+      return; // what another publisher said since then marks them all, or has
+    }
+    if (told == null || !isOld(version, told)) {
+      told = version;
+      waiters.wake(keeper.workers());
+    }
+  }
+
+  /** Whether all know of this result, or of a later one. */
+  synchronized boolean haveToldOf(Version version) {
+    return told != null && told.epoch() == version.epoch() && told.sequence() >= version.sequence();
+  }
+
+  @Override
+  public String toString() {
+    return "cache of " + key;
+  }
+}

@@ -1,0 +1,323 @@
+package dev.evergreen.core.engine;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.engine.Cache.Dependent;
+import dev.evergreen.core.engine.Cache.Edge;
+import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/** All caches of this process, by what they are of (004 §4.2, §5: the cache manager). */
+final class Caches implements Cache.Keeper {
+
+  /** Keeps caches connected with their publishers, wherever these are. */
+  interface Lines {
+
+    /** Asks for the publisher of a new cache. */
+    void begin(Cache cache);
+
+    /** Asks for it again after a while. */
+    void askAgain(Cache cache);
+
+    /** The caches are closed. */
+    void end(List<Cache> caches);
+  }
+
+  private final Base base;
+  private final Workers workers;
+  private final Standings standings = new Standings();
+  private final AtomicLong generations = new AtomicLong();
+  private final Map<CallKey, Cache> table = new ConcurrentHashMap<>();
+  private final Map<SummaryKey, Cache> remote = new ConcurrentHashMap<>();
+  private final long grace;
+
+  /** When the grace of caches ends that had no dependents, those that end first in front. */
+  @GuardedBy("idle")
+  private final LinkedHashMap<Cache, Long> idle = new LinkedHashMap<>();
+
+  @GuardedBy("idle")
+  private boolean sweeping;
+
+  private @Nullable Lines lines;
+
+  Caches(Base base) {
+    this.base = base;
+    this.workers = base.workers();
+    this.grace = base.settings().cacheGrace().toNanos();
+  }
+
+  /** Before there are any caches: what connects them. */
+  void connect(Lines to) {
+    lines = to;
+  }
+
+  private Lines lines() {
+    return Objects.requireNonNull(lines, "connected when the node is put together");
+  }
+
+  @Override
+  public Workers workers() {
+    return workers;
+  }
+
+  @Override
+  public long grace() {
+    return grace;
+  }
+
+  @Override
+  public long nextGeneration() {
+    return generations.incrementAndGet();
+  }
+
+  int size() {
+    return table.size();
+  }
+
+  Collection<Cache> all() {
+    return table.values();
+  }
+
+  /** An edge to the cache of a call, which is made and subscribed if there is none. */
+  Edge retain(CallKey key, Dependent dependent) {
+    while (true) {
+      var cache = table.get(key);
+      boolean fresh = cache == null;
+      if (cache == null) {
+        cache = new Cache(this, key);
+      }
+      var edge = cache.retain(dependent);
+      if (edge == null) {
+        table.remove(key, cache);
+      } else if (!fresh) {
+        return edge;
+      } else if (table.putIfAbsent(key, cache) == null) {
+        lines().begin(cache);
+        return edge;
+      }
+    }
+  }
+
+  @Nullable Cache get(CallKey key) {
+    return table.get(key);
+  }
+
+  /** A cache's publisher is on another node from now on, which knows it by this name. */
+  void isRemote(Cache cache) {
+    var name = cache.key().wire();
+    cache.becomeRemote(() -> remote.put(name, cache));
+  }
+
+  @Nullable Cache remote(SummaryKey key) {
+    return remote.get(key);
+  }
+
+  // Results
+
+  /** Installs a result of this node's own publisher. */
+  void install(CallKey key, Cache.Update update, Tasks next) {
+    var cache = table.get(key);
+    if (cache != null) {
+      base.observer().pushedHere();
+      schedule(install(cache, update), next);
+    }
+  }
+
+  /**
+   * Installs a batch from another node: all dependents are marked before any of them runs again.
+   */
+  void install(NodeId from, List<Message.Update> updates, Tasks next) {
+    base.observer().batchReceived(updates.size());
+    var marked = new ArrayList<Dependent>();
+    var unwanted = new ArrayList<Message.Subscription>();
+    for (var update : updates) {
+      var cache = remote.get(update.key());
+      if (cache == null || cache.closed()) {
+        // By its own generation: a cache made meanwhile may have subscribed with a later one.
+        unwanted.add(new Message.Subscription(update.key(), update.generation(), null));
+        continue;
+      }
+      marked.addAll(
+          install(
+              cache,
+              new Cache.Update(
+                  update.generation(),
+                  update.version(),
+                  Outcome.decode(update.outcome(), cache.key().operation()),
+                  update.depth(),
+                  update.inDoubt(),
+                  update.provisional(),
+                  update.trace())));
+    }
+    if (!unwanted.isEmpty()) {
+      base.peers().sendParts(from, unwanted, Message.Unsubscribe::new);
+    }
+    schedule(marked, next);
+  }
+
+  /** Returns whom it has marked, some maybe twice. */
+  private List<Dependent> install(Cache cache, Cache.Update update) {
+    var installed = cache.install(update);
+    for (var dependent : installed.outdated()) {
+      dependent.mark(update.trace());
+    }
+    if (installed.version() != null) {
+      cache.told(installed.version());
+    }
+    standings.tell(installed.affected());
+    if (update.provisional() || installed.unknownEpoch()) {
+      lines().askAgain(cache);
+    }
+    return installed.outdated();
+  }
+
+  private static void schedule(List<Dependent> marked, Tasks next) {
+    for (var summary : marked) {
+      summary.schedule(next);
+    }
+  }
+
+  /** The publisher of a cache answers. */
+  void heard(Cache cache) {
+    if (cache.heard()) {
+      standings.tell(cache.dependents());
+    }
+  }
+
+  /** The publisher of a cache is gone, or not heard of. */
+  void silent(Cache cache) {
+    if (cache.silent()) {
+      standings.tell(cache.dependents());
+    }
+  }
+
+  /** The publisher of a call has gone: ask for the grain again, wherever it is. */
+  void moved(CallKey key) {
+    var cache = table.get(key);
+    if (cache != null) {
+      silent(cache);
+      lines().askAgain(cache);
+    }
+  }
+
+  // Reclaim
+
+  /** A cache goes if it has no dependents for a while (004 §4.2). */
+  @Override
+  public void idle(Cache cache, boolean graceSpent) {
+    long now = workers.nanos();
+    synchronized (idle) {
+      if (graceSpent) {
+        idle.putFirst(cache, now);
+      } else {
+        idle.putLast(cache, now + grace);
+      }
+      if (sweeping) {
+        return;
+      }
+      sweeping = true;
+    }
+    sweepLater();
+  }
+
+  private void sweepLater() {
+    workers.after(grace / 2 + 1, this::sweep);
+  }
+
+  /** Closes what was idle long enough; and then what only that had read, and so on. */
+  private void sweep(Tasks next) {
+    try {
+      for (var closed = closeIdle(); !closed.isEmpty(); closed = closeIdle()) {
+        closed.forEach(this::remove);
+        lines().end(closed);
+      }
+    } finally {
+      synchronized (idle) {
+        sweeping = !idle.isEmpty();
+        if (sweeping) {
+          sweepLater();
+        }
+      }
+    }
+  }
+
+  /**
+   * Closes the caches of these calls that only summaries of these calls read. Whoever depends on
+   * one and is still there when the grace is over was reached after all, and runs again.
+   */
+  void closeIfReadOnlyBy(Set<CallKey> calls) {
+    var closed = new ArrayList<Cache>();
+    for (var call : calls) {
+      var cache = table.get(call);
+      if (cache != null && cache.closeIfReadOnlyBy(calls)) {
+        closed.add(cache);
+      }
+    }
+    if (closed.isEmpty()) {
+      return;
+    }
+    closed.forEach(this::remove);
+    lines().end(closed);
+    workers.after(grace + 1, next -> runLeft(closed, next));
+  }
+
+  private static void runLeft(List<Cache> closed, Tasks next) {
+    for (var cache : closed) {
+      var left = cache.dependents();
+      left.forEach(summary -> summary.mark(null));
+      schedule(left, next);
+    }
+  }
+
+  private List<Cache> closeIdle() {
+    long now = workers.nanos();
+    var closed = new ArrayList<Cache>();
+    for (var cache = nextIdle(now); cache != null; cache = nextIdle(now)) {
+      if (cache.closeIfIdle(now - grace)) {
+        closed.add(cache);
+      } else if (cache.isIdle()) {
+        lookAgain(cache, now + grace);
+      }
+    }
+    return closed;
+  }
+
+  /** Of two that gave it up at once, the one that did so first may have come here last. */
+  private void lookAgain(Cache cache, long when) {
+    synchronized (idle) {
+      idle.putLast(cache, when);
+    }
+  }
+
+  private @Nullable Cache nextIdle(long now) {
+    synchronized (idle) {
+      var next = idle.firstEntry();
+      if (next == null || next.getValue() - now > 0) {
+        return null;
+      }
+      idle.remove(next.getKey());
+      return next.getKey();
+    }
+  }
+
+  private void remove(Cache cache) {
+    table.remove(cache.key(), cache);
+    if (cache.wasRemote()) {
+      remote.remove(cache.key().wire(), cache);
+    }
+  }
+}

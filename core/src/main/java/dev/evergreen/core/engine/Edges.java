@@ -1,0 +1,59 @@
+package dev.evergreen.core.engine;
+
+import dev.evergreen.core.engine.Cache.Edge;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a run has read: what its summary depends on, once it is accepted. */
+record Edges(List<Edge> list) {
+
+  static final Edges NONE = new Edges(List.of());
+
+  /** The depth of the deepest. */
+  int deepest() {
+    int deepest = 0;
+    for (var edge : list) {
+      deepest = Math.max(deepest, edge.cache().depth());
+    }
+    return deepest;
+  }
+
+  /** Whether one of them is in doubt. */
+  boolean inDoubt() {
+    for (var edge : list) {
+      if (edge.inDoubt()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The caches at their ends that count: a branch that did not wait has read nothing. */
+  List<Cache> read() {
+    return list.stream().filter(Edge::passed).map(Edge::cache).toList();
+  }
+
+  Edges and(Edges others) {
+    if (others.list.isEmpty()) {
+      return this;
+    }
+    var all = new ArrayList<Edge>(list.size() + others.list.size());
+    all.addAll(list);
+    all.addAll(others.list);
+    return new Edges(all);
+  }
+
+  /** Releases them, since there is another run. */
+  void release() {
+    for (var edge : list) {
+      edge.cache().release(edge, false);
+    }
+  }
+
+  /** Releases them, since the summary is gone after its cache's grace. */
+  void releaseForGood() {
+    for (var edge : list) {
+      edge.cache().release(edge, true);
+    }
+  }
+}

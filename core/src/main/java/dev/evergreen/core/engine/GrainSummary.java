@@ -1,0 +1,377 @@
+package dev.evergreen.core.engine;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.GrainException;
+import dev.evergreen.core.engine.Cache.Edge;
+import dev.evergreen.core.engine.CycleSearch.Verdict;
+import dev.evergreen.core.engine.Publication.Follower;
+import dev.evergreen.core.engine.Publication.Subscribed;
+import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.model.Graph;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.work.Tasks;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The summary of an operation of a grain (004 §4.1): computes the result that its publication keeps
+ * true in caches (004 §4.2). Guarded by the activation.
+ *
+ * <p><b>Depth.</b> A summary is deeper than all it reads. When a run finds that it is not, although
+ * others may read the summary already, that is a suspicion of a circle ({@link CycleSearch}): it is
+ * judged before the result is published, and if there is none the depth grows.
+ */
+final class GrainSummary extends Summary {
+
+  /** The depth of members of a circle, and of what reads them. */
+  static final int ENDLESS = Integer.MAX_VALUE;
+
+  /** So often in a row it may become deeper although a circle cannot be excluded. */
+  private static final int MAX_IN_VAIN = 8;
+
+  private final Home home;
+  private final CallKey key;
+  private final Publication results;
+
+  /** What it reads, if somebody follows that; written with the guard's monitor held. */
+  private volatile @Nullable Publication reads;
+
+  @GuardedBy("guard")
+  private boolean removed;
+
+  /** The greatest depth that it had outside of circles; 0 before the first. */
+  @GuardedBy("guard")
+  private int rank;
+
+  /** What the verdict rests on that the present result is by; among the edges. */
+  @GuardedBy("guard")
+  private Edges evidence = Edges.NONE;
+
+  @GuardedBy("guard")
+  private boolean inCircle;
+
+  /** How often in a row a circle could not be excluded. */
+  @GuardedBy("guard")
+  private int inVain;
+
+  GrainSummary(Propagation parts, Home home, CallKey key) {
+    super(parts, home);
+    this.home = home;
+    this.key = key;
+    this.results = new Publication(parts, home, key);
+    this.marked = true;
+  }
+
+  @Override
+  public CallKey key() {
+    return key;
+  }
+
+  /** Its results, as others subscribe them. */
+  Publication results() {
+    return results;
+  }
+
+  @Override
+  @Nullable Object compute() throws Throwable {
+    var operation = key.operation();
+    return operation.call(home.object(), operation.copyIn(key.arguments()), key.grain());
+  }
+
+  // Running
+
+  @Override
+  public void schedule(Tasks next) {
+    synchronized (guard) {
+      if (!removed) {
+        home.schedule(this, next);
+      }
+    }
+  }
+
+  @Override
+  @GuardedBy("guard")
+  boolean over() {
+    return removed;
+  }
+
+  /**
+   * Of a member of a circle that is nothing: its result is the circle, which is judged anew when
+   * that changes.
+   */
+  @Override
+  @GuardedBy("guard")
+  List<Cache> computedFrom() {
+    return inCircle
+        ? List.of()
+        : edges.list().stream().filter(e -> e.passed() && !isList(e)).map(Edge::cache).toList();
+  }
+
+  private boolean isList(Edge edge) {
+    return base.models().graph().isReads(edge.cache().key());
+  }
+
+  @Override
+  void accept(Run run, @Nullable Outcome computed, Tasks next) {
+    var read = run.reads().edges();
+    int deepest = read.deepest();
+    var verdict = computed == null ? Verdict.UNSUSPICIOUS : judge(run, read, deepest);
+    var outcome = verdict.circle() != null ? verdict.circle() : computed;
+    var before = results.outcome();
+    // A comparer is the user's code: it runs without the monitor.
+    boolean same =
+        Outcome.same(before, outcome, key.operation().result(), key.operation().comparer());
+    accept(run, read, deepest, verdict, same ? before : outcome, next);
+  }
+
+  private Verdict judge(Run run, Edges read, int deepest) {
+    int least;
+    boolean patient;
+    synchronized (guard) {
+      least = rank;
+      patient = deepest != ENDLESS && inVain < MAX_IN_VAIN;
+    }
+    boolean othersMayRead = results.outcome() != null;
+    boolean waited = run.reads().waitedInCircle();
+    if (!waited && deepest != ENDLESS && !(othersMayRead && deepest >= least)) {
+      return Verdict.UNSUSPICIOUS;
+    }
+    var verdict = search(read, least, deepest == ENDLESS, waited);
+    return verdict.hidden() == null || patient ? verdict : verdict.inVain();
+  }
+
+  private Verdict search(Edges read, int least, boolean readsMember, boolean waited) {
+    try {
+      return parts.cycles().judge(this, key, listed(read, Edges.NONE), least, readsMember, waited);
+    } catch (RuntimeException | Error e) {
+      return Verdict.failed(e);
+    }
+  }
+
+  private void accept(
+      Run run, Edges read, int deepest, Verdict verdict, @Nullable Outcome result, Tasks next) {
+    var released = read.and(verdict.edges());
+    Publication.Owed owed;
+    synchronized (guard) {
+      boolean wanted = home.ended(run);
+      ended(run, result == null);
+      if (wanted && !removed && result != null) {
+        released = accepted(released);
+        evidence = verdict.edges();
+        inCircle = verdict.circle() != null;
+        inVain = verdict.hidden() == null ? 0 : inVain + 1;
+        if (!inCircle && deepest != ENDLESS) {
+          rank = Math.max(rank, deepest + 1);
+        }
+        // What moves before this moment is told to the run that was accepted before.
+        marked |= read.deepest() > deepest;
+        results.publish(
+            result, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), run.cause());
+      }
+      goOn(next);
+      owed = result == null ? Publication.Owed.NOTHING : results.owed();
+    }
+    released.release();
+    // First what the result depends on: whom that makes suspicious judges by it.
+    publishReads(next);
+    results.push(owed, next);
+  }
+
+  @GuardedBy("guard")
+  private void goOn(Tasks next) {
+    if (marked && !removed) {
+      home.schedule(this, next);
+    } else {
+      home.admit(next);
+    }
+  }
+
+  /**
+   * What is in a circle does not doubt because other members do, as then all would for ever: it
+   * doubts as long as one of the lists that the verdict rests on is not heard of. One that cannot
+   * be had is no reason: it may never be.
+   */
+  @GuardedBy("guard")
+  private boolean doubt() {
+    for (var edge : (inCircle ? evidence : edges).list()) {
+      if (edge.inDoubt() && !(edge.outcome() instanceof Outcome.Threw && isList(edge))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  @Override
+  public void standingChanged() {
+    base.workers().now(this::standingChanged);
+  }
+
+  private void standingChanged(Tasks next) {
+    synchronized (guard) {
+      var outcome = results.outcome();
+      if (removed || outcome == null) {
+        return;
+      }
+      int deepest = edges.deepest();
+      boolean known = deepest == ENDLESS && results.depth() == ENDLESS;
+      if (!inCircle && deepest >= rank && !known) {
+        // Deeper than it was taken to be: the run after this mark is judged.
+        marked = true;
+        goOn(next);
+      } else {
+        results.publish(outcome, inCircle || deepest == ENDLESS ? ENDLESS : rank, doubt(), null);
+      }
+    }
+    results.pushOwed(next);
+    publishReads(next);
+  }
+
+  /** Whether the present result is neither marked nor being computed again. */
+  boolean settled() {
+    synchronized (guard) {
+      return !marked && underWay == null;
+    }
+  }
+
+  // The list of reads
+
+  /** Somebody follows what this summary reads. */
+  Subscribed followReads(CallKey call, Follower follower, Tasks next) {
+    boolean owed;
+    synchronized (guard) {
+      if (removed) {
+        return Subscribed.NOT_HERE;
+      }
+      var followed = reads;
+      if (followed == null) {
+        followed = new Publication(parts, home, call);
+        reads = followed;
+      }
+      owed = followed.subscribe(follower);
+    }
+    publishReads(next);
+    return Subscribed.of(owed);
+  }
+
+  void unfollowReads(Follower follower) {
+    synchronized (guard) {
+      var followed = reads;
+      if (followed != null && followed.unsubscribe(follower)) {
+        reads = null;
+      }
+    }
+  }
+
+  @Override
+  void hasRead() {
+    if (reads != null) {
+      base.workers().now(this::publishReads);
+    }
+  }
+
+  /** Tells who follows that what the summary has read, and what a run of it under way has. */
+  private void publishReads(Tasks next) {
+    var followed = reads;
+    if (followed == null) {
+      return;
+    }
+    synchronized (guard) {
+      var before = followed.outcome();
+      var now = list();
+      boolean same =
+          now instanceof Outcome.Threw
+              ? Outcome.same(before, now, key.operation().result(), null)
+              : now.equals(before);
+      followed.publish(same && before != null ? before : now, 0, false, null);
+    }
+    followed.pushOwed(next);
+  }
+
+  @GuardedBy("guard")
+  private Outcome list() {
+    try {
+      return new Outcome.Returned(new Graph.Listing(key.wire(), listed(edges, readByRun())));
+    } catch (GrainException e) {
+      return Outcome.Threw.of(e); // the name of one of them is too large
+    }
+  }
+
+  @GuardedBy("guard")
+  private Edges readByRun() {
+    return underWay == null ? Edges.NONE : underWay.reads().edges();
+  }
+
+  /** Without what reads nothing, and without what is read in the search for circles. */
+  private List<Graph.Read> listed(Edges accepted, Edges tentative) {
+    var listed = new LinkedHashMap<CallKey, Graph.Read>();
+    accepted.list().forEach(edge -> list(edge, false, listed));
+    tentative.list().forEach(edge -> list(edge, true, listed));
+    return List.copyOf(listed.values());
+  }
+
+  private void list(Edge edge, boolean tentative, Map<CallKey, Graph.Read> listed) {
+    var read = edge.cache().key();
+    int depth = edge.cache().depth();
+    if (depth != 1 && !isList(edge)) {
+      listed.putIfAbsent(read, new Graph.Read(read.wire(), depth, tentative));
+    }
+  }
+
+  // Ending
+
+  /** Drops caches whose subscriptions are over; returns whether none is left. */
+  boolean expire(Predicate<Publication.Subscriber> over) {
+    synchronized (guard) {
+      var followed = reads;
+      if (followed != null && followed.expire(over)) {
+        reads = null;
+      }
+      return results.expire(over);
+    }
+  }
+
+  /** Nobody subscribes any more; returns the run that was under way. */
+  @Nullable Run remove() {
+    synchronized (guard) {
+      removed = true;
+      results.end();
+      return stop();
+    }
+  }
+
+  /** Releases what the accepted run has read. */
+  void releaseReads() {
+    Edges released;
+    Publication followed;
+    synchronized (guard) {
+      released = accepted(Edges.NONE);
+      followed = reads;
+      reads = null;
+    }
+    released.releaseForGood();
+    if (followed != null) {
+      followed.move();
+    }
+  }
+
+  /** The activation is closed: subscribers are told, with the failure if it never was active. */
+  void end(Outcome.@Nullable Threw failed, Tasks next) {
+    remove();
+    releaseReads();
+    if (failed == null) {
+      results.move();
+    } else {
+      results.fail(failed, next);
+    }
+  }
+
+  /** Whether it is kept by members of a circle, which may be all that keeps it. */
+  boolean inCircle() {
+    synchronized (guard) {
+      return inCircle && !removed;
+    }
+  }
+}

@@ -1,0 +1,331 @@
+package dev.evergreen.core.engine;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.model.Failures;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.Failure;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
+import dev.evergreen.core.work.Waiters;
+import dev.evergreen.core.work.Workers;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
+ * latest result per cache, one acknowledged batch under way at a time. After a slow round trip the
+ * next batch waits for as long again. What is not acknowledged in time is sent again, as it is by
+ * then.
+ */
+final class Outboxes {
+
+  /** A result that is larger than this part of a batch is a large one. */
+  private static final int LARGE_RESULTS_IN_A_BATCH = 64;
+
+  /** A cache of another node that is to have the latest result. */
+  interface Recipient {
+    NodeId node();
+
+    /** The request that the next result answers, once; 0 if that is to be pushed. */
+    long takeRequest();
+
+    /** The result as it is now; null if the cache is to have none any more. */
+    Message.@Nullable Update update();
+  }
+
+  private final Base base;
+  private final Workers workers;
+  private final Map<NodeId, Outbox> outboxes = new ConcurrentHashMap<>();
+  private final AtomicLong batches = new AtomicLong();
+
+  Outboxes(Base base) {
+    this.base = base;
+    this.workers = base.workers();
+  }
+
+  /** There is a new result for a cache of another node. */
+  void send(Recipient subscriber) {
+    long request = subscriber.takeRequest();
+    boolean answered = request != 0 && answer(subscriber, request);
+    if (!answered && !base.peers().isGone(subscriber.node())) {
+      outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
+    }
+  }
+
+  /**
+   * Sends the result that a cache of another node waits for. It is sent at once and needs no
+   * acknowledgement: that node has asked for it, and asks again if no answer comes. It asks for a
+   * bounded number at a time, and large ones are pushed, so that what is under way is bounded.
+   */
+  private boolean answer(Recipient subscriber, long request) {
+    var to = subscriber.node();
+    var update = subscriber.update();
+    if (update == null
+        || Outbox.sizeOf(update) > base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
+      return false;
+    }
+    var answer = new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of());
+    try {
+      boolean sent = base.peers().send(to, answer);
+      if (sent) {
+        base.observer().firstResultSent(to);
+      }
+      return sent;
+    } catch (IllegalArgumentException e) {
+      return false; // it is too large for a link, which the outbox tells
+    }
+  }
+
+  /** A node's cache must look for the grain elsewhere. */
+  void moved(NodeId to, SummaryKey name) {
+    base.peers().send(to, new Message.Moved(List.of(name)));
+  }
+
+  /** Tells a node's cache why there is no result for now; it asks again. */
+  void provisional(NodeId to, SummaryKey name, long generation, Failure why) {
+    var outcome = new Message.Answer.Threw(why);
+    var none = new Message.Version(0, 0);
+    var update = new Message.Update(name, generation, none, outcome, 0, false, true, null);
+    sendAlone(to, batches.incrementAndGet(), update);
+  }
+
+  /**
+   * Sends one result, or in its place that it is too large for the link.
+   *
+   * @return false if the link does not even take that; the cache renews its subscription
+   */
+  private boolean sendAlone(NodeId to, long batch, Message.Update update) {
+    try {
+      base.peers().send(to, new Message.Push(batch, List.of(update)));
+      return true;
+    } catch (IllegalArgumentException e) {
+      return sendRefusal(to, batch, update, e);
+    }
+  }
+
+  private boolean sendRefusal(
+      NodeId to, long batch, Message.Update update, IllegalArgumentException why) {
+    var refusal =
+        new Message.Update(
+            update.key(),
+            update.generation(),
+            update.version(),
+            Outcome.tooLarge("the result of " + update.key(), why),
+            update.depth(),
+            update.inDoubt(),
+            update.provisional(),
+            update.trace());
+    try {
+      base.peers().send(to, new Message.Push(batch, List.of(refusal)));
+      return true;
+    } catch (IllegalArgumentException e) {
+      Failures.log("a result for " + to, e);
+      return false;
+    }
+  }
+
+  void acknowledged(NodeId from, long batch) {
+    var outbox = outboxes.get(from);
+    if (outbox != null) {
+      outbox.acknowledged(batch);
+    }
+  }
+
+  /** How much waits for each node, by its address; lives of one address are added up. */
+  Map<String, Integer> lengths() {
+    var lengths = new TreeMap<String, Integer>();
+    outboxes.forEach((to, outbox) -> lengths.merge(to.address(), outbox.length(), Integer::sum));
+    return lengths;
+  }
+
+  /** Nothing more is sent to nodes that are gone. */
+  void forget(Set<NodeId> gone) {
+    for (var node : gone) {
+      var outbox = outboxes.remove(node);
+      if (outbox != null) {
+        outbox.end();
+      }
+    }
+  }
+
+  /** For one node: a thread sends batch after batch while there is something to send. */
+  private final class Outbox {
+    private final NodeId to;
+
+    @GuardedBy("this")
+    private final LinkedHashSet<Recipient> waiting = new LinkedHashSet<>();
+
+    @GuardedBy("this")
+    private boolean sending;
+
+    private final Waiters sender = new Waiters();
+
+    /** The batch that is to be acknowledged; 0 if none is. */
+    private final AtomicLong open = new AtomicLong();
+
+    private volatile int underWay;
+
+    /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
+    private long most = base.settings().maxBatchBytes(); // for the thread that sends
+
+    Outbox(NodeId to) {
+      this.to = to;
+    }
+
+    /** How much waits to be sent or acknowledged. */
+    synchronized int length() {
+      return waiting.size() + underWay;
+    }
+
+    void add(Recipient subscriber) {
+      synchronized (this) {
+        waiting.add(subscriber);
+        if (sending) {
+          return;
+        }
+        sending = true;
+      }
+      workers.threads().start(this::sendAll);
+    }
+
+    void acknowledged(long batch) {
+      // In one step, as the next batch may be under way already: that one is not acknowledged by
+      // this.
+      if (open.compareAndSet(batch, 0)) {
+        sender.wake(workers);
+      }
+    }
+
+    /** Nothing is to be acknowledged any more. */
+    void end() {
+      open.set(0);
+      sender.wake(workers);
+    }
+
+    private void sendAll() {
+      sender.add(Thread.currentThread());
+      boolean done = false;
+      try {
+        while (goesOn()) {
+          var batch = fill();
+          if (!batch.isEmpty()) {
+            send(batch);
+          }
+        }
+        done = true;
+      } finally {
+        sender.remove(Thread.currentThread());
+        if (!done) {
+          stopSending();
+        }
+      }
+    }
+
+    /** The next result that is added starts another thread; what this one had is renewed. */
+    private synchronized void stopSending() {
+      sending = false;
+      underWay = 0;
+    }
+
+    private synchronized boolean goesOn() {
+      sending = !waiting.isEmpty() && !base.lifetime().stopped() && !base.peers().isGone(to);
+      return sending;
+    }
+
+    /**
+     * Takes what goes into the next batch. Results are written by code of the application's, so
+     * that the monitor is not held meanwhile.
+     */
+    private Map<Recipient, Message.Update> fill() {
+      var batch = new LinkedHashMap<Recipient, Message.Update>();
+      long bytes = 0;
+      for (var next = take(); next != null; next = take()) {
+        var update = next.update();
+        if (update != null) {
+          bytes += sizeOf(update);
+          if (bytes > most && !batch.isEmpty()) {
+            putBack(next);
+            break;
+          }
+          batch.put(next, update);
+        }
+      }
+      // User code that interrupted its own thread must not disturb the runtime's waiting.
+      Thread.interrupted();
+      return batch;
+    }
+
+    private synchronized @Nullable Recipient take() {
+      return waiting.isEmpty() ? null : waiting.removeFirst();
+    }
+
+    private synchronized void putBack(Recipient last) {
+      waiting.addFirst(last);
+    }
+
+    private void send(Map<Recipient, Message.Update> batch) {
+      long number = batches.incrementAndGet();
+      long sentAt = workers.nanos();
+      long late = sentAt + base.settings().pushRetryAfter().toNanos();
+      open.set(number);
+      underWay = batch.size();
+      base.observer().batchSent(to, batch.size());
+      if (!leaves(number, List.copyOf(batch.values()))) {
+        most = Math.max(1, most / 2);
+        sendAgain(batch.keySet());
+      } else if (!workers.await(() -> open.get() != number, late, true)) {
+        base.observer().batchOverdue(batch.size());
+        sendAgain(batch.keySet());
+      } else {
+        base.observer().batchAcknowledged(batch.size());
+        underWay = 0;
+        restAfter(workers.nanos() - sentAt);
+      }
+    }
+
+    /** Sends a batch; returns false if it is too large for the link and can go in smaller ones. */
+    private boolean leaves(long number, List<Message.Update> updates) {
+      if (updates.size() == 1) {
+        if (!sendAlone(to, number, updates.getFirst())) {
+          open.set(0);
+        }
+        return true;
+      }
+      try {
+        base.peers().send(to, new Message.Push(number, updates));
+        return true;
+      } catch (IllegalArgumentException e) {
+        return false;
+      }
+    }
+
+    private synchronized void sendAgain(Set<Recipient> batch) {
+      waiting.addAll(batch);
+      underWay = 0;
+    }
+
+    private void restAfter(long roundTrip) {
+      if (roundTrip > base.settings().pushRoundTrip().toNanos()) {
+        workers.await(() -> false, workers.nanos() + roundTrip, false);
+      }
+    }
+
+    private static long sizeOf(Message.Update update) {
+      return 100L
+          + update.key().arguments().length
+          + switch (update.outcome()) {
+            case Message.Answer.Returned(var value) -> value.length;
+            case Message.Answer.Threw(var failure) -> failure.size();
+            case Message.Answer.NotStarted(var reason, var again) -> reason.length();
+          };
+    }
+  }
+}

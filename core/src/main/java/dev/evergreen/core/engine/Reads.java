@@ -1,0 +1,204 @@
+package dev.evergreen.core.engine;
+
+import dev.evergreen.core.CallInterruptedException;
+import dev.evergreen.core.GrainTimeoutException;
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.engine.Cache.Edge;
+import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.work.Cancellation;
+import dev.evergreen.core.work.Nanos;
+import dev.evergreen.core.work.Workers;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one run of a summary has read. When the run is accepted these are the edges of the
+ * dependency graph until the next accepted run.
+ *
+ * <p>Reads are added with the baton held and this monitor; others look at them with the monitor.
+ */
+final class Reads implements Scope.Reader {
+
+  /** From how many reads on they are found by hashing. */
+  private static final int MANY = 8;
+
+  private final Workers workers;
+  private final NodeSettings settings;
+  private final Caches caches;
+  private final CycleSearch cycles;
+  private final Summary summary;
+  private final Cancellation cancellation = new Cancellation();
+  private final List<Edge> reads = new ArrayList<>(MANY);
+  private @Nullable Map<CallKey, Edge> readsByKey; // once there are many
+  private volatile boolean waitedInCircle;
+  private int hits; // with the baton held, as misses
+  private int misses;
+
+  Reads(Summary summary) {
+    this.workers = summary.base.workers();
+    this.settings = summary.base.settings();
+    this.caches = summary.parts.caches();
+    this.cycles = summary.parts.cycles();
+    this.summary = summary;
+  }
+
+  @Override
+  public Cancellation cancellation() {
+    return cancellation;
+  }
+
+  /** Whether the run waited for itself, and went on without an answer. */
+  boolean waitedInCircle() {
+    return waitedInCircle;
+  }
+
+  /** How many results were taken from caches. */
+  int hits() {
+    return hits;
+  }
+
+  /** How many first results were waited for. */
+  int misses() {
+    return misses;
+  }
+
+  /** What was read so far. */
+  synchronized Edges edges() {
+    return reads.isEmpty() ? Edges.NONE : new Edges(List.copyOf(reads));
+  }
+
+  /** The edge exists before the result is returned. */
+  @Override
+  public Outcome read(Scope scope, CallKey key, long timeoutNanos) {
+    var read = find(key);
+    boolean again = read != null;
+    if (read == null) {
+      read = caches.retain(key, summary);
+      add(key, read);
+    }
+    var outcome = read.outcome();
+    if (outcome == null) {
+      misses++;
+      return waitFor(scope, read, timeoutNanos);
+    }
+    hits += again ? 0 : 1;
+    return outcome;
+  }
+
+  private @Nullable Edge find(CallKey key) {
+    if (readsByKey != null) {
+      return readsByKey.get(key);
+    }
+    for (int i = 0; i < reads.size(); i++) {
+      var read = reads.get(i);
+      if (read.cache().key().equals(key)) {
+        return read;
+      }
+    }
+    return null;
+  }
+
+  private void add(CallKey key, Edge read) {
+    synchronized (this) {
+      reads.add(read);
+    }
+    if (readsByKey != null) {
+      readsByKey.put(key, read);
+    } else if (reads.size() > MANY) {
+      var byKey = HashMap.<CallKey, Edge>newHashMap(4 * MANY);
+      reads.forEach(edge -> byKey.put(edge.cache().key(), edge));
+      readsByKey = byKey;
+    }
+    summary.hasRead();
+  }
+
+  private Outcome waitFor(Scope scope, Edge read, long timeoutNanos) {
+    var cache = read.cache();
+    var wait = cycles.waits(summary.key(), cache, cancellation);
+    cache.addWaiter(Thread.currentThread());
+    try {
+      return awaitFirst(scope, read, timeoutNanos);
+    } catch (CallInterruptedException e) {
+      var arrived = cache.goOnWithout(read, null);
+      if (arrived != null) {
+        return arrived;
+      }
+      throw e;
+    } finally {
+      cache.removeWaiter(Thread.currentThread());
+      cycles.waitsNoMore(wait);
+    }
+  }
+
+  /**
+   * Waits for a cache's first result, and looks for a circle of waiting: at once along what waits
+   * in this process, and across nodes when the waiting takes suspiciously long.
+   */
+  private Outcome awaitFirst(Scope scope, Edge read, long timeoutNanos) {
+    var cache = read.cache();
+    long start = workers.nanos();
+    var path = waitsForItself(scope, cache);
+    if (path != null) {
+      return goOnInCircle(read, cycles.found(path));
+    }
+    for (long patience = settings.cycleSuspicion().toNanos(); ; patience *= 2) {
+      long wait = Math.min(timeoutNanos, patience);
+      if (scope.await(() -> cache.present() != null, start + wait, false)) {
+        var present = cache.take(read);
+        if (present != null) {
+          return present;
+        }
+      }
+      if (wait == timeoutNanos) {
+        return goOnWithout(read, timedOut(cache, timeoutNanos));
+      }
+      var circle = searchForCircle(scope, cache);
+      if (circle != null) {
+        return goOnInCircle(read, circle);
+      }
+    }
+  }
+
+  private Outcome goOnInCircle(Edge read, Outcome.Threw circle) {
+    waitedInCircle = true;
+    return goOnWithout(read, circle);
+  }
+
+  private static Outcome goOnWithout(Edge read, Outcome instead) {
+    var outcome = read.cache().goOnWithout(read, instead);
+    return outcome != null ? outcome : instead;
+  }
+
+  private Outcome.@Nullable Threw searchForCircle(Scope scope, Cache cache) {
+    var own = summary.key();
+    if (own != null) {
+      return cycles.waiting(scope, summary, own, cache);
+    }
+    var path = waitsForItself(scope, cache);
+    return path == null ? null : cycles.found(path);
+  }
+
+  /** A circle of waiting in this process, if there is one. */
+  private @Nullable List<String> waitsForItself(Scope scope, Cache cache) {
+    var own = summary.key();
+    if (own != null) {
+      return cycles.waitingHere(own, cache);
+    }
+    var turn = scope.turn();
+    return turn == null || turn.readOnly() ? null : cycles.waitingForWrite(turn, cache);
+  }
+
+  private static Outcome.Threw timedOut(Cache cache, long timeoutNanos) {
+    return Outcome.Threw.of(
+        new GrainTimeoutException(
+            cache.key()
+                + " gave no result within "
+                + Nanos.text(Duration.ofNanos(timeoutNanos))
+                + "; the computation runs again when it does"));
+  }
+}

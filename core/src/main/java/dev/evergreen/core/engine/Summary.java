@@ -1,0 +1,330 @@
+package dev.evergreen.core.engine;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import dev.evergreen.core.model.Failures;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.Baton;
+import dev.evergreen.core.work.Chain;
+import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Waiters;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An operation with its last result (004 §4.1): of a grain ({@link GrainSummary}), or at the root
+ * of a reactive computation ({@link RootComputation}). It depends on the caches that its last
+ * accepted run has read.
+ *
+ * <p>Marked many times it runs once; marked during a run it runs once more (004 §4.1.1). It is
+ * guarded by its activation if it has one, whose chain of what waits to run it is a link of.
+ */
+abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
+
+  /** An activation, as its summaries know it. Its monitor is theirs. */
+  interface Home extends Turn.Home {
+
+    /** The grain's object; for who holds the baton of an open activation. */
+    Object object();
+
+    /** The next sequence number of this activation's results. */
+    long nextSequence();
+
+    /** Lets a marked summary run as soon as it may. */
+    void schedule(Summary summary, Tasks next);
+
+    /** Lets begin what may. */
+    void admit(Tasks next);
+
+    /** A run has ended; returns whether its result may be accepted. */
+    boolean ended(Run run);
+
+    /** Whether an operation is under way that may have changed what is not committed yet. */
+    boolean isWritten();
+  }
+
+  final Propagation parts;
+  final Base base;
+
+  /** The activation as whose read-only turns it runs; null for a computation outside of grains. */
+  final @Nullable Home owner;
+
+  final Object guard;
+
+  @GuardedBy("guard")
+  boolean marked;
+
+  @GuardedBy("guard")
+  @Nullable Run underWay;
+
+  /** What the accepted run has read. */
+  @GuardedBy("guard")
+  Edges edges = Edges.NONE;
+
+  /** How often in a row writes have discarded its run. */
+  @GuardedBy("guard")
+  private int discards;
+
+  /** Where in a trace the write was that has marked it last, if that is traced. */
+  @GuardedBy("guard")
+  private @Nullable TraceContext cause;
+
+  @GuardedBy("guard")
+  private long runs;
+
+  /** Threads that wait until this has settled, or is over. */
+  final Waiters watchers = new Waiters();
+
+  Summary(Propagation parts, @Nullable Home owner) {
+    this.parts = parts;
+    this.base = parts.base();
+    this.owner = owner;
+    this.guard = owner == null ? this : owner;
+  }
+
+  /** Runs the user's code, once. */
+  abstract @Nullable Object compute() throws Throwable;
+
+  /**
+   * Takes the result of a run.
+   *
+   * @param outcome null if there is none, since the run was discarded
+   */
+  abstract void accept(Run run, @Nullable Outcome outcome, Tasks next);
+
+  /** Whether it is gone and runs no more. */
+  @GuardedBy("guard")
+  abstract boolean over();
+
+  /** What the present result was computed from; null if there is none. */
+  @GuardedBy("guard")
+  abstract @Nullable List<Cache> computedFrom();
+
+  /** A run under way has read something for the first time. */
+  void hasRead() {}
+
+  // Running
+
+  @Override
+  public void mark(@Nullable TraceContext from) {
+    synchronized (guard) {
+      marked = !over();
+      cause = from;
+    }
+  }
+
+  /** Starts a run if it is marked and none is under way, and clears the mark; else null. */
+  final @Nullable Run begin() {
+    synchronized (guard) {
+      if (!marked || underWay != null || over()) {
+        return null;
+      }
+      var run = new Run(cause, discards);
+      marked = false;
+      underWay = run;
+      cause = null;
+      runs++;
+      base.observer().runScheduled();
+      return run;
+    }
+  }
+
+  /** How often it has run. */
+  final long runs() {
+    synchronized (guard) {
+      return runs;
+    }
+  }
+
+  /** A run has ended; without a result it is to be repeated. */
+  @GuardedBy("guard")
+  final void ended(Run run, boolean repeat) {
+    if (underWay == run) {
+      underWay = null;
+      marked |= repeat;
+      cause = repeat && cause == null ? run.cause : cause;
+      watchers.wake(base.workers());
+    }
+  }
+
+  /** Takes what a run has read as the edges from now on; returns those until now. */
+  @GuardedBy("guard")
+  final Edges accepted(Edges read) {
+    var until = edges;
+    edges = read;
+    discards = 0;
+    return until;
+  }
+
+  /**
+   * It is over: what runs is not wanted any more, and nobody need wait for it.
+   *
+   * @return the run that was under way
+   */
+  @GuardedBy("guard")
+  final @Nullable Run stop() {
+    var run = underWay;
+    if (run != null) {
+      run.discard();
+    }
+    underWay = null;
+    marked = false;
+    watchers.wake(base.workers());
+    return run;
+  }
+
+  // Settling
+
+  final boolean isOver() {
+    synchronized (guard) {
+      return over();
+    }
+  }
+
+  /**
+   * What the present result was computed from, if it is neither marked nor being computed again;
+   * else null.
+   */
+  final @Nullable List<Cache> settledOn() {
+    synchronized (guard) {
+      return marked || underWay != null || over() ? null : computedFrom();
+    }
+  }
+
+  /** One execution of this summary. */
+  final class Run extends Chain.Link<Run> implements Tasks.Task {
+    private final Reads reads = new Reads(Summary.this);
+    private final Baton baton;
+
+    /** Where in a trace the write was that has led to this run. */
+    private final @Nullable TraceContext cause;
+
+    /** How many runs before this one writes have discarded. */
+    private final int discardedBefore;
+
+    @GuardedBy("guard")
+    private long protectedUntil;
+
+    private Run(@Nullable TraceContext cause, int discardedBefore) {
+      this.cause = cause;
+      this.discardedBefore = discardedBefore;
+      this.baton = owner == null ? new Baton(base.workers().threads()) : owner.baton();
+    }
+
+    Summary summary() {
+      return Summary.this;
+    }
+
+    Reads reads() {
+      return reads;
+    }
+
+    @Nullable TraceContext cause() {
+      return cause;
+    }
+
+    int discardedBefore() {
+      return discardedBefore;
+    }
+
+    /** Writes wait for this run until then, by the node's clock. */
+    void protectUntil(long nanos) {
+      synchronized (guard) {
+        protectedUntil = nanos;
+      }
+    }
+
+    /** How long writes still wait for this run; 0 if they do not. */
+    long protectedFor() {
+      synchronized (guard) {
+        return protectedUntil == 0 ? 0 : protectedUntil - base.workers().nanos();
+      }
+    }
+
+    boolean discarded() {
+      return reads.cancellation().cancelled();
+    }
+
+    /** The result is not wanted: the run ends at its next blocking point. */
+    void discard() {
+      reads.cancellation().cancel(base.workers());
+    }
+
+    /** A write has made the result worthless: the summary runs again after that. */
+    void discardForWrite() {
+      discard();
+      synchronized (guard) {
+        underWay = null;
+        marked = true;
+        discards++;
+      }
+      base.observer().runDiscarded();
+    }
+
+    @Override
+    public boolean prepare() {
+      return baton.acquireFor(this);
+    }
+
+    /** Executes on a thread of its own, or at the end of another task's, with the baton held. */
+    @Override
+    public void run(Tasks next) {
+      var outcome = executeAlone();
+      // User code that interrupted its own thread must not disturb the runtime's waiting.
+      Thread.interrupted();
+      accept(this, outcome, next);
+    }
+
+    /**
+     * Executes on a thread that the application lent. Its interruption is the application's affair:
+     * what the run ended with then is no result, and the computation runs again on another thread.
+     */
+    void runLent(Tasks next) {
+      baton.acquire();
+      var outcome = executeAlone();
+      boolean interrupted = Thread.currentThread().isInterrupted();
+      accept(this, interrupted && outcome instanceof Outcome.Threw ? null : outcome, next);
+    }
+
+    private @Nullable Outcome executeAlone() {
+      parts.backlog().runBegins();
+      try {
+        return execute(null);
+      } finally {
+        // Not on this thread: to accept a result may take the time to ask other nodes.
+        base.workers().startPrepared(baton.release());
+      }
+    }
+
+    /** Executes on the calling thread, which holds the baton; of a turn, if it is in one. */
+    @Nullable Outcome execute(@Nullable Turn borrowed) {
+      if (discarded()) {
+        return null;
+      }
+      var observed = base.observer().runBegins();
+      var span = cause == null ? null : base.tracing().run(cause, toString());
+      String failure = null;
+      try {
+        var scope = new Scope(base.workers(), owner, borrowed, reads, baton, null, null);
+        return new Outcome.Returned(scope.call(Summary.this::compute));
+      } catch (Scope.Unwanted e) {
+        return null;
+      } catch (Throwable t) {
+        failure = t.getClass().getName();
+        return new Outcome.Threw(Failures.of(t), key() == null ? t : null);
+      } finally {
+        if (span != null) {
+          span.end(failure);
+        }
+        observed.end(this, reads.hits(), reads.misses(), discarded());
+      }
+    }
+
+    /** What runs, as people who watch name it. */
+    @Override
+    public String toString() {
+      var key = key();
+      return key == null ? "reactive computation" : key.grain() + "." + key.operation().name();
+    }
+  }
+}

@@ -1,0 +1,295 @@
+package dev.evergreen.core.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.ActivationException;
+import dev.evergreen.core.Freshness;
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.NoNewResultException;
+import dev.evergreen.core.Node;
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.Parallel;
+import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.engine.TestGrains.Gate;
+import dev.evergreen.core.engine.TestGrains.GateGrain;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.Message.Subscribe;
+import dev.evergreen.core.spi.Message.SubscribeAnswer;
+import dev.evergreen.core.spi.NodeId;
+import dev.evergreen.core.spi.SummaryKey;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** How the first result of a summary reaches another node: with the answer to the subscription. */
+@Timeout(60)
+class FirstResultTest {
+
+  private static final NodeId A = WiredNodes.id("a");
+  private static final NodeId B = WiredNodes.id("b");
+
+  private final WiredNodes wired = new WiredNodes(B);
+  private final List<Message> sent = new CopyOnWriteArrayList<>();
+
+  @AfterEach
+  void stop() {
+    wired.close();
+  }
+
+  /** Two nodes, of which the second hosts; nothing is renewed. */
+  private NodeRuntime start() {
+    return start(TestGrains.SOON);
+  }
+
+  private NodeRuntime start(Duration patience) {
+    wired.wire = this::record;
+    var settings =
+        WiredNodes.quick()
+            .withRenewEvery(Duration.ofHours(1))
+            .withLeaseFor(Duration.ofHours(1))
+            .withCacheGrace(Duration.ofHours(1))
+            .withPushRetryAfter(patience);
+    wired.start(B, settings);
+    return wired.start(A, settings);
+  }
+
+  private void record(NodeId from, NodeId to, Message message) {
+    sent.add(message);
+    wired.deliver(from, to, message);
+  }
+
+  private static Cell cell(Node node, String key) {
+    return node.grains().get(Cell.class, key);
+  }
+
+  private <M extends Message> List<M> sent(Class<M> type) {
+    return sent.stream().filter(type::isInstance).map(type::cast).toList();
+  }
+
+  @Test
+  void itTakesTwoMessages() {
+    var a = start();
+    try (var computation = a.reactive(() -> cell(a, "c").text())) {
+      assertEquals("", computation.tracker().next(TestGrains.SOON));
+      assertEquals(
+          List.of(Subscribe.class, SubscribeAnswer.class),
+          sent.stream().map(Message::getClass).toList());
+    }
+  }
+
+  @Test
+  void aFailureComesTheSameWayAndTheNextResultIsPushed() {
+    var a = start();
+    var cell = cell(a, "c");
+    cell.set("!");
+    try (var computation = a.reactive(cell::textOrThrow)) {
+      var tracker = computation.tracker();
+      assertThrows(IllegalStateException.class, () -> tracker.next(TestGrains.SOON));
+      assertTrue(sent(Message.Push.class).isEmpty());
+      cell.set("x");
+      assertEquals("x", tracker.next(TestGrains.SOON));
+      assertEquals(1, sent(Message.Push.class).size());
+    }
+  }
+
+  @Test
+  void oneThatTakesLongIsAskedForAgainAndIsNotInDoubtForThat() {
+    var a = start(TestGrains.SHORTLY);
+    GateGrain.shut();
+    var gate = a.grains().get(Gate.class, "g");
+    try (var computation = a.reactive(gate::readWhenOpen)) {
+      var tracker = computation.tracker();
+      assertThrows(NoNewResultException.class, () -> tracker.next(TestGrains.SHORTLY));
+      WiredNodes.await(
+          "an answer that does not wait",
+          () -> sent(SubscribeAnswer.class).stream().anyMatch(m -> m.results().isEmpty()));
+      GateGrain.open.countDown();
+      tracker.next(TestGrains.SOON);
+      assertEquals(Freshness.CURRENT, tracker.freshness());
+    }
+  }
+
+  @Test
+  void aLostAnswerIsMadeUpFor() {
+    var a = start(TestGrains.SHORTLY);
+    var lost = new AtomicBoolean();
+    wired.wire =
+        (from, to, message) -> {
+          if (!(message instanceof SubscribeAnswer) || !lost.compareAndSet(false, true)) {
+            record(from, to, message);
+          }
+        };
+    try (var computation = a.reactive(() -> cell(a, "c").text())) {
+      assertEquals("", computation.tracker().next(TestGrains.SOON));
+      assertTrue(lost.get());
+    }
+  }
+
+  /**
+   * Found by the simulation: what a former subscription left under way hid that an answer was lost.
+   */
+  @Test
+  void aLatePushDoesNotHideThatTheAnswerWasLost() {
+    var a = start(TestGrains.SHORTLY);
+    var lost = new AtomicBoolean();
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof SubscribeAnswer answer && lost.compareAndSet(false, true)) {
+            var late = new ArrayList<Message.Update>();
+            for (var u : answer.results()) {
+              var older = new Message.Version(u.version().epoch(), u.version().sequence() - 1);
+              late.add(
+                  new Message.Update(
+                      u.key(), 0, older, u.outcome(), u.depth(), true, false, u.trace()));
+            }
+            wired.deliver(from, to, new Message.Push(1_000, late));
+          } else {
+            record(from, to, message);
+          }
+        };
+    try (var computation = a.reactive(() -> cell(a, "c").text())) {
+      var tracker = computation.tracker();
+      assertEquals("", tracker.next(TestGrains.SOON));
+      assertTrue(lost.get());
+      WiredNodes.await("the end of doubt", () -> tracker.freshness() == Freshness.CURRENT);
+    }
+  }
+
+  @Test
+  void thoseThatFoundNobodyAskTogether() {
+    int cells = 500;
+    var a = start();
+    var refusals = new AtomicInteger();
+    // Each finds nobody by itself, and then some times with others, while their delays grow.
+    wired.connected = node -> !node.equals(B) || refusals.incrementAndGet() > cells + 20;
+    try (var computation =
+        a.reactive(
+            () ->
+                Parallel.map(numbers(cells), i -> cell(a, "c" + i).length()).stream()
+                    .mapToInt(n -> n)
+                    .sum())) {
+      assertEquals(0, computation.tracker().next(TestGrains.SOON));
+    }
+    var asked = sent(Subscribe.class).stream().mapToInt(m -> m.subscriptions().size()).toArray();
+    assertEquals(cells, Arrays.stream(asked).sum());
+    assertTrue(asked.length < cells / 4, asked.length + " messages for " + cells);
+  }
+
+  @Test
+  void largeOnesArePushed() {
+    var a = start();
+    var cell = cell(a, "c");
+    var large = "x".repeat(NodeSettings.DEFAULT.maxBatchBytes() / 50);
+    cell.set(large);
+    try (var computation = a.reactive(cell::text)) {
+      assertEquals(large, computation.tracker().next(TestGrains.SOON));
+      assertEquals(1, sent(Message.Push.class).size());
+    }
+  }
+
+  @Test
+  void aPublisherThatAnswersAndFailsIsAskedLessAndLessOften() {
+    var a = start();
+    var cache = new Cache(a.caches, WiredNodes.key(a, Cell.class, "c", "text()"));
+    var failure =
+        new Cache.Update(
+            cache.wish(B),
+            new Message.Version(0, 0),
+            Outcome.Threw.of(new ActivationException("not now")),
+            0,
+            false,
+            true,
+            null);
+    assertEquals(0, cache.failedAttempt());
+    cache.install(failure);
+    cache.heard();
+    assertEquals(1, cache.failedAttempt());
+    assertTrue(cache.inDoubt());
+    cache.install(
+        new Cache.Update(
+            cache.generation(),
+            new Message.Version(1, 1),
+            new Outcome.Returned(""),
+            0,
+            false,
+            false,
+            null));
+    assertEquals(0, cache.failedAttempt());
+    assertFalse(cache.inDoubt());
+  }
+
+  /** A grain that the other node knows and does not host. */
+  interface Elsewhere extends Grain {
+    @ReadOnly
+    int value();
+  }
+
+  @Test
+  void oneThatCannotBeHadDoesNotHinderOthersOfItsRequest() {
+    wired.wire = this::record;
+    var a = wired.start(A, WiredNodes.quick());
+    var b = wired.start(B, WiredNodes.quick());
+    b.grains().get(Elsewhere.class, "e"); // makes it known there
+    var elsewhere = WiredNodes.key(a, Elsewhere.class, "e", "value()").wire();
+    var text = WiredNodes.key(a, Cell.class, "c", "text()").wire();
+    b.receive(
+        A,
+        new Subscribe(
+            7,
+            List.of(
+                new Message.Subscription(elsewhere, 1, null),
+                new Message.Subscription(text, 2, null)),
+            false));
+    WiredNodes.await(
+        "the answer, the failure and the result",
+        () ->
+            sent(SubscribeAnswer.class).stream().anyMatch(m -> m.request() == 7)
+                && updates().anyMatch(u -> u.key().equals(elsewhere) && u.provisional())
+                && updates().anyMatch(u -> u.key().equals(text) && !u.provisional()));
+  }
+
+  @Test
+  void aMalformedQuestionForReadsDoesNotHinderOthersOfItsRequest() {
+    wired.wire = this::record;
+    var a = wired.start(A, WiredNodes.quick());
+    var b = wired.start(B, WiredNodes.quick());
+    var text = WiredNodes.key(a, Cell.class, "c", "text()").wire();
+    var reads = a.models.graph().readsOf(text).wire();
+    var malformed = new SummaryKey(reads.grain(), reads.operation(), new byte[] {1});
+    b.receive(
+        A,
+        new Subscribe(
+            7,
+            List.of(
+                new Message.Subscription(malformed, 1, null),
+                new Message.Subscription(text, 2, null)),
+            false));
+    WiredNodes.await(
+        "the failure and the result",
+        () ->
+            updates().anyMatch(u -> u.key().equals(malformed) && u.provisional())
+                && updates().anyMatch(u -> u.key().equals(text) && !u.provisional()));
+  }
+
+  private Stream<Message.Update> updates() {
+    return sent(Message.Push.class).stream().flatMap(push -> push.updates().stream());
+  }
+
+  private static List<Integer> numbers(int count) {
+    return IntStream.range(0, count).boxed().toList();
+  }
+}

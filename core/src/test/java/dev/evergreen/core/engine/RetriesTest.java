@@ -1,0 +1,137 @@
+package dev.evergreen.core.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.spi.Clock;
+import dev.evergreen.core.work.Tasks;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.PriorityQueue;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** When caches ask again, by a clock that the test sets. */
+@Timeout(60)
+class RetriesTest {
+
+  private static final long MILLI = 1_000_000;
+
+  private final WiredNodes wired = new WiredNodes(WiredNodes.id("b"));
+  private final HandClock clock = new HandClock();
+  private final List<Long> asked = new ArrayList<>();
+
+  /** Does what is due when it is set to a later time. */
+  private static final class HandClock implements Clock {
+    private record Alarm(long at, Runnable action) {}
+
+    private final PriorityQueue<Alarm> alarms =
+        new PriorityQueue<>((one, other) -> Long.compare(one.at, other.at));
+    private long now;
+
+    @Override
+    public long nanos() {
+      return now;
+    }
+
+    @Override
+    public Instant now() {
+      return Instant.ofEpochSecond(0, now);
+    }
+
+    @Override
+    public Cancellable after(long nanos, Runnable action) {
+      var alarm = new Alarm(now + nanos, action);
+      alarms.add(alarm);
+      return () -> alarms.remove(alarm);
+    }
+
+    void passTo(long then) {
+      for (var next = alarms.peek(); next != null && next.at <= then; next = alarms.peek()) {
+        alarms.remove();
+        now = Math.max(now, next.at);
+        next.action.run();
+      }
+      now = then;
+    }
+  }
+
+  private Cache cache;
+  private Runnable whileAsking = () -> {};
+
+  private final Retries retries =
+      new Retries(
+          clock,
+          bound -> bound / 2,
+          task -> task.run(new Tasks()),
+          Duration.ofSeconds(30),
+          (caches, next) -> caches.forEach(this::askInVain));
+
+  @BeforeEach
+  void makeCache() {
+    wired.connected = node -> false;
+    var node = wired.start(WiredNodes.id("a"), NodeSettings.DEFAULT);
+    var computation = node.reactive(node.grains().get(Cell.class, "c")::text);
+    computation.tracker().poll(Duration.ZERO);
+    WiredNodes.await("the cache", () -> node.caches.size() > 0);
+    cache = node.caches.all().iterator().next();
+  }
+
+  @AfterEach
+  void stop() {
+    wired.close();
+  }
+
+  private void askInVain(Cache cache) {
+    long finds = retries.finds();
+    asked.add(clock.nanos());
+    whileAsking.run();
+    retries.later(cache, finds);
+  }
+
+  private void becomePatient() {
+    for (int i = 0; i < 20; i++) {
+      cache.failedAttempt();
+    }
+    retries.later(cache);
+    clock.passTo(clock.nanos() + 1_000 * MILLI);
+    assertEquals(List.of(), asked, "it is patient");
+  }
+
+  @Test
+  void whatIsFoundEndsTheWaiting() {
+    becomePatient();
+    retries.now(grain -> true);
+    assertEquals(List.of(clock.nanos()), asked);
+  }
+
+  @Test
+  void whatIsFoundElsewhereDoesNot() {
+    becomePatient();
+    retries.now(grain -> false);
+    assertEquals(List.of(), asked);
+  }
+
+  /** The cache does not wait then, but is about to, by what it had looked at before. */
+  @Test
+  void whatIsFoundWhileItAsksEndsTheWaitingToo() {
+    becomePatient();
+    whileAsking =
+        () -> {
+          whileAsking = () -> {};
+          retries.now(grain -> true);
+        };
+    retries.now(grain -> true);
+    clock.passTo(clock.nanos() + 20 * MILLI);
+    assertEquals(2, asked.size());
+    clock.passTo(clock.nanos() + 2_000 * MILLI);
+    assertEquals(2, asked.size(), "it is patient again");
+    assertTrue(retries.contains(cache));
+  }
+}

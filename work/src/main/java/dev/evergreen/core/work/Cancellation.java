@@ -1,0 +1,23 @@
+package dev.evergreen.core.work;
+
+/** Ends work that is no longer wanted, at its next blocking point. */
+public final class Cancellation {
+
+  private volatile boolean cancelled;
+  private final Waiters parked = new Waiters();
+
+  public boolean cancelled() {
+    return cancelled;
+  }
+
+  /** Its threads that wait on behalf of the work; each looks whether that is still wanted. */
+  public Waiters parked() {
+    return parked;
+  }
+
+  /** The work is not wanted from now on: its threads that wait are woken. */
+  public void cancel(Workers workers) {
+    cancelled = true;
+    parked.wake(workers);
+  }
+}
