@@ -147,9 +147,10 @@ final class Checks {
   }
 
   private void nest(Client client, String ring) {
-    long action = app.nextAction();
-    client.nest(
-        ring, action, new Ring.Course(action, List.of(ring), Duration.ofMinutes(1), List.of()));
+    long chain = app.nextAction();
+    var patience = Duration.ofMinutes(1);
+    var again = new Ring.Course(chain, 1, ring, Ring.Task.CHANGE, patience, List.of());
+    client.nest(new Ring.Course(chain, 0, ring, Ring.Task.CHANGE, patience, List.of(again)));
   }
 
   /** Where an older node hosts what a newer one has written, it does not. */

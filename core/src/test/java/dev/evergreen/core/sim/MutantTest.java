@@ -54,6 +54,8 @@ final class MutantTest {
             new Mutant.SaysYes("Calls$Seen", "add"),
             // In a re-entrant grain the outer operation takes back what the inner one has saved.
             OUTER_TAKES_BACK,
+            // Two branches that come back to one are inside together.
+            BRANCHES_TOGETHER,
             // An older node saves over what a newer one has written.
             OLDER_SAVES_OVER)
         .filter(MutantTest::chosen);
@@ -64,6 +66,8 @@ final class MutantTest {
           "StateCell",
           "before.revision() == revision ? (S) before.state() : saved",
           "(S) before.state()");
+
+  private static final Mutant BRANCHES_TOGETHER = new Mutant.DoesNothing("Turn", "isBesideAnother");
 
   private static final Mutant OLDER_SAVES_OVER =
       new Mutant.Says(
@@ -126,6 +130,7 @@ final class MutantTest {
             new Fault(OLDER_SAVES_OVER, "two versions of a program write the same grain"),
             new Fault(
                 OUTER_TAKES_BACK, "a chain comes back to a ring, and what it has done there stays"),
+            new Fault(BRANCHES_TOGETHER, "two branches come back to a ring, and one fails"),
             // A publisher named a cache in bytes of its own version.
             new Fault(
                 new Mutant.Says(
