@@ -56,6 +56,8 @@ final class MutantTest {
             OUTER_TAKES_BACK,
             // Two branches that come back to one are inside together.
             BRANCHES_TOGETHER,
+            // One that waits for another one is forgotten.
+            new Mutant.LeavesOut("Activation", "finished", "letComeBack"),
             // An older node saves over what a newer one has written.
             OLDER_SAVES_OVER)
         .filter(MutantTest::chosen);
