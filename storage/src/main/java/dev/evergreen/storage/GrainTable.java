@@ -13,10 +13,11 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The table {@code grain_state (type, key, revision, state)} through one connection, and {@code
@@ -28,10 +29,18 @@ import java.util.Optional;
  */
 final class GrainTable implements AutoCloseable {
 
+  private static final String INSERT = "insert into grain_state (state, type, key, revision) ";
+  private static final String UNLESS_THERE = " on conflict do nothing";
+  private static final String UPDATE =
+      "update grain_state set state = ?, revision = revision + 1"
+          + " where type = ? and key = ? and revision = ?";
+
   private final Connection connection;
   private final PreparedStatement select;
   private final PreparedStatement insert;
   private final PreparedStatement update;
+  private final PreparedStatement fencedInsert;
+  private final PreparedStatement fencedUpdate;
   private final PreparedStatement begin;
   private final PreparedStatement commit;
   private final SqliteNodes nodes;
@@ -52,14 +61,12 @@ final class GrainTable implements AutoCloseable {
     select =
         connection.prepareStatement(
             "select revision, state from grain_state where type = ? and key = ?");
-    insert =
+    insert = connection.prepareStatement(INSERT + "values (?, ?, ?, 1)" + UNLESS_THERE);
+    update = connection.prepareStatement(UPDATE);
+    fencedInsert =
         connection.prepareStatement(
-            "insert into grain_state (state, type, key, revision) values (?, ?, ?, 1)"
-                + " on conflict do nothing");
-    update =
-        connection.prepareStatement(
-            "update grain_state set state = ?, revision = revision + 1"
-                + " where type = ? and key = ? and revision = ?");
+            INSERT + "select ?, ?, ?, 1 where " + SqliteNodes.IS_ALIVE + UNLESS_THERE);
+    fencedUpdate = connection.prepareStatement(UPDATE + " and " + SqliteNodes.IS_ALIVE);
     begin = connection.prepareStatement("begin immediate");
     commit = connection.prepareStatement("commit");
   }
@@ -90,7 +97,7 @@ final class GrainTable implements AutoCloseable {
    * @throws SQLException if the transaction failed; whether it was committed is unknown
    */
   List<Outcome> saveAll(List<Save> saves) throws SQLException {
-    var alive = new HashMap<Member, Boolean>();
+    var alive = new HashSet<Member>();
     return inTransaction(
         () -> {
           var outcomes = new ArrayList<Outcome>(saves.size());
@@ -102,30 +109,49 @@ final class GrainTable implements AutoCloseable {
   }
 
   /**
-   * @param alive what is known of nodes; nobody changes it while this transaction goes on
+   * @param alive who was seen alive in this transaction: nobody else changes that while it goes on
    */
-  private Outcome save(Save save, Map<Member, Boolean> alive) throws SQLException {
+  private Outcome save(Save save, Set<Member> alive) throws SQLException {
     var by = save.by();
+    if (by == null || alive.contains(by)) {
+      return write(save, null) ? saved(save) : conflict(save);
+    }
+    // The look is a part of the first statement: one of its own would cost more than that.
+    boolean written = write(save, by);
+    if (!written && !nodes.isAlive(by)) {
+      return new Outcome.GivenUp();
+    }
+    alive.add(by);
+    return written ? saved(save) : conflict(save);
+  }
+
+  /**
+   * @param by who must be alive, or else nothing is written; null if nobody must
+   */
+  private boolean write(Save save, @Nullable Member by) throws SQLException {
+    boolean first = save.expected() == Storage.NONE;
+    var plain = first ? insert : update;
+    var fenced = first ? fencedInsert : fencedUpdate;
+    var statement = by == null ? plain : fenced;
+    int next = 1;
+    statement.setBytes(next++, save.state());
+    statement.setBytes(next++, bytes(save.grain().type()));
+    statement.setBytes(next++, bytes(save.grain().key()));
+    if (!first) {
+      statement.setLong(next++, save.expected());
+    }
     if (by != null) {
-      if (!alive.containsKey(by)) {
-        alive.put(by, nodes.isAlive(by));
-      }
-      if (!Boolean.TRUE.equals(alive.get(by))) {
-        return new Outcome.GivenUp();
-      }
+      SqliteNodes.set(statement, next, by);
     }
-    var grain = save.grain();
-    long expected = save.expected();
-    var statement = expected == Storage.NONE ? insert : update;
-    statement.setBytes(1, save.state());
-    statement.setBytes(2, bytes(grain.type()));
-    statement.setBytes(3, bytes(grain.key()));
-    if (statement == update) {
-      statement.setLong(4, expected);
-    }
-    return statement.executeUpdate() == 1
-        ? new Outcome.Saved(expected + 1)
-        : new Outcome.Conflict(find(grain).map(Stored::revision).orElse(Storage.NONE));
+    return statement.executeUpdate() == 1;
+  }
+
+  private static Outcome saved(Save save) {
+    return new Outcome.Saved(save.expected() + 1);
+  }
+
+  private Outcome conflict(Save save) throws SQLException {
+    return new Outcome.Conflict(find(save.grain()).map(Stored::revision).orElse(Storage.NONE));
   }
 
   /** The nodes, as this connection sees them. */

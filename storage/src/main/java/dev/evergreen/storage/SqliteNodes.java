@@ -17,19 +17,22 @@ import java.util.Set;
 final class SqliteNodes {
 
   private static final String ONE = " where cluster = ? and address = ? and incarnation = ?";
+  private static final String LOOK_UP = "select 1 from grain_node" + ONE;
+
+  /** A condition whose parameters are those of {@link #set}. */
+  static final String IS_ALIVE = "exists (" + LOOK_UP + ")";
 
   private final Connection connection;
 
-  /** Each transaction that saves asks. */
   private final PreparedStatement lookUp;
 
   SqliteNodes(Connection connection) throws SQLException {
     this.connection = connection;
-    this.lookUp = connection.prepareStatement("select 1 from grain_node" + ONE);
+    this.lookUp = connection.prepareStatement(LOOK_UP);
   }
 
   boolean isAlive(Member member) throws SQLException {
-    set(lookUp, member);
+    set(lookUp, 1, member);
     try (var row = lookUp.executeQuery()) {
       return row.next();
     }
@@ -69,13 +72,16 @@ final class SqliteNodes {
 
   private PreparedStatement statement(String sql, Member member) throws SQLException {
     var statement = connection.prepareStatement(sql);
-    set(statement, member);
+    set(statement, 1, member);
     return statement;
   }
 
-  private static void set(PreparedStatement statement, Member member) throws SQLException {
-    statement.setString(1, member.cluster());
-    statement.setString(2, member.id().address());
-    statement.setLong(3, member.id().incarnation());
+  /**
+   * @param first which parameter of the statement is the first that says whom it means
+   */
+  static void set(PreparedStatement statement, int first, Member member) throws SQLException {
+    statement.setString(first, member.cluster());
+    statement.setString(first + 1, member.id().address());
+    statement.setLong(first + 2, member.id().incarnation());
   }
 }

@@ -17,6 +17,7 @@ import dev.evergreen.core.spi.RevisionConflictException;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Storage.Stored;
 import dev.evergreen.core.spi.StorageException;
+import dev.evergreen.storage.Request.Outcome;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,6 +32,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.concurrent.FutureTask;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
@@ -180,6 +182,76 @@ final class SqliteStorageTest {
       }
       assertEquals(1, storage.save(grain(0), Storage.NONE, bytes("state")));
     }
+  }
+
+  /** Else the row that it has seen may be gone when it has the lock at last. */
+  @Test
+  void aSaveThatWaitsForWhoGivesItsNodeUpIsRefused() throws Exception {
+    var node = new NodeId("a:1", 1);
+    try (var storage = SqliteStorage.open(file);
+        var opened = SqliteFile.open(file, Duration.ofSeconds(10));
+        var table = opened.connect(true)) {
+      storage.fence("cluster").orElseThrow().join(node);
+      for (long expected : List.of(Storage.NONE, 1L)) {
+        var before = table.saveAll(List.of(save(1, expected, node)));
+        assertEquals(List.of(new Outcome.Saved(expected + 1)), before);
+      }
+      var saves = List.of(save(1, 2, node), save(2, Storage.NONE, node));
+      var late = new FutureTask<>(() -> table.saveAll(saves));
+      try (var giver = lock();
+          var delete = giver.createStatement()) {
+        var saver = Thread.ofPlatform().start(late);
+        awaitWaiting(List.of(saver));
+        assertFalse(late.isDone());
+        assertEquals(1, delete.executeUpdate("delete from grain_node"));
+        delete.execute("commit");
+      }
+      assertEquals(List.of(new Outcome.GivenUp(), new Outcome.GivenUp()), late.get());
+    }
+  }
+
+  @Test
+  void eachSaveOfATransactionIsJudgedByItsOwnNode() throws Exception {
+    var alive = new NodeId("a:1", 2);
+    var dead = new NodeId("a:1", 1);
+    try (var storage = SqliteStorage.open(file);
+        var opened = SqliteFile.open(file, Duration.ofSeconds(10));
+        var table = opened.connect(true)) {
+      storage.fence("cluster").orElseThrow().join(alive);
+      storage.save(grain(0), Storage.NONE, bytes("state"));
+      var outcomes =
+          table.saveAll(
+              List.of(
+                  save(0, 1, dead),
+                  save(1, Storage.NONE, dead),
+                  // The first that are fenced, and those behind them.
+                  save(0, Storage.NONE, alive),
+                  save(0, 1, alive),
+                  save(1, Storage.NONE, alive),
+                  save(1, 7, alive),
+                  save(0, 2, dead),
+                  save(2, Storage.NONE, dead),
+                  save(2, Storage.NONE, null)));
+      var givenUp = new Outcome.GivenUp();
+      assertEquals(
+          List.of(
+              givenUp,
+              givenUp,
+              new Outcome.Conflict(1),
+              new Outcome.Saved(2),
+              new Outcome.Saved(1),
+              new Outcome.Conflict(1),
+              givenUp,
+              givenUp,
+              new Outcome.Saved(1)),
+          outcomes);
+      assertEquals(2, storage.load(grain(0)).orElseThrow().revision());
+    }
+  }
+
+  private static Request.Save save(int grain, long expected, @Nullable NodeId by) {
+    var member = by == null ? null : new Member("cluster", by);
+    return new Request.Save(grain(grain), expected, bytes("by " + by), member);
   }
 
   /** What goes into a file without a name, or comes from one, others do not know of. */

@@ -146,10 +146,22 @@ final class Checks {
     app.wiring().stalls().forEach(key -> insist(() -> put(client, key)));
   }
 
+  /** Two branches come back to a ring, and each comes back once more, so that it blocks inside. */
   private void nest(Client client, String ring) {
-    long action = app.nextAction();
-    client.nest(
-        ring, action, new Ring.Course(action, List.of(ring), Duration.ofMinutes(1), List.of()));
+    long chain = app.nextAction();
+    var one = change(chain, 1, ring, change(chain, 2, ring));
+    var other = change(chain, 3, ring, change(chain, 4, ring));
+    client.nest(change(chain, 0, ring, one, other));
+    for (long action = chain; action <= chain + 4; action++) {
+      if (!app.writes().isAcknowledged(action)) {
+        app.violation("3: nothing is wrong any more, but a chain goes on without " + action);
+      }
+    }
+  }
+
+  private static Ring.Course change(long chain, int place, String ring, Ring.Course... next) {
+    return new Ring.Course(
+        chain, place, ring, Ring.Task.CHANGE, Duration.ofMinutes(1), List.of(next));
   }
 
   /** Where an older node hosts what a newer one has written, it does not. */

@@ -181,16 +181,18 @@ final class Client {
     if (app.random().nextInt(4) == 0) {
       ring(key).more();
     } else {
-      long action = app.nextAction();
-      nest(key, action, app.wiring().course(action, key));
+      nest(app.wiring().course(app.nextAction(), key));
     }
   }
 
   /** Changes a ring, and then others in the same chain. */
-  void nest(String key, long action, Ring.Course course) {
-    app.trace(node.toString(), "action " + action + ": nest " + key + " " + course);
+  void nest(Ring.Course course) {
+    app.trace(node.toString(), "action " + course.action() + ": " + course);
     app.writeNested(
-        "Ring/" + key, action, course.rings().contains(key), () -> ring(key).nest(action, course));
+        "Ring/" + course.ring(),
+        course.action(),
+        course.comesBack(),
+        () -> ring(course.ring()).nest(course));
   }
 
   private void put(List<String> keys) {

@@ -54,6 +54,10 @@ final class MutantTest {
             new Mutant.SaysYes("engine.SeenCalls", "add"),
             // In a re-entrant grain the outer operation takes back what the inner one has saved.
             OUTER_TAKES_BACK,
+            // Two branches that come back to one are inside together.
+            BRANCHES_TOGETHER,
+            // One that waits for another one is forgotten.
+            new Mutant.LeavesOut("Activation", "finished", "letComeBack"),
             // An older node saves over what a newer one has written.
             OLDER_SAVES_OVER)
         .filter(MutantTest::chosen);
@@ -64,6 +68,8 @@ final class MutantTest {
           "engine.StateCell",
           "before.revision() == revision ? (S) before.state() : saved",
           "(S) before.state()");
+
+  private static final Mutant BRANCHES_TOGETHER = new Mutant.DoesNothing("Turn", "isBesideAnother");
 
   private static final Mutant OLDER_SAVES_OVER =
       new Mutant.Says(
@@ -126,6 +132,7 @@ final class MutantTest {
             new Fault(OLDER_SAVES_OVER, "two versions of a program write the same grain"),
             new Fault(
                 OUTER_TAKES_BACK, "a chain comes back to a ring, and what it has done there stays"),
+            new Fault(BRANCHES_TOGETHER, "two branches come back to a ring, and one fails"),
             // A publisher named a cache in bytes of its own version.
             new Fault(
                 new Mutant.Says(

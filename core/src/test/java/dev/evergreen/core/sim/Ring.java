@@ -52,24 +52,59 @@ interface Ring extends Grain {
   void more();
 
   /**
-   * How a chain of changes goes on.
+   * What a ring does in a chain of calls, and what comes of that.
    *
    * @param chain which chain it is: the number of its first action
-   * @param rings that are changed next, one by the other
-   * @param patience how long each waits for the next
-   * @param failing which of the changes fail after that, by their places in the chain
+   * @param place its place in the chain, the first is 0
+   * @param ring which ring it is
+   * @param task what the ring does itself
+   * @param patience how long it waits for each of the next
+   * @param next what other rings do then, all at the same time
    */
-  record Course(long chain, List<String> rings, Duration patience, List<Integer> failing) {
-    Course rest() {
-      return new Course(chain, rings.subList(1, rings.size()), patience, failing);
+  record Course(
+      long chain, int place, String ring, Task task, Duration patience, List<Course> next) {
+
+    long action() {
+      return chain + place;
+    }
+
+    boolean reads() {
+      return task == Task.READ;
+    }
+
+    /** Whether the same ring is changed again inside of it. */
+    boolean comesBack() {
+      return next.stream().anyMatch(course -> course.changes(ring));
+    }
+
+    private boolean changes(String other) {
+      return (ring.equals(other) && !reads())
+          || next.stream().anyMatch(course -> course.changes(other));
+    }
+
+    boolean leadsTo(Course other) {
+      return equals(other) || next.stream().anyMatch(course -> course.leadsTo(other));
     }
   }
 
-  /**
-   * Changes the state, then has the next ring do the same, and goes on if that fails. Returns the
-   * new version.
-   */
-  long nest(long action, Course course) throws Refused;
+  /** What a ring does itself in a chain of calls. */
+  enum Task {
+    /** It reads its state; then there is nothing next. */
+    READ,
+    /** It changes its state, and goes on if what is next fails. */
+    CHANGE,
+    /** As {@link #CHANGE}, but it waits only for the first of the next that ends. */
+    CHANGE_IN_HASTE,
+    /** As {@link #CHANGE}, then it fails. */
+    FAIL
+  }
+
+  /** Changes the state as the course says. Returns the new version. */
+  long nest(Course course) throws Refused;
+
+  /** Reads the state as the course says. Returns the version. */
+  @ReadOnly
+  long glance(Course course);
 
   /** Calls {@link #back} of another ring, but not for longer than that. */
   void ask(String other, Duration patience);

@@ -2,12 +2,18 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTimeoutException;
+import dev.evergreen.core.Parallel;
 import dev.evergreen.core.State;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Callable;
+import java.util.function.LongSupplier;
 
 final class RingGrain implements Ring {
 
@@ -15,8 +21,11 @@ final class RingGrain implements Ring {
   private final App app;
   private final State<Contents> state;
 
-  /** The chains that are in the middle of a change, one entry for each operation. */
-  private final Deque<Long> inside = new ArrayDeque<>();
+  /** What is being done in chains, the latest first. */
+  private final Deque<Course> inside = new ArrayDeque<>();
+
+  /** What another branch of the same chain has entered beside. */
+  private final Map<Course, Course> beside = new HashMap<>();
 
   RingGrain(GrainContext<String> context, App app) {
     this.context = context;
@@ -54,47 +63,105 @@ final class RingGrain implements Ring {
   }
 
   @Override
-  public long nest(long action, Course course) {
-    if (!inside.stream().allMatch(chain -> chain == course.chain())) {
-      app.violation("3: chain " + course.chain() + " enters " + this + " beside " + inside);
+  public long nest(Course course) {
+    return enter(course, () -> change(course));
+  }
+
+  @Override
+  public long glance(Course course) {
+    return enter(course, () -> look(course));
+  }
+
+  private long enter(Course course, LongSupplier work) {
+    for (var other : inside) {
+      boolean alone = !(other.reads() && course.reads()) && !other.leadsTo(course);
+      if (alone && other.chain() != course.chain()) {
+        app.violation("3: " + course + " enters " + this + " beside " + other);
+      }
+      if (alone) {
+        beside.put(other, course);
+      }
     }
-    inside.push(course.chain());
+    inside.push(course);
     try {
-      return change(action, course);
+      return work.getAsLong();
     } finally {
-      inside.pop();
+      inside.remove(course);
+      beside.remove(course);
     }
   }
 
-  private long change(long action, Course course) {
+  private long look(Course course) {
+    app.noise();
+    checkAlone(course);
+    return state.get().version();
+  }
+
+  private long change(Course course) {
     app.noise();
     var now = state.get();
     long version = now.version() + 1;
     state.set(
-        new Contents(now.twins(), now.halfDone(), version, Lists.append(now.applied(), action)));
+        new Contents(
+            now.twins(), now.halfDone(), version, Lists.append(now.applied(), course.action())));
     app.noise();
-    if (!course.rings().isEmpty()) {
-      callNext(action + 1, course);
-    }
-    if (course.failing().contains((int) (action - course.chain()))) {
-      throw new Refused("asked to fail by " + action);
+    callNext(course);
+    checkAlone(course);
+    if (course.task() == Task.FAIL) {
+      throw new Refused("asked to fail by " + course.action());
     }
     return version;
   }
 
-  private void callNext(long action, Course course) {
-    var next = course.rings().getFirst();
-    var ring = context.grains().withTimeout(course.patience()).get(Ring.class, next);
+  /** That no other branch of the chain has come in while this one was inside. */
+  private void checkAlone(Course course) {
+    // Fails if this one is not inside any more, so that the other one might come in.
+    var _ = state.get();
+    var other = beside.get(course);
+    if (other != null) {
+      app.violation("3: " + other + " has entered " + this + " beside " + course);
+    }
+  }
+
+  private void callNext(Course course) {
+    var next = course.next();
+    if (next.size() == 1) {
+      call(next.getFirst(), course.patience());
+    } else if (course.task() == Task.CHANGE_IN_HASTE && !next.isEmpty()) {
+      callAndAwaitFirst(course);
+    } else {
+      Parallel.forEach(next, branch -> call(branch, course.patience()));
+    }
+  }
+
+  private void callAndAwaitFirst(Course course) {
+    var branches = new ArrayList<Callable<Boolean>>();
+    course.next().forEach(next -> branches.add(() -> call(next, course.patience())));
     try {
-      app.writeNested(
-          "Ring/" + next,
-          action,
-          course.rings().lastIndexOf(next) > 0,
-          () -> ring.nest(action, course.rest()));
+      Parallel.first(branches);
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Exception e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** Whether the call has returned. */
+  private boolean call(Course next, Duration patience) {
+    var ring = context.grains().withTimeout(patience).get(Ring.class, next.ring());
+    try {
+      if (next.reads()) {
+        ring.glance(next);
+      } else {
+        app.writeNested(
+            "Ring/" + next.ring(), next.action(), next.comesBack(), () -> ring.nest(next));
+      }
+      return true;
     } catch (SimulationFailure e) {
       throw e;
     } catch (RuntimeException e) {
-      app.trace(toString(), "goes on without action " + action + ": " + Seen.failure(e));
+      app.trace(toString(), "goes on without " + next.action() + ": " + Seen.failure(e));
+      return false;
     }
   }
 

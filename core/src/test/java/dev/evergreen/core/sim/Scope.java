@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -251,15 +252,30 @@ final class Scope {
     return client("call ring " + key, client -> call.accept(client.ring(key)));
   }
 
-  /** A chain of changes through rings, of which some fail. */
-  static Op nest(String ring, List<String> then, List<Integer> failing) {
+  /** A chain of calls through rings. */
+  static Op nest(Hop first) {
     return new Op(
-        "nest " + ring,
-        (stage, node) -> {
-          long action = stage.app().nextAction();
-          var course = new Ring.Course(action, then, Duration.ofSeconds(2), failing);
-          new Client(stage.app(), node).nest(ring, action, course);
-        });
+        "nest " + first.ring(),
+        (stage, node) ->
+            new Client(stage.app(), node)
+                .nest(first.course(stage.app().nextAction(), new AtomicInteger())));
+  }
+
+  /** What a ring does in a chain, and what others do next. */
+  record Hop(String ring, Ring.Task task, List<Hop> next) {
+    private Ring.Course course(long chain, AtomicInteger places) {
+      int place = places.getAndIncrement();
+      var courses = next.stream().map(hop -> hop.course(chain, places)).toList();
+      return new Ring.Course(chain, place, ring, task, Duration.ofSeconds(2), courses);
+    }
+  }
+
+  static Hop changes(String ring, Hop... next) {
+    return new Hop(ring, Ring.Task.CHANGE, List.of(next));
+  }
+
+  static Hop fails(String ring, Hop... next) {
+    return new Hop(ring, Ring.Task.FAIL, List.of(next));
   }
 
   private static Op client(String name, Consumer<Client> call) {

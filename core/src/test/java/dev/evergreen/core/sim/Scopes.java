@@ -5,8 +5,10 @@ import static dev.evergreen.core.sim.Scope.addOr;
 import static dev.evergreen.core.sim.Scope.after;
 import static dev.evergreen.core.sim.Scope.ask;
 import static dev.evergreen.core.sim.Scope.breakLink;
+import static dev.evergreen.core.sim.Scope.changes;
 import static dev.evergreen.core.sim.Scope.close;
 import static dev.evergreen.core.sim.Scope.draft;
+import static dev.evergreen.core.sim.Scope.fails;
 import static dev.evergreen.core.sim.Scope.giveUp;
 import static dev.evergreen.core.sim.Scope.handOff;
 import static dev.evergreen.core.sim.Scope.look;
@@ -212,9 +214,16 @@ final class Scopes {
         new Scope("a chain comes back to a ring, and what it has done there stays")
             .ring(1)
             .ring(2)
-            .thread(
-                1, nest("r1", List.of("r2", "r1"), List.of(0)), nest("r1", List.of(), List.of()))
+            .thread(1, nest(fails("r1", changes("r2", changes("r1")))), nest(changes("r1")))
             .thread(2, open("w1", new Query.One(new Ref.OfRing("r1"))), pause(), quiet()),
+        new Scope("two branches come back to a ring, and one fails")
+            .ring(1)
+            .ring(2)
+            .ring(2)
+            .thread(
+                1,
+                nest(changes("r1", changes("r2", changes("r1")), fails("r1", changes("r3")))),
+                nest(changes("r1"))),
         new Scope("two versions of a program read each other's grains")
             .runs(1, Versions.OLDER_SHOP)
             .runs(2, Versions.NEWER_SHOP)

@@ -11,6 +11,7 @@ import java.util.SplittableRandom;
 final class Wiring {
 
   private static final int MOST_STEPS = 5;
+  private static final int MOST_RINGS = 7;
   private static final long LONGEST_WAIT = Duration.ofMillis(500).toNanos();
 
   private final Scenario scenario;
@@ -149,21 +150,32 @@ final class Wiring {
     return "r" + random.nextInt(1, scenario.rings() + 1);
   }
 
-  /** How a chain goes on from a ring: often it comes back to that. */
+  /** A chain that begins at a ring, often branches, and often comes back to that ring. */
   Ring.Course course(long chain, String ring) {
-    var rings = new ArrayList<String>();
-    var failing = new ArrayList<Integer>();
-    int count = random.nextInt(MOST_STEPS);
-    for (int i = 0; i <= count; i++) {
-      if (i > 0) {
-        rings.add(random.nextInt(3) == 0 ? ring : ring());
-      }
-      if (random.nextInt(4) == 0) {
-        failing.add(i);
-      }
-    }
     var patience = Duration.ofMillis(random.nextBoolean() ? 3_000 : random.nextInt(1, 200));
-    return new Ring.Course(chain, List.copyOf(rings), patience, List.copyOf(failing));
+    var next = new ArrayList<List<Ring.Course>>();
+    int count = random.nextInt(1, MOST_RINGS + 1);
+    for (int place = 0; place < count; place++) {
+      next.add(new ArrayList<>());
+    }
+    for (int place = count - 1; place > 0; place--) {
+      int caller = random.nextBoolean() ? place - 1 : random.nextInt(place);
+      var other = random.nextInt(3) == 0 ? ring : ring();
+      var after = next.get(place);
+      boolean reads = after.isEmpty() && random.nextInt(6) == 0;
+      var task = reads ? Ring.Task.READ : change();
+      next.get(caller)
+          .addFirst(new Ring.Course(chain, place, other, task, patience, List.copyOf(after)));
+    }
+    return new Ring.Course(chain, 0, ring, change(), patience, List.copyOf(next.getFirst()));
+  }
+
+  private Ring.Task change() {
+    return switch (random.nextInt(8)) {
+      case 0, 1 -> Ring.Task.FAIL;
+      case 2 -> Ring.Task.CHANGE_IN_HASTE;
+      default -> Ring.Task.CHANGE;
+    };
   }
 
   private Ref.Aspect aspect() {

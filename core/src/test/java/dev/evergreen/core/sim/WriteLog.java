@@ -69,6 +69,10 @@ final class WriteLog {
     acknowledgedVersions.merge(entry.grain, version, Math::max);
   }
 
+  boolean isAcknowledged(long action) {
+    return entry(action).status == Status.ACKNOWLEDGED;
+  }
+
   void refused(long action) {
     entry(action).status = Status.REFUSED;
   }

@@ -15,10 +15,12 @@
  * dev.evergreen.core.sim.Nemesis} may do. A random application runs in it: {@link
  * dev.evergreen.core.sim.Cell cells} that are written, {@link dev.evergreen.core.sim.Formula
  * formulas} that read others as a program in their state says, {@link
- * dev.evergreen.core.sim.Courier couriers} that write others, {@link dev.evergreen.core.sim.Meter
- * meters} of the outside world. {@link dev.evergreen.core.sim.Watch Computations} over them are
- * tracked in every way that the interface offers. {@link dev.evergreen.core.sim.Run} says what is
- * checked and when; a {@link dev.evergreen.core.sim.Model} without any runtime says what is right.
+ * dev.evergreen.core.sim.Courier couriers} that write others, {@link dev.evergreen.core.sim.Ring
+ * rings} that chains of calls come back to, also by parallel branches, {@link
+ * dev.evergreen.core.sim.Meter meters} of the outside world. {@link dev.evergreen.core.sim.Watch
+ * Computations} over them are tracked in every way that the interface offers. {@link
+ * dev.evergreen.core.sim.Run} says what is checked and when; a {@link dev.evergreen.core.sim.Model}
+ * without any runtime says what is right.
  *
  * <p><b>Two ways through the orders of events.</b> Random seeds go far: large worlds, long runs,
  * every kind of trouble. The {@link dev.evergreen.core.sim.Explorer} goes everywhere in small ones:
