@@ -150,7 +150,7 @@ final class RedisShimCommand implements Callable<Integer> {
   @Option(
       names = "--spin",
       paramLabel = "MICROS",
-      defaultValue = "100",
+      defaultValue = "200",
       description =
           "How long a processor looks for what comes next before it sleeps, where that comes soon as"
               + " a rule: a client that waits for each reply gets it sooner, and the processor's core"
