@@ -36,9 +36,6 @@ final class Loader implements AutoCloseable {
    */
   private static final Duration GATHERING = Duration.ofMillis(200);
 
-  /** So long a transaction gives way to all else that wants processors. */
-  private static final Duration GIVING_WAY = Duration.ofSeconds(5);
-
   private static final Duration PATIENCE = Duration.ofMillis(500);
   private static final Duration BETWEEN_COMPLAINTS = Duration.ofMinutes(1);
   private static final Duration BETWEEN_FOLDS = Duration.ofSeconds(5);
@@ -134,8 +131,9 @@ final class Loader implements AutoCloseable {
     while (true) {
       // Asked before, so that all that was recorded until then is loaded.
       boolean last = isClosed();
-      int frames = transaction(session, reader);
+      int frames = batch(session, reader, BATCH);
       if (frames > 0) {
+        session.commit(reader.position());
         told(reader.nextNumber() - 1);
       }
       spool.release(session.position().segment());
@@ -150,58 +148,21 @@ final class Loader implements AutoCloseable {
     }
   }
 
-  /**
-   * Brings frames into the database, in time of the processors that nobody else wants, since they
-   * can wait in the spool. What somebody waits for, or what has waited for long, is brought here.
-   */
-  private int transaction(LoadSession session, SpoolReader reader)
-      throws SQLException, IOException {
-    long begun = System.nanoTime();
-    BooleanSupplier urgent = () -> isUrgent(begun);
-    int frames =
-        IdleTime.call(
-            () -> {
-              int some = batch(session, reader, BATCH, urgent);
-              if (some > 0 && !urgent.getAsBoolean()) {
-                session.commit(reader.position());
-              }
-              return some;
-            });
-    if (urgent.getAsBoolean()) {
-      frames += batch(session, reader, BATCH - frames, () -> false);
-    }
-    if (frames > 0 && !session.position().equals(reader.position())) {
-      session.commit(reader.position());
-    }
-    return frames;
-  }
-
-  /** Once it is, it stays so until the transaction has ended. */
-  private boolean isUrgent(long begun) {
-    lock.lock();
-    try {
-      return closed || awaited > loaded || System.nanoTime() - begun > GIVING_WAY.toNanos();
-    } finally {
-      lock.unlock();
-    }
-  }
-
   /** Loads all that there is, unless a deadline passes. */
   static void loadAll(LoadSession session, SpoolReader reader, long deadline)
       throws SQLException, IOException {
     while (System.nanoTime() - deadline < 0) {
-      if (batch(session, reader, SMALL_BATCH, () -> false) == 0) {
+      if (batch(session, reader, SMALL_BATCH) == 0) {
         return;
       }
       session.commit(reader.position());
     }
   }
 
-  private static int batch(
-      LoadSession session, SpoolReader reader, int most, BooleanSupplier enough)
+  private static int batch(LoadSession session, SpoolReader reader, int most)
       throws SQLException, IOException {
     int frames = 0;
-    for (; (frames < most || reader.isAmid()) && !enough.getAsBoolean(); frames++) {
+    for (; frames < most || reader.isAmid(); frames++) {
       switch (reader.next()) {
         case FRAME -> session.load(reader);
         case GAP -> session.lost(reader.lost());
