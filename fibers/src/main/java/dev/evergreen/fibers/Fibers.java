@@ -176,6 +176,7 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
     private Io io = Io.IO_URING;
     private boolean helping = true;
     private Duration ageBound = Duration.ofMillis(10);
+    private Duration spinning = Duration.ZERO;
 
     private Builder() {}
 
@@ -235,13 +236,29 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
     }
 
     /**
+     * How long a processor that has nothing to do looks for what comes next before it sleeps; zero,
+     * by default, for not at all. To be woken takes some ten microseconds, on a virtual machine
+     * more. It does so only while sleeps were shorter than that, so that a processor at rest takes
+     * no time of others; and where a thread waits for its core, that one goes first. Without effect
+     * in mode JDK.
+     */
+    public Builder spinning(Duration most) {
+      if (most.isNegative() || most.compareTo(Duration.ofMillis(1)) > 0) {
+        throw new IllegalArgumentException(
+            "a processor can look for 0 to 1 ms before it sleeps, not for " + most);
+      }
+      spinning = most;
+      return this;
+    }
+
+    /**
      * Starts it.
      *
      * @throws IllegalStateException if a mode was forced that is not possible here; the message
      *     says why
      */
     public Fibers start() {
-      return Modes.start(mode, new Settings(name, processors, helping, ageBound, io));
+      return Modes.start(mode, new Settings(name, processors, helping, ageBound, spinning, io));
     }
   }
 }

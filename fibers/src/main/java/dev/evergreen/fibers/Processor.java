@@ -64,6 +64,7 @@ final class Processor implements Runnable {
   private final Scratch scratch = new Scratch();
   private final Poller poller;
   private final Outbox outbox;
+  private final Spinning spinning;
 
   private volatile int state = RUNNING;
 
@@ -79,11 +80,13 @@ final class Processor implements Runnable {
   /** Of the carrier: that the present task is about to let others run. */
   private boolean turnOver;
 
-  Processor(Scheduler scheduler, int index, Descriptors descriptors, Io io) throws IOException {
+  Processor(Scheduler scheduler, int index, Descriptors descriptors, Settings settings)
+      throws IOException {
     this.scheduler = scheduler;
     this.index = index;
     poller = new EventPoll(descriptors, scratch);
-    outbox = io == Io.IO_URING ? new RingOutbox() : Outbox.NONE;
+    outbox = settings.io() == Io.IO_URING ? new RingOutbox() : Outbox.NONE;
+    spinning = new Spinning(settings.spinning());
   }
 
   /** The processor on which the caller runs, or null if it is none of ours. */
@@ -199,6 +202,9 @@ final class Processor implements Runnable {
 
   private void sleep() {
     outbox.send();
+    if (spinning.pays() && findsBySpinning()) {
+      return;
+    }
     state = SLEEPING;
     int events = 0;
     if (scheduler.nothingReady() && !scheduler.stopping()) {
@@ -213,14 +219,43 @@ final class Processor implements Runnable {
     alarms.runDue(now);
   }
 
+  /**
+   * Looks for events, due alarms and tasks, as long as that may pay; says whether there are any.
+   * Others see a processor that is awake, and need not wake it. Who waits for its core has it in
+   * between: it may be the one whom this waits for.
+   */
+  @SuppressWarnings("ThreadPriorityCheck") // A hint that the system may take.
+  private boolean findsBySpinning() {
+    counters.polls.add();
+    long until = now + spinning.limitNanos();
+    while (true) {
+      int events = poller.await(scratch, 0);
+      now = System.nanoTime();
+      POLLED_AT.setOpaque(this, now);
+      deliver(poller, events);
+      if (events > 0 || !scheduler.nothingReady() || alarms.nanosToNext(now) == 0) {
+        alarms.runDue(now);
+        spinning.found();
+        return true;
+      }
+      if (now - until >= 0) {
+        spinning.missed();
+        return false;
+      }
+      Thread.yield();
+    }
+  }
+
   private int await(long nanos) {
     counters.sleeps.add();
     counters.polls.add();
     POLLED_AT.setOpaque(this, now + FAR_NANOS);
     var event = new Events.Slept();
     event.begin();
+    long asleepAt = System.nanoTime();
     int events = poller.await(scratch, nanos);
     now = System.nanoTime();
+    spinning.slept(now - asleepAt);
     POLLED_AT.setOpaque(this, now);
     event.end();
     if (event.shouldCommit()) {

@@ -40,7 +40,7 @@ final class Scheduler {
     processors = new Processor[settings.processors()];
     carriers = new Carrier[processors.length];
     for (int i = 0; i < processors.length; i++) {
-      processors[i] = new Processor(this, i, descriptors, settings.io());
+      processors[i] = new Processor(this, i, descriptors, settings);
       carriers[i] = new Carrier(processors[i], settings.name() + "-processor-" + i);
     }
     watch =

@@ -148,6 +148,16 @@ final class RedisShimCommand implements Callable<Integer> {
   private @Nullable Integer threads;
 
   @Option(
+      names = "--spin",
+      paramLabel = "MICROS",
+      defaultValue = "200",
+      description =
+          "How long a processor looks for what comes next before it sleeps, where that comes soon as"
+              + " a rule: a client that waits for each reply gets it sooner, and the processor's core"
+              + " is busy meanwhile. 0 to 1000. Default: ${DEFAULT-VALUE}.")
+  private int spin;
+
+  @Option(
       names = "--max-clients",
       paramLabel = "N",
       defaultValue = "10000",
@@ -229,6 +239,7 @@ final class RedisShimCommand implements Callable<Integer> {
     check(keepDays == null || keepDays >= 0, "--keep-days must not be negative");
     check(keepMib == null || keepMib > 0, "--keep-mib must be positive");
     check(threads == null || threads > 0, "--threads must be positive");
+    check(spin >= 0 && spin <= 1000, "--spin must be 0 to 1000");
     check(
         metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
         "--metrics must be a port");
@@ -301,6 +312,7 @@ final class RedisShimCommand implements Callable<Integer> {
         RedisShimSettings.of(from, to)
             .withConnections(clients)
             .withSharing(!noSharing)
+            .withSpinning(Duration.ofNanos(spin * 1000L))
             .withOutside(outside)
             .withMonitor(effects == Effects.MONITOR)
             .withSpill(Path.of(System.getProperty("java.io.tmpdir")), (long) spill << 20)

@@ -126,6 +126,19 @@ final class ShimCommandTest {
   }
 
   @Test
+  void aSpinIsAMillisecondAtMost() {
+    for (var spin : List.of("-1", "1001")) {
+      var errors = new StringWriter();
+      int code =
+          Main.commandLine()
+              .setErr(new PrintWriter(errors))
+              .execute("shim", "redis", "--no-record", "--spin", spin);
+      assertEquals(2, code, spin);
+      assertTrue(errors.toString().contains("--spin must be 0 to 1000"), errors::toString);
+    }
+  }
+
+  @Test
   void readsAreAnsweredAsRedisAnswersThem() throws IOException {
     var writes =
         List.of(

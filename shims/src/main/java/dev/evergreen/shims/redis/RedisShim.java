@@ -46,7 +46,12 @@ public final class RedisShim implements AutoCloseable {
 
   private RedisShim(RedisShimSettings settings) {
     this.settings = settings;
-    fibers = Fibers.builder().name("redis-shim").processors(settings.processors).start();
+    fibers =
+        Fibers.builder()
+            .name("redis-shim")
+            .processors(settings.processors)
+            .spinning(settings.spinning)
+            .start();
     upstream = new Upstream(Dialer.of(fibers), settings.upstream, settings.clientTls);
     tape = new Tape(settings.spool);
     redaction = new Redaction(settings.redactor);

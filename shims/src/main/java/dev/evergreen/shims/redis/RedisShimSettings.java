@@ -24,6 +24,7 @@ public final class RedisShimSettings implements Cloneable {
   String user = "";
   String password = "";
   int processors = Runtime.getRuntime().availableProcessors();
+  Duration spinning = Duration.ZERO;
   int connections = 10_000;
   long spill = 1L << 30;
   Path spillDirectory = Path.of(System.getProperty("java.io.tmpdir"));
@@ -88,6 +89,14 @@ public final class RedisShimSettings implements Cloneable {
   /** How many processors its fibers run on; as many as there are cores by default. */
   public RedisShimSettings withProcessors(int processors) {
     return with(copy -> copy.processors = processors);
+  }
+
+  /**
+   * How long a processor looks for what comes next before it sleeps, where that comes soon as a
+   * rule ({@link dev.evergreen.fibers.Fibers.Builder#spinning}); it does not by default.
+   */
+  public RedisShimSettings withSpinning(Duration most) {
+    return with(copy -> copy.spinning = most);
   }
 
   /** How many clients are served at a time; 10,000 by default. */
