@@ -2,6 +2,7 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Version;
 import java.io.IOException;
@@ -34,7 +35,11 @@ final class Leaving implements AutoCloseable {
   void run(CancelScope.Action<IOException> action) throws IOException {
     boolean streams = exchange.request().version() == Version.HTTP_2;
     exchange.whenClientLeaves(streams ? scope::cancel : this::begin);
-    scope.run(action);
+    try {
+      scope.run(action);
+    } catch (WaitCancelledException e) {
+      throw scope.cancelled() ? new IOException("the client has left", e) : e;
+    }
   }
 
   private synchronized void begin() {
