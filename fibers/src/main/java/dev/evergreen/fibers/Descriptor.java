@@ -26,6 +26,8 @@ final class Descriptor extends UseCount {
   private final Gate readable = new Gate();
   private final Gate writable = new Gate();
   private volatile boolean moreExpected;
+  private volatile boolean peerEnded;
+  private volatile @Nullable Runnable whenEnded;
   private volatile @Nullable Poller poller;
   private volatile Buffers.@Nullable Loan kept;
 
@@ -59,6 +61,37 @@ final class Descriptor extends UseCount {
 
   boolean moreExpected() {
     return moreExpected;
+  }
+
+  /**
+   * Has something run when the peer has ended, or at once if it has; to be called inside an
+   * operation. Both fields are volatile: whoever changes one looks at the other afterwards, so that
+   * at least one of both sides sees both.
+   *
+   * @param told what is run, or null for nothing any more
+   * @param atFirst as with {@link #await}
+   */
+  void whenEnded(@Nullable Runnable told, Poller atFirst) throws IOException {
+    if (told != null && poller == null) {
+      register(atFirst);
+    }
+    whenEnded = told;
+    if (peerEnded) {
+      tellEnd();
+    }
+  }
+
+  /** An event has said that the peer will send no more, or is gone. */
+  void peerHasEnded() {
+    peerEnded = true;
+    tellEnd();
+  }
+
+  private void tellEnd() {
+    var told = whenEnded;
+    if (told != null) {
+      told.run();
+    }
   }
 
   /**

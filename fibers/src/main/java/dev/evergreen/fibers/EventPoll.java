@@ -24,9 +24,11 @@ final class EventPoll implements Poller {
           | PollCalls.EPOLLRDHUP
           | PollCalls.EPOLLET;
 
+  /** The peer will send no more than what is there, or is gone. */
+  private static final int END = PollCalls.EPOLLRDHUP | PollCalls.EPOLLHUP | PollCalls.EPOLLERR;
+
   /** After these the end of input may follow without an edge of its own, or what is urgent. */
-  private static final int MORE_MAY_FOLLOW =
-      PollCalls.EPOLLPRI | PollCalls.EPOLLRDHUP | PollCalls.EPOLLHUP | PollCalls.EPOLLERR;
+  private static final int MORE_MAY_FOLLOW = PollCalls.EPOLLPRI | END;
 
   private static final int INPUT = PollCalls.EPOLLIN | MORE_MAY_FOLLOW;
   private static final int OUTPUT = PollCalls.EPOLLOUT | PollCalls.EPOLLHUP | PollCalls.EPOLLERR;
@@ -97,6 +99,9 @@ final class EventPoll implements Poller {
     if (descriptor != null) {
       if ((flags & MORE_MAY_FOLLOW) != 0) {
         descriptor.expectMore();
+      }
+      if ((flags & END) != 0) {
+        descriptor.peerHasEnded();
       }
       if ((flags & INPUT) != 0) {
         descriptor.readable().open();

@@ -52,7 +52,7 @@ abstract sealed class ListenerBase implements Listener, FibersBase.Closing
   public final boolean drain(Duration grace) {
     long now = System.nanoTime();
     long until = now + Nanos.of(grace);
-    served.draining().cancel();
+    served.beginDrain();
     if (served.accepting()) {
       if (reusePort && leaveThePort()) {
         served.awaitAcceptors(Nanos.earlier(until, now + HANDSHAKE_NANOS));

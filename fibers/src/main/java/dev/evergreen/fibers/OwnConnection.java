@@ -671,6 +671,16 @@ final class OwnConnection extends Connection {
   }
 
   @Override
+  public void whenPeerEnds(@Nullable Runnable told) throws IOException {
+    descriptor.enter();
+    try {
+      descriptor.whenEnded(told, poller());
+    } finally {
+      descriptor.leave();
+    }
+  }
+
+  @Override
   public SocketAddress localAddress() throws IOException {
     return OwnSockets.localAddress(descriptor);
   }

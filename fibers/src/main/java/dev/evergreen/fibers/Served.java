@@ -16,6 +16,7 @@ final class Served {
   private final Set<Connection> connections = new HashSet<>();
   private final CancelScope draining = CancelScope.open();
   private int acceptors;
+  private boolean drains;
   private boolean drained;
   private boolean over;
 
@@ -48,11 +49,17 @@ final class Served {
     }
   }
 
+  /** From now on a {@link #drain} is to come. */
+  void beginDrain() {
+    synchronized (this) {
+      drains = true;
+    }
+    draining.cancel();
+  }
+
   /** If this is being drained, waits until that has ended, or the thread is interrupted. */
   void awaitDrain() {
-    if (draining.cancelled()) {
-      var _ = await(() -> over, System.nanoTime() + Nanos.FOREVER);
-    }
+    var _ = await(() -> over || !drains, System.nanoTime() + Nanos.FOREVER);
   }
 
   /** Waits until nobody accepts any more, or it is too late, or the thread is interrupted. */

@@ -17,6 +17,7 @@ import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import javax.net.ssl.SSLSession;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connection with TLS over another one.
@@ -65,6 +66,11 @@ final class TlsConnection extends Connection {
   @Override
   Connection wire() {
     return raw.wire();
+  }
+
+  @Override
+  public void whenPeerEnds(@Nullable Runnable told) throws IOException {
+    raw.whenPeerEnds(told);
   }
 
   void shakeHands(Duration limit) throws IOException {

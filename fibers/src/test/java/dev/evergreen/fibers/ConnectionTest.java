@@ -24,6 +24,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -53,6 +55,31 @@ class ConnectionTest {
       pair.peerSends("lo");
       assertEquals("hello", Fiber.get(read));
       assertEquals("HELLO", pair.peerReads(5));
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      mode = EnumSource.Mode.MATCH_NONE,
+      names = {".*JDK.*", ".*MEMORY.*"})
+  void itIsToldThatThePeerEndsThoughNobodyReads(Wire wire) throws Exception {
+    for (boolean before : new boolean[] {false, true}) {
+      try (var fibers = wire.start();
+          var pair = wire.pair(fibers)) {
+        var told = new CountDownLatch(1);
+        pair.peerSends("x");
+        if (before) {
+          pair.peer().shutdownOutput();
+        }
+        pair.ours().whenPeerEnds(told::countDown);
+        if (!before) {
+          pair.peerSends("y");
+          assertFalse(told.await(20, TimeUnit.MILLISECONDS), "it goes on");
+          pair.peer().shutdownOutput();
+        }
+        told.await();
+        pair.ours().whenPeerEnds(null);
+      }
     }
   }
 

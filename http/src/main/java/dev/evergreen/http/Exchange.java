@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import dev.evergreen.fibers.Connection;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A request and its response, on the server's side; the same for HTTP/1.1 and HTTP/2. It is the
@@ -87,6 +88,17 @@ public interface Exchange {
    * drained.
    */
   void closeAfterwards();
+
+  /**
+   * Has something run when the client leaves before it is answered: it resets the stream, or its
+   * connection ends, or by HTTP/1.1 just its side of that; at once if that is known already. It may
+   * run more than once, by any thread, and must not block. By HTTP/1.1 only sockets in mode
+   * PROCESSORS tell it.
+   *
+   * @param told what is run, or null for nothing any more; to be taken back before the handler
+   *     returns
+   */
+  void whenClientLeaves(@Nullable Runnable told) throws IOException;
 
   /** The client's connection, to ask for addresses and what TLS agreed on; not to read or write. */
   Connection connection();

@@ -276,6 +276,11 @@ final class Http1Exchange implements Exchange {
   }
 
   @Override
+  public void whenClientLeaves(@Nullable Runnable told) throws IOException {
+    connection.whenPeerEnds(told);
+  }
+
+  @Override
   public Connection connection() {
     return connection;
   }

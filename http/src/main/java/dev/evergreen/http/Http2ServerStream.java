@@ -39,6 +39,9 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   private final Http2Session server;
   private final RequestHead head;
 
+  /** Guarded by the session's lock. */
+  private @Nullable Runnable whenFailed;
+
   // Of the fiber that answers.
   private boolean awaitsContinue;
   private boolean responded;
@@ -212,6 +215,28 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   @Override
   public void closeAfterwards() {
     server.goAway();
+  }
+
+  @Override
+  public void whenClientLeaves(@Nullable Runnable told) {
+    session.lock();
+    try {
+      whenFailed = told;
+      if (told != null && failure() != null) {
+        told.run();
+      }
+    } finally {
+      session.unlock();
+    }
+  }
+
+  @Override
+  void fail(IOException why) {
+    super.fail(why);
+    var told = whenFailed;
+    if (told != null) {
+      told.run();
+    }
   }
 
   @Override

@@ -25,6 +25,9 @@ final class Http2Session extends Http2Connection {
   private int answering;
   private boolean goesAway;
 
+  /** The last stream that is taken, as the client was told it. */
+  private int lastTaken = Integer.MAX_VALUE;
+
   Http2Session(
       HttpServer server, Connection connection, Input in, CancelScope draining, boolean secure) {
     super(server.fibers, server.settings, connection, in);
@@ -173,8 +176,10 @@ final class Http2Session extends Http2Connection {
     }
   }
 
+  /** RFC 9113 §6.8: a later one names no higher stream, as its client asks elsewhere for these. */
   private void sendGoAway(Code code) {
-    out.goAway(lastStream, code);
+    lastTaken = Math.min(lastTaken, lastStream);
+    out.goAway(lastTaken, code);
   }
 
   @Override

@@ -898,6 +898,31 @@ class Http2ServerTest {
   }
 
   @Test
+  void aSecondGoAwayNamesNoHigherStream() throws Exception {
+    var draining = CancelScope.open();
+    var go = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          await(go);
+          Talk.echo(exchange);
+        };
+    try (var client =
+        Http2Client.connect(handler, HttpSettings.DEFAULT, draining, MemoryPair.CAPACITY)) {
+      client.headers(1, true, get("/1"));
+      client.send(PING, 0, 0, new byte[8]);
+      assertEquals(PING, client.next(PING).type());
+      draining.cancel();
+      assertEquals(1, ByteBuffer.wrap(client.next(GOAWAY).payload()).getInt());
+      client.headers(3, true, get("/3"));
+      client.send(PING, 0, 1, new byte[8]);
+      var second = ByteBuffer.wrap(client.next(GOAWAY).payload());
+      assertEquals(1, second.getInt(), "RFC 9113 §6.8");
+      assertEquals(PROTOCOL_ERROR, second.getInt());
+      go.countDown();
+    }
+  }
+
+  @Test
   void anExtendedConnectStandsForAnUpgrade() throws Exception {
     Handler handler =
         exchange -> {

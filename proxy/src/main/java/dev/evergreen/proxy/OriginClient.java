@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.NoWebSocketException;
 import dev.evergreen.http.RequestHead;
@@ -39,6 +40,7 @@ final class OriginClient {
    * @param upload its body, or null if it has none; it is begun here
    * @param informed gets 1xx, but for 101, which is an answer
    * @throws OriginFailure if no origin answers
+   * @throws WaitCancelledException if the caller's scope is cancelled; the origin is told
    * @throws IOException why the client's body did not come, if it is that
    */
   OriginAnswer ask(Origins origins, RequestHead request, @Nullable Upload upload, Informed informed)
@@ -50,6 +52,9 @@ final class OriginClient {
       var ask = new Attempt(member);
       try {
         return ask.run(request, upload, informed, fresh);
+      } catch (WaitCancelledException e) {
+        ask.giveUp(upload);
+        throw e; // That is nobody's failure.
       } catch (IOException e) {
         ask.giveUp(upload);
         var ofClient = upload == null ? null : upload.failure();

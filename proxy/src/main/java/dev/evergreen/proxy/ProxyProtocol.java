@@ -5,11 +5,13 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import dev.evergreen.fibers.Connection;
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 
 /**
  * What a load balancer says of its client before the client's own bytes: the PROXY protocol,
@@ -20,6 +22,15 @@ final class ProxyProtocol {
   private static final byte[] SIGNATURE = "\r\n\r\n\0\r\nQUIT\n".getBytes(US_ASCII);
   private static final int LONGEST_LINE = 107;
   private static final int MOST_BYTES = 4096;
+
+  /** Version 2: the balancer speaks for itself, or for its client. */
+  private static final int LOCAL = 0x20;
+
+  private static final int PROXY = 0x21;
+
+  /** Families and transports: none, or version 4, 6 or UNIX by streams or datagrams. */
+  private static final Set<Integer> KINDS = Set.of(0, 0x11, 0x12, 0x21, 0x22, 0x31, 0x32);
+
   private static final Duration LIMIT = Duration.ofSeconds(10);
 
   private ProxyProtocol() {}
@@ -69,28 +80,49 @@ final class ProxyProtocol {
     if (words.get(1).equals("UNKNOWN")) {
       return peer;
     }
-    if (words.size() != 6 || !(words.get(1).equals("TCP4") || words.get(1).equals("TCP6"))) {
+    if (words.size() != 6
+        || !(words.get(1).equals("TCP4") || words.get(1).equals("TCP6"))
+        || !isPort(words.get(4))
+        || !isPort(words.get(5))) {
       throw new IOException("the line of the PROXY protocol is wrong");
     }
+    boolean four = words.get(1).equals("TCP4");
+    var _ = address(words.get(3), four);
+    return address(words.get(2), four);
+  }
+
+  private static boolean isPort(String word) {
+    return word.matches("0|[1-9][0-9]{0,4}") && Integer.parseInt(word) <= 0xffff;
+  }
+
+  /** The JDK knows more ways to write addresses than the protocol. */
+  private static InetAddress address(String word, boolean four) throws IOException {
     try {
-      return InetAddress.ofLiteral(words.get(2));
+      var address = InetAddress.ofLiteral(word);
+      if (four
+          ? address instanceof Inet4Address && address.getHostAddress().equals(word)
+          : word.matches("[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")) {
+        return address;
+      }
     } catch (IllegalArgumentException e) {
-      throw new IOException("the line of the PROXY protocol has no address", e);
+      // It is no address at all.
     }
+    throw new IOException("the line of the PROXY protocol has no address");
   }
 
   private static InetAddress readBinary(Connection connection, InetAddress peer)
       throws IOException {
     var head = ByteBuffer.wrap(read(connection, 4));
     int command = head.get();
-    int family = head.get() >> 4;
+    int kind = head.get();
     int length = head.getShort() & 0xffff;
-    if (command >> 4 != 2 || (command & 15) > 1 || length > MOST_BYTES) {
+    boolean local = command == LOCAL;
+    if (!(local || (command == PROXY && KINDS.contains(kind))) || length > MOST_BYTES) {
       throw new IOException("the header of the PROXY protocol is wrong");
     }
     var rest = read(connection, length);
-    int size = family == 1 ? 4 : family == 2 ? 16 : 0;
-    if ((command & 15) == 0 || size == 0) {
+    int size = kind >> 4 == 1 ? 4 : kind >> 4 == 2 ? 16 : 0;
+    if (local || size == 0) {
       return peer;
     }
     if (length < 2 * size + 4) {

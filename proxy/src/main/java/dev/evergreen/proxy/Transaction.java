@@ -506,7 +506,8 @@ final class Transaction {
       course.reached(Point.STORE, entry == null ? "not stored" : "stored");
       if (entry == null) {
         release(found, head, fetch);
-        relay(answer.get(), CacheStatus.forwarded(why).withForwardStatus(head.status()));
+        var status = CacheStatus.forwarded(why).withForwardStatus(head.status());
+        whileClientStays(() -> relay(answer.get(), status));
         return true;
       }
       handedOver = true;
@@ -718,6 +719,12 @@ final class Transaction {
     if (why == Forward.METHOD || why == Forward.BYPASS) {
       proxy.count(Count.PASSED);
     }
+    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
+      leaving.run(() -> pass(why, leaving));
+    }
+  }
+
+  private void pass(Forward why, Leaving leaving) throws IOException {
     var asked = originRequest();
     var upload = upload();
     if (upload != null && upload.awaitsContinue()) {
@@ -728,6 +735,7 @@ final class Transaction {
       try {
         invalidate(Invalidation.of(request, key, answer.head()));
         if (answer.head().status() == 101) {
+          leaving.close(); // An end passes through.
           tunnel(answer);
         } else {
           var status = CacheStatus.forwarded(why).withForwardStatus(answer.head().status());
@@ -769,6 +777,10 @@ final class Transaction {
 
   /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
   private void passHead(@Nullable Found found, Forward why) throws IOException {
+    whileClientStays(() -> passHeadAlone(found, why));
+  }
+
+  private void passHeadAlone(@Nullable Found found, Forward why) throws IOException {
     long stamp = proxy.storage().stamp();
     var asked = originRequest();
     if (found != null) {
@@ -787,6 +799,13 @@ final class Transaction {
       relay(answer, CacheStatus.forwarded(why).withForwardStatus(head.status()));
     } catch (OriginFailure e) {
       fail(found, e);
+    }
+  }
+
+  /** Does what nobody else waits for. */
+  private void whileClientStays(CancelScope.Action<IOException> action) throws IOException {
+    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
+      leaving.run(action);
     }
   }
 

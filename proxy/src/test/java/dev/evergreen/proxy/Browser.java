@@ -129,6 +129,11 @@ final class Browser implements AutoCloseable {
     return in.read() < 0;
   }
 
+  /** Says that it will send no more, but takes what comes. */
+  void endOutput() throws IOException {
+    socket.shutdownOutput();
+  }
+
   /** Leaves at once, as a client does whose process dies. */
   void vanish() throws IOException {
     socket.setSoLinger(true, 0);

@@ -553,6 +553,103 @@ class FaultsTest {
     await(() -> connections() == 0);
   }
 
+  /** How a client leaves. */
+  private interface Goodbye {
+    void leave() throws IOException;
+  }
+
+  /** A client that asks for what is for it alone. */
+  private Goodbye asks(String method, boolean dies) throws IOException {
+    var browser = browser();
+    browser.ask(method, "/a");
+    return dies ? browser::vanish : browser::close;
+  }
+
+  private Goodbye asksByHttp2(boolean whole) throws IOException {
+    var client = http2();
+    client.frame(
+        RawHttp2.HEADERS,
+        RawHttp2.END_STREAM | RawHttp2.END_HEADERS,
+        1,
+        RawHttp2.block(
+            ":method", "DELETE", ":scheme", "http", ":authority", "test", ":path", "/a"));
+    var cancel = new byte[] {0, 0, 0, 8};
+    return whole ? client::close : () -> client.frame(RawHttp2.RST_STREAM, 0, 1, cancel);
+  }
+
+  /** Begins each answer with something, and then says nothing more until its client leaves. */
+  private CountDownLatch originThatWaits(int requests, String begin) {
+    var left = new CountDownLatch(requests);
+    origin.then(
+        (_, wire) -> {
+          wire.send(begin);
+          try {
+            int end = wire.in().read();
+            assertEquals(-1, end);
+          } catch (IOException e) {
+            // A reset says so, too.
+          }
+          left.countDown();
+        });
+    return left;
+  }
+
+  @Test
+  void anOriginIsToldThatTheClientForWhomItWorksHasLeft() throws Exception {
+    var left = originThatWaits(6, "");
+    var clients =
+        List.of(
+            asks("POST", false),
+            asks("DELETE", true),
+            asks("HEAD", false),
+            asksByHttp2(false),
+            asksByHttp2(true));
+    browser().ask("POST", "/stays");
+    for (int i = 0; i < 6; i++) {
+      origin.next();
+    }
+    for (var client : clients) {
+      client.leave();
+    }
+    await(() -> left.getCount() == 1);
+    assertEquals(0, count(Statistics.Count.ORIGIN_FAILURES), "it has done nothing wrong");
+    assertEquals(6, origin.count(), "nothing is asked again");
+  }
+
+  @Test
+  void anOriginIsToldAmidAnAnswerThatTheClientHasLeft() throws Exception {
+    var left =
+        originThatWaits(
+            3,
+            "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "4\r\ntick\r\n");
+    for (int i = 0; i < 3; i++) { // The first of them might have been for others, too.
+      var browser = browser();
+      browser.ask("GET", "/events");
+      while (!browser.line().equals("4")) {}
+      assertEquals("tick", browser.read(4));
+      browser.close();
+    }
+    left.await();
+  }
+
+  @Test
+  void whoOnlySendsNoMoreIsStillAnswered() throws Exception {
+    origin.then(
+        (_, wire) -> {
+          wire.send("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n");
+          for (int i = 0; i < 5; i++) {
+            // Together longer than it would be waited for a client that has left.
+            Thread.sleep(400);
+            wire.send("tick");
+          }
+        });
+    var browser = browser();
+    browser.ask("POST", "/a");
+    browser.endOutput();
+    assertEquals("tick".repeat(5), browser.receive().body());
+  }
+
   // Clients by HTTP/2.
 
   private RawHttp2 http2() throws IOException {

@@ -1,6 +1,7 @@
 package dev.evergreen.proxy.rules;
 
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.Hops;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.Version;
 import java.util.List;
@@ -11,14 +12,9 @@ import java.util.Set;
 /** What every intermediary does to the messages that pass it (RFC 9110 §7.6). */
 public final class Forwarding {
 
-  private static final List<String> OF_ONE_CONNECTION =
+  /** What is for the next recipient, too, besides {@link Hops#NAMES}. */
+  private static final List<String> OF_ONE_HOP =
       List.of(
-          "connection",
-          "keep-alive",
-          "proxy-connection",
-          "te",
-          "transfer-encoding",
-          "upgrade",
           "http2-settings",
           "proxy-authenticate",
           "proxy-authorization",
@@ -51,7 +47,8 @@ public final class Forwarding {
   public static void strip(Fields fields) {
     boolean trailers = fields.hasMember("te", "trailers");
     stripListed(fields);
-    OF_ONE_CONNECTION.forEach(fields::remove);
+    Hops.NAMES.forEach(fields::remove);
+    OF_ONE_HOP.forEach(fields::remove);
     if (trailers) {
       fields.add("TE", "trailers");
     }

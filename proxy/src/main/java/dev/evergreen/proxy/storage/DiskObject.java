@@ -17,11 +17,21 @@ final class DiskObject implements AutoCloseable {
   private Buffers.@Nullable Loan loan;
 
   /**
-   * An object in a buffer.
+   * An object in a buffer; null if what is written there is none.
    *
    * @param loan what the buffer belongs to, if it was lent
    */
-  DiskObject(DiskRecord record, long place, ByteBuffer buffer, Buffers.@Nullable Loan loan) {
+  static @Nullable DiskObject of(
+      DiskRecord record, long place, ByteBuffer buffer, Buffers.@Nullable Loan loan) {
+    try {
+      return new DiskObject(record, place, buffer, loan);
+    } catch (IndexOutOfBoundsException e) {
+      return null;
+    }
+  }
+
+  private DiskObject(
+      DiskRecord record, long place, ByteBuffer buffer, Buffers.@Nullable Loan loan) {
     this.record = record;
     this.place = place;
     this.buffer = buffer;
@@ -61,6 +71,9 @@ final class DiskObject implements AutoCloseable {
   boolean leasePieces(SegmentLog log) {
     Segment last = null;
     for (int i = 0; i < record.pieces(); i++) {
+      if (PiecePlace.segment(piece(i)) >= log.segments()) {
+        return false; // The disk was larger once.
+      }
       var segment = log.segment(PiecePlace.segment(piece(i)));
       if (segment != last && !leased.contains(segment)) {
         if (!segment.lease()) {

@@ -82,6 +82,7 @@ record DiskRecord(
         (magic == PIECE || magic == OBJECT)
             && record.prefixLength >= 0
             && record.restLength >= 0
+            && Marks.isStamp(record.stamp)
             && record.size == size(record.prefixLength, record.restLength);
     return sound ? record : null;
   }

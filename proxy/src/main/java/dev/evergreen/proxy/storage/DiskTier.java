@@ -161,8 +161,8 @@ final class DiskTier implements AutoCloseable {
           && record.hash() == hash
           && record.sequence() == segment.sequence
           && record.isSound(buffer, 0)) {
-        object = new DiskObject(record, place, buffer, loan);
-        if (!object.leasePieces(log)) {
+        object = DiskObject.of(record, place, buffer, loan);
+        if (object != null && !object.leasePieces(log)) {
           object.close();
           object = null;
           boolean unused = directory.remove(hash, place);

@@ -85,8 +85,12 @@ final class Footer {
       return null;
     }
     int count = trailer.getInt(4);
+    int at = trailer.getInt(16);
+    if (at < 0 || count < 0 || (long) at + (long) count * ENTRY + TRAILER > segmentSize) {
+      return null;
+    }
     var list = ByteBuffer.allocateDirect(count * ENTRY).order(LITTLE_ENDIAN);
-    segment.file.read(list, trailer.getInt(16));
+    segment.file.read(list, at);
     if (list.hasRemaining() || DiskRecord.sum(list, 0, count * ENTRY) != trailer.getInt(20)) {
       return null;
     }
@@ -94,6 +98,16 @@ final class Footer {
     for (list.flip(); list.hasRemaining(); ) {
       footer.add(list.getLong(), list.getLong(), list.getLong());
     }
-    return footer;
+    return footer.isSound(segment) ? footer : null;
+  }
+
+  /** Sums that are right say that it was written so, but not by whom. */
+  private boolean isSound(Segment segment) {
+    for (int i = 0; i < count; i++) {
+      if (Place.segment(place(i)) != segment.index || !Marks.isStamp(stamp(i))) {
+        return false;
+      }
+    }
+    return true;
   }
 }

@@ -46,7 +46,7 @@ final class Image {
     variantLength = fixed.get(JAVA_SHORT_UNALIGNED, 6) & 0xffff;
     tags = fixed.get(JAVA_SHORT_UNALIGNED, 8) & 0xffff;
     kind = fixed.get(JAVA_BYTE, 10);
-    if (headLength < 0 || bodyAt() > bytes.length()) {
+    if (headLength < 0 || headLength > bytes.length() - headAt()) {
       throw new IndexOutOfBoundsException("an image of %d bytes".formatted(bytes.length()));
     }
   }

@@ -54,6 +54,11 @@ final class Marks {
     return clock.incrementAndGet();
   }
 
+  /** Whether a number can be a stamp: no clock comes so far. */
+  static boolean isStamp(long number) {
+    return number > 0 && number < 1L << 62;
+  }
+
   /** There was such a stamp in former times. */
   void seen(long stamp) {
     clock.accumulateAndGet(stamp, Math::max);

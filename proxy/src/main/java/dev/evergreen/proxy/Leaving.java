@@ -1,0 +1,89 @@
+package dev.evergreen.proxy;
+
+import dev.evergreen.fibers.CancelScope;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.WaitCancelledException;
+import dev.evergreen.http.Exchange;
+import dev.evergreen.http.Version;
+import java.io.IOException;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Ends what is waited for on behalf of one client alone when that client leaves; so the origin
+ * learns that its answer is not wanted. A stream of HTTP/2 that is reset ends it at once. The end
+ * of a connection of HTTP/1.1 may be that of the client's half only, so there the client is given
+ * up when it gets nothing for a while.
+ */
+final class Leaving implements AutoCloseable {
+  private static final Duration PATIENCE = Duration.ofSeconds(1);
+
+  private final Fibers fibers;
+  private final Exchange exchange;
+  private final CancelScope scope = CancelScope.open();
+
+  // Guarded by this.
+  private Fibers.@Nullable Timer timer;
+  private boolean closed;
+
+  Leaving(Fibers fibers, Exchange exchange) {
+    this.fibers = fibers;
+    this.exchange = exchange;
+  }
+
+  /** Does what is for the client alone. */
+  void run(CancelScope.Action<IOException> action) throws IOException {
+    boolean streams = exchange.request().version() == Version.HTTP_2;
+    exchange.whenClientLeaves(streams ? scope::cancel : this::begin);
+    try {
+      scope.run(action);
+    } catch (WaitCancelledException e) {
+      throw scope.cancelled() ? new IOException("the client has left", e) : e;
+    }
+  }
+
+  private synchronized void begin() {
+    if (timer == null) {
+      await();
+    }
+  }
+
+  private synchronized void await() {
+    long before = sent();
+    if (!closed) {
+      try {
+        timer = fibers.schedule(PATIENCE, () -> look(before));
+      } catch (IllegalStateException e) {
+        scope.cancel(); // The proxy itself ends.
+      }
+    }
+  }
+
+  private void look(long before) {
+    if (sent() == before) {
+      scope.cancel();
+    } else {
+      await();
+    }
+  }
+
+  private long sent() {
+    return exchange.connection().report().sent();
+  }
+
+  /** From now on the client's end is somebody else's affair. */
+  @Override
+  public void close() {
+    try {
+      exchange.whenClientLeaves(null);
+    } catch (IOException e) {
+      // It is closed, and tells nothing any more.
+    }
+    synchronized (this) {
+      closed = true;
+      if (timer != null) {
+        timer.cancel();
+      }
+    }
+  }
+}
