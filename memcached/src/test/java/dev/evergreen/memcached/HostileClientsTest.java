@@ -515,6 +515,25 @@ class HostileClientsTest {
     }
   }
 
+  /** Who holds the room may wait for just that reply. */
+  @ParameterizedTest
+  @EnumSource
+  void repliesLeaveBeforeRoomIsWaitedFor(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withMemory(8 << 20).withGrace(Duration.ofHours(1));
+    try (var server = TestServer.start(settings);
+        var holder = server.connect();
+        var client = server.connect()) {
+      holder.send("set half 0 0 700000\r\n" + "v".repeat(5_000));
+      await(() -> server.server().store.stats().heldBytes() > 0);
+      client.send("mg none\r\nset large 0 0 700000\r\n");
+      assertEquals("EN", client.line());
+      holder.send("v".repeat(695_000) + "\r\n");
+      assertEquals("STORED", holder.line());
+      client.send("v".repeat(700_000) + "\r\n");
+      assertEquals("STORED", client.line());
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void watchersThatAreGoneBeforeTheyAreToldLeaveNothing(Mode mode) throws Exception {
