@@ -6,13 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
+import dev.evergreen.fibers.MemoryPair;
 import java.io.IOException;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicReference;
@@ -546,6 +549,19 @@ class HostileClientsTest {
       }
       checkHealth(server, 0);
       await(() -> server.server().watchers.count() == 0);
+    }
+  }
+
+  /** Seen: the fiber broke down, and printed an exception. */
+  @ParameterizedTest
+  @EnumSource
+  void whoBeginsToWatchWhileTheServerEndsIsNoFault(Mode mode) throws Exception {
+    var server = TestServer.start(mode);
+    server.close();
+    try (var fibers = Fibers.builder().mode(mode).start();
+        var pair = MemoryPair.of(fibers)) {
+      assertTrue(server.server().watchers.watch(server.server(), pair.far(), Set.of()));
+      assertEquals(0, server.server().watchers.count());
     }
   }
 
