@@ -125,7 +125,12 @@ final class Watchers {
       connection.readTimeout(Session.FOR_EVER);
       // Whoever is called when this returns writes there, too: so this fiber is the one that sends.
       var sender = Thread.currentThread();
-      server.spawn(() -> interruptAtEnd(connection, sender));
+      try {
+        server.spawn(() -> interruptAtEnd(connection, sender));
+      } catch (IllegalStateException e) {
+        // The server is being closed, and with it the connection.
+        return true;
+      }
       send(watcher, connection);
     } finally {
       remove(watcher);

@@ -6,13 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
+import dev.evergreen.fibers.MemoryPair;
 import java.io.IOException;
 import java.net.SocketException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicReference;
@@ -515,6 +518,25 @@ class HostileClientsTest {
     }
   }
 
+  /** Who holds the room may wait for just that reply. */
+  @ParameterizedTest
+  @EnumSource
+  void repliesLeaveBeforeRoomIsWaitedFor(Mode mode) throws Exception {
+    var settings = TestServer.settings(mode).withMemory(8 << 20).withGrace(Duration.ofHours(1));
+    try (var server = TestServer.start(settings);
+        var holder = server.connect();
+        var client = server.connect()) {
+      holder.send("set half 0 0 700000\r\n" + "v".repeat(5_000));
+      await(() -> server.server().store.stats().heldBytes() > 0);
+      client.send("mg none\r\nset large 0 0 700000\r\n");
+      assertEquals("EN", client.line());
+      holder.send("v".repeat(695_000) + "\r\n");
+      assertEquals("STORED", holder.line());
+      client.send("v".repeat(700_000) + "\r\n");
+      assertEquals("STORED", client.line());
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void watchersThatAreGoneBeforeTheyAreToldLeaveNothing(Mode mode) throws Exception {
@@ -527,6 +549,19 @@ class HostileClientsTest {
       }
       checkHealth(server, 0);
       await(() -> server.server().watchers.count() == 0);
+    }
+  }
+
+  /** Seen: the fiber broke down, and printed an exception. */
+  @ParameterizedTest
+  @EnumSource
+  void whoBeginsToWatchWhileTheServerEndsIsNoFault(Mode mode) throws Exception {
+    var server = TestServer.start(mode);
+    server.close();
+    try (var fibers = Fibers.builder().mode(mode).start();
+        var pair = MemoryPair.of(fibers)) {
+      assertTrue(server.server().watchers.watch(server.server(), pair.far(), Set.of()));
+      assertEquals(0, server.server().watchers.count());
     }
   }
 

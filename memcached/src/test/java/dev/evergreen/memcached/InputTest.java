@@ -4,8 +4,12 @@ import static dev.evergreen.memcached.BinaryProtocolTest.request;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -104,7 +108,54 @@ class InputTest {
             client.exchange("get" + " k".repeat(10_000) + end + "\r\nmg k\r\n"));
       }
       long turns = 3 * (10_000 / Line.MOST_WORDS / 21);
-      assertTrue(server.server().statistics.yields.sum() - before >= turns);
+      long yields = server.server().statistics.yields.sum() - before;
+      assertTrue(yields >= turns, () -> yields + " turns");
+      // Each has all that a turn may have: one that is not begun anew would end at once.
+      assertTrue(yields <= 2 * turns, () -> yields + " turns");
+    }
+  }
+
+  /** Else whoever is answered would wait for all who have their turn in between. */
+  @Test
+  void repliesHaveLeftWhenOthersGetTheirTurn() throws Exception {
+    var settings = TestServer.settings(Mode.PROCESSORS).withProcessors(1).withRequestsPerTurn(1);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      client.exchange("");
+      var replies = new CompletableFuture<Integer>();
+      var other = new Other(server.server(), client, replies);
+      other.start();
+      client.send("mg one\r\nmg two\r\n");
+      assertEquals("EN\r\n".length(), replies.get());
+      assertEquals("EN\r\nEN\r\n", client.read(8));
+    }
+  }
+
+  /** A fiber that computes all the time, and lets others run until somebody lets it run. */
+  private record Other(MemcachedServer server, Client client, CompletableFuture<Integer> replies) {
+
+    private static final long PATIENCE_NANOS = 5_000_000_000L;
+
+    void start() {
+      long before = server.statistics.yields.sum();
+      server.spawn(() -> run(before));
+    }
+
+    private void run(long before) {
+      try {
+        while (server.statistics.yields.sum() == before) {
+          Fibers.letOthersRun();
+        }
+        // From here on the only processor is ours.
+        var input = client.socket.getInputStream();
+        long end = System.nanoTime() + PATIENCE_NANOS;
+        while (input.available() == 0 && System.nanoTime() - end < 0) {
+          Thread.onSpinWait();
+        }
+        replies.complete(input.available());
+      } catch (IOException e) {
+        replies.completeExceptionally(e);
+      }
     }
   }
 

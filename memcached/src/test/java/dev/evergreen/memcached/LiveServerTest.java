@@ -127,6 +127,18 @@ class LiveServerTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void repliesLeaveBeforeAFirstResultIsWaitedFor(Mode mode) throws IOException {
+    try (var server = start(mode);
+        var client = server.connect()) {
+      client.send("mg none\r\nget gated\r\n");
+      assertEquals("EN", client.line());
+      gate.countDown();
+      assertEquals("VALUE gated 0 6", client.line());
+    }
+  }
+
   @Test
   void aCasNumberAsksWhetherSomethingChanged() throws IOException {
     try (var server = start(Mode.JDK);

@@ -1,8 +1,11 @@
 package dev.evergreen.server;
 
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Objects;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
@@ -15,7 +18,7 @@ import picocli.CommandLine.Spec;
     name = "evergreen",
     description = "The servers of Evergreen, and what operators need.",
     footer = "./evergreen new DIR makes a project of your own.",
-    version = MemcachedCommand.VERSION,
+    versionProvider = Main.Version.class,
     mixinStandardHelpOptions = true,
     subcommands = {
       MemcachedCommand.class,
@@ -30,6 +33,20 @@ public final class Main implements Runnable {
 
   /** Made by picocli. */
   Main() {}
+
+  /** This build's, as Maven has written it. */
+  static final class Version implements IVersionProvider {
+    /** Made by picocli. */
+    Version() {}
+
+    @Override
+    public String[] getVersion() throws IOException {
+      try (var text = Main.class.getResourceAsStream("version")) {
+        var bytes = Objects.requireNonNull(text, "the build has no version").readAllBytes();
+        return new String[] {new String(bytes, StandardCharsets.UTF_8).strip()};
+      }
+    }
+  }
 
   @Override
   public void run() {

@@ -41,9 +41,13 @@ public final class StoreStress {
 
   /** Stores a value whose bytes and client flags are all the same number. */
   private static void store(byte[] key, int number, int length, Change change) {
+    store(STORE, key, number, length, change);
+  }
+
+  private static void store(Store store, byte[] key, int number, int length, Change change) {
     var value = new byte[length];
     Arrays.fill(value, (byte) number);
-    STORE.store(
+    store.store(
         key(key), MemorySegment.ofArray(value), 0, length, change.flags(number), new Item());
   }
 
@@ -57,10 +61,14 @@ public final class StoreStress {
 
   /** The number that was stored, or {@link #TORN} if what was read is of several. */
   private static int read(byte[] key) {
+    return read(STORE, key);
+  }
+
+  private static int read(Store store, byte[] key) {
     var item = new Item();
     var target = MemorySegment.ofArray(new byte[4096]);
     do {
-      if (STORE.get(key(key), item) != dev.evergreen.store.Outcome.FOUND) {
+      if (store.get(key(key), item) != dev.evergreen.store.Outcome.FOUND) {
         return ABSENT;
       }
     } while (!item.copyValue(target, 0));
@@ -307,6 +315,112 @@ public final class StoreStress {
     @Actor
     public void reader(Z_Result r) {
       r.r1 = Growing.readMoved();
+    }
+  }
+
+  /**
+   * A store that evicts nothing. Some of its items stay; others are stored anew all the time, so
+   * that the cleaner moves those that lie between them, and frees the memory where they were.
+   */
+  private static final class Churning {
+    private static final long LOW = StoreOptions.LEAST_LIMIT;
+    private static final long HIGH = 2 * LOW;
+    private static final Store STORE =
+        Store.open(new StoreOptions(HIGH, LENGTH * 10, false), () -> 1);
+    private static final byte[][] STAYING = new byte[500][];
+    private static final byte[][] CHURNED = new byte[2_000][];
+
+    /** As many as fill more than a segment. */
+    private static final int AT_ONCE = 200;
+
+    private static int next;
+
+    static {
+      for (int i = 0; i < CHURNED.length; i++) {
+        CHURNED[i] = newKey();
+        set(CHURNED[i], i);
+        if (i < STAYING.length) {
+          STAYING[i] = newKey();
+          set(STAYING[i], i);
+        }
+      }
+    }
+
+    private static int numberOf(int i) {
+      return 1 + i % 100;
+    }
+
+    private static void set(byte[] key, int i) {
+      store(STORE, key, numberOf(i), LENGTH, new Change());
+    }
+
+    static synchronized void churn() {
+      for (int i = 0; i < AT_ONCE; i++) {
+        next = (next + 1) % CHURNED.length;
+        STORE.delete(key(CHURNED[next]), new Change(), new Item());
+        set(CHURNED[next], next);
+      }
+      STORE.limit(LOW);
+      STORE.limit(HIGH);
+    }
+
+    static boolean readStaying() {
+      boolean right = true;
+      for (int i = 0; i < STAYING.length; i++) {
+        right &= read(STORE, STAYING[i]) == numberOf(i);
+      }
+      return right;
+    }
+  }
+
+  @JCStressTest
+  @Description("Items are read while the cleaner moves them, and frees the memory where they were.")
+  @Outcome(id = "true", expect = ACCEPTABLE, desc = "all are there and whole")
+  @Outcome(expect = FORBIDDEN, desc = "one is missing or a mixture")
+  @State
+  public static class Cleaned {
+
+    @Actor
+    public void writer() {
+      Churning.churn();
+    }
+
+    @Actor
+    public void reader(Z_Result r) {
+      r.r1 = Churning.readStaying();
+    }
+  }
+
+  @JCStressTest
+  @Description("Two readers begin to hold values of one segment at the same time.")
+  @Outcome(id = "100, 0", expect = ACCEPTABLE, desc = "held once, and given back at the end")
+  @Outcome(expect = FORBIDDEN, desc = "counted twice, or not given back")
+  @State
+  public static class SharedHold {
+    private final Holds holds = new Holds(10_000, 1, 100);
+
+    @Actor
+    public void one() {
+      take();
+    }
+
+    @Actor
+    public void two() {
+      take();
+    }
+
+    private void take() {
+      if (!holds.takeShare(0)) {
+        throw new IllegalStateException("there is room for ten");
+      }
+    }
+
+    @Arbiter
+    public void end(II_Result r) {
+      r.r1 = (int) holds.bytes();
+      holds.giveBackShare(0);
+      holds.giveBackShare(0);
+      r.r2 = (int) holds.bytes();
     }
   }
 }

@@ -287,6 +287,25 @@ class ConcurrencyTest {
   }
 
   @Test
+  void whoIsTooLateToMakeAnItemLeavesNothing() throws Exception {
+    try (var store = Store.open(StoreOptions.of(2 << 20), clock::get)) {
+      var won = new AtomicInteger();
+      together(
+          20_000,
+          (mine, random) -> {
+            var fetch = new Fetch().vivify(0);
+            assertEquals(Outcome.FOUND, store.fetch(mine.key(1), fetch, mine.item));
+            if (mine.item.isNew()) {
+              won.incrementAndGet();
+              store.delete(mine.key(1), mine.change.clear(), mine.item);
+            }
+          });
+      assertTrue(won.get() > 0);
+      settle(store);
+    }
+  }
+
+  @Test
   void aWalkMeetsEveryItemThatStaysWhileOthersComeAndGo() throws Exception {
     try (var store = Store.open(StoreOptions.of(32 << 20), clock::get)) {
       var client = new Client();

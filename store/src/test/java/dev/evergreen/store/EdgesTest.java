@@ -180,6 +180,47 @@ class EdgesTest {
     }
   }
 
+  /** Nothing may be evicted, and what lives leaves no segment free. */
+  @Test
+  void aLimitThatCannotBeKeptIsNotInForce() {
+    try (var test = new TestStore(new StoreOptions(8 * MIB, 1 << 16, false))) {
+      int stored = 0;
+      while (test.store.liveBytes() < MIB - 2_000) {
+        assertEquals(Outcome.STORED, test.set("k" + stored++, "v".repeat(1_000)));
+      }
+      assertFalse(test.store.limit(MIB));
+      for (int i = 0; i < stored; i++) {
+        assertEquals(Outcome.STORED, test.set("more" + i, "v".repeat(1_000)));
+      }
+      test.checkAccounts();
+    }
+  }
+
+  @Test
+  void aTenthMayBeHeldToTheLastByte() {
+    var holds = new Holds(1_000, 1, 30);
+    assertTrue(holds.take(70));
+    assertTrue(holds.takeShare(0));
+    assertFalse(holds.take(1));
+    holds.giveBack(70);
+    assertFalse(holds.take(71));
+    assertTrue(holds.take(70));
+  }
+
+  /** Such as one whose record is deleted while it is sent. */
+  @Test
+  void aSegmentOfWhichSomethingIsHeldIsNotFreed() {
+    var segments = new Segments(MIB, MIB);
+    int whole = segments.size - Segments.FIRST;
+    long place = segments.allocate(Segments.NEW, whole);
+    // There is no room for this, so that the former is full.
+    segments.unpin(segments.allocate(Segments.NEW, 8));
+    segments.kill(place, whole);
+    assertFalse(segments.release(segments.of(place)));
+    segments.unpin(place);
+    assertTrue(segments.release(segments.of(place)));
+  }
+
   // Time
 
   @Test

@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import java.time.Instant;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
@@ -43,6 +44,12 @@ public record Caller(String name, Set<String> roles, Optional<Session> session) 
   /** Whether the caller has signed in. */
   public boolean signedIn() {
     return !name.isEmpty();
+  }
+
+  /** Whose shares pay for what is made for this caller: the address's, and the caller's own. */
+  List<Object> payers(Object address) {
+    // A session is no other caller, and neither are other roles.
+    return signedIn() ? List.of(address, named(name)) : List.of(address);
   }
 
   /** The same name and roles, whatever the session. */

@@ -65,6 +65,7 @@ final class Edge extends Handler.Abstract {
   private final Failures failures;
   private final Counters counters;
   private final Replies replies;
+  private final Answers answers;
   private final WebSocketComponents components;
   private final Handshaker handshaker = Handshaker.newInstance();
   private final Places places;
@@ -83,6 +84,7 @@ final class Edge extends Handler.Abstract {
       Failures failures,
       Counters counters,
       Replies replies,
+      Answers answers,
       WebSocketComponents components) {
     this.guard = guard;
     this.settings = settings;
@@ -94,6 +96,7 @@ final class Edge extends Handler.Abstract {
     this.failures = failures;
     this.counters = counters;
     this.replies = replies;
+    this.answers = answers;
     this.components = components;
     this.places = new Places(settings.maxRequests());
   }
@@ -336,6 +339,7 @@ final class Edge extends Handler.Abstract {
             response,
             callback,
             result,
+            caller.payers(address),
             () -> Refusals.require(result.allows(caller, who), who));
       } finally {
         hub.release(result);
@@ -432,14 +436,18 @@ final class Edge extends Handler.Abstract {
       guard.checkOrigin(request);
     }
     Reply reply;
+    List<Object> payers;
     try (var place = places.take()) {
       var rest = Objects.requireNonNull(route.rest(path));
       var exchange =
           new Exchange(request, settings, path, rest, () -> caller(request, path), place);
+      payers = exchange.caller().payers(exchange.payer());
+      // What has an effect is refused before it has.
+      answers.checkRoom(payers);
       reply = route.handler().handle(exchange);
     }
     // Without a place, as who has an answer may ask again at once.
-    replies.send(request, response, callback, reply);
+    replies.send(request, response, callback, reply, payers);
   }
 
   /** By which the routes of this path are asked for. */

@@ -126,10 +126,7 @@ final class Hub {
       LiveView<P> view, Caller caller, Object address, JsonNode params) {
     var decoded = Json.decode(params, view.paramsType());
     Refusals.require(mayLook(view, caller, decoded), caller);
-    // A session is no other caller, and neither are other roles.
-    var payers =
-        caller.signedIn() ? List.of(address, Caller.named(caller.name())) : List.of(address);
-    return acquire(view, payers, ViewKey.of(view, caller, decoded));
+    return acquire(view, caller.payers(address), ViewKey.of(view, caller, decoded));
   }
 
   /**

@@ -1,5 +1,6 @@
 package dev.evergreen.web;
 
+import dev.evergreen.core.Computation;
 import dev.evergreen.live.Allowance;
 import dev.evergreen.live.Present;
 import dev.evergreen.web.Standings.Standing;
@@ -9,6 +10,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +48,7 @@ abstract class LiveConnection {
   final Counters counters;
   private final Hub hub;
   private final Standings standings;
+  private final Optional<Computation<Caller>> callerNow;
 
   /** Guarded by this object's lock, as is all that is not volatile. */
   private final Deque<Work> control = new ArrayDeque<>(4);
@@ -82,6 +85,8 @@ abstract class LiveConnection {
     this.counters = counters;
     this.hub = hub;
     this.standings = standings;
+    // Before anything knows of the connection, as the application's code may throw.
+    this.callerNow = standings.of(caller);
     this.sending = new Allowance(settings.maxBytesPerSecond(), BURST_SECONDS, System.nanoTime());
   }
 
@@ -103,7 +108,7 @@ abstract class LiveConnection {
     if (!mayBegin.getAsBoolean()) {
       callerIsGone();
     }
-    var entered = standings.enter(caller);
+    var entered = standings.enter(caller, callerNow);
     entered.watch(this);
     boolean late;
     synchronized (this) {

@@ -26,18 +26,41 @@ final class Replies {
   private final Guard guard;
   private final WebSettings settings;
   private final Counters counters;
+  private final Answers answers;
 
-  Replies(Guard guard, WebSettings settings, Counters counters) {
+  Replies(Guard guard, WebSettings settings, Counters counters, Answers answers) {
     this.guard = guard;
     this.settings = settings;
     this.counters = counters;
+    this.answers = answers;
   }
 
+  /** Answers whatever others have been answered. */
   void send(Request request, Response response, Callback callback, Reply reply) throws IOException {
-    var body =
+    write(request, response, callback, reply, body(reply));
+  }
+
+  /**
+   * Answers for those payers.
+   *
+   * @throws WebException 429 or 503 if there is no room for the answer
+   */
+  void send(Request request, Response response, Callback callback, Reply reply, List<Object> payers)
+      throws IOException {
+    var body = body(reply);
+    hold(request, reply.status(), body, payers);
+    write(request, response, callback, reply, body);
+  }
+
+  private ByteBuffer body(Reply reply) throws IOException {
+    return ByteBuffer.wrap(
         reply.json() == null
             ? reply.body()
-            : ResultJson.write(reply.json(), settings.maxResultBytes());
+            : ResultJson.write(reply.json(), settings.maxResultBytes()));
+  }
+
+  private static void write(
+      Request request, Response response, Callback callback, Reply reply, ByteBuffer body) {
     var headers = response.getHeaders();
     if (reply.contentType() != null) {
       headers.put(HttpHeader.CONTENT_TYPE, reply.contentType());
@@ -50,12 +73,22 @@ final class Replies {
         headers.put(header.name(), header.value());
       }
     }
-    write(request, response, callback, reply.status(), ByteBuffer.wrap(body));
+    write(request, response, callback, reply.status(), body);
+  }
+
+  /** Counts the answer until it has been taken, or its connection has ended. */
+  private void hold(Request request, int status, ByteBuffer body, List<Object> payers) {
+    int length = isSilent(request, status) ? 0 : body.remaining();
+    if (length > 0) {
+      answers.hold(payers, length);
+      Request.addCompletionListener(request, failure -> answers.giveBack(payers, length));
+    }
   }
 
   /**
    * Answers with the present result of a live computation.
    *
+   * @param payers for whom, as long as they have not taken it
    * @param check throws if it may not be answered after all
    */
   void present(
@@ -63,6 +96,7 @@ final class Replies {
       Response response,
       Callback callback,
       WatchedView<?> result,
+      List<Object> payers,
       Runnable check) {
     var present = result.present();
     check.run();
@@ -76,13 +110,16 @@ final class Replies {
       throw error;
     }
     var etag = "\"" + present.tag() + "\"";
+    var has = matches(request.getHeaders().getValuesList(HttpHeader.IF_NONE_MATCH), etag);
+    int status = has ? 304 : 200;
+    var body = present.json();
+    hold(request, status, body, payers);
     var headers = response.getHeaders();
     headers.put(HttpHeader.ETAG, etag);
     headers.put(HttpHeader.CACHE_CONTROL, "private, no-cache");
     headers.put("Evergreen-Freshness", Messages.freshnessName(present.freshness()));
     headers.put(HttpHeader.CONTENT_TYPE, "application/json");
-    var has = matches(request.getHeaders().getValuesList(HttpHeader.IF_NONE_MATCH), etag);
-    write(request, response, callback, has ? 304 : 200, present.json());
+    write(request, response, callback, status, body);
   }
 
   private static boolean matches(List<String> ifNoneMatch, String etag) {
@@ -147,8 +184,11 @@ final class Replies {
       // With 304, as with HEAD, it is that of the answer that would have been sent.
       response.getHeaders().put(HttpHeader.CONTENT_LENGTH, body.remaining());
     }
-    var silent = HttpMethod.HEAD.is(request.getMethod()) || status == 304 || status == 204;
-    response.write(true, silent ? ByteBuffer.allocate(0) : body, callback);
+    response.write(true, isSilent(request, status) ? ByteBuffer.allocate(0) : body, callback);
+  }
+
+  private static boolean isSilent(Request request, int status) {
+    return HttpMethod.HEAD.is(request.getMethod()) || status == 304 || status == 204;
   }
 
   /** Answers what the server below refuses: malformed requests, files that are not there. */

@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -32,9 +33,17 @@ final class Standings {
     this.authenticator = authenticator;
   }
 
-  /** The standing of this caller, for a live connection; given back by {@link Standing#leave}. */
-  Standing enter(Caller caller) {
-    var now = authenticator.standing(caller);
+  /** How the caller is found as it is now; throws whatever the application does. */
+  Optional<Computation<Caller>> of(Caller caller) {
+    return authenticator.standing(caller);
+  }
+
+  /**
+   * The standing of this caller, for a live connection; given back by {@link Standing#leave}.
+   *
+   * @param now as {@link #of} gave it
+   */
+  Standing enter(Caller caller, Optional<Computation<Caller>> now) {
     Standing standing;
     boolean first;
     synchronized (this) {

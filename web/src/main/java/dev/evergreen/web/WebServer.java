@@ -90,7 +90,8 @@ public final class WebServer implements AutoCloseable {
     var guard =
         new Guard(
             builder.address(), builder.hosts, builder.origins, builder.contentSecurityPolicy());
-    var replies = new Replies(guard, settings, counters);
+    var answers = new Answers(settings);
+    var replies = new Replies(guard, settings, counters, answers);
     edge =
         new Edge(
             guard,
@@ -103,6 +104,7 @@ public final class WebServer implements AutoCloseable {
             failures,
             counters,
             replies,
+            answers,
             components(server, buffers, builder.compressed));
     var handlers = new ArrayList<Handler>();
     handlers.add(edge);

@@ -24,6 +24,10 @@ import java.util.function.Consumer;
  *     the heap if that is less
  * @param maxHeldBytesPerAddress of results that were made for one address, or for one who has
  *     signed in; raise it as the limit of connections of one address
+ * @param maxAnswerBytes of all answers that clients have not taken yet, those of views, routes and
+ *     commands; as much as {@code maxHeldBytes} by default
+ * @param maxAnswerBytesPerAddress of those to one address, or to one who has signed in; a single
+ *     answer may be larger. Raise it as the limit of connections of one address
  * @param minBytesPerSecond a connection that takes less of what is written to it than this, on
  *     average since it last had taken all, is cut; {@code stallAfter} is its respite
  * @param maxBytesPerSecond how much of results one live connection is sent, on average over ten
@@ -49,6 +53,8 @@ public record WebSettings(
     int maxResultBytes,
     int maxHeldBytes,
     int maxHeldBytesPerAddress,
+    int maxAnswerBytes,
+    int maxAnswerBytesPerAddress,
     int minBytesPerSecond,
     int maxBytesPerSecond,
     Duration heartbeatEvery,
@@ -74,6 +80,8 @@ public record WebSettings(
           4 << 20,
           (int) Math.min(256 << 20, Runtime.getRuntime().maxMemory() / 4),
           32 << 20,
+          (int) Math.min(256 << 20, Runtime.getRuntime().maxMemory() / 4),
+          32 << 20,
           4 << 10,
           2 << 20,
           Duration.ofSeconds(15),
@@ -97,6 +105,8 @@ public record WebSettings(
     positive("maxResultBytes", maxResultBytes);
     positive("maxHeldBytes", maxHeldBytes);
     positive("maxHeldBytesPerAddress", maxHeldBytesPerAddress);
+    positive("maxAnswerBytes", maxAnswerBytes);
+    positive("maxAnswerBytesPerAddress", maxAnswerBytesPerAddress);
     positive("minBytesPerSecond", minBytesPerSecond);
     positive("maxBytesPerSecond", maxBytesPerSecond);
     positive("heartbeatEvery", heartbeatEvery.toNanos());
@@ -179,6 +189,16 @@ public record WebSettings(
     return with(copy -> copy.maxHeldBytesPerAddress = value);
   }
 
+  /** These settings with another {@code maxAnswerBytes}. */
+  public WebSettings withMaxAnswerBytes(int value) {
+    return with(copy -> copy.maxAnswerBytes = value);
+  }
+
+  /** These settings with another {@code maxAnswerBytesPerAddress}. */
+  public WebSettings withMaxAnswerBytesPerAddress(int value) {
+    return with(copy -> copy.maxAnswerBytesPerAddress = value);
+  }
+
   /** These settings with another {@code minBytesPerSecond}. */
   public WebSettings withMinBytesPerSecond(int value) {
     return with(copy -> copy.minBytesPerSecond = value);
@@ -240,6 +260,8 @@ public record WebSettings(
     int maxResultBytes;
     int maxHeldBytes;
     int maxHeldBytesPerAddress;
+    int maxAnswerBytes;
+    int maxAnswerBytesPerAddress;
     int minBytesPerSecond;
     int maxBytesPerSecond;
     Duration heartbeatEvery;
@@ -263,6 +285,8 @@ public record WebSettings(
       maxResultBytes = from.maxResultBytes;
       maxHeldBytes = from.maxHeldBytes;
       maxHeldBytesPerAddress = from.maxHeldBytesPerAddress;
+      maxAnswerBytes = from.maxAnswerBytes;
+      maxAnswerBytesPerAddress = from.maxAnswerBytesPerAddress;
       minBytesPerSecond = from.minBytesPerSecond;
       maxBytesPerSecond = from.maxBytesPerSecond;
       heartbeatEvery = from.heartbeatEvery;
@@ -288,6 +312,8 @@ public record WebSettings(
           maxResultBytes,
           maxHeldBytes,
           maxHeldBytesPerAddress,
+          maxAnswerBytes,
+          maxAnswerBytesPerAddress,
           minBytesPerSecond,
           maxBytesPerSecond,
           heartbeatEvery,

@@ -70,6 +70,10 @@ final class StandingsTest {
     return new RecordedConnection(caller, counters, hub, standings, () -> {});
   }
 
+  private Standings.Standing enterAda() {
+    return standings.enter(ADA, standings.of(ADA));
+  }
+
   /** Somebody else; then the caller is not followed any more. */
   private void becomes(Caller caller) {
     Await.until("followed", () -> node.running() > 0);
@@ -106,7 +110,7 @@ final class StandingsTest {
 
   @Test
   void oneThatBeginsToWatchAfterTheLossIsToldAsWell() throws Exception {
-    var standing = standings.enter(ADA);
+    var standing = enterAda();
     becomes(Caller.ANONYMOUS);
     Await.until("lost", standing::isOver);
     var late = connection(ADA);
@@ -117,13 +121,43 @@ final class StandingsTest {
   /** While another connection of the lost standing is still about to end. */
   @Test
   void whoComesBackAsTheSameIsFollowedAnew() {
-    var lost = standings.enter(ADA);
+    var lost = enterAda();
     becomes(Caller.ANONYMOUS);
     Await.until("lost", lost::isOver);
     present = ADA;
-    var again = standings.enter(ADA);
+    var again = enterAda();
     assertNotSame(lost, again);
     assertFalse(again.isOver());
+  }
+
+  private static final class Broken implements Authenticator {
+    @Override
+    public Caller authenticate(Request request) {
+      return ADA;
+    }
+
+    @Override
+    public Optional<Computation<Caller>> standing(Caller caller) {
+      throw new IllegalStateException("out of order");
+    }
+  }
+
+  /** Seen: it stayed among the live ones for ever. */
+  @Test
+  void aConnectionWhoseCallerCannotBeFollowedIsRefused() throws Exception {
+    try (var server =
+        WebServer.builder(node).port(0).authenticator(new Broken()).view(view).start()) {
+      var stream =
+          "GET /live/value HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
+      for (var request : List.of(RawClient.UPGRADE, stream)) {
+        try (var client = new RawClient(server)) {
+          client.send(request);
+          assertEquals(500, client.status());
+        }
+      }
+      assertEquals(0, server.counts().liveConnections());
+      assertEquals(2, server.counts().refused().get("failed"));
+    }
   }
 
   @Test
@@ -148,7 +182,7 @@ final class StandingsTest {
   /** However long it takes to look at the rights, or until a result may be sent. */
   @Test
   void noResultIsDeliveredToWhoSignsOutWhileTheRightsAreLookedAt() throws Exception {
-    var standing = standings.enter(ADA);
+    var standing = enterAda();
     var asked = new AtomicInteger();
     Authorisation<LiveView.NoParams> slow =
         (caller, params) -> {

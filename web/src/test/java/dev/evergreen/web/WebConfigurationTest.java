@@ -15,6 +15,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -118,7 +119,7 @@ final class WebConfigurationTest {
       var row = "| `" + limit.getName() + "` | ";
       // What depends on the heap is told in words.
       var value =
-          limit.getName().equals("maxHeldBytes")
+          Set.of("maxHeldBytes", "maxAnswerBytes").contains(limit.getName())
               ? "256 MiB, or a quarter of the heap if that is less"
               : told(limit.getName(), limit.getAccessor().invoke(WebSettings.DEFAULT));
       assertTrue(page.contains(row + value + " | "), () -> row + value);

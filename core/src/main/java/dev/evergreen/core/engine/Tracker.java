@@ -169,6 +169,10 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
         && (state.version() > version || (orFreshness && state.freshness() != shown));
   }
 
+  private boolean hasNothingNew(RootComputation.State state) {
+    return state.outcome() != null && !isOther(state, false);
+  }
+
   /** Takes what there is; null if it is what was delivered last. */
   private @Nullable Snapshot<T> take(boolean orFreshness) {
     var state = present();
@@ -191,14 +195,12 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
   private void refuseEndlessWait() {
     var scope = Scope.current();
     var owner = computation.owner;
-    var state = present();
     if (owner != null
         && scope != null
         && scope.home() == owner
         && scope.turn() != null
         && owner.isWritten()
-        && state.outcome() != null
-        && !isOther(state, false)) {
+        && hasNothingNew(present())) {
       throw new CycleException(
           scope.turn()
               + " waits for a new result of a computation of "

@@ -36,7 +36,8 @@ final class ChirperServer implements AutoCloseable {
           .withMaxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
           .withMaxViewsPerAddress(WebSettings.DEFAULT.maxViews())
           .withMaxNewViewsPerSecond(MANY_NEW_VIEWS)
-          .withMaxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes());
+          .withMaxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes())
+          .withMaxAnswerBytesPerAddress(WebSettings.DEFAULT.maxAnswerBytes());
 
   private final SignedSessions sessions;
   private final Storage storage;

@@ -12,9 +12,16 @@ import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.WebSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -64,6 +71,79 @@ final class NodesTest {
       chirper.kill();
       chirper.node(1).awaitEnd();
       again.awaitEnd();
+    }
+  }
+
+  @Test
+  void whoSignsOutAtOneNodeIsSignedOutAtTheOther() throws Exception {
+    var data = directory.resolve("data");
+    try (var chirper = ChirperProcess.start(0, data, "--nodes=2");
+        var http = HttpClient.newHttpClient()) {
+      var here = chirper.node(1);
+      var there = chirper.node(2);
+      var ended = signIn(http, here);
+      var stays = signIn(http, here);
+      var post = "{\"text\":\"hello\"}";
+      assertEquals(204, post(http, there, "/commands/post", post, ended).statusCode());
+      var socket = new Socket();
+      var open =
+          http.newWebSocketBuilder()
+              .header("Cookie", ended)
+              .buildAsync(URI.create(there.address().replace("http:", "ws:") + "/live"), socket)
+              .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+      open.sendText(
+          "{\"type\":\"subscribe\",\"id\":1,\"view\":\"timeline\",\"params\":{\"count\":9}}", true);
+      socket.result.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+
+      assertEquals(204, post(http, here, "/sign-out", "", ended).statusCode());
+      assertEquals(1012, socket.closed.get(PATIENCE_SECONDS, TimeUnit.SECONDS));
+      assertEquals(401, post(http, there, "/commands/post", post, ended).statusCode());
+      assertEquals(204, post(http, there, "/commands/post", post, stays).statusCode());
+    }
+  }
+
+  private static final long PATIENCE_SECONDS = 60;
+
+  /** The cookie. */
+  private static String signIn(HttpClient http, Node node)
+      throws IOException, InterruptedException {
+    var answer = post(http, node, "/commands/sign-in", "{\"name\":\"ann\"}", "none=");
+    return answer.headers().firstValue("Set-Cookie").orElseThrow().split(";", 2)[0];
+  }
+
+  private static HttpResponse<String> post(
+      HttpClient http, Node node, String path, String body, String cookie)
+      throws IOException, InterruptedException {
+    var request =
+        HttpRequest.newBuilder(URI.create(node.address() + path))
+            .headers("Content-Type", "application/json", "Cookie", cookie)
+            .POST(BodyPublishers.ofString(body));
+    return http.send(request.build(), BodyHandlers.ofString());
+  }
+
+  /** A page's, with what the test waits for. */
+  private static final class Socket implements WebSocket.Listener {
+    final CompletableFuture<Integer> closed = new CompletableFuture<>();
+    final CompletableFuture<String> result = new CompletableFuture<>();
+    private final StringBuilder message = new StringBuilder();
+
+    @Override
+    public @Nullable CompletionStage<?> onText(WebSocket socket, CharSequence part, boolean last) {
+      message.append(part);
+      if (last && message.indexOf("\"result\"") >= 0) {
+        result.complete(message.toString());
+      }
+      if (last) {
+        message.setLength(0);
+      }
+      socket.request(1);
+      return null;
+    }
+
+    @Override
+    public @Nullable CompletionStage<?> onClose(WebSocket socket, int code, String reason) {
+      closed.complete(code);
+      return null;
     }
   }
 

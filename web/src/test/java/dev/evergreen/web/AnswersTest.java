@@ -1,0 +1,126 @@
+package dev.evergreen.web;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.evergreen.live.HandNode;
+import java.io.IOException;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** How many bytes of answers may wait for clients that are slow to take them. */
+final class AnswersTest {
+
+  /** More than the system takes for a client that does not read. */
+  private static final int LARGE = 8 << 20;
+
+  record Nothing() {}
+
+  private final HandNode node = new HandNode();
+  private final String large = "x".repeat(LARGE);
+  private final AtomicInteger done = new AtomicInteger();
+
+  private WebServer start(WebSettings settings) {
+    return WebServer.builder(node)
+        .port(0)
+        .settings(settings.withMaxResultBytes(2 * LARGE))
+        .view(
+            LiveView.of(
+                "large", LiveView.NoParams.class, Authorisation.everyone(), none -> () -> large))
+        .route("GET", "/large", request -> Reply.text(large))
+        .health("/health", Optional::empty)
+        .route("GET", "/small", request -> Reply.text("small"))
+        .command(
+            "count",
+            Nothing.class,
+            Authorisation.everyone(),
+            (caller, nothing) -> done.incrementAndGet())
+        .start();
+  }
+
+  @AfterEach
+  void close() {
+    node.close();
+  }
+
+  /** A client that asks for something large, and takes no more than its head. */
+  private static RawClient ask(WebServer server, String path) throws IOException {
+    var client = new RawClient(server, 4096);
+    client.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assertEquals(200, client.status());
+    return client;
+  }
+
+  @Test
+  void anAddressHasAShareOfWhatWaitsToBeTaken() throws Exception {
+    try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(5 * LARGE / 2));
+        var first = ask(server, "/large");
+        var second = ask(server, "/live/large")) {
+      for (var path : List.of("/large", "/live/large")) {
+        var refused = Http.get(server, path);
+        assertEquals(429, refused.statusCode());
+        assertEquals("too-many-bytes", Http.json(refused).path("type").asText());
+        assertEquals(200, Http.send(Http.request(server, path).HEAD().build()).statusCode());
+      }
+      assertEquals(200, Http.get(server, "/small").statusCode());
+      second.close();
+      Await.until("room", () -> Http.get(server, "/large").statusCode() == 200);
+    }
+  }
+
+  @Test
+  void allTogetherHaveABudget() throws Exception {
+    try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytes(3 * LARGE / 2));
+        var first = ask(server, "/large")) {
+      assertEquals(503, Http.get(server, "/large").statusCode());
+      first.close();
+      Await.until("room", () -> Http.get(server, "/large").statusCode() == 200);
+    }
+  }
+
+  /** What is refused with that type may be asked for again by those who know the type. */
+  @Test
+  void aCommandWhoseAnswerMayHaveNoRoomIsRefusedBeforeItIsDone() throws Exception {
+    try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(LARGE));
+        var first = ask(server, "/large")) {
+      var refused = Http.post(server, "/commands/count", "{}");
+      assertEquals(503, refused.statusCode());
+      assertEquals("too-many-requests", Http.json(refused).path("type").asText());
+      assertEquals(0, done.get());
+      assertEquals(200, Http.get(server, "/health").statusCode());
+      first.close();
+      Await.until("room", () -> Http.post(server, "/commands/count", "{}").statusCode() == 204);
+      assertEquals(1, done.get());
+    }
+  }
+
+  @Test
+  void whoHasSignedInHasAShareToo() {
+    var answers = new Answers(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(10));
+    var ada = Caller.named("ada");
+    var here = ada.payers("here");
+    answers.hold(here, 6);
+    assertThrows(WebException.class, () -> answers.hold(ada.payers("there"), 5));
+    answers.hold(Caller.ANONYMOUS.payers("there"), 5);
+    answers.hold(Caller.named("bob").payers("there"), 5);
+    assertEquals(16, answers.bytes());
+    answers.giveBack(here, 6);
+    answers.hold(ada.payers("elsewhere"), 10);
+    assertThrows(WebException.class, () -> answers.checkRoom(ada.payers("here")));
+  }
+
+  @Test
+  void aSingleAnswerMayBeLargerThanAShare() {
+    var answers =
+        new Answers(WebSettings.DEFAULT.withMaxAnswerBytes(10).withMaxAnswerBytesPerAddress(10));
+    var here = Caller.ANONYMOUS.payers("here");
+    answers.hold(here, 100);
+    assertThrows(WebException.class, () -> answers.hold(here, 1));
+    answers.giveBack(here, 100);
+    answers.checkRoom(here);
+    assertEquals(0, answers.bytes());
+  }
+}
