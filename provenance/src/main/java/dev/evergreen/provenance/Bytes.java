@@ -70,7 +70,7 @@ public final class Bytes implements Comparable<Bytes> {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Bytes bytes && Arrays.equals(content, bytes.content);
+    return this == other || (other instanceof Bytes bytes && Arrays.equals(content, bytes.content));
   }
 
   @Override

@@ -19,6 +19,9 @@ public final class Cell implements Comparable<Cell> {
 
   private final List<Bytes> path;
 
+  /** Once somebody has asked for it; 0 before. */
+  private int hash;
+
   private Cell(List<Bytes> path) {
     this.path = path;
   }
@@ -167,12 +170,16 @@ public final class Cell implements Comparable<Cell> {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof Cell cell && path.equals(cell.path);
+    return this == other
+        || (other instanceof Cell cell && path.size() == cell.path.size() && contains(cell));
   }
 
   @Override
   public int hashCode() {
-    return path.hashCode();
+    if (hash == 0) {
+      hash = path.hashCode();
+    }
+    return hash;
   }
 
   @Override

@@ -6,7 +6,6 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 
 /**
  * Finds what was under way together with an operation, and touches a cell.
@@ -62,18 +61,25 @@ final class Neighbours {
    * Those with rows no farther than {@link TraceDatabase#LONG} below that were under way when the
    * row was sent, or sent before its end.
    */
-  Stream<Placed> of(Cell cell, long row, long end) throws SQLException {
+  Iterator<Placed> of(Cell cell, long row, long end) throws SQLException {
     if (end - row > TraceDatabase.LONG) {
       // There may be very many: they are looked at one after the other.
       return StoredTrace.stream(source.touching(cell, end))
-          .takeWhile(other -> other.row() >= row - TraceDatabase.LONG);
+          .takeWhile(other -> other.row() >= row - TraceDatabase.LONG)
+          .iterator();
     }
     var window = windows.get(cell);
     if (window == null || end > window.top || !window.reaches(end)) {
       window = new Window(source.touching(cell, end), end);
       windows.put(cell, window);
     }
-    return window.of(row, end).stream();
+    return window.of(row, end).iterator();
+  }
+
+  /** The highest row below one of those that touch the cell, if that is held; else 0. */
+  long below(Cell cell, long row) {
+    var window = windows.get(cell);
+    return window == null ? 0 : window.below(row);
   }
 
   /** Of the operations that touch a cell those of a stretch of rows, which moves down. */
@@ -114,10 +120,19 @@ final class Neighbours {
       }
     }
 
+    /** The highest row below one, or 0 if it is not held. */
+    long below(long row) {
+      int index = row > top ? read.size() : firstBelow(row);
+      return index < read.size() ? read.get(index).row() : 0;
+    }
+
     List<Placed> of(long row, long end) {
       long lowest = row - TraceDatabase.LONG;
       while (isAbove(lowest) && rest.hasNext()) {
         readNext();
+      }
+      if (read.isEmpty()) {
+        return List.of();
       }
       dropAbove(row + TraceDatabase.LONG);
       var found = new ArrayList<Placed>();

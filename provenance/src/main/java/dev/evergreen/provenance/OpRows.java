@@ -21,8 +21,15 @@ final class OpRows implements AutoCloseable {
           + " op.request, op.request_length, op.request_hash,"
           + " op.reply, op.reply_length, op.reply_hash";
 
-  /** What tells where an operation is among others; no more. */
-  static final String PLACE = "op.seq, op.epoch, op.lane, op.sent, op.outcome, op.replied";
+  /** The same of small operations; of others no bodies, so that these are not read either. */
+  static final String SMALL_COLUMNS =
+      "op.seq, op.epoch, op.lane, op.connection, op.space, op.sent, op.outcome, op.replied,"
+          + " case when length(op.request) < %1$d then op.request end, 0, null,"
+              .formatted(OpRows.SMALL)
+          + " case when length(op.reply) < %1$d then op.reply end, 0, null".formatted(OpRows.SMALL);
+
+  /** The bodies of a small operation have fewer bytes each. */
+  private static final int SMALL = 2_048;
 
   private static final System.Logger LOG = System.getLogger(OpRows.class.getName());
   private static final int PAGE = 64;
@@ -32,6 +39,11 @@ final class OpRows implements AutoCloseable {
   private final PreparedStatement earlier;
   private final PreparedStatement one;
   private final Map<Long, StoreKind> kinds = new HashMap<>();
+
+  /** The one that was asked for last, as it nearly always is again. */
+  private @Nullable StoreKind lastKind;
+
+  private long lastKindOf;
 
   OpRows(Connection connection) throws SQLException {
     body = connection.prepareStatement("select content from body where hash = ?");
@@ -82,43 +94,54 @@ final class OpRows implements AutoCloseable {
     }
   }
 
-  private Operation readWhole(ResultSet row) throws SQLException {
-    long epochId = row.getLong(2);
-    long replied = row.getLong(8);
-    boolean isReplied = !row.wasNull();
-    return new Operation(
-        row.getLong(1),
-        epochId,
-        row.getLong(3),
-        row.getLong(4),
-        row.getString(5),
-        instant(row.getLong(6)),
-        isReplied ? instant(replied) : null,
-        words(kind(epochId), content(row, 9)),
-        switch (Outcome.of(row.getInt(7))) {
-          case REPLIED -> content(row, 12);
-          case NONE_EXPECTED -> Bytes.EMPTY;
-          case OPEN, UNKNOWN, NOT_SENT -> null;
-        });
+  /**
+   * A small operation with its parts, by {@link #SMALL_COLUMNS}; else where it is among others,
+   * without what was said.
+   */
+  Operation readSmall(ResultSet row) throws SQLException {
+    byte @Nullable [] request = row.getBytes(9);
+    byte @Nullable [] reply = row.getBytes(12);
+    var outcome = Outcome.of(row.getInt(7));
+    if (request == null || (reply == null && outcome == Outcome.REPLIED)) {
+      return read(row, List.of(), reply(outcome, Bytes.EMPTY));
+    }
+    var kind = kind(row.getLong(2));
+    var replied = reply(outcome, reply == null ? Bytes.EMPTY : Bytes.of(reply));
+    var operation = read(row, words(kind, Bytes.of(request)), replied);
+    return withParts(kind, operation, earlier(operation));
   }
 
-  /** An operation without its bodies, by the columns that tell its place. */
-  static Operation readPlace(ResultSet row) throws SQLException {
-    long replied = row.getLong(6);
+  private Operation readWhole(ResultSet row) throws SQLException {
+    var outcome = Outcome.of(row.getInt(7));
+    return read(
+        row,
+        words(kind(row.getLong(2)), content(row, 9)),
+        reply(outcome, outcome == Outcome.REPLIED ? content(row, 12) : Bytes.EMPTY));
+  }
+
+  /** The reply as it counts: of one that was cut off, nobody knows it. */
+  private static @Nullable Bytes reply(Outcome outcome, Bytes recorded) {
+    return switch (outcome) {
+      case REPLIED -> recorded;
+      case NONE_EXPECTED -> Bytes.EMPTY;
+      case OPEN, UNKNOWN, NOT_SENT -> null;
+    };
+  }
+
+  private static Operation read(ResultSet row, List<Bytes> words, @Nullable Bytes reply)
+      throws SQLException {
+    long replied = row.getLong(8);
     boolean isReplied = !row.wasNull();
     return new Operation(
         row.getLong(1),
         row.getLong(2),
         row.getLong(3),
-        0,
-        "",
-        instant(row.getLong(4)),
+        row.getLong(4),
+        row.getString(5),
+        instant(row.getLong(6)),
         isReplied ? instant(replied) : null,
-        List.of(),
-        switch (Outcome.of(row.getInt(5))) {
-          case REPLIED, NONE_EXPECTED -> Bytes.EMPTY;
-          case OPEN, UNKNOWN, NOT_SENT -> null;
-        });
+        words,
+        reply);
   }
 
   /** What a body's three columns hold: bytes, length, hash. */
@@ -139,6 +162,14 @@ final class OpRows implements AutoCloseable {
 
   /** The kind of the store in that epoch. */
   StoreKind kind(long id) throws SQLException {
+    if (lastKind == null || lastKindOf != id) {
+      lastKind = find(id);
+      lastKindOf = id;
+    }
+    return lastKind;
+  }
+
+  private StoreKind find(long id) throws SQLException {
     var known = kinds.get(id);
     if (known != null) {
       return known;

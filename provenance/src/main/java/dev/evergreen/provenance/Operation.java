@@ -56,6 +56,12 @@ public record Operation(
     return new Operation(row, epoch, lane, connection, space, sent, replied, request, reply, parts);
   }
 
+  /** Where it is among others, without what was said. */
+  Operation place() {
+    return new Operation(
+        row, epoch, lane, 0, "", sent, replied, List.of(), reply == null ? null : Bytes.EMPTY);
+  }
+
   /** Whether no reply is known, so that the store may or may not have carried it out. */
   public boolean outcomeUnknown() {
     return reply == null;
@@ -76,11 +82,14 @@ public record Operation(
     return reply != null && reply.equals(Bytes.of(text));
   }
 
-  /** How many bytes the request and the reply have. */
+  /** How many bytes the request and the reply have, and those of its parts. */
   long bytes() {
     long sum = reply == null ? 0 : reply.length();
     for (var word : request) {
       sum += word.length();
+    }
+    for (var part : parts) {
+      sum += part.bytes();
     }
     return sum;
   }

@@ -226,9 +226,13 @@ final class SpoolSegment implements AutoCloseable {
     return FULL;
   }
 
-  /** The offset and ordinal of the frame after the one there. */
-  private static long after(long at, long word) {
-    long next = at + roomFor(length(word));
+  /**
+   * The offset and ordinal of the frame after the one there. Whatever damage has made of the word,
+   * it is farther on by a frame's least, and not beyond the end: no walk stands still or goes back.
+   */
+  private long after(long at, long word) {
+    int room = Math.max(FRAME_HEADER, roomFor(length(word)));
+    long next = at + Math.min(size - offset(at), room);
     return (word & PADDING) == 0 ? next + ((long) bodiesOf(word) << 32) : next;
   }
 

@@ -16,7 +16,6 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
@@ -60,8 +59,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** With so many bytes of bodies a page ends. */
   static final long MOST_BYTES = 16 << 20;
 
-  /** What is remembered of operations has fewer bytes. */
+  /** What is held of operations has fewer bytes. */
   private static final long SMALL = 4_096;
+
+  /** So many operations are held: more than a walk looks ahead. */
+  private static final int HELD = 2 * (int) TraceDatabase.LONG;
 
   private static final String END = TraceDatabase.END;
   private static final String COLUMNS = OpRows.COLUMNS + ", " + END;
@@ -83,13 +85,15 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private Optional<LongOnes> longOnes = Optional.empty();
 
   private final Neighbours neighbours =
-      new Neighbours((cell, before) -> writersOf(new OfPlaces(), cell, before));
+      new Neighbours((cell, before) -> held(writersOf(new OfPlaces(), cell, before)));
 
-  /** Where operations end that were read lately. */
-  private final Map<Long, Long> ends = lately();
+  /** Where operations end that were read lately, each at the place of its row. */
+  private final long[] endRows = new long[HELD];
 
-  /** Small ones that were beside others lately. */
-  private final Map<Long, Operation> besides = lately();
+  private final long[] ends = new long[HELD];
+
+  /** Small ones that were read lately, each at the place of its row. */
+  private final @Nullable Operation[] near = new @Nullable Operation[HELD];
 
   /** Below that row all was sent on one lane, if not on several: asked once, not at each step. */
   private long oneLaneBelow;
@@ -567,6 +571,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
             connection.rollback();
           } finally {
             connection.setAutoCommit(true);
+            forget();
           }
           return true;
         });
@@ -574,7 +579,59 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   @Override
   public Iterator<Operation> writers(Cell cell, long before) {
-    return read(() -> writersOf(new OfOperations(), cell, before));
+    return new Writers(cell, before);
+  }
+
+  /**
+   * Those that touch a cell. What was read to see what is beside others is not read once more: a
+   * walk that asks for that at each of its steps reads a history once.
+   */
+  private final class Writers implements Iterator<Operation> {
+    private final Cell cell;
+    private long before;
+    private @Nullable Iterator<Operation> rest;
+    private @Nullable Operation next;
+
+    Writers(Cell cell, long before) {
+      this.cell = cell;
+      this.before = before;
+    }
+
+    @Override
+    public boolean hasNext() {
+      if (next == null) {
+        next = read(this::find).orElse(null);
+      }
+      return next != null;
+    }
+
+    private Optional<Operation> find() throws SQLException {
+      for (long row = neighbours.below(cell, before); row > 0; ) {
+        rest = null;
+        before = row;
+        var held = near(row);
+        if (held.isPresent()) {
+          return held;
+        }
+        // It is not there any more.
+        row = neighbours.below(cell, before);
+      }
+      if (rest == null) {
+        rest = writersOf(new OfOperations(), cell, before);
+      }
+      return rest.hasNext() ? Optional.of(rest.next()) : Optional.empty();
+    }
+
+    @Override
+    public Operation next() {
+      if (!hasNext() || next == null) {
+        throw new NoSuchElementException();
+      }
+      var found = next;
+      before = found.row();
+      next = null;
+      return found;
+    }
   }
 
   @Override
@@ -586,36 +643,72 @@ public final class StoredTrace implements Trace, AutoCloseable {
             return Collections.emptyIterator();
           }
           long row = operation.row();
-          var near =
-              neighbours
-                  .of(cell, row, end(operation))
-                  .filter(other -> Orders.unordered(operation, other.operation()))
-                  .map(Neighbours.Placed::row);
-          var far =
-              longOnes(row - TraceDatabase.LONG, row).stream()
-                  .filter(other -> written(other).stream().anyMatch(cell::overlaps));
-          return Stream.concat(near, far)
-              .map(this::besides)
+          var shortOnes =
+              new Filtered<>(
+                  neighbours.of(cell, row, end(operation)),
+                  other -> Orders.unordered(operation, other.operation()));
+          var others = longOnes(row - TraceDatabase.LONG, row);
+          if (!shortOnes.hasNext() && others.isEmpty()) {
+            return Collections.emptyIterator();
+          }
+          return Stream.concat(
+                  stream(shortOnes).map(Neighbours.Placed::row),
+                  others.stream().filter(other -> written(other).stream().anyMatch(cell::overlaps)))
+              .map(this::near)
               .flatMap(Optional::stream)
               .filter(other -> Orders.unordered(operation, other))
               .iterator();
         });
   }
 
-  private Optional<Operation> besides(long row) {
-    var known = besides.get(row);
-    if (known != null) {
+  private Optional<Operation> near(long row) {
+    var known = near[held(row)];
+    if (known != null && known.row() == row) {
       return Optional.of(known);
     }
     var found = operation(row);
-    found.filter(operation -> operation.bytes() < SMALL).ifPresent(it -> besides.put(row, it));
+    found.ifPresent(this::hold);
     return found;
+  }
+
+  /**
+   * The same without what was said. That is held of each when its turn comes, and not for a whole
+   * page: what is near to a row then has a place of its own.
+   */
+  private Iterator<Neighbours.Placed> held(Iterator<Neighbours.Placed> read) {
+    return new Iterator<>() {
+      @Override
+      public boolean hasNext() {
+        return read.hasNext();
+      }
+
+      @Override
+      public Neighbours.Placed next() {
+        var next = read.next();
+        end(next.row(), next.end());
+        if (!next.operation().request().isEmpty()) {
+          hold(next.operation());
+        }
+        return new Neighbours.Placed(next.operation().place(), next.end());
+      }
+    };
+  }
+
+  private void hold(Operation operation) {
+    if (operation.bytes() < SMALL) {
+      near[held(operation.row())] = operation;
+    }
+  }
+
+  /** The place of a row: those that are near to each other have different ones. */
+  private static int held(long row) {
+    return (int) row & (HELD - 1);
   }
 
   /** The trace may be another one than it was at the last question. */
   private void forget() {
     neighbours.forget();
-    besides.clear();
+    Arrays.fill(near, null);
     written.clear();
     longOnes = Optional.empty();
   }
@@ -659,9 +752,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
         : read(
             () -> {
               checkTime();
-              var known = ends.get(operation.row());
-              if (known != null) {
-                return known;
+              int place = held(operation.row());
+              if (endRows[place] == operation.row()) {
+                return ends[place];
               }
               var select = statement("select %s from op where seq = ?".formatted(END));
               select.setLong(1, operation.row());
@@ -674,19 +767,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** The end of an operation of a row that was read; once it is known it stays so. */
   private long end(long row, long end) {
     if (end < Long.MAX_VALUE) {
-      ends.put(row, end);
+      endRows[held(row)] = row;
+      ends[held(row)] = end;
     }
     return end;
-  }
-
-  /** A map that holds a bounded number of the latest. */
-  private static <T> Map<Long, T> lately() {
-    return new LinkedHashMap<>() {
-      @Override
-      protected boolean removeEldestEntry(Map.Entry<Long, T> eldest) {
-        return size() > MOST_KNOWN;
-      }
-    };
   }
 
   /**
@@ -697,6 +781,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private record LongOnes(long[] rows, long[] ends, long[] highest, boolean cut) {
     /** Those below a row that end above another. */
     List<Long> find(long below, long at) {
+      if (rows.length == 0) {
+        return List.of();
+      }
       var found = new ArrayList<Long>();
       for (int i = firstBelow(below); i < rows.length && highest[i] > at; i++) {
         if (ends[i] > at) {
@@ -804,17 +891,16 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
   }
 
-  /** Where they are among others. */
+  /** Where they are among others; small ones whole. */
   private final class OfPlaces implements Shape<Neighbours.Placed> {
     @Override
     public String columns() {
-      return OpRows.PLACE + ", " + END;
+      return OpRows.SMALL_COLUMNS + ", " + END;
     }
 
     @Override
     public Neighbours.Placed read(ResultSet row) throws SQLException {
-      var operation = OpRows.readPlace(row);
-      return new Neighbours.Placed(operation, end(operation.row(), row.getLong(7)));
+      return new Neighbours.Placed(rows.readSmall(row), row.getLong(15));
     }
 
     @Override
@@ -876,7 +962,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           return Optional.of(touching(shape, BELOW, id.get(), before));
         }
         var noted = touching(new OfOperations(), BELOW, id.get(), before);
-        var those = new Filtered(noted, operation -> couldWrite(operation, cell));
+        var those = new Filtered<>(noted, operation -> couldWrite(operation, cell));
         return Optional.of(stream(those).map(shape::of).iterator());
       }
     }
@@ -964,7 +1050,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
         operations(
             before,
             "select %s from op where seq < ? order by seq desc limit %d".formatted(COLUMNS, PAGE));
-    return new Filtered(all, operation -> couldWrite(operation, cell));
+    return new Filtered<>(all, operation -> couldWrite(operation, cell));
   }
 
   private boolean couldWrite(Operation operation, Cell cell) {
@@ -1202,12 +1288,12 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   /** Those of an iterator that pass a test. */
-  private static final class Filtered implements Iterator<Operation> {
-    private final Iterator<Operation> all;
-    private final Predicate<Operation> test;
-    private @Nullable Operation next;
+  private static final class Filtered<T> implements Iterator<T> {
+    private final Iterator<T> all;
+    private final Predicate<T> test;
+    private @Nullable T next;
 
-    Filtered(Iterator<Operation> all, Predicate<Operation> test) {
+    Filtered(Iterator<T> all, Predicate<T> test) {
       this.all = all;
       this.test = test;
     }
@@ -1224,7 +1310,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
 
     @Override
-    public Operation next() {
+    public T next() {
       if (!hasNext() || next == null) {
         throw new NoSuchElementException();
       }

@@ -36,6 +36,10 @@ final class Walk implements Iterator<Operation> {
   private final Trace trace;
   private final boolean all;
   private final List<Demand> open = new ArrayList<>();
+
+  /** Of these the latest of each cell: most that is demanded is so already, by the same cell. */
+  private final Map<Cell, Demand> latest = new HashMap<>();
+
   private final PriorityQueue<Cursor> cursors =
       new PriorityQueue<>(Comparator.comparingLong((Cursor cursor) -> cursor.row).reversed());
 
@@ -136,6 +140,10 @@ final class Walk implements Iterator<Operation> {
   }
 
   private boolean covers(Cell cell, long before) {
+    var same = latest.get(cell);
+    if (same != null && same.includes(cell, before)) {
+      return true;
+    }
     for (var demand : open) {
       if (demand.includes(cell, before)) {
         return true;
@@ -228,7 +236,9 @@ final class Walk implements Iterator<Operation> {
           }
         }
       }
-      open.removeIf(demand -> demand.closed);
+      if (open.removeIf(demand -> demand.closed)) {
+        latest.values().removeIf(demand -> demand.closed);
+      }
       wanted.forEach(this::demand);
       hidden |= here && specification.knowledge(part) != Specification.Knowledge.SPECIFIED;
       cause |= here;
@@ -250,6 +260,7 @@ final class Walk implements Iterator<Operation> {
     if (!covers(wanted.cell(), before)) {
       var demand = new Demand(wanted.cell(), before, wanted.by());
       open.add(demand);
+      latest.put(demand.cell, demand);
       new Cursor(
               demand,
               trace.writers(demand.cell, demand.before),

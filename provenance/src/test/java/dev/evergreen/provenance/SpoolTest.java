@@ -3,6 +3,7 @@ package dev.evergreen.provenance;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Frames.Frame;
@@ -16,6 +17,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableSet;
@@ -35,6 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The frames of a spool come back as they were recorded, or their loss is told. */
 @Timeout(120)
@@ -511,6 +514,38 @@ class SpoolTest {
       segment.finish(unfinished);
       assertEquals(List.of(3L, 4L), numbers(Frames.all(reader, lost)));
       assertEquals(2, lost[0]);
+    }
+  }
+
+  /** Whoever else writes to the file, nobody goes round in a circle there; it counts as lost. */
+  @ParameterizedTest
+  @ValueSource(longs = {1L << 63, 1L << 63 | 7, 1L << 63 | 1L << 31, 1L << 63 | 0xffff_ffffL})
+  void aDestroyedWordEndsNoWalk(long word) throws IOException {
+    var path = SpoolFiles.path(directory, 0);
+    Files.write(path, new byte[1 << 16]);
+    try (var segment = SpoolSegment.prepared(0, path, 1 << 16);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START);
+        var file = FileChannel.open(path, StandardOpenOption.WRITE)) {
+      segment.begin(1, 1, 1);
+      long start = SpoolSegment.start();
+      var bytes = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(0, word);
+      file.write(bytes, SpoolSegment.offset(start));
+      assertTimeoutPreemptively(
+          Duration.ofSeconds(20),
+          () -> {
+            assertTrue(SpoolSegment.offset(segment.finished(start)) > SpoolSegment.offset(start));
+            assertTrue(SpoolSegment.offset(segment.end(start)) > SpoolSegment.offset(start));
+            boolean padding = (word & 1L << 31) != 0;
+            long claimed = segment.claim(SpoolSegment.FRAME_HEADER, 1);
+            assertEquals(padding, claimed == SpoolSegment.FULL);
+            var lost = new long[1];
+            if (!padding) {
+              segment.head(claimed, FrameKind.REQUEST, (byte) 0, 1, 1, 1, 0);
+              segment.finish(claimed);
+              assertEquals(List.of(2L), numbers(Frames.all(reader, lost)));
+              assertEquals(1, lost[0]);
+            }
+          });
     }
   }
 

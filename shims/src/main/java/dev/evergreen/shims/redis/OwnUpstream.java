@@ -436,20 +436,17 @@ final class OwnUpstream {
    * redirected here, must not get amid what a lane says. From here on nothing is asked of a lane.
    */
   private void awaitLane() {
-    boolean unasked;
     lock.lock();
     try {
-      unasked = quiet;
-      if (unasked) {
+      if (quiet) {
         stays = true;
         quiet = false;
       }
     } finally {
       lock.unlock();
     }
-    if (unasked) {
-      session.awaitLane();
-    }
+    // Nor what was asked here because the lane does not answer.
+    session.awaitLane();
   }
 
   /** What has come may be the replies of scripts: then it must be known what those did. */

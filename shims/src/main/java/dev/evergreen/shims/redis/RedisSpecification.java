@@ -82,9 +82,14 @@ public final class RedisSpecification implements Specification, Model {
     if (command != null) {
       return isHidden(command, operation)
           ? Knowledge.OPAQUE
-          : command.runs() == Commands.NO_FUNCTION ? Knowledge.DEFAULT : Knowledge.SPECIFIED;
+          : isNoFunction(command, operation) ? Knowledge.DEFAULT : Knowledge.SPECIFIED;
     }
     return defaults.knows(name(operation)) ? Knowledge.DEFAULT : Knowledge.NONE;
+  }
+
+  private static boolean isNoFunction(Commands.Command command, Operation operation) {
+    return command.runs() == Commands.NO_FUNCTION
+        || (command.family().equals(Scans.FAMILY) && Scans.isStep(new Call(operation, null)));
   }
 
   private static boolean isHidden(Commands.Command command, Operation operation) {
@@ -101,7 +106,8 @@ public final class RedisSpecification implements Specification, Model {
     if (Refusals.isOfTheServer(operation) || Refusals.isOfTheWords(operation)) {
       return List.of();
     }
-    var command = commands.get(name(operation));
+    var name = name(operation);
+    var command = commands.get(name);
     var call = new Call(operation, null);
     try {
       var done = Scripts.done(operation);
@@ -110,9 +116,9 @@ public final class RedisSpecification implements Specification, Model {
       }
       if (command != null) {
         command.touches().accept(call);
-      } else if (defaults.knows(name(operation))) {
-        defaults.touch(name(operation), call);
-      } else if (!Verb.isKnown(name(operation).toLowerCase(Locale.ROOT))) {
+      } else if (defaults.knows(name)) {
+        defaults.touch(name, call);
+      } else if (!Verb.isKnown(name.toLowerCase(Locale.ROOT))) {
         touchAnything(call);
       }
     } catch (Refusal | ArithmeticException malformed) {
@@ -120,7 +126,7 @@ public final class RedisSpecification implements Specification, Model {
       return List.of();
     }
     // Of several keys, some may have gone to another server before that has failed.
-    boolean mayHaveRun = Scripts.mayHaveRun(operation) || name(operation).equals("MIGRATE");
+    boolean mayHaveRun = Scripts.mayHaveRun(operation) || name.equals("MIGRATE");
     return asReplied(call.touches(), call.reply(), mayHaveRun);
   }
 

@@ -12,27 +12,37 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Iterations. The model knows what one step replies if it is the only one: with more of them it is
- * the store's business which step has what.
+ * Iterations. The model knows what one step replies if it is the only one: of more of them no more
+ * is claimed than who has written what they go through.
  */
 final class Scans {
+  static final String FAMILY = "scans";
   private static final Bytes ZERO = Bytes.of("0");
 
   private Scans() {}
 
   static void define(Commands commands) {
-    var c = commands.family("scans");
+    var c = commands.family(FAMILY);
     c.on("SCAN", call -> call.reads(call.database()), Scans::keys, Scans::asSet);
     c.on("HSCAN", call -> call.reads(HASH, call.key(1)), Scans::fields, Scans::asMap);
     c.on("SSCAN", call -> call.reads(SET, call.key(1)), Scans::members, Scans::asSet);
     c.on("ZSCAN", call -> call.reads(SORTED, call.key(1)), Scans::scores, Scans::asMap);
   }
 
-  private static Object whole(Call call, int at, Object all) {
-    var elements = call.elements();
-    if (!call.word(at).equals(ZERO) || elements.isEmpty() || !elements.getFirst().equals(ZERO)) {
-      throw new UnsupportedOperationException("a step of several");
-    }
+  /**
+   * Whether it is, or may be, one of several steps. Which of them has what depends on how the store
+   * keeps what is there, and that on all that ever was there.
+   */
+  static boolean isStep(Call call) {
+    int cursor = call.option(0).equals("SCAN") ? 1 : 2;
+    boolean refused = call.reply() instanceof Resp.Failure || call.words() <= cursor;
+    return !refused
+        && !(call.word(cursor).equals(ZERO)
+            && call.elements().stream().findFirst().filter(ZERO::equals).isPresent());
+  }
+
+  /** All in one step, as it is no other that this is asked of. */
+  private static Object whole(Object all) {
     return List.of(ZERO, all);
   }
 
@@ -54,23 +64,23 @@ final class Scans {
                 found.add(key.name());
               }
             });
-    return whole(call, 1, found);
+    return whole(found);
   }
 
   private static Object fields(Call call) {
-    return whole(call, 2, matching(call, call.hash(call.key(1))));
+    return whole(matching(call, call.hash(call.key(1))));
   }
 
   private static Object members(Call call) {
     var found = new HashSet<>(call.set(call.key(1)));
     found.removeIf(member -> !matches(call, 3, member));
-    return whole(call, 2, found);
+    return whole(found);
   }
 
   private static Object scores(Call call) {
     var texts = new HashMap<Bytes, Object>();
     call.scores(call.key(1)).forEach((member, score) -> texts.put(member, SortedSets.text(score)));
-    return whole(call, 2, matching(call, texts));
+    return whole(matching(call, texts));
   }
 
   private static Map<Bytes, Object> matching(Call call, Map<Bytes, ?> all) {

@@ -24,8 +24,10 @@ import org.jspecify.annotations.Nullable;
  * an {@link OwnUpstream}.
  *
  * <p>Invariant: only one of the two owes it replies, so that they come in the order of its
- * requests. From the lane it goes to its own upstream when all is replied to; back it goes only if
- * that is so anyway and nothing is left there that Redis knows of the connection.
+ * requests; but what may end that a lane does not answer is asked although the lane owes replies,
+ * and is replied to behind these. From the lane it goes to its own upstream when all is replied to;
+ * back it goes only if that is so anyway and nothing is left there that Redis knows of the
+ * connection.
  */
 final class Session {
   private static final byte[] NOTHING = {};
@@ -619,7 +621,11 @@ final class Session {
 
   /** Sends requests to the client's own upstream. */
   private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    awaitReplied();
+    if (verb == Verb.CONNECTION) {
+      awaitRepliedOrStuck();
+    } else {
+      awaitReplied();
+    }
     var upstream = own();
     if (verb.needsDatabase() && upstream.database() != database) {
       var refusal = upstream.select(database);
@@ -632,6 +638,10 @@ final class Session {
       }
     }
     upstream.submit(verb, words, batch, told);
+    if (outstanding.get() > 0) {
+      // What comes next waits for what this may end.
+      upstream.flush();
+    }
   }
 
   private void answer(byte[] reply) {
@@ -717,16 +727,36 @@ final class Session {
 
   /** Waits until the lane owes nothing. */
   private void awaitReplied() throws IOException {
+    awaitReplied(Long.MAX_VALUE);
+  }
+
+  /**
+   * Waits until the lane owes nothing or does not answer: what comes next may be what ends that.
+   * The lane's replies come first nevertheless.
+   */
+  private void awaitRepliedOrStuck() throws IOException {
+    var shared = lane;
+    while (outstanding.get() > 0 && shared != null && shared.isFit(shim.patienceNanos())) {
+      awaitReplied(shim.patienceNanos());
+    }
+  }
+
+  private void awaitReplied(long nanos) throws IOException {
     if (outstanding.get() == 0) {
       return;
     }
+    long begin = System.nanoTime();
     waiter = Thread.currentThread();
     try {
-      while (outstanding.get() > 0) {
+      while (outstanding.get() > 0 && System.nanoTime() - begin < nanos) {
         if (closed) {
           throw new EOFException("Redis has ended the connection");
         }
-        LockSupport.park(this);
+        if (nanos == Long.MAX_VALUE) {
+          LockSupport.park(this);
+        } else {
+          LockSupport.parkNanos(this, nanos);
+        }
         if (Thread.currentThread().isInterrupted()) {
           throw ending();
         }
@@ -738,6 +768,9 @@ final class Session {
 
   /** Of the upstream of its own: waits until the lane owes nothing, or never will reply. */
   void awaitLane() {
+    if (outstanding.get() == 0) {
+      return;
+    }
     ownWaiter = Thread.currentThread();
     try {
       while (outstanding.get() > 0 && !closed && !Thread.currentThread().isInterrupted()) {

@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Strings and counters. */
 final class Strings {
+  private static final long MOST_COMPARED = 1 << 20;
+
   private Strings() {}
 
   static void define(Commands commands) {
@@ -32,6 +34,10 @@ final class Strings {
         call -> call.reads(STRING, call.key(1)),
         call -> (long) bytes(call, call.key(1)).length());
     c.on("GETRANGE SUBSTR", call -> call.reads(STRING, call.key(1)), Strings::range);
+    c.on(
+        "LCS",
+        call -> call.keys(1, 3, 1).forEach(key -> call.reads(STRING, key)),
+        Strings::longestCommon);
     c.on("SET", Strings::touchSet, Strings::set);
     c.on("SETEX PSETEX", call -> call.touch(Touch.replaces(call.key(1))), Strings::setWithDeadline);
     c.on(
@@ -243,6 +249,50 @@ final class Strings {
     }
     call.change(call.key(1), STRING, Bytes.of(Long.toString(sum)));
     return sum;
+  }
+
+  /** The longest that two strings have in common; of several the one that Redis chooses. */
+  private static Object longestCommon(Call call) {
+    boolean counts = call.words() == 4 && call.option(3).equals("LEN");
+    if (call.words() != 3 && !counts) {
+      throw new UnsupportedOperationException("where it is in them");
+    }
+    var one = stringOnly(call, call.key(1));
+    var other = stringOnly(call, call.key(2));
+    if ((long) one.length() * other.length() > MOST_COMPARED) {
+      throw new UnsupportedOperationException("too long to be compared");
+    }
+    var longest = new int[one.length() + 1][other.length() + 1];
+    for (int i = 1; i <= one.length(); i++) {
+      for (int j = 1; j <= other.length(); j++) {
+        longest[i][j] =
+            one.at(i - 1) == other.at(j - 1)
+                ? longest[i - 1][j - 1] + 1
+                : Math.max(longest[i - 1][j], longest[i][j - 1]);
+      }
+    }
+    int left = longest[one.length()][other.length()];
+    var common = new byte[left];
+    for (int i = one.length(), j = other.length(); left > 0; ) {
+      if (one.at(i - 1) == other.at(j - 1)) {
+        common[--left] = (byte) one.at(--i);
+        j--;
+      } else if (longest[i - 1][j] > longest[i][j - 1]) {
+        i--;
+      } else {
+        j--;
+      }
+    }
+    return counts ? (Object) (long) common.length : Bytes.of(common);
+  }
+
+  /** To this command, what is no string is an error of another kind than to others. */
+  private static Bytes stringOnly(Call call, Cell key) {
+    try {
+      return bytes(call, key);
+    } catch (Refusal otherKind) {
+      throw new Refusal("ERR");
+    }
   }
 
   private static Object addFraction(Call call) {

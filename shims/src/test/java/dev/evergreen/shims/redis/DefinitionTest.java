@@ -21,6 +21,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -133,6 +134,82 @@ class DefinitionTest {
     check(verdict, "the table");
   }
 
+  /** Histories as applications make them, beside the random ones. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          XADD x 1-1 f a; XADD x 1-2 f b; XDEL x 1-1; XADD x 1-3 f c            | XRANGE x - + COUNT 1
+          XADD x 1-1 f a; XADD x 1-2 f b; XTRIM x MAXLEN 1                      | XLEN x
+          XADD x 1-1 f a; XADD x MAXLEN 1 1-2 f b; XADD x 1-3 f c               | XREVRANGE x + -
+          XADD x 1-1 f a; XADD x 1-2 f b; XTRIM x MINID 1-2                     | XREAD COUNT 1 STREAMS x 0
+          XADD x 1-1 f a; XDEL x 1-1; XADD x 1-1 f b                            | XLEN x
+          XADD x 1-1 f a; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XACK x g 1-1 | XPENDING x g
+          XADD x 1-1 f a; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XREADGROUP GROUP g d STREAMS x > | XPENDING x g
+          XADD x 1-1 f a; XGROUP CREATE x g 0; XREADGROUP GROUP g c STREAMS x >; XGROUP DELCONSUMER x g c | XPENDING x g
+          XADD x 1-1 f a; XGROUP CREATE x g $; XADD x 1-2 f b                   | XREADGROUP GROUP g c STREAMS x >
+          XADD x 1-1 f a; XSETID x 9-9; XADD x 5-5 f b                          | XRANGE x - +
+          ZADD x 0 a 0 b 0 c; ZREM x b; ZADD x 0 bb                             | ZRANGEBYLEX x [b (c
+          ZADD x 0 a 0 b; ZADD x 0 c; ZREMRANGEBYLEX x [a [b                    | ZLEXCOUNT x - +
+          ZADD x 0 b; ZADD x 0 a; ZADD x 0 c                                    | ZRANGE x [a [b BYLEX LIMIT 0 1
+          ZADD x 1 a; ZADD x GT 2 a; ZADD x LT 5 a                              | ZSCORE x a
+          ZADD x 1 a; ZADD x GT CH 0 a; ZINCRBY x 1 a                           | ZRANK x a
+          ZADD x 1 a 2 b 3 c; ZPOPMIN x; ZADD x 0 d                             | ZREVRANGE x 0 0
+          ZADD x 1 a; ZADD y 2 a; ZUNIONSTORE z 2 x y WEIGHTS 2 1; DEL x        | ZSCORE z a
+          ZADD x 1 a 2 b; ZRANGESTORE z x 0 0; ZADD x 0 c                       | ZRANGE z 0 -1
+          SET x 1; EXPIREAT x 33000000000; EXPIREAT x 32000000000 GT            | EXPIRETIME x
+          SET x 1; EXPIREAT x 32000000000; EXPIREAT x 33000000000 GT            | EXPIRETIME x
+          SET x 1; EXPIREAT x 33000000000; EXPIREAT x 32000000000 LT            | EXPIRETIME x
+          SET x 1; EXPIREAT x 33000000000 GT                                    | EXPIRETIME x
+          SET x 1; EXPIREAT x 33000000000 XX; EXPIREAT x 33000000001 NX; PERSIST x | EXPIRETIME x
+          SET x 1 EXAT 33000000000; RENAME x y; PERSIST y                       | EXPIRETIME y
+          SET x 1 EXAT 33000000000; SET x 2 KEEPTTL; APPEND x 3                 | EXPIRETIME x
+          SET x 1; GETEX x EXAT 33000000000; GETEX x PERSIST                    | EXPIRETIME x
+          SET x 1; GETEX x EXAT 33000000000; SET x 2                            | EXPIRETIME x
+          SET x 1; EXPIREAT x 1; SET x 1                                        | GET x
+          SET x 1; EXPIREAT x 1                                                 | EXISTS x
+          SET x 1; GETEX x EXAT 1                                               | GET x
+          SET a 1; RENAME a b; RENAME b c; SET a 2                              | GET c
+          SET a 1; SET b 2; RENAMENX a b; DEL b; RENAMENX a b                   | GET b
+          RPUSH l 3 1 2; SORT l STORE s; LPUSH l 0                              | LRANGE s 0 -1
+          RPUSH l 1 2; SET w_1 9; SET w_2 3; SORT l BY w_* STORE s; SET w_1 1   | LRANGE s 0 -1
+          RPUSH l 1 2; SET w_1 9; SORT l BY nosort GET w_* GET # STORE s        | LRANGE s 0 -1
+          SET s old; RPUSH l 1; LPOP l; SORT l STORE s                          | EXISTS s
+          SADD s 3 1 2; SREM s 2                                                | SORT s DESC LIMIT 0 1
+          BITFIELD x SET u8 0 255; BITFIELD x OVERFLOW FAIL INCRBY u8 0 1       | BITFIELD x GET u8 0
+          BITFIELD x SET u8 0 255; BITFIELD x OVERFLOW SAT INCRBY u8 0 1; SETBIT x 0 0 | BITFIELD x GET u4 0 GET u4 4
+          BITFIELD x SET i5 3 -1; SETBIT x 4 0; SETRANGE x 2 a                  | BITFIELD_RO x GET i5 3
+          SETBIT x 7 1; SETBIT y 7 1; BITOP AND z x y; SETBIT x 7 0             | GETBIT z 7
+          SET x ab; SETBIT x 1 0; SETBIT x 1 1                                  | BITPOS x 0
+          PFADD h a; PFADD h a; PFADD h b                                       | PFCOUNT h
+          PFADD h a; PFADD g b; PFMERGE h g; PFADD g c                          | PFCOUNT h
+          PFADD h a; DEL h; PFADD h b                                           | PFCOUNT h
+          GEOADD g 13.361389 38.115556 a; GEOADD g 15.087269 37.502669 b; ZREM g a | GEOPOS g a b
+          GEOADD g 13.361389 38.115556 a; GEOADD g NX 0 0 a; GEOADD g 15.087269 37.502669 b | GEODIST g a b
+          GEOADD g 13.361389 38.115556 a; GEOADD g 15.087269 37.502669 b; GEOADD g 50 50 c | GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km ASC
+          GEOADD g 13.361389 38.115556 a; GEOSEARCHSTORE h g FROMLONLAT 13 38 BYRADIUS 200 km; DEL g | ZCARD h
+          HSET h f 1 g 2; HDEL h f g; HSET h f 3                                | HGETALL h
+          HSET h f 1; HINCRBY h f 1; HSETNX h f 9; RENAME h i                   | HGET i f
+          RPUSH l a b c; LTRIM l 1 1; LINSERT l BEFORE b x; LREM l 0 b          | LRANGE l 0 -1
+          RPUSH l a b; LMPOP 2 k l LEFT COUNT 2; RPUSH l c                      | LLEN l
+          SADD s a b; SADD t b c; SINTERSTORE u s t; SREM s b                   | SMEMBERS u
+          SADD s a b; SADD t b; SDIFFSTORE u s t; SREM t b                      | SMEMBERS u
+          SET x 1; COPY x y; SWAPDB 0 1; SET y 3; SWAPDB 0 1                    | GET y
+          SET x 1; MOVE x 1; SET x 2; MOVE x 1                                  | GET x
+          SET x ohmytext; SET y mynewtext; SETRANGE x 0 OH                      | LCS x y
+          SET x axbyc; SET y bcab; APPEND y c; DEL z                            | LCS y x
+          SET x axbyc; SET y abc; SET y bcab                                    | LCS x y LEN
+          SET x a; RPUSH y b; SET x b                                           | LCS x y
+          SET x a                                                               | LCS x y
+          """)
+  void explainsHistoriesOfApplications(String steps, String question) {
+    var verdict =
+        new Oracle(redis, SPECIFICATION)
+            .judge(Arrays.stream(steps.split("; ", -1)).map(List::of).toList(), question);
+    check(verdict, steps + " ; " + question);
+  }
+
   @TestFactory
   Stream<DynamicTest> explainsRandomHistoriesOfEachFamily() {
     System.out.println("-Devergreen.oracle.seed=" + SEED);
@@ -206,6 +283,42 @@ class DefinitionTest {
     var named = verdict.elements(answer.witnesses().getFirst());
     assertEquals(Set.of(2L), named, "who has written what is there now");
     assertTrue(!verdict.definition().isClosed(named), "else more could be claimed");
+  }
+
+  /** Members that are not there any more have changed in which step the others come. */
+  @ParameterizedTest
+  @CsvSource({"SSCAN s 0 COUNT 1", "SSCAN s 1 COUNT 1000", "SCAN 0 COUNT 1", "SCAN 1 COUNT 1"})
+  void nothingIsClaimedOfAStepOfSeveral(String question) {
+    var many =
+        IntStream.range(0, 600)
+            .mapToObj(i -> " m" + i)
+            .collect(Collectors.joining("", "S%s s", ""));
+    var steps =
+        Stream.of(
+                "SADD s x y z", many.formatted("ADD"), many.formatted("REM"), "SET k v", "SET l w")
+            .map(List::of)
+            .toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(steps, question);
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+    assertTrue(
+        verdict.elements(answer.witnesses().getFirst()).contains(question.contains("s ") ? 1L : 4L),
+        "who has written what is there is named");
+  }
+
+  /** Nobody knows in how many steps it would come. */
+  @Test
+  void nothingIsClaimedOfAScanThatWasNeverSent() {
+    var steps = List.of(List.of("SADD s x"));
+    var verdict = new Oracle(redis, SPECIFICATION).judge(steps, "SSCAN s 0");
+    var sent = verdict.question();
+    var asked =
+        new Operation(Long.MAX_VALUE, 1, 0, 0, "0", sent.sent(), null, sent.request(), null);
+    var why = new Why(SPECIFICATION, verdict.trace());
+    assertEquals(Answer.Certainty.CERTAIN, why.ask(sent, Why.Wish.ONE).certainty());
+    var answer = why.ask(asked, Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty());
+    assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
   }
 
   @RepeatedTest(2)

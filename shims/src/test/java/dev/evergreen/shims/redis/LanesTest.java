@@ -112,6 +112,32 @@ class LanesTest {
     }
   }
 
+  /** It waits behind that script itself, which nobody else would end. */
+  @Test
+  void aBusyScriptIsEndedByAClientWhoseLaneItHoldsUp() throws IOException {
+    try (var shimmed =
+            Shimmed.start(
+                settings -> settings.withPatience(Duration.ofSeconds(2)),
+                "--busy-reply-threshold",
+                "100");
+        var busy = shimmed.client();
+        var waiting = shimmed.client()) {
+      assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
+      busy.send("EVAL", "while true do end", "0");
+      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
+        Thread.onSpinWait();
+      }
+      waiting.send(
+          Inline.join(
+              Inline.join(Identity.request("GET", "k"), Identity.request("SCRIPT", "KILL")),
+              Identity.request("ECHO", "end")));
+      assertEquals("$1\r\nv\r\n", waiting.reply());
+      assertEquals("+OK\r\n", waiting.reply());
+      assertEquals("$3\r\nend\r\n", waiting.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
+    }
+  }
+
   /** Also if its lane was to go to another database first. */
   @Test
   void whoseDatabaseIsBehindABusyScriptHearsThatRedisIsBusy() throws IOException {
