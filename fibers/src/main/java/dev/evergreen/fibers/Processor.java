@@ -227,20 +227,25 @@ final class Processor implements Runnable {
   @SuppressWarnings("ThreadPriorityCheck") // A hint that the system may take.
   private boolean findsBySpinning() {
     counters.polls.add();
-    long until = now + spinning.limitNanos();
+    long until = System.nanoTime() + spinning.limitNanos();
     while (true) {
       int events = poller.await(scratch, 0);
       now = System.nanoTime();
       POLLED_AT.setOpaque(this, now);
       deliver(poller, events);
-      if (events > 0 || !scheduler.nothingReady() || alarms.nanosToNext(now) == 0) {
-        alarms.runDue(now);
+      boolean found = events > 0 || !scheduler.nothingReady() || alarms.nanosToNext(now) == 0;
+      boolean inTime = now - until < 0;
+      if (found && inTime) {
         spinning.found();
-        return true;
-      }
-      if (now - until >= 0) {
+      } else if (!inTime) {
+        // Also if something has come: others had the core, and a sleep would have been no longer.
         spinning.missed();
-        return false;
+      }
+      if (found) {
+        alarms.runDue(now);
+      }
+      if (found || !inTime) {
+        return found;
       }
       Thread.yield();
     }
