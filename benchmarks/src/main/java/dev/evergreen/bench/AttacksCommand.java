@@ -118,7 +118,7 @@ final class AttacksCommand implements Callable<Integer> {
       }
     }
     var values =
-        "Percentile of all rounds together (its 95 % interval) of %d rounds without, with and without in turns"
+        "Percentile of all rounds together (its 95 %% interval) of %d rounds without, with and without in turns"
             .formatted(rounds);
     var table = new Report(lines, values);
     spec.commandLine().getOut().print(table.text());

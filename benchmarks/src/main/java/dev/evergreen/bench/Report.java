@@ -20,7 +20,7 @@ record Report(List<Line> lines, String values) {
   Report(List<Line> lines, int rounds) {
     this(
         lines,
-        "Median (its 95 % interval; below six rounds least–greatest) of %d rounds in which the variants take turns"
+        "Median (its 95 %% interval; below six rounds least–greatest) of %d rounds in which the variants take turns"
             .formatted(rounds));
   }
 

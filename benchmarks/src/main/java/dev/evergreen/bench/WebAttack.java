@@ -115,8 +115,16 @@ enum WebAttack implements Attack {
   };
 
   private static final String UPGRADE =
-      "GET /live HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-          + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n";
+      String.join(
+          "\r\n",
+          "GET /live HTTP/1.1",
+          "Host: 127.0.0.1",
+          "Connection: Upgrade",
+          "Upgrade: websocket",
+          "Sec-WebSocket-Version: 13",
+          "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==",
+          "",
+          "");
   private static final String BODY = "{\"owner\":\"busy\",\"note\":\"news\"}";
 
   private final String description;

@@ -43,7 +43,7 @@ class PooledTest {
     long stalled = 0;
     for (int i = 0; i < 300; i++) {
       if (random.nextInt(200) == 0) {
-        stalled = 5 + random.nextInt(10);
+        stalled = 5L + random.nextInt(10);
       }
       double more = stalled-- > 0 ? 1_000 * stalled : 0;
       histogram.recordValue((long) (1e5 * Math.exp(random.nextGaussian() / 3) + 1_000 * more));
