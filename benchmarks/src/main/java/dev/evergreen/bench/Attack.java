@@ -1,150 +1,42 @@
 package dev.evergreen.bench;
 
-import static java.nio.charset.StandardCharsets.US_ASCII;
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
 
-/** What clients may do to a memcached server that means harm to its others. */
-enum Attack {
-  SLOW_SENDERS("values that are half sent, then a byte a second", 32) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      int length = number % 3 == 0 ? 1_000_000 : number % 3 == 1 ? 100_000 : 9_000;
-      talk.send("set slow%d 0 0 %d\r\n%s".formatted(number, length, "v".repeat(5_000)));
-      while (true) {
-        Thread.sleep(1_000);
-        talk.send("v");
-      }
-    }
-  },
-  SLOW_READERS("values of 1 MB of which a byte a second is taken", 16) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.send(set("big" + number, 1_000_000) + ("get big" + number + "\r\n").repeat(10));
-      while (true) {
-        Thread.sleep(1_000);
-        talk.read(1);
-      }
-    }
-  },
-  DEAF("pipelines whose replies nobody takes", 64) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.send(set("medium", 7_000));
-      while (true) {
-        talk.send("get medium\r\n".repeat(1_000));
-      }
-    }
-  },
-  PIPELINES("pipelines of thousands of gets, whose replies are taken", 64) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.send(set("small", 200));
-      talk.readAside();
-      while (true) {
-        talk.send("get small\r\n".repeat(8_500));
-      }
-    }
-  },
-  CONNECTS("connections that are closed at once", 4) {
-    @Override
-    void attack(Talk talk, int number) throws IOException {
-      talk.socket.setSoLinger(true, 0);
-    }
-  },
-  HALF_COMMANDS("commands that come byte by byte and have no end", 1_000) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.send("set half 0 0 ");
-      while (true) {
-        Thread.sleep(100);
-        talk.send(" ");
-      }
-    }
-  },
-  ENDLESS_LINES("gets of one line without an end", 8) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.send(set("k", 200) + "get");
-      talk.readAside();
-      while (true) {
-        talk.send(" k".repeat(20_000));
-      }
-    }
-  },
-  GARBAGE("lines that are no commands", 8) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.readAside();
-      while (true) {
-        talk.send("no such command\r\n".repeat(4_000));
-      }
-    }
-  },
-  LARGE_VALUES("values of 1 MB stored and read without a pause", 8) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.readAside();
-      while (true) {
-        talk.send(set("large" + number, 1_000_000) + "get large" + number + "\r\n");
-      }
-    }
-  },
-  LISTS("lists of all keys", 4) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      while (true) {
-        talk.send("lru_crawler metadump all\r\n");
-        talk.readTo("END\r\n");
-      }
-    }
-  },
-  REPORTS("reports of statistics", 4) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.readAside();
-      while (true) {
-        talk.send("stats\r\nstats conns\r\nstats sizes\r\nstats settings\r\n".repeat(10));
-      }
-    }
-  },
-  WATCHERS("watchers that take nothing", 20) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.send("watch fetchers mutations\r\n");
-      Thread.sleep(Long.MAX_VALUE);
-    }
-  },
-  IDLE("connections that do nothing", 5_000) {
-    @Override
-    void attack(Talk talk, int number) throws Exception {
-      talk.send("version\r\n");
-      Thread.sleep(Long.MAX_VALUE);
-    }
-  };
+/** What clients may do to a server that means harm to its others. */
+sealed interface Attack permits MemcachedAttack, WebAttack {
+
+  /** In the words of an enum. */
+  String name();
 
   /** What it does, for people. */
-  final String description;
+  String description();
 
   /** How many connections do it. */
-  final int connections;
-
-  Attack(String description, int connections) {
-    this.description = description;
-    this.connections = connections;
-  }
+  int connections();
 
   /** Does it over a connection, until the server hangs up or for ever. */
-  abstract void attack(Talk talk, int number) throws Exception;
+  void attack(Talk talk, int number) throws Exception;
 
-  private static String set(String key, int length) {
-    return "set " + key + " 0 0 " + length + " noreply\r\n" + "x".repeat(length) + "\r\n";
+  /** Its name as people write it. */
+  default String option() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  /** All of them. */
+  static List<Attack> all() {
+    return Stream.<Attack[]>of(MemcachedAttack.values(), WebAttack.values())
+        .flatMap(Stream::of)
+        .toList();
   }
 
   /** A connection to the server. */
@@ -152,16 +44,21 @@ enum Attack {
 
     private static final int SMALL_BUFFER = 4_096;
 
-    static Talk to(InetSocketAddress server) throws IOException {
+    /** The attackers are at other addresses than the normal client, and at several. */
+    private static final int ADDRESSES = 8;
+
+    static Talk to(InetSocketAddress server, int number) throws IOException {
       var socket = new Socket();
       // The less the system takes for those who do not read, the more is left to the server.
       socket.setReceiveBufferSize(SMALL_BUFFER);
+      var own = InetAddress.ofLiteral("127.0.0." + (2 + number % ADDRESSES));
+      socket.bind(new InetSocketAddress(own, 0));
       socket.connect(server);
       return new Talk(socket);
     }
 
     void send(String text) throws IOException {
-      socket.getOutputStream().write(text.getBytes(US_ASCII));
+      socket.getOutputStream().write(text.getBytes(ISO_8859_1));
     }
 
     void read(int bytes) throws IOException {
@@ -187,6 +84,13 @@ enum Attack {
       }
     }
 
+    /** Takes a byte a second, until the server hangs up. */
+    void sip() throws IOException, InterruptedException {
+      while (socket.getInputStream().read() >= 0) {
+        Thread.sleep(1_000);
+      }
+    }
+
     /** Takes all replies from now on, in a thread of its own. */
     void readAside() {
       Thread.startVirtualThread(
@@ -209,25 +113,27 @@ enum Attack {
    * Attacks the server at a port of this machine, until the process is ended: {@code NAME PORT}.
    * Prints a line when all connections have begun.
    */
-  public static void main(String[] arguments) throws Exception {
-    var attack = valueOf(arguments[0].toUpperCase(Locale.ROOT));
+  static void main(String[] arguments) throws Exception {
+    var attack =
+        all().stream().filter(each -> each.option().equals(arguments[0])).findFirst().orElseThrow();
     var server =
         new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), Integer.parseInt(arguments[1]));
-    var begun = new CountDownLatch(attack.connections);
-    for (int i = 0; i < attack.connections; i++) {
+    var begun = new CountDownLatch(attack.connections());
+    for (int i = 0; i < attack.connections(); i++) {
       int number = i;
-      Thread.startVirtualThread(() -> attack.repeat(server, number, begun));
+      Thread.startVirtualThread(() -> repeat(attack, server, number, begun));
     }
     begun.await();
     System.out.println("begun");
     Thread.sleep(Long.MAX_VALUE);
   }
 
-  private void repeat(InetSocketAddress server, int number, CountDownLatch begun) {
+  private static void repeat(
+      Attack attack, InetSocketAddress server, int number, CountDownLatch begun) {
     while (true) {
-      try (var talk = Talk.to(server)) {
+      try (var talk = Talk.to(server, number)) {
         begun.countDown();
-        attack(talk, number);
+        attack.attack(talk, number);
       } catch (IOException e) {
         // The server has hung up: once more.
       } catch (Exception e) {

@@ -3,7 +3,7 @@ package dev.evergreen.bench;
 import dev.evergreen.bench.load.Cores;
 import dev.evergreen.bench.load.Generators;
 import dev.evergreen.bench.load.LoadPlan;
-import dev.evergreen.bench.load.LoadResult;
+import dev.evergreen.bench.load.PacedProcess;
 import dev.evergreen.bench.load.Pool;
 import dev.evergreen.bench.load.ServerProcess;
 import java.io.IOException;
@@ -11,23 +11,24 @@ import java.lang.ProcessBuilder.Redirect;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.EnumSet;
+import java.util.Iterator;
 import java.util.List;
-import java.util.Locale;
-import java.util.Set;
 import java.util.concurrent.Callable;
+import org.HdrHistogram.AbstractHistogram;
+import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Measures what hostile clients of a memcached server cost the others. */
+/** Measures what hostile clients of a server cost the others. */
 @Command(
     name = "attacks",
     description = {
-      "Measures what hostile clients of our memcached server cost a normal one: its latency, with and without each attack in turns.",
+      "Measures what hostile clients of our memcached server, or of our web server, cost a normal one: its latency, with and without each attack in turns.",
       "The server has a core of its own. The attackers are on the normal client's, and run only when it does not, so that the ratio tells of the server."
     },
     mixinStandardHelpOptions = true)
@@ -36,20 +37,36 @@ final class AttacksCommand implements Callable<Integer> {
   private static final int SERVER_CORE = 0;
   private static final int CLIENT_CORE = 1;
   private static final int KEYS = 10_000;
+  private static final int CONNECTIONS = 16;
   private static final double MOST = 2;
+
+  /** The names of all attacks. */
+  static final class Names implements Iterable<String> {
+    /** Made by picocli. */
+    Names() {}
+
+    @Override
+    public Iterator<String> iterator() {
+      return Attack.all().stream().map(Attack::option).iterator();
+    }
+  }
 
   @Spec
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private CommandSpec spec;
 
+  @Option(names = "--web", description = "Attacks the web server")
+  private boolean web;
+
   @Option(
       names = "--only",
       paramLabel = "ATTACK",
       split = ",",
+      completionCandidates = Names.class,
       description = "Makes only these: ${COMPLETION-CANDIDATES}")
-  private Set<Attack> only = EnumSet.allOf(Attack.class);
+  private List<String> only = List.of();
 
-  @Option(names = "--quick", description = "Takes about six minutes, with wider intervals")
+  @Option(names = "--quick", description = "Takes a third of the time, with wider intervals")
   private boolean quick;
 
   @Option(names = "--rounds", paramLabel = "N", description = "21 by default, 7 if quick")
@@ -58,15 +75,16 @@ final class AttacksCommand implements Callable<Integer> {
   @Option(
       names = "--rate",
       paramLabel = "N",
-      defaultValue = "3000",
-      description = "The normal client's requests a second, in open loop; 3,000 by default")
-  private double rate;
+      description =
+          "The normal client's requests a second, in open loop; 3,000 by default, 1,000 of the web server")
+  private @Nullable Double rateGiven;
 
   @Option(
       names = "--seconds",
       paramLabel = "SECONDS",
-      description = "How long each turn is measured; 1 by default, 0.7 if quick")
-  private @Nullable Double secondsGiven;
+      defaultValue = "0.7",
+      description = "How long each turn is measured; ${DEFAULT-VALUE} by default")
+  private double seconds;
 
   @Option(
       names = "--server",
@@ -78,27 +96,31 @@ final class AttacksCommand implements Callable<Integer> {
   @SuppressWarnings("NullAway.Init") // picocli sets it before it calls
   private ReportOption report;
 
+  /** A server and its normal client. */
+  private interface Target extends AutoCloseable {
+    ServerProcess server();
+
+    /** The normal client's latencies, in nanoseconds. */
+    AbstractHistogram measure(int turn) throws IOException, InterruptedException;
+
+    @Override
+    void close();
+  }
+
   @Override
   public Integer call() throws Exception {
-    var section = report.section("attacks");
+    var section = report.section(web ? "attacks-web" : "attacks");
     int rounds = roundsGiven != null ? roundsGiven : quick ? 7 : 21;
-    double seconds = secondsGiven != null ? secondsGiven : quick ? 0.7 : 1;
     var lines = new ArrayList<Line>();
-    try (var server = ServerProcess.memcached(command(), SERVER_CORE);
-        var generators = Generators.start(1, CLIENT_CORE)) {
-      var plan =
-          LoadPlan.of(server.address())
-              .withKeys(KEYS, Pool.ETC)
-              .withConnections(16)
-              .withUpdates(0.03)
-              .withRate(rate)
-              .withTimes(Duration.ofMillis(300), Duration.ofMillis((long) (1000 * seconds)));
-      generators.fill(plan);
-      for (var attack : only) {
-        lines.addAll(measure(attack, plan, rounds, generators, server));
+    try (var target = web ? web() : memcached()) {
+      for (var attack : attacks()) {
+        lines.addAll(measure(attack, target, rounds));
       }
     }
-    var table = new Report(lines, rounds);
+    var values =
+        "Percentile of all rounds together (its 95 %% interval) of %d rounds without, with and without in turns"
+            .formatted(rounds);
+    var table = new Report(lines, values);
     spec.commandLine().getOut().print(table.text());
     spec.commandLine().getOut().flush();
     if (section != null) {
@@ -107,47 +129,115 @@ final class AttacksCommand implements Callable<Integer> {
     return 0;
   }
 
-  private List<String> command() {
-    return command == null
-        ? List.of(
-            "./evergreen",
-            "memcached",
-            "-p",
-            ServerProcess.PORT,
-            "-l",
-            "127.0.0.1",
-            "-t",
-            "1",
-            "-m",
-            "64",
-            "-c",
-            "8192")
-        : List.of(command.trim().split(" +"));
+  private List<? extends Attack> attacks() {
+    var all = List.<Attack>of(web ? WebAttack.values() : MemcachedAttack.values());
+    var chosen =
+        all.stream().filter(each -> only.isEmpty() || only.contains(each.option())).toList();
+    if (!only.isEmpty() && chosen.size() != only.size()) {
+      throw new ParameterException(
+          spec.commandLine(), "the attacks are " + all.stream().map(Attack::option).toList());
+    }
+    return chosen;
   }
 
-  private List<Line> measure(
-      Attack attack, LoadPlan plan, int rounds, Generators generators, ServerProcess server)
+  private double rate(double usual) {
+    return rateGiven != null ? rateGiven : usual;
+  }
+
+  private Target memcached() throws IOException {
+    var words =
+        command == null
+            ? "./evergreen memcached -p {port} -l 127.0.0.1 -t 1 -m 64 -c 8192"
+            : command.trim();
+    var server = ServerProcess.memcached(List.of(words.split(" +")), SERVER_CORE);
+    var generators = Generators.start(1, CLIENT_CORE);
+    var plan =
+        LoadPlan.of(server.address())
+            .withKeys(KEYS, Pool.ETC)
+            .withConnections(CONNECTIONS)
+            .withUpdates(0.03)
+            .withRate(rate(3_000))
+            .withTimes(Duration.ofMillis(300), Duration.ofMillis((long) (1000 * seconds)));
+    generators.fill(plan);
+    return new Target() {
+      @Override
+      public ServerProcess server() {
+        return server;
+      }
+
+      @Override
+      public AbstractHistogram measure(int turn) throws IOException, InterruptedException {
+        return generators.run(plan.withSeed(turn + 1), null).load().latencies();
+      }
+
+      @Override
+      public void close() {
+        generators.close();
+        server.close();
+      }
+    };
+  }
+
+  private Target web() throws IOException {
+    var own =
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "-cp",
+            System.getProperty("java.class.path"),
+            WebTarget.class.getName(),
+            ServerProcess.PORT);
+    var server =
+        ServerProcess.Plan.of(
+                "web",
+                command == null ? own : List.of(command.trim().split(" +")),
+                ServerProcess.Probe.HTTP)
+            .on(SERVER_CORE)
+            .start();
+    var client =
+        PacedProcess.start(
+            CLIENT_CORE,
+            server.port(),
+            "/live/board?owner=normal&count=10",
+            CONNECTIONS,
+            rate(1_000));
+    return new Target() {
+      @Override
+      public ServerProcess server() {
+        return server;
+      }
+
+      @Override
+      public AbstractHistogram measure(int turn) throws IOException {
+        return client.measure(seconds);
+      }
+
+      @Override
+      public void close() {
+        client.close();
+        server.close();
+      }
+    };
+  }
+
+  private List<Line> measure(Attack attack, Target target, int rounds)
       throws IOException, InterruptedException {
-    var without = new ArrayList<LoadResult>();
-    var with = new ArrayList<LoadResult>();
-    // The first round warms the server up.
+    var pooled = new Pooled();
+    // The first round warms the server up. What is without is measured on both sides of what is
+    // with, so that neither what changes meanwhile nor what an attack leaves counts for one only.
     for (int round = 0; round <= rounds; round++) {
-      var turn = plan.withSeed(round + 1);
-      // By turns the one and the other first, as what is first may leave something behind.
-      boolean attackFirst = round % 2 == 1;
-      var first = attackFirst ? attacked(attack, turn, generators, server) : calm(turn, generators);
-      var second =
-          attackFirst ? calm(turn, generators) : attacked(attack, turn, generators, server);
+      var without = new Histogram(3);
+      without.add(target.measure(3 * round));
+      var with = attacked(attack, target, 3 * round + 1);
+      without.add(target.measure(3 * round + 2));
       if (round > 0) {
-        without.add(attackFirst ? second : first);
-        with.add(attackFirst ? first : second);
+        pooled.add(with, without);
       }
     }
-    var name = attack.name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    var name = attack.option().replace('-', ' ');
     var lines =
         List.of(
-            compare(name + ": " + attack.description, 99, with, without).ratioAtMost(MOST),
-            compare(name, 50, with, without));
+            pooled.line(name + ": " + attack.description(), 99).ratioAtMost(MOST),
+            pooled.line(name, 50));
     var terminal = spec.commandLine().getErr();
     for (var line : lines) {
       terminal.printf("%s, %s: ratio %s%n", name, line.unit(), line.ratio());
@@ -156,31 +246,14 @@ final class AttacksCommand implements Callable<Integer> {
     return lines;
   }
 
-  private static LoadResult calm(LoadPlan turn, Generators generators)
+  private static AbstractHistogram attacked(Attack attack, Target target, int turn)
       throws IOException, InterruptedException {
-    return generators.run(turn, null).load();
-  }
-
-  private static LoadResult attacked(
-      Attack attack, LoadPlan turn, Generators generators, ServerProcess server)
-      throws IOException, InterruptedException {
-    var attackers = start(attack, server);
+    var attackers = start(attack, target.server());
     try {
-      return calm(turn, generators);
+      return target.measure(turn);
     } finally {
       attackers.destroyForcibly().waitFor();
     }
-  }
-
-  private static Line compare(
-      String name, double percentile, List<LoadResult> with, List<LoadResult> without) {
-    var unit = percentile == 50 ? "median, µs" : "p99, µs";
-    return Line.compared(
-        name, unit, latencies(percentile, with), "without", latencies(percentile, without));
-  }
-
-  private static List<Double> latencies(double percentile, List<LoadResult> results) {
-    return results.stream().map(result -> result.latency(percentile)).toList();
   }
 
   /** Starts the attackers, and waits until all have begun. */
@@ -198,7 +271,7 @@ final class AttacksCommand implements Callable<Integer> {
             "-cp",
             System.getProperty("java.class.path"),
             Attack.class.getName(),
-            attack.name(),
+            attack.option(),
             String.valueOf(server.address().getPort()));
     var process =
         new ProcessBuilder(Cores.pinned(CLIENT_CORE, java)).redirectError(Redirect.INHERIT).start();

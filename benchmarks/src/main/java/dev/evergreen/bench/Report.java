@@ -8,9 +8,21 @@ import java.util.stream.IntStream;
 /**
  * The lines of a run as one table.
  *
- * @param rounds how often the variants took turns
+ * @param values what values and intervals are
  */
-record Report(List<Line> lines, int rounds) {
+record Report(List<Line> lines, String values) {
+
+  /**
+   * Of medians.
+   *
+   * @param rounds how often the variants took turns
+   */
+  Report(List<Line> lines, int rounds) {
+    this(
+        lines,
+        "Median (its 95 %% interval; below six rounds least–greatest) of %d rounds in which the variants take turns"
+            .formatted(rounds));
+  }
 
   private static final List<String> HEAD =
       List.of("what", "unit", "measured", "against", "that", "ratio", "budget", "met");
@@ -69,9 +81,8 @@ record Report(List<Line> lines, int rounds) {
   }
 
   private String how() {
-    return "Median (its 95 % interval; below six rounds least–greatest) of "
-        + rounds
-        + " rounds in which the variants take turns; Java "
+    return values
+        + "; Java "
         + Runtime.version()
         + ", "
         + Runtime.getRuntime().availableProcessors()

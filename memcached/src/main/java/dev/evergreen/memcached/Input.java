@@ -43,6 +43,7 @@ final class Input implements AutoCloseable {
   Input(MemcachedServer server, Connection connection) {
     this.server = server;
     this.connection = connection;
+    lastActive = server.clock.second();
   }
 
   /** Whether the client is waited for; a moment ago is good enough. */
@@ -50,7 +51,7 @@ final class Input implements AutoCloseable {
     return waiting;
   }
 
-  /** The second in which something came last. */
+  /** The second in which something came last, or the connection itself. */
   int lastActive() {
     return lastActive;
   }

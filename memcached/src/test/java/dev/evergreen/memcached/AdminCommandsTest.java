@@ -227,6 +227,31 @@ class AdminCommandsTest {
     }
   }
 
+  @Test
+  void aConnectionIsListedWithTheTimeSinceItsLastCommand() throws Exception {
+    try (var server = TestServer.start(Mode.JDK);
+        var idle = server.connect()) {
+      idle.exchange("");
+      try (var client = server.connect()) {
+        var conns = stats(client, " conns");
+        while (Integer.parseInt(conns.get("2:secs_since_last_cmd")) < 3) {
+          Thread.sleep(10);
+          conns = stats(client, " conns");
+        }
+        assertTrue(Integer.parseInt(conns.get("3:secs_since_last_cmd")) < 3, conns.toString());
+      }
+      // One that has not said anything yet counts from when it came.
+      try (var silent = server.connect()) {
+        var conns = stats(idle, " conns");
+        while (!conns.containsKey("4:secs_since_last_cmd")) {
+          conns = stats(idle, " conns");
+        }
+        assertTrue(Integer.parseInt(conns.get("4:secs_since_last_cmd")) < 3, conns.toString());
+        assertEquals("END", silent.ask("get k"));
+      }
+    }
+  }
+
   /** As memcached does, which sends what it has answered only after a get of keys and after mn. */
   @ParameterizedTest
   @CsvSource({
@@ -388,6 +413,17 @@ class AdminCommandsTest {
         client.send("set key" + i + " 0 0 1000 noreply\r\n" + "x".repeat(1000) + "\r\n");
       }
       assertTrue(watcher.line().contains("type=eviction key=key"));
+      watcher.socket.close();
+      while (server.server().watchers.count() > 0) {
+        Thread.onSpinWait();
+      }
+      // From now on nobody has to be told anything.
+      long told = server.server().watchers.told();
+      for (int i = 0; i < 5000; i++) {
+        client.send("set more" + i + " 0 0 1000 noreply\r\n" + "x".repeat(1000) + "\r\n");
+      }
+      client.exchange("");
+      assertEquals(told, server.server().watchers.told());
     }
   }
 

@@ -72,13 +72,19 @@ public final class StoreStress {
         return ABSENT;
       }
     } while (!item.copyValue(target, 0));
+    int number = number(item, target);
+    item.release();
+    return number;
+  }
+
+  /** Of a value that was copied. */
+  private static int number(Item item, MemorySegment target) {
     int number = item.flags();
     for (int i = 0; i < item.valueLength(); i++) {
       if (target.get(JAVA_BYTE, i) != number) {
         return TORN;
       }
     }
-    item.release();
     return number;
   }
 
@@ -364,10 +370,20 @@ public final class StoreStress {
       STORE.limit(HIGH);
     }
 
+    /** Finds all before it copies the first, so that much can happen to them in between. */
     static boolean readStaying() {
+      var items = new Item[STAYING.length];
       boolean right = true;
-      for (int i = 0; i < STAYING.length; i++) {
-        right &= read(STORE, STAYING[i]) == numberOf(i);
+      for (int i = 0; i < items.length; i++) {
+        items[i] = new Item();
+        var outcome = STORE.get(key(STAYING[i]), items[i]);
+        right &= outcome == dev.evergreen.store.Outcome.FOUND;
+      }
+      var target = MemorySegment.ofArray(new byte[4096]);
+      for (int i = 0; i < items.length; i++) {
+        boolean copied = items[i].copyValue(target, 0);
+        int number = copied ? number(items[i], target) : read(STORE, STAYING[i]);
+        right &= number == numberOf(i);
       }
       return right;
     }

@@ -3,15 +3,19 @@ package dev.evergreen.bench.load;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.kernel.Errno;
+import java.io.BufferedReader;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.Base64;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -28,6 +32,9 @@ public final class Paced {
    * answered is awaited before the times that count begin.
    */
   private static final long WARM_UP = 3_000_000_000L;
+
+  /** For a server that was left alone meanwhile, or has others since. */
+  private static final long SETTLING = 300_000_000L;
 
   /** How long any answer is awaited. */
   private static final long PATIENCE = 10_000_000_000L;
@@ -112,7 +119,8 @@ public final class Paced {
   }
 
   /**
-   * Prints a {@link Result}.
+   * Prints a {@link Result}; or, if no seconds are given, prints the latencies of each time that is
+   * asked for, as {@link PacedProcess} does.
    *
    * @param arguments the port, the path, how many connections, requests a second or 0 for as many
    *     as are answered, and seconds
@@ -126,7 +134,27 @@ public final class Paced {
               Integer.parseInt(arguments[2]),
               Double.parseDouble(arguments[3]),
               arena);
-      System.out.println(paced.run((long) (1e9 * Double.parseDouble(arguments[4]))));
+      if (arguments.length > 4) {
+        System.out.println(paced.run(nanos(arguments[4])));
+      } else {
+        paced.obey(new BufferedReader(new InputStreamReader(System.in, ISO_8859_1)));
+      }
+    }
+  }
+
+  private static long nanos(String seconds) {
+    return (long) (1e9 * Double.parseDouble(seconds));
+  }
+
+  private void obey(BufferedReader asked) throws IOException {
+    load(WARM_UP);
+    for (var seconds = asked.readLine(); seconds != null; seconds = asked.readLine()) {
+      load(SETTLING);
+      times.reset();
+      load(nanos(seconds));
+      var bytes = ByteBuffer.allocate(times.getNeededByteBufferCapacity());
+      int length = times.encodeIntoCompressedByteBuffer(bytes);
+      System.out.println(Base64.getEncoder().encodeToString(Arrays.copyOf(bytes.array(), length)));
     }
   }
 
