@@ -621,8 +621,14 @@ class FaultsTest {
     var left =
         originThatWaits(
             3,
-            "HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nTransfer-Encoding: chunked\r\n\r\n"
-                + "4\r\ntick\r\n");
+            """
+            HTTP/1.1 200 OK\r
+            Cache-Control: no-store\r
+            Transfer-Encoding: chunked\r
+            \r
+            4\r
+            tick\r
+            """);
     for (int i = 0; i < 3; i++) { // The first of them might have been for others, too.
       var browser = browser();
       browser.ask("GET", "/events");

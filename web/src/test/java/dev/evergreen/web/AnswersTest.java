@@ -57,26 +57,26 @@ final class AnswersTest {
   @Test
   void anAddressHasAShareOfWhatWaitsToBeTaken() throws Exception {
     try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(5 * LARGE / 2));
-        var first = ask(server, "/large");
-        var second = ask(server, "/live/large")) {
-      for (var path : List.of("/large", "/live/large")) {
-        var refused = Http.get(server, path);
-        assertEquals(429, refused.statusCode());
-        assertEquals("too-many-bytes", Http.json(refused).path("type").asText());
-        assertEquals(200, Http.send(Http.request(server, path).HEAD().build()).statusCode());
+        var _ = ask(server, "/large")) {
+      try (var _ = ask(server, "/live/large")) {
+        for (var path : List.of("/large", "/live/large")) {
+          var refused = Http.get(server, path);
+          assertEquals(429, refused.statusCode());
+          assertEquals("too-many-bytes", Http.json(refused).path("type").asText());
+          assertEquals(200, Http.send(Http.request(server, path).HEAD().build()).statusCode());
+        }
+        assertEquals(200, Http.get(server, "/small").statusCode());
       }
-      assertEquals(200, Http.get(server, "/small").statusCode());
-      second.close();
       Await.until("room", () -> Http.get(server, "/large").statusCode() == 200);
     }
   }
 
   @Test
   void allTogetherHaveABudget() throws Exception {
-    try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytes(3 * LARGE / 2));
-        var first = ask(server, "/large")) {
-      assertEquals(503, Http.get(server, "/large").statusCode());
-      first.close();
+    try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytes(3 * LARGE / 2))) {
+      try (var _ = ask(server, "/large")) {
+        assertEquals(503, Http.get(server, "/large").statusCode());
+      }
       Await.until("room", () -> Http.get(server, "/large").statusCode() == 200);
     }
   }
@@ -84,14 +84,14 @@ final class AnswersTest {
   /** What is refused with that type may be asked for again by those who know the type. */
   @Test
   void aCommandWhoseAnswerMayHaveNoRoomIsRefusedBeforeItIsDone() throws Exception {
-    try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(LARGE));
-        var first = ask(server, "/large")) {
-      var refused = Http.post(server, "/commands/count", "{}");
-      assertEquals(503, refused.statusCode());
-      assertEquals("too-many-requests", Http.json(refused).path("type").asText());
-      assertEquals(0, done.get());
-      assertEquals(200, Http.get(server, "/health").statusCode());
-      first.close();
+    try (var server = start(WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(LARGE))) {
+      try (var _ = ask(server, "/large")) {
+        var refused = Http.post(server, "/commands/count", "{}");
+        assertEquals(503, refused.statusCode());
+        assertEquals("too-many-requests", Http.json(refused).path("type").asText());
+        assertEquals(0, done.get());
+        assertEquals(200, Http.get(server, "/health").statusCode());
+      }
       Await.until("room", () -> Http.post(server, "/commands/count", "{}").statusCode() == 204);
       assertEquals(1, done.get());
     }
