@@ -92,7 +92,9 @@ final class NodesTest {
               .buildAsync(URI.create(there.address().replace("http:", "ws:") + "/live"), socket)
               .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
       open.sendText(
-          "{\"type\":\"subscribe\",\"id\":1,\"view\":\"timeline\",\"params\":{\"count\":9}}", true);
+              "{\"type\":\"subscribe\",\"id\":1,\"view\":\"timeline\",\"params\":{\"count\":9}}",
+              true)
+          .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
       socket.result.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
 
       assertEquals(204, post(http, here, "/sign-out", "", ended).statusCode());
