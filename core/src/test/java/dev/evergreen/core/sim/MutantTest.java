@@ -57,7 +57,7 @@ final class MutantTest {
             // Two branches that come back to one are inside together.
             BRANCHES_TOGETHER,
             // One that waits for another one is forgotten.
-            new Mutant.LeavesOut("Activation", "finished", "letComeBack"),
+            new Mutant.LeavesOut("engine.Activation", "finished", "letComeBack"),
             // An older node saves over what a newer one has written.
             OLDER_SAVES_OVER)
         .filter(MutantTest::chosen);
@@ -69,7 +69,7 @@ final class MutantTest {
           "before.revision() == revision ? (S) before.state() : saved",
           "(S) before.state()");
 
-  private static final Mutant BRANCHES_TOGETHER = new Mutant.DoesNothing("Turn", "isBesideAnother");
+  private static final Mutant BRANCHES_TOGETHER = new Mutant.DoesNothing("engine.Turn", "isBesideAnother");
 
   private static final Mutant OLDER_SAVES_OVER =
       new Mutant.Says(
