@@ -205,6 +205,8 @@ final class Walk implements Iterator<Operation> {
     if (!Orders.precedes(question, operation)
         && take(operation, parts(operation))
         && given.add(operation.row())) {
+      // What kept one from writing that may have come after the question may have done so too.
+      unordered |= Orders.unordered(question, operation);
       next = operation;
     }
   }

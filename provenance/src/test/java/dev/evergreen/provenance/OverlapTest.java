@@ -301,6 +301,17 @@ final class OverlapTest {
     assertEquals(List.of(4L, 8L), answer.witnesses().getFirst().rows());
   }
 
+  /** The deletion and the copy overlap the question, and really came after it. */
+  @Test
+  void whatMayHaveComeAfterTheQuestionIsNoCertainCause() {
+    checkAll(
+        history(
+            List.of("set a 1", "set b 2", "get b", "del a", "copy a b"),
+            List.of(0, 0, 1, 2, 2),
+            "S0 D0 R0 S1 D1 R1 S2 S3 D2 D3 R3 S4 D4 R4 R2"),
+        "after the question");
+  }
+
   /** Copies of nothing in both directions, which depend on each other. */
   @Test
   void copiesThatLeadToEachOtherComeToAnEnd() {
