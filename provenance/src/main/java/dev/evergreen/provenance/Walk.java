@@ -2,6 +2,7 @@ package dev.evergreen.provenance;
 
 import dev.evergreen.provenance.Touch.Effect;
 import dev.evergreen.provenance.Touch.Kind;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -25,7 +26,9 @@ import org.jspecify.annotations.Nullable;
  * are a closed witness: with them all that is demanded is as it was, whatever else happens too.
  *
  * <p>Rows are no order of effects where operations of several lanes overlap. The walk goes by rows,
- * and notices where another order would lead it elsewhere: see {@link #unordered}.
+ * and notices where another order would lead it elsewhere: see {@link #unordered}. One that
+ * overlaps and wrote nothing leads nowhere else, but what kept it from writing is demanded too,
+ * also if it has a row above: so the walk may go up again.
  *
  * <p>A walk through <em>all</em> gives every operation that could have written anything demanded,
  * and stops at no replacement: what a search for other witnesses looks at. It has what may have
@@ -34,6 +37,7 @@ import org.jspecify.annotations.Nullable;
 final class Walk implements Iterator<Operation> {
   private final Specification specification;
   private final Trace trace;
+  private final Operation question;
   private final boolean all;
   private final List<Demand> open = new ArrayList<>();
 
@@ -46,20 +50,28 @@ final class Walk implements Iterator<Operation> {
   /** The rows that were given: what may have been undone since is looked at again from there. */
   private final Set<Long> given = new HashSet<>();
 
+  /** What was demanded because it kept others from writing: two of them may lead to each other. */
+  private final Set<Kept> kept = new HashSet<>();
+
   private Trace.@Nullable Break reached;
   private boolean hidden;
   private boolean unordered;
 
   /** Above all that can have come before the question. */
-  private long last;
+  private final long last;
+
+  /** How many operations have met the demands. */
+  private long taken;
 
   private final Map<Long, Long> ends = new HashMap<>();
   private @Nullable Operation next;
 
-  Walk(Specification specification, Trace trace, boolean all) {
+  private Walk(Specification specification, Trace trace, Operation question, boolean all) {
     this.specification = specification;
     this.trace = trace;
+    this.question = question;
     this.all = all;
+    this.last = Math.max(question.row(), trace.end(question));
   }
 
   /** A walk from the reads of these operations, which are the question, back. */
@@ -69,13 +81,12 @@ final class Walk implements Iterator<Operation> {
       Operation question,
       List<Operation> parts,
       boolean all) {
-    var walk = new Walk(specification, trace, all);
-    walk.last = Math.max(question.row(), trace.end(question));
+    var walk = new Walk(specification, trace, question, all);
     for (var touch : specification.touches(parts.getLast())) {
       if (touch.kind() != Kind.REPLACES) {
-        walk.demand(touch.cell(), question);
+        walk.demand(new Wanted(touch.cell(), question, false));
       }
-      touch.from().forEach(cell -> walk.demand(cell, question));
+      touch.from().forEach(cell -> walk.demand(new Wanted(cell, question, false)));
     }
     walk.take(question, parts.subList(0, parts.size() - 1));
     return walk;
@@ -191,7 +202,11 @@ final class Walk implements Iterator<Operation> {
         && cursors.peek().row == operation.row()) {
       cursors.remove().advance();
     }
-    if (take(operation, parts(operation)) && given.add(operation.row())) {
+    if (!Orders.precedes(question, operation)
+        && take(operation, parts(operation))
+        && given.add(operation.row())) {
+      // What kept one from writing that may have come after the question may have done so too.
+      unordered |= Orders.unordered(question, operation);
       next = operation;
     }
   }
@@ -201,8 +216,15 @@ final class Walk implements Iterator<Operation> {
     return Math.min(last, ends.computeIfAbsent(operation.row(), _ -> trace.end(operation)));
   }
 
+  /** A cell that kept others from writing, and the row of who demands it. */
+  private record Kept(Cell cell, long by) {}
+
   /** A cell that is to be demanded. */
-  private record Wanted(Cell cell, long before, Operation by, boolean changed) {}
+  private record Wanted(Cell cell, long before, Operation by, boolean changed) {
+    Wanted(Cell cell, Operation by, boolean changed) {
+      this(cell, by.row(), by, changed);
+    }
+  }
 
   /**
    * Lets the parts of an operation do what they do to the demands, and tells whether it is a cause.
@@ -215,13 +237,13 @@ final class Walk implements Iterator<Operation> {
       boolean here = false;
       for (var touch : specification.touches(part).reversed()) {
         for (var demand : open) {
-          if (touch.writes() && demand.meets(touch.cell())) {
+          if (touch.writes() && demand.isOf(row, taken) && demand.meets(touch.cell())) {
             here |= all || touch.effect() != Effect.NO;
             if (all || touch.effect() != Effect.NO || touch.kind() == Kind.CHANGES) {
               if (touch.kind() == Kind.CHANGES) {
-                wanted.add(new Wanted(touch.cell(), row, operation, touch.effect() == Effect.YES));
+                wanted.add(new Wanted(touch.cell(), operation, touch.effect() == Effect.YES));
               }
-              touch.from().forEach(cell -> wanted.add(new Wanted(cell, row, operation, false)));
+              touch.from().forEach(cell -> wanted.add(new Wanted(cell, operation, false)));
               touch
                   .unless()
                   .forEach(cell -> wanted.add(new Wanted(cell, demand.before, demand.by, false)));
@@ -230,7 +252,8 @@ final class Walk implements Iterator<Operation> {
                 && touch.kind() == Kind.REPLACES
                 && touch.effect() == Effect.YES
                 && !operation.outcomeUnknown()) {
-              lookBeside(demand.overlap(touch.cell()), operation, demand.by, false);
+              var replaced = demand.overlap(touch.cell());
+              wanted.addAll(lookBeside(replaced, operation, demand.by, false));
               demand.cover(touch.cell());
             }
           }
@@ -243,22 +266,26 @@ final class Walk implements Iterator<Operation> {
       hidden |= here && specification.knowledge(part) != Specification.Knowledge.SPECIFIED;
       cause |= here;
     }
+    taken++;
     return cause;
   }
 
-  private void demand(Cell cell, Operation by) {
-    demand(new Wanted(cell, by.row(), by, false));
+  private void demand(Wanted wanted) {
+    if (all) {
+      demand(wanted, Math.max(wanted.before(), end(wanted.by())));
+      return;
+    }
+    var rest = new ArrayDeque<>(List.of(wanted));
+    while (!rest.isEmpty()) {
+      var next = rest.remove();
+      rest.addAll(lookBeside(next.cell(), next.by(), next.by(), next.changed()));
+      demand(next, next.before());
+    }
   }
 
-  private void demand(Wanted wanted) {
-    long before = wanted.before();
-    if (all) {
-      before = Math.max(before, end(wanted.by()));
-    } else {
-      lookBeside(wanted.cell(), wanted.by(), wanted.by(), wanted.changed());
-    }
+  private void demand(Wanted wanted, long before) {
     if (!covers(wanted.cell(), before)) {
-      var demand = new Demand(wanted.cell(), before, wanted.by());
+      var demand = new Demand(wanted.cell(), before, wanted.by(), taken);
       open.add(demand);
       latest.put(demand.cell, demand);
       new Cursor(
@@ -271,30 +298,46 @@ final class Walk implements Iterator<Operation> {
 
   /**
    * Looks whether something that nobody can order with an operation has written a cell, and did so
-   * before who demands the cell, for all that is known.
+   * before who demands the cell, for all that is known. Gives what kept others from writing it: on
+   * that the cell depends wherever they came, and their rows do not tell whether the walk meets
+   * them.
    *
    * @param changed whether the operation itself has changed the cell: then the order with others
    *     that have changed it, and did not replace it, does not matter
    */
-  private void lookBeside(Cell cell, Operation operation, Operation by, boolean changed) {
+  private List<Wanted> lookBeside(Cell cell, Operation operation, Operation by, boolean changed) {
     if (unordered) {
-      return;
+      return List.of();
     }
+    var wanted = new ArrayList<Wanted>();
     for (var beside = trace.beside(cell, operation); beside.hasNext() && !unordered; ) {
       var other = beside.next();
-      unordered =
-          !Orders.precedes(by, other)
-              && parts(other).stream()
-                  .flatMap(part -> specification.touches(part).stream())
-                  .anyMatch(
-                      touch ->
-                          touch.writes()
-                              && touch.effect() != Effect.NO
-                              && touch.cell().overlaps(cell)
-                              && !(changed
-                                  && touch.kind() == Kind.CHANGES
-                                  && touch.effect() == Effect.YES));
+      if (!Orders.precedes(by, other) && !Orders.precedes(question, other)) {
+        for (var touch : specification.allTouches(other)) {
+          if (touch.writes() && touch.cell().overlaps(cell)) {
+            unordered |=
+                touch.effect() != Effect.NO
+                    && !(changed && touch.kind() == Kind.CHANGES && touch.effect() == Effect.YES);
+            if (touch.effect() == Effect.NO && touch.kind() == Kind.CHANGES) {
+              wanted.addAll(whatKept(other, touch, cell, by));
+            }
+          }
+        }
+      }
     }
+    wanted.removeIf(one -> !kept.add(new Kept(one.cell(), one.before())));
+    return wanted;
+  }
+
+  /** What kept an operation from writing a cell, but for that cell, which is demanded already. */
+  private static List<Wanted> whatKept(Operation other, Touch touch, Cell cell, Operation by) {
+    var wanted = new ArrayList<Wanted>();
+    if (!cell.contains(touch.cell())) {
+      wanted.add(new Wanted(touch.cell(), other, false));
+    }
+    touch.from().forEach(source -> wanted.add(new Wanted(source, other, false)));
+    touch.unless().forEach(undoing -> wanted.add(new Wanted(undoing, by, false)));
+    return wanted;
   }
 
   /** A cell that is demanded, but for what was replaced in it since. */
@@ -302,13 +345,26 @@ final class Walk implements Iterator<Operation> {
     final Cell cell;
     final long before;
     final Operation by;
+
+    /** How many operations had met the demands before this one was made. */
+    final long taken;
+
     final Set<Cell> replaced = new HashSet<>();
     boolean closed;
 
-    Demand(Cell cell, long before, Operation by) {
+    Demand(Cell cell, long before, Operation by, long taken) {
       this.cell = cell;
       this.before = before;
       this.by = by;
+      this.taken = taken;
+    }
+
+    /**
+     * Whether it is of a time behind the row, or of earlier parts of the operation that meets the
+     * demands now.
+     */
+    boolean isOf(long row, long taking) {
+      return row < before || taken == taking;
     }
 
     /** What of the cell somebody touched. */

@@ -238,34 +238,106 @@ final class OverlapTest {
     var random = new Random(SEED);
     for (int number = 0; number < HISTORIES; number++) {
       var history = History.random(random, "");
-      var operations = recorded(history);
-      var steps = new HashMap<Long, Integer>();
-      operations.forEach(one -> steps.put(one.row(), operations.indexOf(one)));
-      for (var specification : List.of(STEPS, PLAIN)) {
-        var trace = new MemoryTrace(specification);
-        operations.stream()
-            .sorted(java.util.Comparator.comparingLong(Operation::row))
-            .forEach(trace::add);
-        var why = new Why(specification, trace);
-        for (var wish : List.of(Why.Wish.ONE, Why.Wish.ALL)) {
-          var what = "seed %d, %d of %s, %s".formatted(SEED, number, history, wish);
-          for (var asked : operations) {
-            if (asked.reply() != null) {
-              var done = history.done();
-              var before = done.subList(0, done.indexOf(operations.indexOf(asked)));
-              check(why.ask(asked, wish), history, before, steps, asked + " " + what);
-            }
-          }
-          for (var text : List.of("get a", "get b")) {
-            var answer = why.ask(question(Long.MAX_VALUE, text), wish);
-            check(answer, history, history.done(), steps, text + " " + what);
-          }
-        }
-      }
+      checkAll(history, "seed %d, %d of %s".formatted(SEED, number, history));
     }
     // Neither of the two is all that is ever said.
     assertTrue(counts.getOrDefault(Certainty.CERTAIN, 0) > HISTORIES, counts.toString());
     assertTrue(counts.getOrDefault(Certainty.ONE_OF, 0) > HISTORIES / 10, counts.toString());
+  }
+
+  /** Checks what is said of each operation with a reply, and of what is there in the end. */
+  private void checkAll(History history, String name) {
+    var operations = recorded(history);
+    var steps = new HashMap<Long, Integer>();
+    operations.forEach(one -> steps.put(one.row(), operations.indexOf(one)));
+    for (var specification : List.of(STEPS, PLAIN)) {
+      var trace = new MemoryTrace(specification);
+      operations.stream()
+          .sorted(java.util.Comparator.comparingLong(Operation::row))
+          .forEach(trace::add);
+      var why = new Why(specification, trace);
+      for (var wish : List.of(Why.Wish.ONE, Why.Wish.ALL)) {
+        var what = name + ", " + wish;
+        for (var asked : operations) {
+          if (asked.reply() != null) {
+            var done = history.done();
+            var before = done.subList(0, done.indexOf(operations.indexOf(asked)));
+            check(why.ask(asked, wish), history, before, steps, asked + " " + what);
+          }
+        }
+        for (var text : List.of("get a", "get b")) {
+          var answer = why.ask(question(Long.MAX_VALUE, text), wish);
+          check(answer, history, history.done(), steps, text + " " + what);
+        }
+      }
+    }
+  }
+
+  /** A copy of nothing that overlaps the question: the deletion of its source is a cause. */
+  @Test
+  void whatKeptAnOverlappingOneOfAHigherRowFromWritingIsACause() {
+    checkAll(
+        history(
+            List.of("nx a 1", "del a", "nx b 1", "copy a b"),
+            List.of(1, 0, 0, 1),
+            "S0 S1 S2 D0 D1 R0 S3 R1 D3 D2 R2 R3"),
+        "higher row");
+  }
+
+  /** The same with a copy that is below what replaced its target, and may have come after it. */
+  @Test
+  void whatKeptAnOverlappingOneOfALowerRowFromWritingIsACause() {
+    var history =
+        history(
+            List.of("set a 2", "del a", "copy a b", "set b 1"),
+            List.of(0, 0, 0, 1),
+            "S0 D0 R0 S1 D1 R1 S2 S3 D3 D2 R2 R3");
+    checkAll(history, "lower row");
+
+    var trace = new MemoryTrace(PLAIN);
+    recorded(history).forEach(trace::add);
+    var answer = new Why(PLAIN, trace).ask(question(Long.MAX_VALUE, "get b"), Why.Wish.ONE);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(List.of(4L, 8L), answer.witnesses().getFirst().rows());
+  }
+
+  /** The deletion and the copy overlap the question, and really came after it. */
+  @Test
+  void whatMayHaveComeAfterTheQuestionIsNoCertainCause() {
+    checkAll(
+        history(
+            List.of("set a 1", "set b 2", "get b", "del a", "copy a b"),
+            List.of(0, 0, 1, 2, 2),
+            "S0 D0 R0 S1 D1 R1 S2 S3 D2 D3 R3 S4 D4 R4 R2"),
+        "after the question");
+  }
+
+  /** Copies of nothing in both directions, which depend on each other. */
+  @Test
+  void copiesThatLeadToEachOtherComeToAnEnd() {
+    checkAll(
+        history(
+            List.of("set a 1", "del a", "copy a b", "copy b a", "get b"),
+            List.of(0, 0, 0, 1, 2),
+            "S0 D0 R0 S1 D1 R1 S2 S3 S4 D3 D2 D4 R2 R3 R4"),
+        "both directions");
+  }
+
+  private static History history(List<String> steps, List<Integer> lanes, String events) {
+    return new History(
+        steps,
+        lanes,
+        Arrays.stream(events.split(" ", -1))
+            .map(
+                event ->
+                    new Event(
+                        switch (event.charAt(0)) {
+                          case 'S' -> Kind.SENT;
+                          case 'D' -> Kind.DONE;
+                          default -> Kind.REPLIED;
+                        },
+                        Integer.parseInt(event.substring(1))))
+            .toList());
   }
 
   /** The same of what is stored, and of what is left of it when it is folded. */
