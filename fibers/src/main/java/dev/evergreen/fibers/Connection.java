@@ -562,8 +562,8 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /**
    * Has something run as soon as it is known that the peer will send no more, or is gone, also
    * while nobody reads; at once if that is known already. It may run more than once, by any thread,
-   * and must not block. Only the last one that was given counts. Only sockets in mode PROCESSORS
-   * tell it.
+   * and must not block; what it throws goes to the thread's handler of uncaught exceptions. Only
+   * the last one that was given counts. Only sockets in mode PROCESSORS tell it.
    *
    * @param told what is run, or null for nothing any more
    */

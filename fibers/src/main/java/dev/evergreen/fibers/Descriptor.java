@@ -90,7 +90,13 @@ final class Descriptor extends UseCount {
   private void tellEnd() {
     var told = whenEnded;
     if (told != null) {
-      told.run();
+      try {
+        told.run();
+      } catch (RuntimeException | Error e) {
+        // Nor does the processor end by it, on which this may be.
+        var thread = Thread.currentThread();
+        thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+      }
     }
   }
 

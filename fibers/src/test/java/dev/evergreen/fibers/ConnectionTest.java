@@ -84,6 +84,31 @@ class ConnectionTest {
   }
 
   @ParameterizedTest
+  @EnumSource(
+      mode = EnumSource.Mode.MATCH_NONE,
+      names = {".*JDK.*", ".*MEMORY.*"})
+  void whoFailsWhenThePeerEndsIsNoHarmToOthers(Wire wire) throws Exception {
+    try (var fibers = wire.start();
+        var pair = wire.pair(fibers);
+        var other = wire.pair(fibers)) {
+      var told = new CountDownLatch(1);
+      pair.ours()
+          .whenPeerEnds(
+              () -> {
+                told.countDown();
+                throw new IllegalStateException("for the test");
+              });
+      pair.peer().shutdownOutput();
+      told.await();
+      for (int i = 0; i < 10; i++) {
+        var read = Fiber.start(fibers, () -> Pair.read(other.ours(), 1));
+        other.peerSends("x");
+        assertEquals("x", Fiber.get(read));
+      }
+    }
+  }
+
+  @ParameterizedTest
   @EnumSource
   void outputLeavesBeforeItsWriterWaitsForInput(Wire wire) throws Exception {
     try (var fibers = wire.start();

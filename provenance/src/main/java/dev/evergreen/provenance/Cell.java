@@ -176,10 +176,13 @@ public final class Cell implements Comparable<Cell> {
 
   @Override
   public int hashCode() {
-    if (hash == 0) {
-      hash = path.hashCode();
+    // Read once: another thread's write need not be seen by a second read.
+    int known = hash;
+    if (known == 0) {
+      known = path.hashCode();
+      hash = known;
     }
-    return hash;
+    return known;
   }
 
   @Override

@@ -16,7 +16,13 @@ import org.jspecify.annotations.Nullable;
 final class SpoolSync {
   private static final System.Logger LOG = System.getLogger(SpoolSync.class.getName());
 
+  /** Brings what a segment holds between two offsets to the disk. */
+  interface Disk {
+    void force(SpoolSegment segment, int from, int to);
+  }
+
   private final SpoolSettings settings;
+  private final Disk disk;
   private final Thread thread;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition wanted = lock.newCondition();
@@ -38,7 +44,12 @@ final class SpoolSync {
   private @Nullable Throwable fault;
 
   SpoolSync(SpoolSegment first, SpoolSettings settings) {
+    this(first, settings, SpoolSegment::force);
+  }
+
+  SpoolSync(SpoolSegment first, SpoolSettings settings, Disk disk) {
     this.settings = settings;
+    this.disk = disk;
     this.segments.add(first);
     this.durable = first.firstNumber();
     this.waitedFor = durable - 1;
@@ -173,7 +184,7 @@ final class SpoolSync {
     int from = at == SpoolSegment.start() ? 0 : SpoolSegment.offset(at);
     if (SpoolSegment.offset(end) > from && end != at) {
       try {
-        segment.force(from, SpoolSegment.offset(end));
+        disk.force(segment, from, SpoolSegment.offset(end));
       } catch (RuntimeException | Error e) {
         // What the disk holds is unknown, so that it is no use to try again.
         fail(e);

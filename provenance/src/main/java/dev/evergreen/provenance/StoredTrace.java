@@ -72,6 +72,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private static final int FIRST_PAGE = 16;
   private static final int LARGEST_PAGE = 1_024;
 
+  /** Of what a window looks ahead, as there may be many windows, each with a page of its own. */
+  private static final int LARGEST_PAGE_AHEAD = 64;
+
   private final TraceDatabase database;
   private final @Nullable Path spool;
   private final Connection connection;
@@ -864,6 +867,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
     T of(Operation operation);
 
     Operation operation(T element);
+
+    /** So many are read together at most. */
+    int largestPage();
   }
 
   /** All of them. */
@@ -889,6 +895,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
     public Operation operation(Operation element) {
       return element;
     }
+
+    @Override
+    public int largestPage() {
+      return LARGEST_PAGE;
+    }
   }
 
   /** Where they are among others; small ones whole. */
@@ -911,6 +922,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
     @Override
     public Operation operation(Neighbours.Placed element) {
       return element.operation();
+    }
+
+    @Override
+    public int largestPage() {
+      return LARGEST_PAGE_AHEAD;
     }
   }
 
@@ -1033,7 +1049,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           select.setInt(4, limit);
           found = operations(shape, select);
         }
-        limit = Math.min(4 * limit, LARGEST_PAGE);
+        limit = Math.min(4 * limit, shape.largestPage());
         return found;
       }
 

@@ -636,12 +636,14 @@ class SpoolTest {
     Files.write(made, new byte[1 << 16]);
     var segment = SpoolSegment.prepared(0, made, 1 << 16);
     segment.begin(1, 2, 3);
-    var sync = new SpoolSync(segment, SMALL.withDurability(Durability.REPLY));
-    try (var file = FileChannel.open(made, StandardOpenOption.WRITE)) {
-      // A frame that is finished, and longer than what can be forced.
-      var word = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-      file.write(word.putLong(0, 1L << 63 | 1 << 17), 64);
-    }
+    recordIn(segment);
+    var sync =
+        new SpoolSync(
+            segment,
+            SMALL.withDurability(Durability.REPLY),
+            (_, _, _) -> {
+              throw new UncheckedIOException(new IOException("a broken disk"));
+            });
     sync.start();
     assertThrows(UncheckedIOException.class, () -> sync.await(1));
     assertEquals(Long.MAX_VALUE, sync.index(), "nothing waits to be forced");

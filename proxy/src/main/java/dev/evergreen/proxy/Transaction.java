@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Pace;
+import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.BodyWriter;
 import dev.evergreen.http.ClientExchange;
@@ -731,7 +732,7 @@ final class Transaction {
       // RFC 9110 §10.1.1: the origin decides, not the proxy.
       asked.fields().set("Expect", "100-continue");
     }
-    try (var answer = ask(asked, upload)) {
+    try (var answer = askForOne(asked, upload)) {
       try {
         invalidate(Invalidation.of(request, key, answer.head()));
         if (answer.head().status() == 101) {
@@ -749,6 +750,22 @@ final class Transaction {
     } catch (Upload.HungUpException e) {
       course.failure = String.valueOf(e.getMessage());
       refuse(408, "the request's body came too slowly");
+    }
+  }
+
+  /**
+   * Who leaves undoes nothing of what the origin may have done. As it is not known, what is stored
+   * has to be validated only.
+   */
+  private OriginAnswer askForOne(RequestHead asked, @Nullable Upload upload) throws IOException {
+    try {
+      return ask(asked, upload);
+    } catch (WaitCancelledException e) {
+      for (var uri : Invalidation.unanswered(request, key).keys()) {
+        proxy.count(Count.INVALIDATIONS);
+        proxy.invalidate(Purge.uri(Proxy.segment(uri)).softly());
+      }
+      throw e;
     }
   }
 

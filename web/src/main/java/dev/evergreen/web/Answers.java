@@ -55,6 +55,15 @@ final class Answers {
     add(payers, length);
   }
 
+  /**
+   * Holds an answer that says what has been done, for which it is too late to be refused; whether
+   * there {@linkplain #checkRoom is room} was looked at before. So it may go beyond the limits, by
+   * what is worked on at a time.
+   */
+  synchronized void holdDone(List<?> payers, int length) {
+    add(payers, length);
+  }
+
   synchronized void giveBack(List<?> payers, int length) {
     add(payers, -length);
   }

@@ -361,19 +361,28 @@ final class Edge extends Handler.Abstract {
       Caller caller,
       BooleanSupplier still,
       WatchedView<?> result) {
-    var stream = stream(request, response, callback, caller);
+    EventStream stream;
+    try {
+      stream = stream(request, response, callback, caller);
+    } catch (RuntimeException e) {
+      hub.release(result); // Nobody watches it, as the application's code has thrown.
+      throw e;
+    }
     stream.onlyIf(still);
     stream.start();
     stream.watch(null, result, request.getHeaders().get("Last-Event-ID"));
   }
 
   private EventStream stream(Request request, Response response, Callback callback, Caller caller) {
+    // First, as it may throw.
+    var stream =
+        new EventStream(
+            request, response, callback, caller, settings, counters, hub, standings, live);
     response.setStatus(200);
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
     response.getHeaders().put("X-Accel-Buffering", "no");
-    return new EventStream(
-        request, response, callback, caller, settings, counters, hub, standings, live);
+    return stream;
   }
 
   /** What the body of a stream of many views says: the messages of a WebSocket that subscribe. */

@@ -43,7 +43,7 @@ final class Replies {
   /**
    * Answers for those payers.
    *
-   * @throws WebException 429 or 503 if there is no room for the answer
+   * @throws WebException 429 or 503 if nothing was to be done but to answer, and there is no room
    */
   void send(Request request, Response response, Callback callback, Reply reply, List<Object> payers)
       throws IOException {
@@ -80,7 +80,11 @@ final class Replies {
   private void hold(Request request, int status, ByteBuffer body, List<Object> payers) {
     int length = isSilent(request, status) ? 0 : body.remaining();
     if (length > 0) {
-      answers.hold(payers, length);
+      if (HttpMethod.GET.is(request.getMethod())) {
+        answers.hold(payers, length);
+      } else {
+        answers.holdDone(payers, length);
+      }
       Request.addCompletionListener(request, failure -> answers.giveBack(payers, length));
     }
   }

@@ -31,6 +31,13 @@ final class AnswersTest {
             LiveView.of(
                 "large", LiveView.NoParams.class, Authorisation.everyone(), none -> () -> large))
         .route("GET", "/large", request -> Reply.text(large))
+        .route(
+            "POST",
+            "/order",
+            request -> {
+              done.incrementAndGet();
+              return Reply.text("y".repeat(100));
+            })
         .health("/health", Optional::empty)
         .route("GET", "/small", request -> Reply.text("small"))
         .command(
@@ -94,6 +101,22 @@ final class AnswersTest {
       }
       Await.until("room", () -> Http.post(server, "/commands/count", "{}").statusCode() == 204);
       assertEquals(1, done.get());
+    }
+  }
+
+  /** Else it would be asked for again, and done twice. */
+  @Test
+  void whatHasBeenDoneIsAnsweredThoughThereIsHardlyRoom() throws Exception {
+    for (var settings :
+        List.of(
+            WebSettings.DEFAULT.withMaxAnswerBytesPerAddress(LARGE + 50),
+            WebSettings.DEFAULT.withMaxAnswerBytes(LARGE + 50))) {
+      done.set(0);
+      try (var server = start(settings);
+          var first = ask(server, "/large")) {
+        assertEquals(200, Http.post(server, "/order", "{}").statusCode());
+        assertEquals(1, done.get());
+      }
     }
   }
 

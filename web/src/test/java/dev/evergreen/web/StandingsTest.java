@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.evergreen.core.Computation;
 import dev.evergreen.live.HandNode;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
@@ -157,6 +158,24 @@ final class StandingsTest {
       }
       assertEquals(0, server.counts().liveConnections());
       assertEquals(2, server.counts().refused().get("failed"));
+    }
+  }
+
+  /** Seen: the view stayed in use for ever, and so did its place. */
+  @Test
+  void aStreamWhoseCallerCannotBeFollowedGivesItsViewBack() throws Exception {
+    var settings = WebSettings.DEFAULT.withKeepViewFor(Duration.ofNanos(1));
+    try (var server =
+            WebServer.builder(node)
+                .port(0)
+                .settings(settings)
+                .authenticator(new Broken())
+                .view(view)
+                .start();
+        var client = new RawClient(server)) {
+      client.send(RawClient.lines("GET /live/value HTTP/1.1", "Accept: text/event-stream", "", ""));
+      assertEquals(500, client.status());
+      Await.until("given back", () -> server.counts().views() == 0);
     }
   }
 

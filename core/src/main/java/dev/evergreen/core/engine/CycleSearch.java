@@ -392,12 +392,12 @@ final class CycleSearch {
       if (outcome instanceof Outcome.Threw(var failure, var original)) {
         hides(key, failure.message());
       }
-      var listing = Graph.Names.listing(outcome);
-      if (listing == null) {
-        return List.of();
+      var list = Graph.Names.list(outcome);
+      var name = list.isEmpty() ? null : list.getFirst().reader();
+      if (name != null) {
+        names.put(key, name);
       }
-      names.put(key, listing.summary());
-      return listing.reads();
+      return list;
     }
 
     /** What has no result in a circle yet cannot be what makes it deeper. */

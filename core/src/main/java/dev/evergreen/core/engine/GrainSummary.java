@@ -10,6 +10,7 @@ import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.work.Tasks;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -293,7 +294,11 @@ final class GrainSummary extends Summary {
   @GuardedBy("guard")
   private Outcome list() {
     try {
-      return new Outcome.Returned(new Graph.Listing(key.wire(), listed(edges, readByRun())));
+      var list = new ArrayList<>(listed(edges, readByRun()));
+      if (!list.isEmpty()) {
+        list.set(0, list.getFirst().by(key.wire()));
+      }
+      return new Outcome.Returned(List.copyOf(list));
     } catch (GrainException e) {
       return Outcome.Threw.of(e); // the name of one of them is too large
     }

@@ -20,22 +20,27 @@ public interface Graph extends Grain {
    * @param depth of what is read, as far as the reader knows; 0 if it has no result yet
    * @param tentative whether only a run under way has read it: the present result does not depend
    *     on it, and the next one may not either
+   * @param reader in the first of a list, whose reads it has, as that one's own node names it,
+   *     whatever the version of whoever asks; null in the others, and in lists of older nodes
    */
-  record Read(SummaryKey summary, int depth, boolean tentative) {}
+  record Read(SummaryKey summary, int depth, boolean tentative, @Nullable SummaryKey reader) {
+    public Read(SummaryKey summary, int depth, boolean tentative) {
+      this(summary, depth, tentative, null);
+    }
+
+    /** As the first of a list. */
+    public Read by(SummaryKey whose) {
+      return new Read(summary, depth, tentative, whose);
+    }
+  }
 
   /**
-   * All reads of a summary, but for those of what reads nothing itself.
-   *
-   * @param summary as its own node names it, whatever the version of whoever asks
-   */
-  record Listing(SummaryKey summary, List<Read> reads) {}
-
-  /**
-   * What a summary of this grain reads: what its accepted run has read, and what a run under way
-   * has read beyond that.
+   * What a summary of this grain reads, but for what reads nothing itself: what its accepted run
+   * has read, and what a run under way has read beyond that. Nodes of an older version read this
+   * list, too: whatever is added to it is a component of a {@link Read}.
    */
   @ReadOnly
-  Listing $reads(String operation, byte[] arguments);
+  List<Read> $reads(String operation, byte[] arguments);
 
   /** Names the lists of reads, as calls of their own. For the caches and publishers of a node. */
   final class Names {
@@ -78,9 +83,12 @@ public interface Graph extends Grain {
       return new SummaryKey(reads.grain(), (String) arguments[0], (byte[]) arguments[1]);
     }
 
-    /** The list in a cache of {@link #readsOf}; null if there is none to be had. */
-    public static @Nullable Listing listing(@Nullable Outcome outcome) {
-      return outcome instanceof Outcome.Returned(Listing listing) ? listing : null;
+    /** The list in a cache of {@link #readsOf}; empty if there is none to be had. */
+    @SuppressWarnings("unchecked") // the operation's result
+    public static List<Read> list(@Nullable Outcome outcome) {
+      return outcome instanceof Outcome.Returned(var value) && value != null
+          ? (List<Read>) value
+          : List.of();
     }
   }
 }

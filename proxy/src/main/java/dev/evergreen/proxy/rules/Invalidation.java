@@ -22,6 +22,11 @@ public record Invalidation(Set<String> keys, List<String> groups) {
     groups = List.copyOf(groups);
   }
 
+  /** By a request that may have been sent, and whose answer nobody waits for. */
+  public static Invalidation unanswered(RequestHead request, String key) {
+    return Statuses.safe(request.method()) ? NOTHING : new Invalidation(Set.of(key), List.of());
+  }
+
   /**
    * By an answer to a request: nothing unless its method may have changed something and it was no
    * error.

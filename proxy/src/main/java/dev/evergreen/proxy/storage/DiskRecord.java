@@ -83,8 +83,19 @@ record DiskRecord(
             && record.prefixLength >= 0
             && record.restLength >= 0
             && Marks.isStamp(record.stamp)
-            && record.size == size(record.prefixLength, record.restLength);
+            && record.size == size(record.prefixLength, record.restLength)
+            && (record.isPiece || record.hasBody());
     return sound ? record : null;
+  }
+
+  /** Whether the body that an object tells of is what follows, or has pieces for all of it. */
+  private boolean hasBody() {
+    return pieces == 0
+        ? bodyLength == restLength
+        : pieces > 0
+            && restLength == 8L * pieces
+            && bodyLength >= 0
+            && bodyLength <= (long) pieces * PiecePlace.LENGTH;
   }
 
   /** Whether what follows the header is whole and undamaged. */

@@ -98,9 +98,10 @@ class SegmentFuzzTest {
       return record;
     }
 
-    int firstObject() {
+    /** Where the record is of the first object without pieces, or with them. */
+    int firstObject(boolean withPieces) {
       int record = SegmentLog.SEGMENT_HEADER;
-      while (bytes.getInt(record + 48) != 0 || bytes.getInt(record + 40) == 0) {
+      while (bytes.getInt(record + 48) > 0 != withPieces || bytes.getInt(record + 40) == 0) {
         record += bytes.getInt(record + 4);
       }
       return record;
@@ -144,6 +145,10 @@ class SegmentFuzzTest {
   private enum Part {
     HEADER,
     RECORD,
+    /** The header of the first object without pieces. */
+    OBJECT,
+    /** The header of the first object with pieces. */
+    LARGE,
     /** Behind the header of the first object without pieces. */
     IMAGE,
     FOOTER,
@@ -163,8 +168,13 @@ class SegmentFuzzTest {
           file.put(at, changed);
           file.sumRecord(record);
         }
+        case OBJECT, LARGE -> {
+          int record = file.firstObject(part == Part.LARGE);
+          file.put(record + at, changed);
+          file.sumRecord(record);
+        }
         case IMAGE -> {
-          int record = file.firstObject();
+          int record = file.firstObject(false);
           file.put(record + DiskRecord.HEADER + at, changed);
           file.sumRecord(record);
         }
@@ -206,7 +216,7 @@ class SegmentFuzzTest {
       var part = List.of(Part.HEADER, Part.RECORD, Part.FOOTER, Part.TRAILER).get(i % 4);
       int at =
           switch (part) {
-            case HEADER, IMAGE -> random.nextInt(56);
+            case HEADER, OBJECT, LARGE, IMAGE -> random.nextInt(56);
             case RECORD -> {
               try (var file = new File(0)) {
                 yield file.record(random.nextInt(SEGMENT / 2)) + random.nextInt(56);

@@ -14,6 +14,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -131,6 +132,9 @@ final class OwnUpstream {
   /** Of the requests that are sent; written by the reader while none is under way. */
   private volatile int database;
 
+  /** What Redis calls it; written by the reader, and by the sender while nothing is under way. */
+  private volatile String name;
+
   private volatile boolean quiet = true;
 
   /** To the shim's own request. */
@@ -159,12 +163,14 @@ final class OwnUpstream {
       Session session,
       Connection connection,
       int database,
+      String name,
       Tape tape,
       ScriptWatch.@Nullable Calls scripts) {
     this.scripts = scripts;
     this.session = session;
     this.connection = connection;
     this.database = database;
+    this.name = name;
     this.tape = tape;
     protocol = session.identity.protocol();
     line = new Line(tape, "own of " + session.number);
@@ -347,20 +353,58 @@ final class OwnUpstream {
    */
   byte @Nullable [] select(int wanted) throws IOException {
     var request = Identity.request("SELECT", String.valueOf(wanted));
+    var said = ask(Verb.SELECT, Words.ofSelection(wanted), request);
+    return wanted == database ? null : said;
+  }
+
+  /** Asks something of the shim's own. Blocks until Redis has replied. */
+  private byte @Nullable [] ask(Verb verb, Words words, byte[] request) throws IOException {
     answer = null;
-    expect(
-        new Expected(Verb.SELECT, new long[] {Spool.DROPPED}, Words.ofSelection(wanted), Told.ALL));
+    expect(new Expected(verb, new long[] {Spool.DROPPED}, words, Told.ALL));
     connection.write(request);
     connection.flush();
+    awaitReplied();
     lock.lock();
     try {
-      while (outstanding > 0 && !ended) {
-        replied.awaitUninterruptibly();
-      }
-      return wanted == database ? null : answer;
+      return answer;
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Whether Redis knows it by that name, for all that has been replied. */
+  boolean isNamed(String wanted) {
+    return wanted.equals(name);
+  }
+
+  /**
+   * Has the upstream called as the client is, unless it is in a state in which Redis would not
+   * simply do that. Blocks until Redis has replied to all.
+   */
+  void name(String wanted) throws IOException {
+    flush();
+    awaitKnown();
+    if (!isNamed(wanted) && doesAsItIsTold()) {
+      var request = Identity.request("CLIENT", "SETNAME", wanted);
+      var said = ask(Verb.SET_NAME, Words.ofNaming(wanted), request);
+      if (said == null || !isBusy(said)) {
+        // Else it may not, which does not change.
+        name = wanted;
+      }
+    }
+  }
+
+  private boolean doesAsItIsTold() {
+    lock.lock();
+    try {
+      return !(queueing || silent || silentOnce || pinned || ended || hearsArrays());
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  static boolean isBusy(byte[] reply) {
+    return new String(reply, StandardCharsets.ISO_8859_1).startsWith("-BUSY");
   }
 
   /**
@@ -910,8 +954,14 @@ final class OwnUpstream {
       case HELLO -> {
         speaks(words);
         session.greeted(words);
+        name = words.name().isEmpty() ? name : words.name();
       }
-      case SET_NAME -> session.isNamed(words.name());
+      case SET_NAME -> {
+        if (!words.ofShim()) {
+          session.isNamed(words.name());
+        }
+        name = words.name();
+      }
       case REPLY_ON -> {
         silent = false;
         silentOnce = false;
@@ -977,6 +1027,7 @@ final class OwnUpstream {
     patterns = 0;
     shardChannels = 0;
     database = 0;
+    name = "";
     protocol = 2;
   }
 

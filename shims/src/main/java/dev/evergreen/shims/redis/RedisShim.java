@@ -217,12 +217,16 @@ public final class RedisShim implements AutoCloseable {
           throw new IOException("Redis does not know the client any more: " + reply.text().strip());
         }
       }
-      // While a script is busy a database cannot be selected; that is done when one is needed.
+      // While a script is busy a database cannot be selected, nor a name be given: that is done
+      // when one is needed.
+      boolean named =
+          name.isEmpty() || !OwnUpstream.isBusy(replies.get(introduction.size()).bytes());
       boolean selected = database != 0 && !replies.getLast().isError();
       return new OwnUpstream(
           session,
           connection,
           selected ? database : 0,
+          named ? name : "",
           tape,
           scripts == null ? null : scripts.of(connection));
     } catch (IOException | RuntimeException e) {

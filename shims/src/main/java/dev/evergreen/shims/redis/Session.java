@@ -621,12 +621,16 @@ final class Session {
 
   /** Sends requests to the client's own upstream. */
   private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    if (verb == Verb.CONNECTION) {
+    if (verb == Verb.ENDS_WAITS) {
       awaitRepliedOrStuck();
     } else {
       awaitReplied();
     }
     var upstream = own();
+    if (verb != Verb.ENDS_WAITS && !upstream.isNamed(name)) {
+      // It was opened while Redis was busy, or before the lane had the name confirmed.
+      upstream.name(name);
+    }
     if (verb.needsDatabase() && upstream.database() != database) {
       var refusal = upstream.select(database);
       if (refusal != null) {

@@ -18,10 +18,10 @@ enum Verb {
   SCRIPT,
   /** It blocks, or nobody knows what it does: it is replied to once. */
   OWN,
-  /**
-   * It speaks of or to connections, or ends what others wait for; the database is nothing to it.
-   */
+  /** It speaks of or to connections; the database is nothing to it. */
   CONNECTION,
+  /** The same, but it may end what keeps Redis from answering others. */
+  ENDS_WAITS,
   /** Another server's content may come in the place of this one's. */
   REPLACES,
   /** The connection is another one for ever afterwards, in a way that cannot be moved. */
@@ -82,7 +82,7 @@ enum Verb {
     putAll(STREAM, "sync psync replconf post host:");
     putAll(SUBSCRIBE, "subscribe psubscribe ssubscribe");
     putAll(UNSUBSCRIBE, "unsubscribe punsubscribe sunsubscribe");
-    putAll(CONNECTION, "shutdown");
+    putAll(ENDS_WAITS, "shutdown");
     putAll(REPLACES, "failover replicaof slaveof");
     for (var verb :
         new Verb[] {
@@ -117,11 +117,11 @@ enum Verb {
       case "client" -> ofClient(request, bytes);
       case "script" ->
           switch (text(request, bytes, 1)) {
-            case "kill" -> CONNECTION;
+            case "kill" -> ENDS_WAITS;
             case "debug" -> PINS;
             default -> SHARED;
           };
-      case "function" -> text(request, bytes, 1).equals("kill") ? CONNECTION : SHARED;
+      case "function" -> text(request, bytes, 1).equals("kill") ? ENDS_WAITS : SHARED;
       case "xread", "xreadgroup" -> blocks(request, bytes) ? OWN : SHARED;
       default -> OWN;
     };
@@ -177,6 +177,7 @@ enum Verb {
               };
       case "tracking" -> count > 2 ? TRACKING : CONNECTION;
       case "no-touch" -> PINS;
+      case "unpause", "kill", "unblock" -> ENDS_WAITS;
       default -> CONNECTION;
     };
   }

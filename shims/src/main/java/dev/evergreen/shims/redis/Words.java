@@ -57,6 +57,11 @@ record Words(
     return new Words(2, String.valueOf(database), "", "", "", true, true);
   }
 
+  /** Of the shim's own naming of a connection. */
+  static Words ofNaming(String name) {
+    return new Words(3, "", "", "", name, true, true);
+  }
+
   private static Words ofHello(RequestScanner request, ByteBuffer bytes) {
     var version = word(request, bytes, 1);
     if (request.count > 1 && !request.has(request.count - 1)) {

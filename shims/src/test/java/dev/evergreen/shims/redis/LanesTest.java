@@ -138,6 +138,59 @@ class LanesTest {
     }
   }
 
+  /** What does not end that waits for the lane, which may be what gives it its name. */
+  @Test
+  void aClientIsCalledAsItWasJustNamedThoughItsLaneDoesNotAnswer() throws IOException {
+    try (var shimmed = Shimmed.start(settings -> settings.withPatience(Duration.ofMillis(300)));
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "1500", "WRITE"));
+      client.send(
+          Inline.join(
+              Inline.join(
+                  Identity.request("SET", "k", "w"), Identity.request("CLIENT", "SETNAME", "n")),
+              Identity.request("CLIENT", "GETNAME")));
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("$1\r\nn\r\n", client.reply());
+    }
+  }
+
+  /** And what ends it is asked before the name is known. */
+  @Test
+  void aClientThatEndsAPauseBehindItsLaneKeepsTheNameThatIsOnItsWay() throws IOException {
+    try (var shimmed = Shimmed.start(settings -> settings.withPatience(Duration.ofMillis(300)));
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      client.send(
+          Inline.join(
+              Inline.join(
+                  Identity.request("SET", "k", "w"), Identity.request("CLIENT", "SETNAME", "n")),
+              Identity.request("CLIENT", "UNPAUSE")));
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("$1\r\nn\r\n", client.ask("CLIENT", "GETNAME"));
+    }
+  }
+
+  @Test
+  void aClientThatEndsABusyScriptKeepsItsName() throws IOException {
+    try (var shimmed = Shimmed.start("--busy-reply-threshold", "100");
+        var busy = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+OK\r\n", other.ask("CLIENT", "SETNAME", "n"));
+      busy.send("EVAL", "while true do end", "0");
+      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
+        Thread.onSpinWait();
+      }
+      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
+      assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("$1\r\nn\r\n", other.ask("CLIENT", "GETNAME"));
+    }
+  }
+
   /** Also if its lane was to go to another database first. */
   @Test
   void whoseDatabaseIsBehindABusyScriptHearsThatRedisIsBusy() throws IOException {

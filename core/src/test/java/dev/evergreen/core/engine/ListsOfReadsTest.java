@@ -1,0 +1,55 @@
+package dev.evergreen.core.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.evergreen.codec.Codec;
+import dev.evergreen.codec.Limits;
+import dev.evergreen.codec.ValueType;
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.model.Graph;
+import dev.evergreen.core.model.Models;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.SummaryKey;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** Nodes with an older and a newer Evergreen read each other's lists of reads. */
+final class ListsOfReadsTest {
+
+  private static final SummaryKey KEY =
+      new SummaryKey(new GrainId("Shop", "s"), "count()", new byte[] {1});
+
+  private final Models models =
+      new Models(WiredNodes.id("a"), Codec.create(Limits.DEFAULT), GrainTypes.create());
+  private final ValueType first =
+      Objects.requireNonNull(models.model(First.class).operation("$reads(java.lang.String,byte[])"))
+          .result();
+  private final ValueType present = models.graph().readsOf(KEY).operation().result();
+
+  /** The lists of the first version. What is in them stays. */
+  public interface First extends Grain {
+    record Read(SummaryKey summary, int depth, boolean tentative) {}
+
+    @ReadOnly
+    List<Read> $reads(String operation, byte[] arguments);
+  }
+
+  @Test
+  void bothReadTheOthersLists() {
+    var list = List.of(new First.Read(KEY, 3, false), new First.Read(KEY, 0, true));
+    var read = present.decode(first.encode(list));
+    assertEquals(list, first.decode(present.encode(read)));
+  }
+
+  @Test
+  void anOlderNodePassesOverWhoseReadsTheyAre() {
+    var list = List.of(new Graph.Read(KEY, 3, false).by(KEY), new Graph.Read(KEY, 0, true));
+    assertEquals(list, present.decode(present.encode(list)));
+    assertEquals(
+        List.of(new First.Read(KEY, 3, false), new First.Read(KEY, 0, true)),
+        first.decode(present.encode(list)));
+  }
+}
