@@ -113,7 +113,7 @@ final class AnswersTest {
             WebSettings.DEFAULT.withMaxAnswerBytes(LARGE + 50))) {
       done.set(0);
       try (var server = start(settings);
-          var first = ask(server, "/large")) {
+          var _ = ask(server, "/large")) {
         assertEquals(200, Http.post(server, "/order", "{}").statusCode());
         assertEquals(1, done.get());
       }

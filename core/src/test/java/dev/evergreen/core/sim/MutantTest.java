@@ -69,7 +69,8 @@ final class MutantTest {
           "before.revision() == revision ? (S) before.state() : saved",
           "(S) before.state()");
 
-  private static final Mutant BRANCHES_TOGETHER = new Mutant.DoesNothing("engine.Turn", "isBesideAnother");
+  private static final Mutant BRANCHES_TOGETHER =
+      new Mutant.DoesNothing("engine.Turn", "isBesideAnother");
 
   private static final Mutant OLDER_SAVES_OVER =
       new Mutant.Says(
