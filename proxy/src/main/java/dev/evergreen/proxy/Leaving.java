@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * up when it gets nothing for a while.
  */
 final class Leaving implements AutoCloseable {
-  private static final Duration PATIENCE = Duration.ofSeconds(3);
+  private static final Duration PATIENCE = Duration.ofSeconds(1);
 
   private final Fibers fibers;
   private final Exchange exchange;
