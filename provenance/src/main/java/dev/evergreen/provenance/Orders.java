@@ -6,10 +6,16 @@ import dev.evergreen.provenance.Witness.Element;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,12 +30,17 @@ import org.jspecify.annotations.Nullable;
  * after it, and is then in no order that leads to its reply.
  */
 final class Orders {
-  /** Where a search is: which are left, which took effect, and to what that has led. */
-  private record Place(BitSet left, Set<Element> done, State state) {}
+  /**
+   * Where a search is: which are left, and of each that took effect those before it with which its
+   * order matters. The state alone is not enough: of another order other parts may be witnesses.
+   */
+  private record Place(BitSet left, Map<Integer, BitSet> done, State state) {}
 
   private final Execution execution;
   private final List<Operation> operations;
   private final List<BitSet> earlier;
+  private final IdentityHashMap<Operation, Integer> indexes = new IdentityHashMap<>();
+  private final List<BitSet> mattering = new ArrayList<>();
 
   /** Those that came before the question, if they took effect at all. */
   private final BitSet before = new BitSet();
@@ -62,6 +73,7 @@ final class Orders {
     this.earlier = earlier(operations);
     for (int i = 0; i < operations.size(); i++) {
       var operation = operations.get(i);
+      indexes.put(operation, i);
       before.set(i, !operation.outcomeUnknown() && precedes(operation, question));
     }
     this.evidence = evidence;
@@ -93,7 +105,7 @@ final class Orders {
       var ready = ready(left);
       boolean over = !left.intersects(before);
       if (over || ready.size() > 1 || operations.get(ready.getFirst()).outcomeUnknown()) {
-        if (seen.add(new Place((BitSet) left.clone(), Set.copyOf(sequence), state))) {
+        if (seen.add(new Place((BitSet) left.clone(), dependences(sequence), state))) {
           if (over) {
             end(state.copy(), new ArrayList<>(sequence));
           }
@@ -107,6 +119,72 @@ final class Orders {
       left.clear(ready.getFirst());
     }
     end(state, sequence);
+  }
+
+  /** Of each that took effect those before it with which it could not have changed places. */
+  private Map<Integer, BitSet> dependences(List<Element> sequence) {
+    var all = HashMap.<Integer, BitSet>newHashMap(sequence.size());
+    var earlier = new BitSet();
+    for (var element : sequence) {
+      int index = index(element);
+      var mattering = (BitSet) mattering().get(index).clone();
+      mattering.and(earlier);
+      all.put(index, mattering);
+      earlier.set(index);
+    }
+    return all;
+  }
+
+  /** The operations come first, then the deadlines. */
+  private int index(Element element) {
+    return switch (element) {
+      case Done(var operation) -> Objects.requireNonNull(indexes.get(operation));
+      case Clock clock -> operations.size() + clocks.indexOf(clock);
+    };
+  }
+
+  /** Of each operation and each deadline those with which its order matters; made once. */
+  private List<BitSet> mattering() {
+    if (mattering.isEmpty()) {
+      var written = operations.stream().map(this::written).toList();
+      var seen = operations.stream().map(this::seen).toList();
+      for (int i = 0; i < operations.size() + clocks.size(); i++) {
+        var others = new BitSet();
+        for (int j = 0; j < operations.size() + clocks.size(); j++) {
+          boolean deadline = Math.max(i, j) >= operations.size();
+          others.set(
+              j,
+              deadline
+                  || overlap(written.get(i), seen.get(j))
+                  || overlap(written.get(j), seen.get(i)));
+        }
+        mattering.add(others);
+      }
+    }
+    return mattering;
+  }
+
+  /** What an operation could have written. */
+  private List<Cell> written(Operation operation) {
+    return touches(operation).filter(Touch::writes).map(Touch::cell).toList();
+  }
+
+  /** What an operation touches or looks at. */
+  private List<Cell> seen(Operation operation) {
+    return touches(operation)
+        .flatMap(
+            touch ->
+                Stream.of(List.of(touch.cell()), touch.from(), touch.unless())
+                    .flatMap(Collection::stream))
+        .toList();
+  }
+
+  private Stream<Touch> touches(Operation operation) {
+    return execution.specification().allTouches(operation).stream();
+  }
+
+  private static boolean overlap(List<Cell> some, List<Cell> others) {
+    return some.stream().anyMatch(one -> others.stream().anyMatch(one::overlaps));
   }
 
   /** The question is asked. */
