@@ -61,10 +61,6 @@ sealed interface Attack permits MemcachedAttack, WebAttack {
       socket.getOutputStream().write(text.getBytes(ISO_8859_1));
     }
 
-    void read(int bytes) throws IOException {
-      socket.getInputStream().readNBytes(bytes);
-    }
-
     void readTo(String end) throws IOException {
       int matched = 0;
       var input = socket.getInputStream();

@@ -19,10 +19,7 @@ enum MemcachedAttack implements Attack {
     @Override
     public void attack(Talk talk, int number) throws Exception {
       talk.send(set("big" + number, 1_000_000) + ("get big" + number + "\r\n").repeat(10));
-      while (true) {
-        Thread.sleep(1_000);
-        talk.read(1);
-      }
+      talk.sip();
     }
   },
   DEAF("pipelines whose replies nobody takes", 64) {

@@ -147,7 +147,7 @@ final class Orders {
   private List<BitSet> mattering() {
     if (mattering.isEmpty()) {
       var written = operations.stream().map(this::written).toList();
-      var seen = operations.stream().map(this::seen).toList();
+      var lookedAt = operations.stream().map(this::lookedAt).toList();
       for (int i = 0; i < operations.size() + clocks.size(); i++) {
         var others = new BitSet();
         for (int j = 0; j < operations.size() + clocks.size(); j++) {
@@ -155,8 +155,8 @@ final class Orders {
           others.set(
               j,
               deadline
-                  || overlap(written.get(i), seen.get(j))
-                  || overlap(written.get(j), seen.get(i)));
+                  || overlap(written.get(i), lookedAt.get(j))
+                  || overlap(written.get(j), lookedAt.get(i)));
         }
         mattering.add(others);
       }
@@ -170,7 +170,7 @@ final class Orders {
   }
 
   /** What an operation touches or looks at. */
-  private List<Cell> seen(Operation operation) {
+  private List<Cell> lookedAt(Operation operation) {
     return touches(operation)
         .flatMap(
             touch ->
