@@ -2,6 +2,7 @@ package dev.evergreen.bench;
 
 import dev.evergreen.bench.load.Cores;
 import dev.evergreen.bench.load.Generators;
+import dev.evergreen.bench.load.Latencies;
 import dev.evergreen.bench.load.LoadPlan;
 import dev.evergreen.bench.load.PacedProcess;
 import dev.evergreen.bench.load.Pool;
@@ -14,8 +15,6 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.Callable;
-import org.HdrHistogram.AbstractHistogram;
-import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -39,6 +38,7 @@ final class AttacksCommand implements Callable<Integer> {
   private static final int KEYS = 10_000;
   private static final int CONNECTIONS = 16;
   private static final double MOST = 2;
+  private static final int WARM_UPS = 10;
 
   /** The names of all attacks. */
   static final class Names implements Iterable<String> {
@@ -100,8 +100,7 @@ final class AttacksCommand implements Callable<Integer> {
   private interface Target extends AutoCloseable {
     ServerProcess server();
 
-    /** The normal client's latencies, in nanoseconds. */
-    AbstractHistogram measure(int turn) throws IOException, InterruptedException;
+    Latencies measure(int turn) throws IOException, InterruptedException;
 
     @Override
     void close();
@@ -166,8 +165,9 @@ final class AttacksCommand implements Callable<Integer> {
       }
 
       @Override
-      public AbstractHistogram measure(int turn) throws IOException, InterruptedException {
-        return generators.run(plan.withSeed(turn + 1), null).load().latencies();
+      public Latencies measure(int turn) throws IOException, InterruptedException {
+        var load = generators.run(plan.withSeed(turn + 1), null).load();
+        return new Latencies(load.latencies(), load.served());
       }
 
       @Override
@@ -207,7 +207,7 @@ final class AttacksCommand implements Callable<Integer> {
       }
 
       @Override
-      public AbstractHistogram measure(int turn) throws IOException {
+      public Latencies measure(int turn) throws IOException {
         return client.measure(seconds);
       }
 
@@ -221,35 +221,43 @@ final class AttacksCommand implements Callable<Integer> {
 
   private List<Line> measure(Attack attack, Target target, int rounds)
       throws IOException, InterruptedException {
-    var pooled = new Pooled();
-    // The first round warms the server up. What is without is measured on both sides of what is
+    var all = new Pooled();
+    var served = new Pooled();
+    // The first round warms the server up: its attack lasts longer, until the JVM has compiled what
+    // it makes the server do. What is without is measured on both sides of what is
     // with, so that neither what changes meanwhile nor what an attack leaves counts for one only.
     for (int round = 0; round <= rounds; round++) {
-      var without = new Histogram(3);
+      var without = new Latencies();
       without.add(target.measure(3 * round));
-      var with = attacked(attack, target, 3 * round + 1);
+      var with = attacked(attack, target, 3 * round + 1, round == 0 ? WARM_UPS : 1);
       without.add(target.measure(3 * round + 2));
       if (round > 0) {
-        pooled.add(with, without);
+        all.add(with.all(), without.all());
+        served.add(with.served(), without.served());
       }
     }
     var name = attack.option().replace('-', ' ');
     var lines =
         List.of(
-            pooled.line(name + ": " + attack.description(), 99).ratioAtMost(MOST),
-            pooled.line(name, 50));
+            served.line(name + ": " + attack.description(), 99).ratioAtMost(MOST),
+            served.line(name, 50),
+            all.line(name + ", with the client's own delays", 99));
     var terminal = spec.commandLine().getErr();
     for (var line : lines) {
-      terminal.printf("%s, %s: ratio %s%n", name, line.unit(), line.ratio());
+      terminal.printf("%s, %s: ratio %s%n", line.name(), line.unit(), line.ratio());
     }
     terminal.flush();
     return lines;
   }
 
-  private static AbstractHistogram attacked(Attack attack, Target target, int turn)
+  /** Measures so often amid an attack; what is found last counts. */
+  private static Latencies attacked(Attack attack, Target target, int turn, int times)
       throws IOException, InterruptedException {
     var attackers = start(attack, target.server());
     try {
+      for (int i = 1; i < times; i++) {
+        var _ = target.measure(turn);
+      }
       return target.measure(turn);
     } finally {
       attackers.destroyForcibly().waitFor();

@@ -29,6 +29,19 @@ public final class Scratch {
 
   private static final int PARTS_AT = 16;
   private static final int PART_COUNT_AT = 24;
+  private static final int CONTROL_AT = 32;
+  private static final int CONTROL_SIZE_AT = 40;
+  private static final int FLAGS_AT = 48;
+
+  /** One part is behind a message that receives, and then what the kernel says about it. */
+  private static final int SAID_AT = MESSAGE_SIZE + 16;
+
+  private static final int SAID_SIZE = 64;
+
+  /** The size of C's {@code struct cmsghdr}, and where its level is. */
+  private static final int SAID_HEAD = 16;
+
+  private static final int LEVEL_AT = 8;
 
   private static final ThreadLocal<Scratch> OF_THREADS = ThreadLocal.withInitial(Scratch::new);
 
@@ -41,6 +54,7 @@ public final class Scratch {
   private final MemorySegment position;
   private MemorySegment events = MemorySegment.NULL;
   private MemorySegment message = MemorySegment.NULL;
+  private MemorySegment received = MemorySegment.NULL;
 
   /** Allocates it; it goes with the garbage. */
   public Scratch() {
@@ -102,6 +116,36 @@ public final class Scratch {
       message.set(JAVA_LONG, at + 8, part.remaining());
     }
     return message;
+  }
+
+  /** A message that takes what fits into this memory, and a time. */
+  MemorySegment receiving(MemorySegment into) {
+    if (received.byteSize() == 0) {
+      received = Arena.ofAuto().allocate(SAID_AT + SAID_SIZE, 8);
+      received.set(JAVA_LONG, PARTS_AT, received.address() + MESSAGE_SIZE);
+      received.set(JAVA_LONG, PART_COUNT_AT, 1);
+      received.set(JAVA_LONG, CONTROL_AT, received.address() + SAID_AT);
+    }
+    received.set(JAVA_LONG, MESSAGE_SIZE, into.address());
+    received.set(JAVA_LONG, MESSAGE_SIZE + 8, into.byteSize());
+    received.set(JAVA_LONG, CONTROL_SIZE_AT, SAID_SIZE);
+    received.set(JAVA_INT, FLAGS_AT, 0);
+    return received;
+  }
+
+  /**
+   * When the last of what was received came to this machine, in nanoseconds since 1970; 0 if the
+   * kernel did not say it.
+   */
+  public long arrival() {
+    long said = received.get(JAVA_LONG, CONTROL_SIZE_AT);
+    if (said < SAID_HEAD + 16
+        || received.get(JAVA_INT, SAID_AT + LEVEL_AT) != SocketCalls.SOL_SOCKET
+        || received.get(JAVA_INT, SAID_AT + LEVEL_AT + 4) != SocketCalls.SO_TIMESTAMPNS) {
+      return 0;
+    }
+    long seconds = received.get(JAVA_LONG, SAID_AT + SAID_HEAD);
+    return seconds * 1_000_000_000 + received.get(JAVA_LONG, SAID_AT + SAID_HEAD + 8);
   }
 
   MemorySegment events() {

@@ -28,6 +28,7 @@ public final class SocketCalls {
   public static final int SO_LINGER = 13;
   public static final int SO_REUSEPORT = 15;
   public static final int SO_ATTACH_FILTER = 26;
+  public static final int SO_TIMESTAMPNS = 35;
   public static final int SO_ATTACH_REUSEPORT_CBPF = 51;
   public static final int SO_DETACH_REUSEPORT_BPF = 68;
   public static final int IPPROTO_TCP = 6;
@@ -49,6 +50,8 @@ public final class SocketCalls {
 
   private static final MethodHandle RECV =
       CLibrary.function("recv", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
+  private static final MethodHandle RECVMSG =
+      CLibrary.function("recvmsg", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_INT);
   private static final MethodHandle SEND =
       CLibrary.function("send", JAVA_LONG, JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT);
   private static final MethodHandle SENDMSG =
@@ -107,6 +110,23 @@ public final class SocketCalls {
               (long) RECV.invokeExact(scratch.errno(), fd, into, into.byteSize(), flags));
     } catch (Throwable e) {
       throw CLibrary.failed(e);
+    }
+  }
+
+  /**
+   * Receives as {@link #receive} does, and leaves in {@link Scratch#arrival} when the last of it
+   * came to this machine, if the socket has {@link #SO_TIMESTAMPNS}: how long it then waited for
+   * this call does not count.
+   */
+  public static int receiveStamped(Scratch scratch, int fd, MemorySegment into, int flags) {
+    try {
+      return (int)
+          scratch.result(
+              (long) RECVMSG.invokeExact(scratch.errno(), fd, scratch.receiving(into), flags));
+    } catch (Throwable e) {
+      throw CLibrary.failed(e);
+    } finally {
+      Reference.reachabilityFence(into);
     }
   }
 

@@ -16,6 +16,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -47,6 +48,42 @@ class SocketCallsTest {
       assertEquals(5, SocketCalls.send(scratch, pair.client(), bytes("hello"), 0));
       var into = arena.allocate(16);
       assertEquals("hello", text(into, pair.receive(into)));
+    }
+  }
+
+  @Test
+  void theKernelSaysWhenSomethingCame() throws Exception {
+    try (var pair = SocketPair.open()) {
+      Errno.check(
+          SocketCalls.option(
+              scratch, pair.server(), SocketCalls.SOL_SOCKET, SocketCalls.SO_TIMESTAMPNS, 1),
+          "ask for times");
+      long before = now();
+      assertEquals(5, SocketCalls.send(scratch, pair.client(), bytes("hello"), 0));
+      SocketPair.awaitEvent(pair.server(), PollCalls.EPOLLIN);
+      long there = now();
+      // What is read late has come no later for that.
+      Thread.sleep(20);
+      var into = arena.allocate(16);
+      int length = SocketCalls.receiveStamped(scratch, pair.server(), into, 0);
+      assertEquals("hello", text(into, length));
+      assertTrue(before <= scratch.arrival() && scratch.arrival() <= there);
+    }
+  }
+
+  private static long now() {
+    var now = Instant.now();
+    return now.getEpochSecond() * 1_000_000_000 + now.getNano();
+  }
+
+  @Test
+  void withoutAskingThereIsNoTime() throws IOException {
+    try (var pair = SocketPair.open()) {
+      assertEquals(5, SocketCalls.send(scratch, pair.client(), bytes("hello"), 0));
+      SocketPair.awaitEvent(pair.server(), PollCalls.EPOLLIN);
+      var into = arena.allocate(16);
+      assertEquals(5, SocketCalls.receiveStamped(scratch, pair.server(), into, 0));
+      assertEquals(0, scratch.arrival());
     }
   }
 

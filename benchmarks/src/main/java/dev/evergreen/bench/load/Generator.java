@@ -52,6 +52,7 @@ final class Generator implements AutoCloseable {
   private final SplittableRandom random;
   private final Histogram latencies = LoadResult.histogram();
   private final Histogram lags = LoadResult.histogram();
+  private final Histogram served = LoadResult.histogram();
 
   /** A ring of the connections that take another request, once for each that they take. */
   private final int[] free;
@@ -187,11 +188,12 @@ final class Generator implements AutoCloseable {
     while (frees > 0 && schedule.next() - now <= 0 && schedule.next() - end < 0) {
       int index = takeFree();
       long due = schedule.take();
-      request(links[index], due);
+      long lag = Math.max(0, System.nanoTime() - Math.max(due, freeSince));
+      request(links[index], due, lag);
       flush(links[index]);
       now = System.nanoTime();
       if (due - measuredFrom >= 0) {
-        LoadResult.record(lags, now - Math.max(due, freeSince));
+        LoadResult.record(lags, lag);
       }
     }
   }
@@ -200,19 +202,19 @@ final class Generator implements AutoCloseable {
   private void refill(Link link, int count, long now) throws IOException {
     for (int i = 0; i < count && nextFilled != keys.size(); i++) {
       takeFree();
-      request(link, now);
+      request(link, now, 0);
     }
     flush(link);
   }
 
-  private void request(Link link, long due) throws IOException {
+  private void request(Link link, long due, long lag) throws IOException {
     int key = key();
     boolean update = plan.updates() > 0 && random.nextDouble() < plan.updates();
     if (written + keys.longestValue() + Keyspace.LONGEST_FRAME > BUFFER) {
       flush(link);
     }
     written = update ? keys.writeSet(key, output, written) : keys.writeGet(key, output, written);
-    link.expect(due, key, update);
+    link.expect(due, lag, key, update);
   }
 
   private int key() {
@@ -236,19 +238,20 @@ final class Generator implements AutoCloseable {
     do {
       inputEnd = link.receive(input);
       long now = System.nanoTime();
+      long came = plan.open() && inputEnd > 0 ? sockets.arrival() : now;
       long at = 0;
       while (at < inputEnd) {
         if (link.waiting() == 0) {
           throw wrong("a reply that nobody asked for", at, inputEnd);
         }
-        long next = takeReply(link, at, inputEnd, now);
+        long next = takeReply(link, at, inputEnd, now, came);
         if (next < 0) {
           link.keep(input, at, inputEnd);
           break;
         }
         at = next;
         link.removeFirst();
-        addFree(index, now);
+        addFree(index, came);
         taken++;
       }
       // An edge comes only when all has been read: that is, when less came than there was room for.
@@ -257,7 +260,8 @@ final class Generator implements AutoCloseable {
   }
 
   /** Takes a reply; returns where it ends, or -1 if that is not there yet. */
-  private long takeReply(Link link, long at, long inputEnd, long now) throws IOException {
+  private long takeReply(Link link, long at, long inputEnd, long now, long came)
+      throws IOException {
     boolean counted = now - measuredFrom >= 0 && now - end < 0;
     int key = link.firstKey();
     long next;
@@ -284,6 +288,7 @@ final class Generator implements AutoCloseable {
     }
     if (link.firstDue() - measuredFrom >= 0) {
       LoadResult.record(latencies, now - link.firstDue());
+      LoadResult.record(served, came - link.firstDue() - link.firstLag());
     }
     return next;
   }
@@ -351,6 +356,7 @@ final class Generator implements AutoCloseable {
       for (; link.waiting() > 0; link.removeFirst()) {
         if (link.firstDue() - measuredFrom >= 0) {
           LoadResult.record(latencies, now - link.firstDue());
+          LoadResult.record(served, now - link.firstDue() - link.firstLag());
           unanswered++;
         }
       }
@@ -360,6 +366,7 @@ final class Generator implements AutoCloseable {
       long due = schedule.take();
       if (due - measuredFrom >= 0) {
         LoadResult.record(latencies, end - due);
+        LoadResult.record(served, end - due);
         unsent++;
       }
     }
@@ -372,7 +379,8 @@ final class Generator implements AutoCloseable {
         unanswered,
         unsent,
         latencies,
-        lags);
+        lags,
+        served);
   }
 
   @Override

@@ -20,7 +20,14 @@ final class Link {
   /** A ring of the requests that wait: when they were due, and what they ask for. */
   private final long[] due;
 
+  /** For how long each was not sent though it was due and a connection was free. */
+  private final long[] lags;
+
   private final int[] requests;
+
+  /** Whether the kernel notes when replies come: in open loop. */
+  private final boolean stamped;
+
   private int first;
   private int waiting;
 
@@ -36,8 +43,10 @@ final class Link {
     this.sockets = sockets;
     this.index = index;
     due = new long[plan.depth()];
+    lags = new long[plan.depth()];
     requests = new int[plan.depth()];
-    fd = sockets.connect(plan.server(), index);
+    stamped = plan.open();
+    fd = sockets.connect(plan.server(), index, stamped);
   }
 
   int waiting() {
@@ -45,15 +54,21 @@ final class Link {
   }
 
   /** Notes that a request is about to be sent. */
-  void expect(long dueNanos, int key, boolean update) {
+  void expect(long dueNanos, long lagNanos, int key, boolean update) {
     int last = (first + waiting++) % due.length;
     due[last] = dueNanos;
+    lags[last] = lagNanos;
     requests[last] = update ? ~key : key;
   }
 
   /** When the first request that waits was due. */
   long firstDue() {
     return due[first];
+  }
+
+  /** For how long it was not sent though it was due and a connection was free. */
+  long firstLag() {
+    return lags[first];
   }
 
   /** Its key. */
@@ -101,19 +116,23 @@ final class Link {
     }
   }
 
-  /** Reads what is there, after what was kept; returns where it ends. */
+  /** Reads what has come, after what was kept; returns where it ends, or 0 if nothing has come. */
   long receive(MemorySegment into) throws IOException {
     long kept = 0;
     if (unread != null) {
       kept = unread.length;
       MemorySegment.copy(unread, 0, into, JAVA_BYTE, 0, (int) kept);
-      unread = null;
     }
-    int read = sockets.receive(fd, into.asSlice(kept));
-    if (read == 0) {
+    var room = into.asSlice(kept);
+    int read = stamped ? sockets.receiveStamped(fd, room) : sockets.receive(fd, room);
+    if (read == -Errno.EAGAIN) {
+      return 0;
+    }
+    if (Errno.check(read, "receive") == 0) {
       throw new IOException("the server closed a connection");
     }
-    return kept + count(read, "receive");
+    unread = null;
+    return kept + read;
   }
 
   /** Keeps bytes until more of them come. */

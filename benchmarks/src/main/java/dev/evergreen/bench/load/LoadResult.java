@@ -19,6 +19,9 @@ import org.HdrHistogram.Histogram;
  *     due (closed loop: sent); those of unanswered and unsent ones are how long they had waited
  * @param lags in nanoseconds, of the same requests, from when they were due and a connection was
  *     free until they were sent: how late the generator itself was
+ * @param served in nanoseconds, of the same requests, what of their latencies was the server's: all
+ *     but their lags, and (in open loop) but the time for which a reply was there and the generator
+ *     was not woken yet
  */
 public record LoadResult(
     Duration time,
@@ -29,7 +32,8 @@ public record LoadResult(
     long unanswered,
     long unsent,
     AbstractHistogram latencies,
-    AbstractHistogram lags)
+    AbstractHistogram lags,
+    AbstractHistogram served)
     implements Serializable {
 
   private static final Duration LONGEST = Duration.ofMinutes(2);
@@ -45,12 +49,6 @@ public record LoadResult(
 
   /** This and another process's, over the same time. */
   LoadResult plus(LoadResult other) {
-    var together = histogram();
-    together.add(latencies);
-    together.add(other.latencies);
-    var late = histogram();
-    late.add(lags);
-    late.add(other.lags);
     return new LoadResult(
         time,
         hits + other.hits,
@@ -59,8 +57,16 @@ public record LoadResult(
         errors + other.errors,
         unanswered + other.unanswered,
         unsent + other.unsent,
-        together,
-        late);
+        sum(latencies, other.latencies),
+        sum(lags, other.lags),
+        sum(served, other.served));
+  }
+
+  private static Histogram sum(AbstractHistogram one, AbstractHistogram other) {
+    var sum = histogram();
+    sum.add(one);
+    sum.add(other);
+    return sum;
   }
 
   /** Requests that were answered. */

@@ -69,6 +69,12 @@ public final class Paced {
   /** Of answers, since they were due. */
   private final Histogram times = new Histogram(3);
 
+  /**
+   * What of them was the server's: all but how late the request was sent, and for how long the
+   * answer was there and this process was not woken yet.
+   */
+  private final Histogram served = new Histogram(3);
+
   /** How late requests were sent that did not wait for a connection: by this process. */
   private final Histogram own = new Histogram(3);
 
@@ -96,6 +102,7 @@ public final class Paced {
     private final byte[] bytes = new byte[64 << 10];
     private int end;
     private long due;
+    private long late;
 
     Client(int socket) {
       this.socket = socket;
@@ -113,14 +120,14 @@ public final class Paced {
     free = new int[connections];
     for (int i = 0; i < connections; i++) {
       var server = new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
-      clients[i] = new Client(sockets.connect(server, i));
+      clients[i] = new Client(sockets.connect(server, i, true));
       addFree(i, 0);
     }
   }
 
   /**
    * Prints a {@link Result}; or, if no seconds are given, prints the latencies of each time that is
-   * asked for, as {@link PacedProcess} does.
+   * asked for, and what of them was the server's, as {@link PacedProcess} does.
    *
    * @param arguments the port, the path, how many connections, requests a second or 0 for as many
    *     as are answered, and seconds
@@ -151,11 +158,16 @@ public final class Paced {
     for (var seconds = asked.readLine(); seconds != null; seconds = asked.readLine()) {
       load(SETTLING);
       times.reset();
+      served.reset();
       load(nanos(seconds));
-      var bytes = ByteBuffer.allocate(times.getNeededByteBufferCapacity());
-      int length = times.encodeIntoCompressedByteBuffer(bytes);
-      System.out.println(Base64.getEncoder().encodeToString(Arrays.copyOf(bytes.array(), length)));
+      System.out.println(text(times) + " " + text(served));
     }
+  }
+
+  private static String text(Histogram histogram) {
+    var bytes = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
+    int length = histogram.encodeIntoCompressedByteBuffer(bytes);
+    return Base64.getEncoder().encodeToString(Arrays.copyOf(bytes.array(), length));
   }
 
   private Result run(long nanos) throws IOException {
@@ -204,12 +216,13 @@ public final class Paced {
   }
 
   private void send(long due, long now) throws IOException {
-    own.recordValue(Math.max(0, now - Math.max(due, freeSince)));
     int index = free[firstFree];
     firstFree = (firstFree + 1) % free.length;
     frees--;
     var client = clients[index];
     client.due = due;
+    client.late = Math.max(0, now - Math.max(due, freeSince));
+    own.recordValue(client.late);
     int sent = Errno.check(sockets.send(client.socket, request), "send");
     if (sent < request.byteSize()) {
       throw new IOException("there was no room for a request");
@@ -228,7 +241,7 @@ public final class Paced {
     // An event comes only when all that was there has been read.
     int n;
     do {
-      n = sockets.receive(client.socket, received);
+      n = sockets.receiveStamped(client.socket, received);
       if (n == -Errno.EAGAIN) {
         return;
       }
@@ -241,8 +254,10 @@ public final class Paced {
     if (isWhole(client)) {
       client.end = 0;
       long now = System.nanoTime();
+      long came = sockets.arrival();
       times.recordValue(now - client.due);
-      addFree(index, now);
+      served.recordValue(Math.max(0, came - client.due - client.late));
+      addFree(index, came);
     }
   }
 

@@ -45,8 +45,8 @@ public final class PacedProcess implements AutoCloseable {
         new ProcessBuilder(Cores.pinned(core, command)).redirectError(Redirect.INHERIT).start());
   }
 
-  /** The latencies of so many seconds, in nanoseconds. */
-  public Histogram measure(double seconds) throws IOException {
+  /** Measures for so many seconds. */
+  public Latencies measure(double seconds) throws IOException {
     var input = process.outputWriter(StandardCharsets.US_ASCII);
     input.write(seconds + "\n");
     input.flush();
@@ -54,8 +54,13 @@ public final class PacedProcess implements AutoCloseable {
     if (line == null) {
       throw new IOException("the generator has ended; the reason stands above");
     }
+    var parts = line.split(" ", 2);
+    return new Latencies(histogram(parts[0]), histogram(parts[1]));
+  }
+
+  private static Histogram histogram(String text) throws IOException {
     try {
-      var bytes = ByteBuffer.wrap(Base64.getDecoder().decode(line));
+      var bytes = ByteBuffer.wrap(Base64.getDecoder().decode(text));
       return Histogram.decodeFromCompressedByteBuffer(bytes, 0);
     } catch (DataFormatException e) {
       throw new IOException(e);

@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
+import java.time.Instant;
 
 /**
  * Sockets and an epoll for one thread, by system calls of Linux: a request costs one {@code send},
@@ -37,6 +38,11 @@ final class Sockets implements AutoCloseable {
   private final Scratch scratch = new Scratch();
   private final int epoll;
 
+  /**
+   * What is to be added to a time since 1970, in nanoseconds, for one of {@link System#nanoTime}.
+   */
+  private final long toNanoTime = toNanoTime();
+
   Sockets() throws IOException {
     epoll = Errno.check(PollCalls.open(scratch), "make an epoll");
     // Else a wait may last 50 µs longer, which would be measured as the server's.
@@ -47,9 +53,10 @@ final class Sockets implements AutoCloseable {
    * Connects, and from then on watches for input. Blocks.
    *
    * @param index by which its events are known
+   * @param stamped whether the kernel notes when something comes
    * @return its descriptor
    */
-  int connect(InetSocketAddress server, int index) throws IOException {
+  int connect(InetSocketAddress server, int index, boolean stamped) throws IOException {
     int fd =
         Errno.check(SocketCalls.openBlocking(scratch, Addresses.family(server)), "make a socket");
     int length = Addresses.write(server, scratch.address());
@@ -57,6 +64,10 @@ final class Sockets implements AutoCloseable {
     option(SocketCalls.option(scratch, fd, SocketCalls.IPPROTO_TCP, SocketCalls.TCP_NODELAY, 1));
     option(
         SocketCalls.option(scratch, fd, SocketCalls.SOL_SOCKET, SocketCalls.SO_LINGER, NO_LINGER));
+    if (stamped) {
+      option(
+          SocketCalls.option(scratch, fd, SocketCalls.SOL_SOCKET, SocketCalls.SO_TIMESTAMPNS, 1));
+    }
     Errno.check(PollCalls.add(scratch, epoll, fd, INPUT, index), "watch a socket");
     return fd;
   }
@@ -74,6 +85,41 @@ final class Sockets implements AutoCloseable {
   /** Returns how many bytes were read, 0 at the end, or a negated error number. */
   int receive(int fd, MemorySegment into) {
     return SocketCalls.receive(scratch, fd, into, SocketCalls.MSG_DONTWAIT);
+  }
+
+  /**
+   * Receives likewise from a stamped connection; {@link #arrival} says when the last of it came.
+   */
+  int receiveStamped(int fd, MemorySegment into) {
+    return SocketCalls.receiveStamped(scratch, fd, into, SocketCalls.MSG_DONTWAIT);
+  }
+
+  /**
+   * When that came which was received last, by {@link System#nanoTime}. It had to wait from then on
+   * for this process to be woken, which is no delay of the server's.
+   */
+  long arrival() throws IOException {
+    long stamp = scratch.arrival();
+    if (stamp == 0) {
+      throw new IOException("the kernel does not say when something came");
+    }
+    return stamp + toNanoTime;
+  }
+
+  /** As the clocks are read one after the other, the two that are nearest to each other count. */
+  private static long toNanoTime() {
+    long best = 0;
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < 100; i++) {
+      long before = System.nanoTime();
+      var now = Instant.now();
+      long after = System.nanoTime();
+      if (after - before < least) {
+        least = after - before;
+        best = before + least / 2 - now.getEpochSecond() * 1_000_000_000 - now.getNano();
+      }
+    }
+    return best;
   }
 
   /** Returns how many bytes were taken, or a negated error number. */

@@ -51,6 +51,8 @@ class GeneratorTest {
       assertEquals(150e3, result.latency(50), 60e3);
       // The generator was in time: only the server was late.
       assertTrue(result.lags().getTotalCount() <= 4, "lags count while a connection is free");
+      assertEquals(due, result.served().getTotalCount());
+      assertEquals(150e3, result.served().getValueAtPercentile(50) / 1e3, 60e3);
     }
   }
 
@@ -170,6 +172,7 @@ class GeneratorTest {
     assertEquals(1, both.latency(25), 0.01);
     assertEquals(50, both.latency(99), 0.1);
     assertEquals(12, both.lags().getTotalCount());
+    assertEquals(12, both.served().getTotalCount());
     assertEquals(few.rate() + many.rate(), both.rate());
     assertEquals(3, few.latencies().getTotalCount(), "the parts stay");
   }
@@ -177,7 +180,7 @@ class GeneratorTest {
   private static LoadResult result(int count, long nanos) {
     var latencies = LoadResult.histogram();
     latencies.recordValueWithCount(nanos, count);
-    return new LoadResult(TIME, count, 0, 0, 0, 0, 0, latencies, latencies);
+    return new LoadResult(TIME, count, 0, 0, 0, 0, 0, latencies, latencies, latencies);
   }
 
   @Test
