@@ -10,7 +10,7 @@ import java.net.SocketAddress;
 final class OwnListener extends ListenerBase {
 
   /** So many connections are accepted in a row while other fibers wait. */
-  static final int TURN = 16;
+  static final int TURN = 4;
 
   private final ProcessorFibers fibers;
   private final Descriptor descriptor;

@@ -75,7 +75,7 @@ public final class MemcachedServer implements AutoCloseable {
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
   final Workers textWorkers;
   final Workers binaryWorkers;
-  private final Fibers fibers;
+  final Fibers fibers;
   private final List<Listener> listeners = new ArrayList<>();
   final ConnectionLimit limit;
 

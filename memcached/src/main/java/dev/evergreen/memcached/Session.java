@@ -19,8 +19,11 @@ final class Session {
   /** A time that does not come. */
   static final Duration FOR_EVER = Duration.ofSeconds(Long.MAX_VALUE);
 
-  private static final int MOST_WAITS = 1500;
-  private static final Duration WAIT = Duration.ofMillis(2);
+  /** So many waits for room last three seconds together. */
+  private static final int MOST_WAITS = 196;
+
+  /** The longest of them, in milliseconds: each is longer by one than the one before. */
+  private static final int LONGEST_WAIT = 16;
 
   /** Tells it from others, in lists for people. */
   final int number;
@@ -127,7 +130,7 @@ final class Session {
     connection.flush();
     server.hangUpOnSlowestHolder();
     try {
-      Thread.sleep(WAIT);
+      server.fibers.sleep(Duration.ofMillis(Math.min(1 + tries, LONGEST_WAIT)));
     } catch (InterruptedException e) {
       throw closing(e);
     }
