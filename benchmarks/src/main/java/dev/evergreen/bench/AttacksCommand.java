@@ -2,7 +2,6 @@ package dev.evergreen.bench;
 
 import dev.evergreen.bench.load.Cores;
 import dev.evergreen.bench.load.Generators;
-import dev.evergreen.bench.load.Latencies;
 import dev.evergreen.bench.load.LoadPlan;
 import dev.evergreen.bench.load.PacedProcess;
 import dev.evergreen.bench.load.Pool;
@@ -15,6 +14,8 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.HdrHistogram.AbstractHistogram;
+import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -39,6 +40,9 @@ final class AttacksCommand implements Callable<Integer> {
   private static final int CONNECTIONS = 16;
   private static final double MOST = 2;
   private static final int WARM_UPS = 10;
+
+  /** How often it is measured in a row amid an attack: its beginning, and when it has settled. */
+  private static final int TURNS = 3;
 
   /** The names of all attacks. */
   static final class Names implements Iterable<String> {
@@ -100,7 +104,8 @@ final class AttacksCommand implements Callable<Integer> {
   private interface Target extends AutoCloseable {
     ServerProcess server();
 
-    Latencies measure(int turn) throws IOException, InterruptedException;
+    /** What of the normal client's latencies is the server's, in nanoseconds. */
+    AbstractHistogram measure(int turn) throws IOException, InterruptedException;
 
     @Override
     void close();
@@ -165,9 +170,8 @@ final class AttacksCommand implements Callable<Integer> {
       }
 
       @Override
-      public Latencies measure(int turn) throws IOException, InterruptedException {
-        var load = generators.run(plan.withSeed(turn + 1), null).load();
-        return new Latencies(load.latencies(), load.served());
+      public AbstractHistogram measure(int turn) throws IOException, InterruptedException {
+        return generators.run(plan.withSeed(turn + 1), null).load().served();
       }
 
       @Override
@@ -207,7 +211,7 @@ final class AttacksCommand implements Callable<Integer> {
       }
 
       @Override
-      public Latencies measure(int turn) throws IOException {
+      public AbstractHistogram measure(int turn) throws IOException {
         return client.measure(seconds);
       }
 
@@ -221,27 +225,27 @@ final class AttacksCommand implements Callable<Integer> {
 
   private List<Line> measure(Attack attack, Target target, int rounds)
       throws IOException, InterruptedException {
-    var all = new Pooled();
-    var served = new Pooled();
+    var beginning = new Pooled();
+    var settled = new Pooled();
     // The first round warms the server up: its attack lasts longer, until the JVM has compiled what
     // it makes the server do. What is without is measured on both sides of what is
     // with, so that neither what changes meanwhile nor what an attack leaves counts for one only.
     for (int round = 0; round <= rounds; round++) {
-      var without = new Latencies();
-      without.add(target.measure(3 * round));
-      var with = attacked(attack, target, 3 * round + 1, round == 0 ? WARM_UPS : 1);
-      without.add(target.measure(3 * round + 2));
+      var without = new Histogram(3);
+      without.add(target.measure(2 * round));
+      var with = attacked(attack, target, 2 * round, round == 0 ? WARM_UPS : TURNS);
+      without.add(target.measure(2 * round + 1));
       if (round > 0) {
-        all.add(with.all(), without.all());
-        served.add(with.served(), without.served());
+        beginning.add(with.getFirst(), without);
+        settled.add(with.getLast(), without);
       }
     }
     var name = attack.option().replace('-', ' ');
     var lines =
         List.of(
-            served.line(name + ": " + attack.description(), 99).ratioAtMost(MOST),
-            served.line(name, 50),
-            all.line(name + ", with the client's own delays", 99));
+            settled.line(name + ": " + attack.description(), 99).ratioAtMost(MOST),
+            settled.line(name, 50),
+            beginning.line(name + ", its first second", 99));
     var terminal = spec.commandLine().getErr();
     for (var line : lines) {
       terminal.printf("%s, %s: ratio %s%n", line.name(), line.unit(), line.ratio());
@@ -250,15 +254,16 @@ final class AttacksCommand implements Callable<Integer> {
     return lines;
   }
 
-  /** Measures so often amid an attack; what is found last counts. */
-  private static Latencies attacked(Attack attack, Target target, int turn, int times)
+  /** Measures so often in a row amid an attack. */
+  private static List<AbstractHistogram> attacked(Attack attack, Target target, int turn, int times)
       throws IOException, InterruptedException {
     var attackers = start(attack, target.server());
     try {
-      for (int i = 1; i < times; i++) {
-        var _ = target.measure(turn);
+      var found = new ArrayList<AbstractHistogram>();
+      for (int i = 0; i < times; i++) {
+        found.add(target.measure(turn));
       }
-      return target.measure(turn);
+      return found;
     } finally {
       attackers.destroyForcibly().waitFor();
     }

@@ -126,8 +126,8 @@ public final class Paced {
   }
 
   /**
-   * Prints a {@link Result}; or, if no seconds are given, prints the latencies of each time that is
-   * asked for, and what of them was the server's, as {@link PacedProcess} does.
+   * Prints a {@link Result}; or, if no seconds are given, prints what of the latencies was the
+   * server's, of each time that is asked for, as {@link PacedProcess} does.
    *
    * @param arguments the port, the path, how many connections, requests a second or 0 for as many
    *     as are answered, and seconds
@@ -157,17 +157,12 @@ public final class Paced {
     load(WARM_UP);
     for (var seconds = asked.readLine(); seconds != null; seconds = asked.readLine()) {
       load(SETTLING);
-      times.reset();
       served.reset();
       load(nanos(seconds));
-      System.out.println(text(times) + " " + text(served));
+      var bytes = ByteBuffer.allocate(served.getNeededByteBufferCapacity());
+      int length = served.encodeIntoCompressedByteBuffer(bytes);
+      System.out.println(Base64.getEncoder().encodeToString(Arrays.copyOf(bytes.array(), length)));
     }
-  }
-
-  private static String text(Histogram histogram) {
-    var bytes = ByteBuffer.allocate(histogram.getNeededByteBufferCapacity());
-    int length = histogram.encodeIntoCompressedByteBuffer(bytes);
-    return Base64.getEncoder().encodeToString(Arrays.copyOf(bytes.array(), length));
   }
 
   private Result run(long nanos) throws IOException {

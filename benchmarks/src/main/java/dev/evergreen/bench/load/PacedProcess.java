@@ -45,8 +45,11 @@ public final class PacedProcess implements AutoCloseable {
         new ProcessBuilder(Cores.pinned(core, command)).redirectError(Redirect.INHERIT).start());
   }
 
-  /** Measures for so many seconds. */
-  public Latencies measure(double seconds) throws IOException {
+  /**
+   * What of the latencies of so many seconds was the server's, in nanoseconds: neither that a
+   * request was sent late, nor that this process was not woken at once.
+   */
+  public Histogram measure(double seconds) throws IOException {
     var input = process.outputWriter(StandardCharsets.US_ASCII);
     input.write(seconds + "\n");
     input.flush();
@@ -54,13 +57,8 @@ public final class PacedProcess implements AutoCloseable {
     if (line == null) {
       throw new IOException("the generator has ended; the reason stands above");
     }
-    var parts = line.split(" ", 2);
-    return new Latencies(histogram(parts[0]), histogram(parts[1]));
-  }
-
-  private static Histogram histogram(String text) throws IOException {
     try {
-      var bytes = ByteBuffer.wrap(Base64.getDecoder().decode(text));
+      var bytes = ByteBuffer.wrap(Base64.getDecoder().decode(line));
       return Histogram.decodeFromCompressedByteBuffer(bytes, 0);
     } catch (DataFormatException e) {
       throw new IOException(e);
