@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
  * requests; but what may end that a lane does not answer is asked although the lane owes replies,
  * and is replied to behind these. It is asked although other requests come before it, which wait
  * for those replies ({@link Ahead}). All that is so only where another client's request keeps the
- * lane from answering: behind one of its own Redis alone would not read it either. From the lane it goes to its own upstream when all is replied to;
- * back it goes only if that is so anyway and nothing is left there that Redis knows of the
- * connection.
+ * lane from answering: behind one of its own Redis alone would not read it either. From the lane it
+ * goes to its own upstream when all is replied to; back it goes only if that is so anyway and
+ * nothing is left there that Redis knows of the connection.
  */
 final class Session {
   private static final byte[] NOTHING = {};
