@@ -222,10 +222,20 @@ public final class StoredTrace implements Trace, AutoCloseable {
     long wanted = spool == null ? 0 : SpoolEnd.lastNumber(spool);
     while (true) {
       var loaded = loaded(wanted);
+      if (!loaded.whole() && !limit.isZero()) {
+        hurry();
+      }
       if (loaded.whole() || System.nanoTime() - deadline >= 0) {
         return loaded;
       }
       LockSupport.parkNanos(POLL.toNanos());
+    }
+  }
+
+  /** Asks a loader on this machine to hurry: somebody waits for what is recorded. */
+  void hurry() {
+    if (spool != null) {
+      Hurry.ask(spool);
     }
   }
 
