@@ -46,6 +46,27 @@ public final class Bytes implements Comparable<Bytes> {
             content, 0, prefix.content.length, prefix.content, 0, prefix.content.length);
   }
 
+  /** How many bytes they are if each zero is followed by {@code FF}. */
+  int escapedLength() {
+    int length = content.length;
+    for (byte b : content) {
+      length += b == 0 ? 1 : 0;
+    }
+    return length;
+  }
+
+  /** Writes them so; answers where they end. */
+  int escapeTo(byte[] out, int from) {
+    int at = from;
+    for (byte b : content) {
+      out[at++] = b;
+      if (b == 0) {
+        out[at++] = (byte) 0xFF;
+      }
+    }
+    return at;
+  }
+
   /** A copy of the bytes. */
   public byte[] toArray() {
     return content.clone();

@@ -103,19 +103,19 @@ public final class Cell implements Comparable<Cell> {
    * name ends with {@code 00 01}, and a zero in it is followed by {@code FF}.
    */
   public byte[] encoded() {
-    var out = new ByteArrayOutputStream();
-    out.write(1);
+    int length = 1;
     for (var step : path) {
-      for (int i = 0; i < step.length(); i++) {
-        out.write(step.at(i));
-        if (step.at(i) == 0) {
-          out.write(0xFF);
-        }
-      }
-      out.write(0);
-      out.write(1);
+      length += step.escapedLength() + 2;
     }
-    return out.toByteArray();
+    var out = new byte[length];
+    out[0] = 1;
+    int at = 1;
+    for (var step : path) {
+      at = step.escapeTo(out, at);
+      at++;
+      out[at++] = 1;
+    }
+    return out;
   }
 
   /** The bytes behind those of all cells below this one: no cell has them. */

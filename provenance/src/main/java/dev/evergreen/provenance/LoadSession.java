@@ -98,7 +98,11 @@ final class LoadSession implements AutoCloseable {
       boolean stored) {}
 
   /** That an operation could have written a cell, or one below it. */
-  private record Noted(Bytes path, long seq, int kind, int effect) {}
+  private record Noted(Bytes path, long seq, int kind, int effect) {
+    Link link(long cell) {
+      return new Link(cell, seq, kind, effect);
+    }
+  }
 
   /** The kind of those that could have written something below the cell only. */
   private static final int BELOW = 0;
@@ -852,11 +856,19 @@ final class LoadSession implements AutoCloseable {
 
   /** The same in the order of the table, with the ids of the cells. */
   private List<Link> links(List<Noted> notes) throws SQLException {
-    var ids = ids(notes);
     var links = new ArrayList<Link>(notes.size());
+    var others = new ArrayList<Noted>();
     for (var note : notes) {
-      long id = Objects.requireNonNull(ids.get(note.path()));
-      links.add(new Link(id, note.seq(), note.kind(), note.effect()));
+      var known = cells.get(note.path());
+      if (known == null) {
+        others.add(note);
+      } else {
+        links.add(note.link(known));
+      }
+    }
+    var ids = ids(others);
+    for (var note : others) {
+      links.add(note.link(Objects.requireNonNull(ids.get(note.path()))));
     }
     Collections.sort(links);
     return links;

@@ -36,6 +36,9 @@ final class Loader implements AutoCloseable {
    */
   private static final Duration GATHERING = Duration.ofMillis(200);
 
+  /** While it gives way it looks so often whether another process wants it to hurry. */
+  private static final Duration LOOK = Duration.ofMillis(50);
+
   private static final Duration PATIENCE = Duration.ofMillis(500);
   private static final Duration BETWEEN_COMPLAINTS = Duration.ofMinutes(1);
   private static final Duration BETWEEN_FOLDS = Duration.ofSeconds(5);
@@ -58,6 +61,9 @@ final class Loader implements AutoCloseable {
 
   /** Whether the last attempt to fold failed. */
   private boolean foldFailed;
+
+  // The thread's own.
+  private CoreTime.Reading before = CoreTime.Reading.NONE;
 
   Loader(
       Spool spool, String spoolId, TraceDatabase database, Redactor redactor, Retention retention) {
@@ -114,8 +120,9 @@ final class Loader implements AutoCloseable {
       // Once more when it was closed: what was recorded until then is to be loaded.
       last = isClosed();
       try (var session = LoadSession.open(database, redactor, spoolId);
-          var reader = new SpoolReader(spool.directory(), session.position())) {
-        load(session, reader);
+          var reader = new SpoolReader(spool.directory(), session.position());
+          var cores = CoreTime.ofThisThread()) {
+        load(session, reader, cores);
         return;
       } catch (SQLException | IOException | TraceException e) {
         tell(e, System.Logger.Level.WARNING);
@@ -127,11 +134,13 @@ final class Loader implements AutoCloseable {
     }
   }
 
-  private void load(LoadSession session, SpoolReader reader) throws SQLException, IOException {
+  private void load(LoadSession session, SpoolReader reader, CoreTime cores)
+      throws SQLException, IOException {
     while (true) {
       // Asked before, so that all that was recorded until then is loaded.
       boolean last = isClosed();
-      int frames = batch(session, reader, BATCH);
+      before = cores.read();
+      int frames = batch(session, reader, BATCH, () -> giveWay(cores, reader.time()));
       if (frames > 0) {
         session.commit(reader.position());
         told(reader.nextNumber() - 1);
@@ -152,17 +161,20 @@ final class Loader implements AutoCloseable {
   static void loadAll(LoadSession session, SpoolReader reader, long deadline)
       throws SQLException, IOException {
     while (System.nanoTime() - deadline < 0) {
-      if (batch(session, reader, SMALL_BATCH) == 0) {
+      if (batch(session, reader, SMALL_BATCH, () -> {}) == 0) {
         return;
       }
       session.commit(reader.position());
     }
   }
 
-  private static int batch(LoadSession session, SpoolReader reader, int most)
+  private static int batch(LoadSession session, SpoolReader reader, int most, Runnable between)
       throws SQLException, IOException {
     int frames = 0;
     for (; frames < most || reader.isAmid(); frames++) {
+      if (frames % Courtesy.PORTION == Courtesy.PORTION - 1) {
+        between.run();
+      }
       switch (reader.next()) {
         case FRAME -> session.load(reader);
         case GAP -> session.lost(reader.lost());
@@ -172,6 +184,30 @@ final class Loader implements AutoCloseable {
       }
     }
     return frames;
+  }
+
+  /** Pauses if others want the cores, and nobody wants what is recorded. */
+  private void giveWay(CoreTime cores, long time) {
+    var behind = Duration.ofNanos(System.nanoTime() - spool.nanoTime(time));
+    long pause = Courtesy.pauseNanos(cores.read().since(before), behind);
+    long until = System.nanoTime() + pause;
+    for (long left = pause; left > 0 && mayWait(time); left = until - System.nanoTime()) {
+      pause(Duration.ofNanos(Math.min(left, LOOK.toNanos())), () -> awaited > loaded);
+    }
+    before = cores.read();
+  }
+
+  /** Whether nobody waits for a frame of that time, and there is room for more. */
+  private boolean mayWait(long time) {
+    lock.lock();
+    try {
+      if (closed || awaited > loaded) {
+        return false;
+      }
+    } finally {
+      lock.unlock();
+    }
+    return spool.isRoomy() && Hurry.asked(spool.directory()).isBefore(OpRows.instant(time));
   }
 
   private void fold(LoadSession session) throws SQLException {

@@ -355,6 +355,16 @@ public final class Spool implements AutoCloseable {
     return run;
   }
 
+  /** Whether most of its room is free. */
+  boolean isRoomy() {
+    return files.count() <= Math.max(2, settings.segments() / 4);
+  }
+
+  /** The time of a frame that this process has recorded, as {@link System#nanoTime()} told it. */
+  long nanoTime(long time) {
+    return time - clockOffset;
+  }
+
   /** The files before that one are not needed any more. */
   void release(long index) {
     files.release(sync == null ? index : Math.min(index, sync.index()));

@@ -73,7 +73,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private static final int LARGEST_PAGE = 1_024;
 
   /** Of what a window looks ahead, as there may be many windows, each with a page of its own. */
-  private static final int LARGEST_PAGE_AHEAD = 64;
+  private static final int LARGEST_PAGE_AHEAD = 128;
 
   private final TraceDatabase database;
   private final @Nullable Path spool;
@@ -222,10 +222,20 @@ public final class StoredTrace implements Trace, AutoCloseable {
     long wanted = spool == null ? 0 : SpoolEnd.lastNumber(spool);
     while (true) {
       var loaded = loaded(wanted);
+      if (!loaded.whole() && !limit.isZero()) {
+        hurry();
+      }
       if (loaded.whole() || System.nanoTime() - deadline >= 0) {
         return loaded;
       }
       LockSupport.parkNanos(POLL.toNanos());
+    }
+  }
+
+  /** Asks a loader on this machine to hurry: somebody waits for what is recorded. */
+  void hurry() {
+    if (spool != null) {
+      Hurry.ask(spool);
     }
   }
 
@@ -1037,10 +1047,16 @@ public final class StoredTrace implements Trace, AutoCloseable {
       // Most questions end soon: the first page is small.
       private int limit = FIRST_PAGE;
 
+      private final String sql = TOUCHING.formatted(shape.columns(), table);
+
       @Override
       List<T> page(long below) throws SQLException {
-        var select = statement(TOUCHING.formatted(shape.columns(), table));
-        long stretch = Math.min(TraceDatabase.stretch(below - 1), lastStretch());
+        var select = statement(sql);
+        long stretch = TraceDatabase.stretch(below - 1);
+        if (limit == FIRST_PAGE) {
+          // Later ones are below a row that is there.
+          stretch = Math.min(stretch, lastStretch());
+        }
         var found = List.<T>of();
         for (; stretch >= 0 && found.isEmpty(); stretch--) {
           select.setLong(1, stretch);

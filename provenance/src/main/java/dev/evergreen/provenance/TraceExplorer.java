@@ -101,6 +101,22 @@ final class TraceExplorer {
     return result;
   }
 
+  /** Some answer of each kind, about what was recorded last. */
+  Map<String, @Nullable Object> samples() {
+    var samples = new LinkedHashMap<String, @Nullable Object>();
+    samples.put("about", about());
+    for (var last : trace.last(1)) {
+      samples.put("keys", keys(last.space(), "", null));
+      samples.put("operation", details(last));
+      samples.put("before", before(last.row(), last.row()).orElse(null));
+      samples.put("why", answer(last, -1, false));
+      for (var cell : cells(last)) {
+        samples.put("timeline", timeline(String.valueOf(cell.get("id")), last.row() + 1));
+      }
+    }
+    return samples;
+  }
+
   private static List<Map<String, @Nullable Object>> marks(List<Mark> marks) {
     var all = new ArrayList<Map<String, @Nullable Object>>();
     for (var mark : marks) {

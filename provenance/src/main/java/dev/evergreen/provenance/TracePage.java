@@ -49,6 +49,11 @@ public final class TracePage implements AutoCloseable {
 
   private static final int MOST_TAILS = 16;
 
+  /** It is over after so many rounds of questions, or when this time is. */
+  private static final int MOST_WARM_UPS = 20;
+
+  private static final Duration WARM_UP = Duration.ofSeconds(2);
+
   private final HttpServer http;
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private final TraceReaders readers;
@@ -93,7 +98,24 @@ public final class TracePage implements AutoCloseable {
     http.setExecutor(page.threads);
     http.createContext("/", page::serve);
     http.start();
+    page.threads.execute(page::warmUp);
     return page;
+  }
+
+  /**
+   * Asks a few questions of each kind, about what was recorded last. The first ones take a fresh
+   * JVM some hundred milliseconds, of whoever asks them. Nobody waits for these.
+   */
+  private void warmUp() {
+    long end = System.nanoTime() + WARM_UP.toNanos();
+    try {
+      for (int i = 0; i < MOST_WARM_UPS && !closed && System.nanoTime() < end; i++) {
+        var _ = TraceView.json(readers.ask(trace -> new TraceExplorer(trace).samples()));
+      }
+    } catch (RuntimeException e) {
+      // Whoever asks is told.
+      LOG.log(System.Logger.Level.DEBUG, "There is nothing to ask yet, or no more", e);
+    }
   }
 
   /** Its address, with the token. */

@@ -32,6 +32,7 @@ public final class TraceTail {
 
   /** What has come, at most so many; none if nothing has, or a reply is waited for. */
   public List<Operation> next(StoredTrace trace, int most) {
+    trace.hurry();
     return trace.atOnce(() -> read(trace, most));
   }
 

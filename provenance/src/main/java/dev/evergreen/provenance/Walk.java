@@ -275,7 +275,12 @@ final class Walk implements Iterator<Operation> {
       demand(wanted, Math.max(wanted.before(), end(wanted.by())));
       return;
     }
-    var rest = new ArrayDeque<>(List.of(wanted));
+    var first = lookBeside(wanted.cell(), wanted.by(), wanted.by(), wanted.changed());
+    demand(wanted, wanted.before());
+    if (first.isEmpty()) {
+      return;
+    }
+    var rest = new ArrayDeque<>(first);
     while (!rest.isEmpty()) {
       var next = rest.remove();
       rest.addAll(lookBeside(next.cell(), next.by(), next.by(), next.changed()));
@@ -288,12 +293,17 @@ final class Walk implements Iterator<Operation> {
       var demand = new Demand(wanted.cell(), before, wanted.by(), taken);
       open.add(demand);
       latest.put(demand.cell, demand);
-      new Cursor(
-              demand,
-              trace.writers(demand.cell, demand.before),
-              trace.lastBreak(demand.cell, demand.before).orElse(null))
+      var writers = trace.writers(demand.cell, demand.before);
+      demand.unwritten = !writers.hasNext();
+      new Cursor(demand, writers, trace.lastBreak(demand.cell, demand.before).orElse(null))
           .advance();
     }
+  }
+
+  /** Whether nothing below an operation's end has ever written a cell, for all that was read. */
+  private boolean isUnwritten(Cell cell, Operation operation) {
+    var known = latest.get(cell);
+    return known != null && known.unwritten && Math.min(last, trace.end(operation)) <= known.before;
   }
 
   /**
@@ -306,7 +316,7 @@ final class Walk implements Iterator<Operation> {
    *     that have changed it, and did not replace it, does not matter
    */
   private List<Wanted> lookBeside(Cell cell, Operation operation, Operation by, boolean changed) {
-    if (unordered) {
+    if (unordered || isUnwritten(cell, operation)) {
       return List.of();
     }
     var wanted = new ArrayList<Wanted>();
@@ -351,6 +361,9 @@ final class Walk implements Iterator<Operation> {
 
     final Set<Cell> replaced = new HashSet<>();
     boolean closed;
+
+    /** Whether nothing has written the cell. */
+    boolean unwritten;
 
     Demand(Cell cell, long before, Operation by, long taken) {
       this.cell = cell;

@@ -7,9 +7,11 @@ import dev.evergreen.provenance.Witness.Done;
 import dev.evergreen.provenance.Witness.Element;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -35,24 +37,35 @@ public final class Why {
   /** The same if all witnesses are asked for. */
   public static final int MOST_RUN_FOR_ALL = 300;
 
-  private static final int MOST_ORDERS = 32;
-
   /** So many bytes of requests and replies are held for an answer, beside its newest cause. */
   private static final long MOST_BYTES = 64 << 20;
 
-  /** So often an operation is run on a state. */
-  private static final long MOST_STEPS = 20_000;
-
-  private static final long MOST_STEPS_FOR_ALL = 200_000;
   private static final Comparator<Operation> BY_ROW = Comparator.comparingLong(Operation::row);
 
   private final Specification specification;
   private final Trace trace;
+  private final Effort effort;
+
+  /**
+   * How much is tried.
+   *
+   * @param orders so many orders of operations that overlapped
+   * @param steps so often an operation is run on a state
+   * @param stepsForAll the same if all witnesses are asked for
+   */
+  record Effort(int orders, long steps, long stepsForAll) {
+    static final Effort USUAL = new Effort(32, 20_000, 200_000);
+  }
 
   /** Questions about this trace of such a store. */
   public Why(Specification specification, Trace trace) {
+    this(specification, trace, Effort.USUAL);
+  }
+
+  Why(Specification specification, Trace trace, Effort effort) {
     this.specification = specification;
     this.trace = trace;
+    this.effort = effort;
   }
 
   /**
@@ -137,8 +150,8 @@ public final class Why {
     return wish.all() ? MOST_RUN_FOR_ALL : MOST_RUN;
   }
 
-  private static long mostSteps(Wish wish) {
-    return wish.all() ? MOST_STEPS_FOR_ALL : MOST_STEPS;
+  private long mostSteps(Wish wish) {
+    return wish.all() ? effort.stepsForAll() : effort.steps();
   }
 
   /** What the walk alone tells. */
@@ -246,7 +259,7 @@ public final class Why {
             operations.stream().filter(walk::covers).collect(Collectors.toSet()),
             clocks(operations, plain.question),
             recorded,
-            MOST_ORDERS,
+            effort.orders(),
             mostSteps(wish));
     var found = orders.from(start.copy());
     if (found.isEmpty()) {
@@ -257,7 +270,10 @@ public final class Why {
               Certainty.OUTSIDE,
               "no order of the recorded operations explains the replies");
     }
-    // Orders that were not tried may lead elsewhere, if order matters at all.
+    if (orders.truncated() && !plain.isOneOf()) {
+      return plainly(plain, execution, start, recorded, wish);
+    }
+    // Orders that were not tried may lead elsewhere.
     boolean untried = (orders.truncated() || cut) && plain.isOneOf();
     var result = new Result(recorded.orElse(null), orders.truncated(), untried);
     var causes = Set.copyOf(plain.causes);
@@ -275,6 +291,41 @@ public final class Why {
           wish);
     }
     return result.answer(plain.question, wish, cut || folded);
+  }
+
+  /**
+   * What the walk found where not all orders were tried: in another order less of it may be needed,
+   * but all of it is enough in each. So it alone tells the reply, if the order in it does not
+   * matter.
+   */
+  private Answer plainly(
+      Plain plain, Execution execution, State start, Optional<Object> recorded, Wish wish) {
+    var note = "not all orders of overlapping operations were tried";
+    if (recorded.isPresent()) {
+      return plain.answer(recorded.get(), null, true, note);
+    }
+    var orders =
+        new Orders(
+            execution,
+            plain.question,
+            plain.causes,
+            Set.of(),
+            clocks(plain.causes, plain.question),
+            recorded,
+            effort.orders(),
+            mostSteps(wish));
+    var replies = new HashSet<Optional<Object>>();
+    for (var order : orders.from(start.copy())) {
+      var end = start.copy();
+      order.forEach(element -> execution.run(element, end));
+      replies.add(execution.reply(end));
+    }
+    boolean same = !orders.truncated() && replies.size() == 1;
+    return plain.answer(
+        same ? replies.iterator().next().orElse(null) : null,
+        same ? null : Certainty.ONE_OF,
+        true,
+        note);
   }
 
   /** The witnesses of all orders together. */

@@ -105,12 +105,13 @@ final class OverlapTest {
     private static String step(Random random, String prefix) {
       var key = prefix + (char) ('a' + random.nextInt(2));
       int value = random.nextInt(3);
-      return switch (random.nextInt(8)) {
+      return switch (random.nextInt(9)) {
         case 0, 1 -> "set " + key + " " + value;
         case 2 -> "add " + key;
         case 3 -> "nx " + key + " " + value;
         case 4 -> "copy " + key + " " + prefix + (char) ('a' + random.nextInt(2));
         case 5 -> "del " + key;
+        case 6 -> "push " + key + " " + value;
         default -> "get " + key;
       };
     }
@@ -245,17 +246,84 @@ final class OverlapTest {
     assertTrue(counts.getOrDefault(Certainty.ONE_OF, 0) > HISTORIES / 10, counts.toString());
   }
 
-  /** Checks what is said of each operation with a reply, and of what is there in the end. */
-  private void checkAll(History history, String name) {
+  /** What was not tried is not certain. */
+  @Test
+  void whatIsCertainIsSoHoweverLittleIsTried() {
+    var random = new Random(SEED);
+    for (int number = 0; number < HISTORIES; number++) {
+      var history = History.random(random, "");
+      var effort = new Why.Effort(1 + random.nextInt(4), 1L << random.nextInt(10), 200);
+      checkAll(history, "seed %d, %d of %s, %s".formatted(SEED, number, history, effort), effort);
+    }
+    assertTrue(counts.getOrDefault(Certainty.CERTAIN, 0) > HISTORIES, counts.toString());
+    assertTrue(counts.getOrDefault(Certainty.ONE_OF, 0) > HISTORIES / 10, counts.toString());
+  }
+
+  /** Of the many orders those that are tried all begin with the same one. */
+  @Test
+  void whatDependsOnAnOrderThatWasNotTriedIsNotCertain() {
+    var history = pushed(List.of(), "");
+    var answer = askNow(history, "first a");
+    assertEquals(Certainty.ONE_OF, answer.certainty());
+    check(answer, history, history.done(), steps(history), "first");
+    checkAll(history, "pushed");
+  }
+
+  /** What has replaced all of that is certain nevertheless, and tells the reply. */
+  @Test
+  void whatDependsOnNoneOfTheOrdersThatWereNotTriedIsCertain() {
+    var history = pushed(List.of("set a 3", "add a"), " S9 D9 R9 S10 D10 R10");
+    var answer = askNow(history, "get a");
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(Bytes.of("4"), answer.reply());
+    assertEquals(List.of(28L, 31L), answer.witnesses().getFirst().rows());
+    checkAll(history, "replaced");
+  }
+
+  /** One on a lane, four on each of two others, all under way together, and more behind them. */
+  private static History pushed(List<String> more, String events) {
+    var steps = new ArrayList<String>();
+    var lanes = new ArrayList<Integer>();
+    for (int i = 0; i < 9; i++) {
+      steps.add(i == 0 ? "push a 1" : "push a 2");
+      lanes.add((i + 3) / 4);
+    }
+    steps.addAll(more);
+    more.forEach(_ -> lanes.add(0));
+    return history(
+        steps,
+        lanes,
+        "S0 S1 S2 S3 S4 S5 S6 S7 S8 D5 D0 D1 D2 D3 D4 D6 D7 D8 R0 R1 R2 R3 R4 R5 R6 R7 R8"
+            + events);
+  }
+
+  private static Answer askNow(History history, String question) {
+    var trace = new MemoryTrace(STEPS);
+    recorded(history).forEach(trace::add);
+    return new Why(STEPS, trace).ask(question(Long.MAX_VALUE, question), Why.Wish.ONE);
+  }
+
+  private static Map<Long, Integer> steps(History history) {
     var operations = recorded(history);
     var steps = new HashMap<Long, Integer>();
     operations.forEach(one -> steps.put(one.row(), operations.indexOf(one)));
+    return steps;
+  }
+
+  /** Checks what is said of each operation with a reply, and of what is there in the end. */
+  private void checkAll(History history, String name) {
+    checkAll(history, name, Why.Effort.USUAL);
+  }
+
+  private void checkAll(History history, String name, Why.Effort effort) {
+    var operations = recorded(history);
+    var steps = steps(history);
     for (var specification : List.of(STEPS, PLAIN)) {
       var trace = new MemoryTrace(specification);
       operations.stream()
           .sorted(java.util.Comparator.comparingLong(Operation::row))
           .forEach(trace::add);
-      var why = new Why(specification, trace);
+      var why = new Why(specification, trace, effort);
       for (var wish : List.of(Why.Wish.ONE, Why.Wish.ALL)) {
         var what = name + ", " + wish;
         for (var asked : operations) {
@@ -265,7 +333,7 @@ final class OverlapTest {
             check(why.ask(asked, wish), history, before, steps, asked + " " + what);
           }
         }
-        for (var text : List.of("get a", "get b")) {
+        for (var text : List.of("get a", "get b", "first a")) {
           var answer = why.ask(question(Long.MAX_VALUE, text), wish);
           check(answer, history, history.done(), steps, text + " " + what);
         }

@@ -8,7 +8,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A store of the tests with a model: {@code set KEY VALUE}, {@code add KEY}, {@code nx KEY VALUE},
- * {@code copy FROM TO}, {@code del KEY}, {@code get KEY}.
+ * {@code copy FROM TO}, {@code del KEY}, {@code push KEY VALUE}, whose reply tells nothing, {@code
+ * get KEY}, and {@code first KEY}, which answers what was pushed first.
  */
 public final class StepsKind implements StoreKind, Specification, Model {
 
@@ -49,7 +50,7 @@ public final class StepsKind implements StoreKind, Specification, Model {
     var cell = Cell.ALL.child(words.get(1));
     return switch (words.getFirst().text()) {
       case "set" -> List.of(Touch.replaces(cell).effect(effect(operation, true)));
-      case "add" -> List.of(Touch.changes(cell).effect(effect(operation, true)));
+      case "add", "push" -> List.of(Touch.changes(cell).effect(effect(operation, true)));
       case "nx" -> List.of(Touch.changes(cell).effect(effect(operation, operation.replied("1"))));
       case "copy" -> {
         var target = Cell.ALL.child(words.get(2));
@@ -93,6 +94,15 @@ public final class StepsKind implements StoreKind, Specification, Model {
         var sum = Bytes.of("" + (Long.parseLong(old == null ? "0" : old.toString()) + 1));
         state.put(cell, sum);
         return sum;
+      }
+      case "push" -> {
+        var old = state.get(cell);
+        state.put(cell, Bytes.of((old == null ? "" : old.toString()) + words.get(2).text()));
+        return Bytes.of("ok");
+      }
+      case "first" -> {
+        var value = state.get(cell);
+        return Bytes.of(value == null ? "none" : value.toString().substring(0, 1));
       }
       case "nx" -> {
         if (state.get(cell) != null) {

@@ -108,6 +108,24 @@ final class TracePageTest {
     return URLEncoder.encode(text, StandardCharsets.UTF_8);
   }
 
+  /** It has asked them before anybody does, of what is there when it starts. */
+  @Test
+  void hasAnAnswerOfEachKindAboutTheLastOperation() throws Exception {
+    exchange(anna, "set a 1", "ok");
+    exchange(anna, "get a", "1");
+    long last = exchange(bert, "set b 2", "ok");
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      var samples = JSON.readTree(TraceView.json(new TraceExplorer(trace).samples()));
+      assertEquals(last, samples.path("operation").path("row").asLong());
+      assertEquals(List.of("a", "b"), texts(samples.path("keys").path("keys"), "name"));
+      assertEquals(1, samples.path("timeline").path("operations").size());
+      assertTrue(samples.path("before").has("reads"), samples.toString());
+      assertTrue(samples.path("why").has("certainty"), samples.toString());
+      assertTrue(samples.path("about").has("row"), samples.toString());
+    }
+  }
+
   @Test
   void findsKeysByTheirBeginningInPages() throws Exception {
     for (int i = 0; i < 120; i++) {

@@ -10,6 +10,7 @@ import dev.evergreen.shims.Line;
 import dev.evergreen.shims.Tape;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
@@ -18,6 +19,8 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -98,6 +101,7 @@ final class Lane {
   private final Connection connection;
   private final boolean ofNobody;
   private final Tape tape;
+  private final LongSupplier patienceNanos;
 
   private final ReentrantLock lock = new ReentrantLock();
 
@@ -109,6 +113,9 @@ final class Lane {
   private boolean flushing;
   private @Nullable Selection selection;
   private int database;
+
+  /** Whose reply comes next, unless it is the first of those appended; written by the reader. */
+  private volatile @Nullable Turn next;
 
   private volatile boolean ended;
 
@@ -147,11 +154,18 @@ final class Lane {
    * Of a connection that has been introduced, and is in database 0.
    *
    * @param ofNobody whether Redis wants to know who it is first
+   * @param patienceNanos how long it may be silent
    */
-  Lane(Connection connection, boolean ofNobody, String description, Tape tape) {
+  Lane(
+      Connection connection,
+      boolean ofNobody,
+      String description,
+      Tape tape,
+      LongSupplier patienceNanos) {
     this.connection = connection;
     this.ofNobody = ofNobody;
     this.tape = tape;
+    this.patienceNanos = patienceNanos;
     line = new Line(tape, description);
   }
 
@@ -167,13 +181,37 @@ final class Lane {
   }
 
   /** Whether there is any use in handing something over. */
-  boolean isFit(long patienceNanos) {
-    return !left && !isStuck(patienceNanos);
+  boolean isFit() {
+    return !left && !isStuck();
   }
 
-  /** Whether nothing was replied for so long although something is waited for. */
-  private boolean isStuck(long nanos) {
-    return outstanding() > 0 && System.nanoTime() - progressNanos > nanos;
+  /** Whether nothing was replied for too long although something is waited for. */
+  private boolean isStuck() {
+    return outstanding() > 0 && System.nanoTime() - progressNanos > patienceNanos.getAsLong();
+  }
+
+  /** For so long at least it is of no use to ask again whether it answers. */
+  long patienceLeftNanos() {
+    long patience = patienceNanos.getAsLong();
+    long left = patience - (System.nanoTime() - progressNanos);
+    return left >= 0 ? left + 1 : patience;
+  }
+
+  /**
+   * Whether Redis does not answer, and what it does not answer is none of that client's: without
+   * the lane it would read on what the client says.
+   */
+  boolean isHeldUpByOthers(Session session) {
+    if (!isStuck()) {
+      return false;
+    }
+    lock.lock();
+    try {
+      var first = next != null ? next : appended.peekFirst();
+      return first != null && first.session != session;
+    } finally {
+      lock.unlock();
+    }
   }
 
   /**
@@ -280,7 +318,7 @@ final class Lane {
       }
       int room = database == wanted ? length : Math.max(length, LONGEST_SELECTION);
       if (selection != null || filling.remaining() < room) {
-        changed.awaitUninterruptibly();
+        await(() -> isOver() || (selection == null && filling.remaining() >= room));
       } else if (database == wanted) {
         return Result.TAKEN;
       } else if (!select(wanted)) {
@@ -304,10 +342,24 @@ final class Lane {
         lock.lock();
       }
     }
-    while (!present.done && !isOver()) {
-      changed.awaitUninterruptibly();
-    }
+    await(() -> present.done || isOver());
     return present.done && !present.refused;
+  }
+
+  /** Waits, and leaves the lane if it does not answer: maybe nobody comes who would. */
+  private void await(BooleanSupplier enough) throws IOException {
+    try {
+      while (!enough.getAsBoolean()) {
+        long _ = changed.awaitNanos(patienceLeftNanos());
+        if (isStuck()) {
+          left = true;
+          changed.signalAll();
+        }
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("the shim ends");
+    }
   }
 
   private void selected(Selection present, int wanted, ReplyScanner reply) {
@@ -481,22 +533,24 @@ final class Lane {
     }
     if (++turn.replied == turn.count) {
       turns.removeFirst();
+      next = turns.peekFirst();
     }
   }
 
   private @Nullable Turn turn() {
-    var next = turns.peekFirst();
-    if (next == null) {
+    var first = turns.peekFirst();
+    if (first == null) {
       lock.lock();
       try {
         turns.addAll(appended);
         appended.clear();
+        first = turns.peekFirst();
+        next = first;
       } finally {
         lock.unlock();
       }
-      next = turns.peekFirst();
     }
-    return next;
+    return first;
   }
 
   private void add(Session session, int from, int to, boolean whole) {

@@ -29,7 +29,7 @@ final class Lanes {
     lock.lock();
     try {
       var present = lanes.get(wanted.key());
-      if (present != null && !present.ended() && present.isFit(shim.patienceNanos())) {
+      if (present != null && !present.ended() && present.isFit()) {
         return present;
       }
       if (present != null) {
@@ -79,7 +79,11 @@ final class Lanes {
         return null;
       }
       return new Lane(
-          connection, pong.text().startsWith("-NOAUTH"), "shared by " + identity, shim.tape);
+          connection,
+          pong.text().startsWith("-NOAUTH"),
+          "shared by " + identity,
+          shim.tape,
+          shim::patienceNanos);
     } catch (IOException | RuntimeException e) {
       connection.close();
       throw e;

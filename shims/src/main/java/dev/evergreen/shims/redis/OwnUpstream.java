@@ -58,6 +58,9 @@ final class OwnUpstream {
     /** The words of a script's call, if it is watched, and they are at hand. */
     @Nullable List<Bytes> call;
 
+    /** If the reply is not to go to the client now. */
+    @Nullable Kept kept;
+
     int next;
 
     /** Of those that are replied to more than once. */
@@ -75,6 +78,21 @@ final class OwnUpstream {
 
     long number() {
       return numbers[next];
+    }
+  }
+
+  /** A reply that the client does not get, or not yet. Guarded by the upstream's lock. */
+  static final class Kept {
+    private byte @Nullable [] bytes;
+
+    private void add(ByteBuffer from, int begin, int end) {
+      int before = bytes == null ? 0 : bytes.length;
+      var joined = new byte[before + end - begin];
+      if (bytes != null) {
+        System.arraycopy(bytes, 0, joined, 0, before);
+      }
+      from.get(begin, joined, before, end - begin);
+      bytes = joined;
     }
   }
 
@@ -136,9 +154,6 @@ final class OwnUpstream {
   private volatile String name;
 
   private volatile boolean quiet = true;
-
-  /** To the shim's own request. */
-  private byte @Nullable [] answer;
 
   /** Whether nobody knows what comes from Redis, and what becomes of requests. */
   private boolean lost;
@@ -210,6 +225,23 @@ final class OwnUpstream {
    * @param told what the record is told; if that is not all, there is one request
    */
   void submit(Verb verb, Words words, Batch batch, Told told) throws IOException {
+    submit(verb, words, batch, told, null);
+  }
+
+  /**
+   * Sends a request before those that its client has asked earlier, and at once.
+   *
+   * @return where its reply is when {@linkplain #awaitReplied all is replied to}, for its turn
+   */
+  Kept submitEarly(Verb verb, Batch batch, Told told) throws IOException {
+    var kept = new Kept();
+    submit(verb, Words.NONE, batch, told, kept);
+    flush();
+    return kept;
+  }
+
+  private void submit(Verb verb, Words words, Batch batch, Told told, @Nullable Kept kept)
+      throws IOException {
     number = line.number();
     var numbers = new long[batch.count()];
     var recorded = told.bytes();
@@ -224,6 +256,7 @@ final class OwnUpstream {
     noteLate(batch);
     var next = new Expected(verb, numbers, words, told);
     next.call = callOf(verb, batch);
+    next.kept = kept;
     expect(next);
     pass(batch.bytes(), batch.from(), batch.to());
   }
@@ -359,14 +392,21 @@ final class OwnUpstream {
 
   /** Asks something of the shim's own. Blocks until Redis has replied. */
   private byte @Nullable [] ask(Verb verb, Words words, byte[] request) throws IOException {
-    answer = null;
-    expect(new Expected(verb, new long[] {Spool.DROPPED}, words, Told.ALL));
+    var next = new Expected(verb, new long[] {Spool.DROPPED}, words, Told.ALL);
+    var kept = new Kept();
+    next.kept = kept;
+    expect(next);
     connection.write(request);
     connection.flush();
     awaitReplied();
+    return bytes(kept);
+  }
+
+  /** What was kept; null if nothing has come. */
+  byte @Nullable [] bytes(Kept kept) {
     lock.lock();
     try {
-      return answer;
+      return kept.bytes;
     } finally {
       lock.unlock();
     }
@@ -563,12 +603,11 @@ final class OwnUpstream {
         lose();
         break;
       }
-      if (isOfShim()) {
-        // Never more than one, and nothing else is expected then.
+      if (keep(bytes, begin, scanner.at)) {
         send(bytes, from, begin);
-        keepAnswer(bytes, begin, scanner.at);
         from = scanner.at;
-      } else {
+      }
+      if (!isOfShim()) {
         record(bytes, begin, fresh, whole);
       }
       if (whole) {
@@ -652,16 +691,16 @@ final class OwnUpstream {
     }
   }
 
-  private void keepAnswer(ByteBuffer bytes, int from, int to) {
+  /** Keeps what has come of a reply, if it is not to go to the client now. */
+  private boolean keep(ByteBuffer bytes, int from, int to) {
     lock.lock();
     try {
-      int before = answer == null ? 0 : answer.length;
-      var joined = new byte[before + to - from];
-      if (answer != null) {
-        System.arraycopy(answer, 0, joined, 0, before);
+      var next = expected.peekFirst();
+      if (next == null || next.kept == null || scanner.kind() == '>') {
+        return false;
       }
-      bytes.get(from, joined, before, to - from);
-      answer = joined;
+      next.kept.add(bytes, from, to);
+      return true;
     } finally {
       lock.unlock();
     }

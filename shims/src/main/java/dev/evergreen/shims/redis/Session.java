@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.WaitCancelledException;
@@ -15,6 +16,7 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -25,9 +27,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Invariant: only one of the two owes it replies, so that they come in the order of its
  * requests; but what may end that a lane does not answer is asked although the lane owes replies,
- * and is replied to behind these. From the lane it goes to its own upstream when all is replied to;
- * back it goes only if that is so anyway and nothing is left there that Redis knows of the
- * connection.
+ * and is replied to behind these. It is asked although other requests come before it, which wait
+ * for those replies ({@link Ahead}). All that is so only where another client's request keeps the
+ * lane from answering: behind one of its own Redis alone would not read it either. From the lane it
+ * goes to its own upstream when all is replied to; back it goes only if that is so anyway and
+ * nothing is left there that Redis knows of the connection.
  */
 final class Session {
   private static final byte[] NOTHING = {};
@@ -48,6 +52,8 @@ final class Session {
   private static final int MOST_WORDS_OF_NOBODY = 10;
 
   private static final int LONGEST_OF_NOBODY = 16 << 10;
+
+  private static final int NOWHERE = -1;
 
   final long number;
   final ClientOutput output;
@@ -72,8 +78,23 @@ final class Session {
   private boolean passing;
   private boolean amidLong;
 
+  /** What is dealt with at present, up to where it goes, and from where on it may be looked at. */
+  private @Nullable ByteBuffer came;
+
+  private int cameTo;
+  private int later = NOWHERE;
+
+  /** What was looked at before its turn. */
+  private @Nullable Ahead ahead;
+
+  /** The lane that was given something last. */
+  private @Nullable Lane owing;
+
   /** Replies that the lane owes. */
   private final AtomicInteger outstanding = new AtomicInteger();
+
+  /** Ends that the client is listened to while a lane owes it replies. */
+  private volatile @Nullable CancelScope listening;
 
   private volatile @Nullable Thread waiter;
 
@@ -124,7 +145,9 @@ final class Session {
   private void talk() throws IOException {
     while (true) {
       try {
-        shim.draining().run(connection::awaitInput);
+        if (!holdsAhead()) {
+          shim.draining().run(connection::awaitInput);
+        }
       } catch (WaitCancelledException | DeadlineException e) {
         awaitAll();
         return;
@@ -135,11 +158,15 @@ final class Session {
     }
   }
 
+  private boolean holdsAhead() {
+    return ahead != null && ahead.holds();
+  }
+
   private boolean takeWhatCame() throws IOException {
     try (var loan = Buffers.borrow()) {
       var bytes = loan.buffer();
       bytes.put(rest);
-      int n = connection.tryRead(bytes);
+      int n = takeInto(bytes);
       if (n < 0) {
         endInput();
         return false;
@@ -151,6 +178,18 @@ final class Session {
       }
       return true;
     }
+  }
+
+  /** What was read before its turn comes first. */
+  private int takeInto(ByteBuffer bytes) throws IOException {
+    var read = ahead;
+    if (read != null && read.holds()) {
+      return read.moveTo(bytes);
+    }
+    if (read != null && !read.hasEarly()) {
+      ahead = null;
+    }
+    return connection.tryRead(bytes);
   }
 
   /** The client says no more: Redis may know what to make of it. */
@@ -192,12 +231,17 @@ final class Session {
       from = goOn(bytes, end);
     }
     var batch = shim.batches.take();
+    came = bytes;
+    cameTo = end;
     try {
       batch.begin(bytes, from);
       boolean goesOn = amidLong || passing || split(bytes, end, batch);
+      later = NOWHERE;
       keepRest(bytes, end);
       return goesOn;
     } finally {
+      came = null;
+      later = NOWHERE;
       shim.batches.giveBack(batch);
     }
   }
@@ -281,6 +325,7 @@ final class Session {
   /** From here on Redis is to judge what the client says, and nobody else. */
   private void passOn(ByteBuffer bytes, int from, int end) throws IOException {
     passing = true;
+    later = NOWHERE;
     awaitReplied();
     var upstream = own();
     upstream.judge();
@@ -316,7 +361,7 @@ final class Session {
   }
 
   /** To Redis a line with a zero in it does not end. */
-  private static boolean holdsZero(ByteBuffer bytes, int from, int to) {
+  static boolean holdsZero(ByteBuffer bytes, int from, int to) {
     for (int i = from; i < to; i++) {
       if (bytes.get(i) == 0) {
         return true;
@@ -438,6 +483,7 @@ final class Session {
   /** Hands all that may be shared over. */
   private void submit(Batch batch) throws IOException {
     if (batch.count() > 0) {
+      later = batch.to();
       share(batch, Told.ALL, null);
     }
     batch.begin(batch.bytes(), batch.to());
@@ -466,6 +512,7 @@ final class Session {
       }
       switch (shared.submit(this, database, batch, told, onReply, selects)) {
         case TAKEN -> {
+          owing = shared;
           return;
         }
         case ENDED -> {
@@ -494,7 +541,7 @@ final class Session {
   private @Nullable Lane sharedLane() throws IOException {
     var present = lane;
     var wanted = identity;
-    if (present != null && wanted.equals(laneFor) && present.isFit(shim.patienceNanos())) {
+    if (present != null && wanted.equals(laneFor) && present.isFit()) {
       return present;
     }
     if (keepsToOwn) {
@@ -519,8 +566,14 @@ final class Session {
   private boolean single(Verb verb, Words words, int count, Batch batch, Batch asItCame, Told told)
       throws IOException {
     if (changing) {
+      later = asItCame.from();
       awaitKnown();
       changing = false;
+    }
+    later = verb.leavesLaterOnes() ? asItCame.to() : NOWHERE;
+    if (verb == Verb.RELEASES && ahead != null && ahead.hasEarly()) {
+      answerEarly(ahead.takeEarly());
+      return true;
     }
     boolean mayShare = maySharePresently(count, batch.length());
     if (mayShare && verb == Verb.QUIT) {
@@ -610,6 +663,7 @@ final class Session {
       return false;
     }
     lane = other;
+    owing = other;
     laneFor = wanted;
     changing = true;
     return true;
@@ -621,13 +675,13 @@ final class Session {
 
   /** Sends requests to the client's own upstream. */
   private void send(Verb verb, Words words, Batch batch, Told told) throws IOException {
-    if (verb == Verb.ENDS_WAITS) {
-      awaitRepliedOrStuck();
+    if (verb.endsWaits()) {
+      awaitRepliedOrHeldUp();
     } else {
       awaitReplied();
     }
     var upstream = own();
-    if (verb != Verb.ENDS_WAITS && !upstream.isNamed(name)) {
+    if (!verb.endsWaits() && !upstream.isNamed(name)) {
       // It was opened while Redis was busy, or before the lane had the name confirmed.
       upstream.name(name);
     }
@@ -651,6 +705,18 @@ final class Session {
   private void answer(byte[] reply) {
     var bytes = ByteBuffer.allocateDirect(reply.length).put(reply);
     output.offer(bytes, 0, reply.length);
+  }
+
+  /** The turn has come of what was carried out before it. */
+  private void answerEarly(OwnUpstream.Kept kept) throws IOException {
+    awaitReplied();
+    var upstream = own();
+    upstream.flush();
+    upstream.awaitReplied();
+    var reply = upstream.bytes(kept);
+    if (reply != null) {
+      answer(reply);
+    }
   }
 
   private void beginLong(ByteBuffer bytes, int from, int end) throws IOException {
@@ -731,42 +797,82 @@ final class Session {
 
   /** Waits until the lane owes nothing. */
   private void awaitReplied() throws IOException {
-    awaitReplied(Long.MAX_VALUE);
+    while (outstanding.get() > 0) {
+      if (isHeldUp() && mayListen()) {
+        listen();
+      } else {
+        awaitProgress();
+      }
+    }
   }
 
   /**
-   * Waits until the lane owes nothing or does not answer: what comes next may be what ends that.
-   * The lane's replies come first nevertheless.
+   * Waits until the lane owes nothing or others keep it from replying: what comes next may be what
+   * ends that. The lane's replies come first nevertheless.
    */
-  private void awaitRepliedOrStuck() throws IOException {
-    var shared = lane;
-    while (outstanding.get() > 0 && shared != null && shared.isFit(shim.patienceNanos())) {
-      awaitReplied(shim.patienceNanos());
+  private void awaitRepliedOrHeldUp() throws IOException {
+    while (outstanding.get() > 0 && !isHeldUp()) {
+      awaitProgress();
     }
   }
 
-  private void awaitReplied(long nanos) throws IOException {
-    if (outstanding.get() == 0) {
-      return;
-    }
-    long begin = System.nanoTime();
+  private boolean isHeldUp() {
+    var present = owing;
+    return present != null && present.isHeldUpByOthers(this);
+  }
+
+  /** Waits until the lane owes nothing, or it is worth looking whether it answers. */
+  private void awaitProgress() throws IOException {
     waiter = Thread.currentThread();
     try {
-      while (outstanding.get() > 0 && System.nanoTime() - begin < nanos) {
-        if (closed) {
-          throw new EOFException("Redis has ended the connection");
-        }
-        if (nanos == Long.MAX_VALUE) {
-          LockSupport.park(this);
-        } else {
-          LockSupport.parkNanos(this, nanos);
-        }
-        if (Thread.currentThread().isInterrupted()) {
-          throw ending();
-        }
+      if (outstanding.get() > 0) {
+        checkOpen();
+        var present = owing;
+        LockSupport.parkNanos(
+            this, present == null ? shim.patienceNanos() : present.patienceLeftNanos());
       }
     } finally {
       waiter = null;
+    }
+    if (Thread.currentThread().isInterrupted()) {
+      throw ending();
+    }
+  }
+
+  private void checkOpen() throws IOException {
+    if (closed) {
+      throw new EOFException("Redis has ended the connection");
+    }
+  }
+
+  private boolean mayListen() {
+    return later != NOWHERE && (ahead == null || ahead.mayRead());
+  }
+
+  /** Looks for what may end that the lane does not answer, in what came and in what comes now. */
+  private void listen() throws IOException {
+    var present = Objects.requireNonNull(came);
+    var scope = CancelScope.open();
+    listening = scope;
+    try {
+      var read = ahead;
+      if (read == null) {
+        read = new Ahead();
+        ahead = read;
+      }
+      for (var early : read.find(present, later, cameTo)) {
+        read.add(own().submitEarly(Verb.RELEASES, early.batch(), early.told()));
+      }
+      if (outstanding.get() > 0) {
+        checkOpen();
+        scope.run(connection::awaitInput);
+        read.read(connection);
+      }
+    } catch (WaitCancelledException e) {
+      // All is replied to, or never will be.
+      return;
+    } finally {
+      listening = null;
     }
   }
 
@@ -796,6 +902,10 @@ final class Session {
     // Nobody who is null is woken.
     LockSupport.unpark(waiter);
     LockSupport.unpark(ownWaiter);
+    var scope = listening;
+    if (scope != null) {
+      scope.cancel();
+    }
   }
 
   /** A lane has ended, and with it the connection of each client that has nothing else. */

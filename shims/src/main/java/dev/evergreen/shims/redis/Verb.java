@@ -22,6 +22,8 @@ enum Verb {
   CONNECTION,
   /** The same, but it may end what keeps Redis from answering others. */
   ENDS_WAITS,
+  /** The same, and it does nothing else: it may be carried out before what its client has asked. */
+  RELEASES,
   /** Another server's content may come in the place of this one's. */
   REPLACES,
   /** The connection is another one for ever afterwards, in a way that cannot be moved. */
@@ -66,7 +68,8 @@ enum Verb {
       xinfo xsetid pfadd pfcount pfmerge del unlink exists type rename renamenx copy move touch \
       object dump restore keys randomkey scan sort sort_ro expire pexpire expireat pexpireat \
       expiretime pexpiretime ttl pttl persist publish spublish pubsub flushall flushdb swapdb dbsize ping echo time info \
-      memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module""";
+      memory latency slowlog lastsave save bgsave bgrewriteaof role lolwut cluster module\
+      """;
 
   /** Those that do one thing or another. */
   private static final Set<String> BY_ARGUMENTS =
@@ -117,11 +120,11 @@ enum Verb {
       case "client" -> ofClient(request, bytes);
       case "script" ->
           switch (text(request, bytes, 1)) {
-            case "kill" -> ENDS_WAITS;
+            case "kill" -> RELEASES;
             case "debug" -> PINS;
             default -> SHARED;
           };
-      case "function" -> text(request, bytes, 1).equals("kill") ? ENDS_WAITS : SHARED;
+      case "function" -> text(request, bytes, 1).equals("kill") ? RELEASES : SHARED;
       case "xread", "xreadgroup" -> blocks(request, bytes) ? OWN : SHARED;
       default -> OWN;
     };
@@ -135,6 +138,16 @@ enum Verb {
   /** Whether it leaves the connection as it is, whatever Redis makes of it. */
   boolean leavesConnection() {
     return isShared() || this == SCRIPT || this == OWN;
+  }
+
+  /** Whether it may end what keeps Redis from answering others. */
+  boolean endsWaits() {
+    return this == ENDS_WAITS || this == RELEASES;
+  }
+
+  /** Whether what the client asks behind it is the same request, whatever becomes of it. */
+  boolean leavesLaterOnes() {
+    return leavesConnection() || this == SELECT || this == SET_NAME || this == RELEASES;
   }
 
   /** Whether it is replied to otherwise than once. */
@@ -177,7 +190,8 @@ enum Verb {
               };
       case "tracking" -> count > 2 ? TRACKING : CONNECTION;
       case "no-touch" -> PINS;
-      case "unpause", "kill", "unblock" -> ENDS_WAITS;
+      case "unpause" -> RELEASES;
+      case "kill", "unblock" -> ENDS_WAITS;
       default -> CONNECTION;
     };
   }

@@ -160,17 +160,23 @@ class LanesTest {
   @Test
   void aClientThatEndsAPauseBehindItsLaneKeepsTheNameThatIsOnItsWay() throws IOException {
     try (var shimmed = Shimmed.start(settings -> settings.withPatience(Duration.ofMillis(300)));
+        var writing = shimmed.client();
         var client = shimmed.client()) {
       assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
       assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      writing.send("SET", "k", "w");
+      while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=set")) {
+        Thread.onSpinWait();
+      }
       client.send(
           Inline.join(
               Inline.join(
-                  Identity.request("SET", "k", "w"), Identity.request("CLIENT", "SETNAME", "n")),
+                  Identity.request("STRLEN", "k"), Identity.request("CLIENT", "SETNAME", "n")),
               Identity.request("CLIENT", "UNPAUSE")));
+      assertEquals(":1\r\n", client.reply());
       assertEquals("+OK\r\n", client.reply());
       assertEquals("+OK\r\n", client.reply());
-      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", writing.reply());
       assertEquals("$1\r\nn\r\n", client.ask("CLIENT", "GETNAME"));
     }
   }

@@ -1,0 +1,95 @@
+package dev.evergreen.provenance;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.evergreen.provenance.CoreTime.Reading;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** When a loader pauses, and for how long. */
+final class CourtesyTest {
+  private static final long MILLI = 1_000_000;
+  private static final Duration NEAR = Duration.ofMillis(300);
+
+  @TempDir Path directory;
+
+  @Test
+  void itDoesNotPauseWhileItGetsItsCore() {
+    assertEquals(0, Courtesy.pauseNanos(new Reading(2 * MILLI, 0), NEAR));
+    assertEquals(0, Courtesy.pauseNanos(new Reading(2 * MILLI, MILLI / 5), NEAR));
+    // Where the system does not tell.
+    assertEquals(0, Courtesy.pauseNanos(Reading.NONE, NEAR));
+  }
+
+  @Test
+  void itPausesWhereOthersWantTheCores() {
+    assertEquals(40 * MILLI, Courtesy.pauseNanos(new Reading(2 * MILLI, MILLI / 2), NEAR));
+    assertEquals(200 * MILLI, Courtesy.pauseNanos(new Reading(20 * MILLI, 20 * MILLI), NEAR));
+  }
+
+  @Test
+  void itIsNotBehindForLong() {
+    var wanted = new Reading(2 * MILLI, 2 * MILLI);
+    var far = Courtesy.MOST_BEHIND;
+    assertTrue(Courtesy.pauseNanos(wanted, far.minusNanos(1)) > 0);
+    assertEquals(0, Courtesy.pauseNanos(wanted, far));
+  }
+
+  @Test
+  void theSystemTellsHowLongAThreadHasRun() throws IOException {
+    assumeTrue(Files.exists(Path.of("/proc/thread-self/schedstat")), "it does not");
+    try (var time = CoreTime.ofThisThread()) {
+      var before = time.read();
+      while (time.read().since(before).ran() < MILLI) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  @Test
+  void whoReadsMayAskItToHurryWithWhatIsRecorded() throws IOException {
+    assertEquals(Instant.EPOCH, Hurry.asked(directory));
+    var before = Instant.now();
+    Hurry.ask(directory);
+    var first = Hurry.asked(directory);
+    assertFalse(first.isBefore(before.truncatedTo(ChronoUnit.MILLIS)));
+    Files.setLastModifiedTime(directory.resolve("wanted"), FileTime.from(before.minusSeconds(9)));
+    Hurry.ask(directory);
+    assertFalse(Hurry.asked(directory).isBefore(first));
+  }
+
+  /** Who waits for a trace on this machine wants its loader to hurry. */
+  @Test
+  void whoWaitsForWhatIsRecordedAsksForIt() throws IOException {
+    var redactor = Redactor.open(directory, List.of());
+    var settings = TraceStoreConformance.settings();
+    Recording.open(directory, "", settings, redactor, Retention.ALL).close();
+    var place = directory.resolve("spool");
+    // Nobody loads what is in it.
+    try (var spool = Spool.open(place, settings);
+        var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      spool.gap("of a test");
+      assertEquals(Instant.EPOCH, Hurry.asked(place));
+      assertFalse(trace.awaitLoaded(Duration.ofMillis(1)).whole());
+      assertTrue(Hurry.asked(place).isAfter(Instant.EPOCH));
+    }
+  }
+
+  /** It waits as long as it would have without asking. */
+  @Test
+  void whatOthersMayNotWriteIsNoHindrance() {
+    Hurry.ask(directory.resolve("missing"));
+    assertEquals(Instant.EPOCH, Hurry.asked(directory.resolve("missing")));
+  }
+}

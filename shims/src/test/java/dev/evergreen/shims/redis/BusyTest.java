@@ -1,0 +1,247 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.Arrays;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** From where a busy script, or a pause, can be ended: with the shim as with Redis alone. */
+@Timeout(60)
+class BusyTest {
+  private static final String[] THRESHOLD = {"--busy-reply-threshold", "100"};
+
+  private static final String ENDLESS = "while true do end";
+
+  /** Is busy for long, and ends by itself. */
+  private static final String LONG =
+      """
+      local from = redis.call('TIME')
+      local now = from
+      while (now[1] - from[1]) * 1000000 + now[2] - from[2] < 3000000 do
+        now = redis.call('TIME')
+      end
+      return 'over'
+      """;
+
+  private static final String LIBRARY =
+      "#!lua name=busy\nredis.register_function('endless', function() while true do end end)";
+
+  private static final byte[] KILL = Identity.request("SCRIPT", "KILL");
+  private static final byte[] GET = Identity.request("GET", "k");
+
+  @BeforeEach
+  void redis() {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+  }
+
+  private static Shimmed shimmed() throws IOException {
+    return Shimmed.start(settings -> settings.withPatience(Duration.ofSeconds(1)), THRESHOLD);
+  }
+
+  private static byte[] all(byte[]... requests) {
+    return Arrays.stream(requests).reduce(new byte[0], Inline::join);
+  }
+
+  private static void awaitBusy(RedisServer redis) {
+    while (!redis.ask("PING").startsWith("-BUSY")) {
+      Thread.onSpinWait();
+    }
+  }
+
+  /** Until the lane was left, and who comes now has another one. */
+  private static void awaitLeft(Shimmed shimmed) throws IOException {
+    boolean left = false;
+    while (!left) {
+      try (var next = shimmed.client()) {
+        next.socket.setSoTimeout(200);
+        next.ask("STRLEN", "k");
+        left = true;
+      } catch (SocketTimeoutException e) {
+        left = false;
+      }
+    }
+  }
+
+  @Test
+  void toRedisAloneAClientMayAskOnAndThenEndTheScriptOfAnother() throws IOException {
+    try (var redis = RedisServer.start(THRESHOLD);
+        var busy = Talk.to(redis.port);
+        var client = Talk.to(redis.port)) {
+      busy.send("EVAL", ENDLESS, "0");
+      awaitBusy(redis);
+      client.send(all(GET, GET, KILL));
+      assertTrue(client.reply().startsWith("-BUSY"));
+      assertTrue(client.reply().startsWith("-BUSY"));
+      assertEquals("+OK\r\n", client.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
+    }
+  }
+
+  /** What its lane owes it does not come before the script's end, nor what it asks behind that. */
+  @Test
+  void aClientMayAskOnAndThenEndTheScriptOfAnother() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      busy.send("EVAL", ENDLESS, "0");
+      awaitBusy(shimmed.redis);
+      client.send(GET);
+      awaitLeft(shimmed);
+      var later =
+          all(
+              Identity.request("APPEND", "k", "w"),
+              KILL,
+              Identity.request("APPEND", "k", "x"),
+              GET);
+      client.send(later);
+      assertEquals("$1\r\nv\r\n", client.reply());
+      assertEquals(":2\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals(":3\r\n", client.reply());
+      assertEquals("$3\r\nvwx\r\n", client.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("+PONG\r\n", client.ask("PING"));
+    }
+  }
+
+  /** However what it asks is cut. */
+  @Test
+  void aClientMayAskBitByBitAndThenEndTheScriptOfAnother() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      busy.send("EVAL", ENDLESS, "0");
+      awaitBusy(shimmed.redis);
+      client.send(GET);
+      awaitLeft(shimmed);
+      for (byte b : all(GET, Inline.ascii("script KILL\r\n"), GET)) {
+        client.send(new byte[] {b});
+      }
+      assertEquals("$1\r\nv\r\n", client.reply());
+      assertEquals("$1\r\nv\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("$1\r\nv\r\n", client.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
+    }
+  }
+
+  @Test
+  void aClientMayAskOnAndThenEndTheFunctionOfAnother() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      assertEquals("$4\r\nbusy\r\n", client.ask("FUNCTION", "LOAD", LIBRARY));
+      busy.send("FCALL", "endless", "0");
+      awaitBusy(shimmed.redis);
+      client.send(GET);
+      awaitLeft(shimmed);
+      client.send(all(GET, Identity.request("FUNCTION", "KILL")));
+      assertEquals("$-1\r\n", client.reply());
+      assertEquals("$-1\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
+    }
+  }
+
+  @Test
+  void aClientMayAskOnAndThenEndAPause() throws IOException {
+    try (var redis = RedisServer.start();
+        var client = Talk.to(redis.port)) {
+      assertEquals("+OK\r\n", redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      client.send(all(GET, Identity.request("CLIENT", "UNPAUSE")));
+      assertEquals("$-1\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+    }
+    try (var shimmed = shimmed();
+        var writing = shimmed.client();
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
+      assertEquals("+OK\r\n", shimmed.redis.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      writing.send("SET", "k", "w");
+      while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=set")) {
+        Thread.onSpinWait();
+      }
+      client.send(GET);
+      awaitLeft(shimmed);
+      client.send(all(GET, Identity.request("CLIENT", "UNPAUSE")));
+      assertEquals("$1\r\nw\r\n", client.reply());
+      assertEquals("$1\r\nw\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", writing.reply());
+    }
+  }
+
+  /** Redis does not read on from the connection whose script it runs. */
+  @Test
+  void nobodyEndsAScriptOfItsOwnByTheSameConnection() throws IOException {
+    var said = all(Identity.request("EVAL", LONG, "0"), GET, KILL);
+    try (var redis = RedisServer.start(THRESHOLD);
+        var client = Talk.to(redis.port)) {
+      client.send(said);
+      assertEquals("$4\r\nover\r\n", client.reply());
+      assertEquals("$-1\r\n", client.reply());
+      assertTrue(client.reply().startsWith("-NOTBUSY"));
+    }
+    try (var shimmed = shimmed();
+        var client = shimmed.client()) {
+      client.send(said);
+      assertEquals("$4\r\nover\r\n", client.reply());
+      assertEquals("$-1\r\n", client.reply());
+      assertTrue(client.reply().startsWith("-NOTBUSY"));
+    }
+  }
+
+  /** It waits for its lane to get there, and nobody else comes who would leave the lane. */
+  @Test
+  void aClientInAnotherDatabaseHearsThatRedisIsBusyAndEndsThat() throws IOException {
+    try (var redis = RedisServer.start(THRESHOLD);
+        var busy = Talk.to(redis.port);
+        var client = Talk.to(redis.port)) {
+      assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+      busy.send("EVAL", ENDLESS, "0");
+      awaitBusy(redis);
+      client.send(all(GET, KILL));
+      assertTrue(client.reply().startsWith("-BUSY"));
+      assertEquals("+OK\r\n", client.reply());
+    }
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("SELECT", "1"));
+      assertEquals("$-1\r\n", busy.ask("GET", "k"));
+      busy.send("EVAL", ENDLESS, "0");
+      awaitBusy(shimmed.redis);
+      client.send(all(GET, KILL));
+      assertTrue(client.reply().startsWith("-BUSY"));
+      assertEquals("+OK\r\n", client.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
+    }
+  }
+
+  /** Behind the selection that its lane has not answered. */
+  @Test
+  void aClientThatGoesToAnotherDatabaseMayEndTheScriptOfAnother() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      assertEquals("$-1\r\n", client.ask("GET", "k"));
+      busy.send("EVAL", ENDLESS, "0");
+      awaitBusy(shimmed.redis);
+      client.send(all(Identity.request("SELECT", "1"), KILL, Identity.request("SET", "k", "v")));
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertEquals("+OK\r\n", client.reply());
+      assertTrue(busy.reply().contains("Script killed by user"));
+      assertEquals("$-1\r\n", busy.ask("GET", "k"));
+    }
+  }
+}
