@@ -240,7 +240,7 @@ final class GrainSummary extends Summary {
   // The list of reads
 
   /** Somebody follows what this summary reads. */
-  Subscribed followReads(CallKey call, Follower follower, Tasks next) {
+  Subscribed followReads(Follower follower, Tasks next) {
     boolean owed;
     synchronized (guard) {
       if (removed) {
@@ -248,7 +248,8 @@ final class GrainSummary extends Summary {
       }
       var followed = reads;
       if (followed == null) {
-        followed = new Publication(parts, home, call);
+        // By its own name: a node of another version may be the first who asks, by other bytes.
+        followed = new Publication(parts, home, base.models().graph().readsOf(key.wire()));
         reads = followed;
       }
       owed = followed.subscribe(follower);
