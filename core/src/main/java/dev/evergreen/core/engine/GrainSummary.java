@@ -9,6 +9,7 @@ import dev.evergreen.core.engine.Publication.Subscribed;
 import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.Tasks;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -378,6 +379,15 @@ final class GrainSummary extends Summary {
   boolean inCircle() {
     synchronized (guard) {
       return inCircle && !removed;
+    }
+  }
+
+  /** The others of the circle that it is in, as this node names them; none if it is in none. */
+  List<SummaryKey> otherMembers() {
+    var graph = base.models().graph();
+    synchronized (guard) {
+      var lists = inCircle ? evidence : Edges.NONE;
+      return lists.list().stream().map(edge -> graph.summaryOf(edge.cache().key())).toList();
     }
   }
 }
