@@ -14,7 +14,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.random.RandomGenerator;
 
 /** A node that has nobody to talk to, in real time, which ends with it. */
-public final class AloneNode extends NodeRuntime {
+final class AloneNode extends NodeRuntime {
 
   private final RealTime time;
 
@@ -30,7 +30,7 @@ public final class AloneNode extends NodeRuntime {
   }
 
   /** Starts a node. */
-  public static Node start(
+  static Node start(
       GrainTypes types,
       Storage storage,
       NodeSettings settings,

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Fields that have no guard are touched only with the scope's baton held.
  */
-public final class Branches implements Scope.Group {
+final class Branches implements Scope.Group {
 
   private static final int MAX_WORKERS = 1_024;
 
@@ -41,17 +41,12 @@ public final class Branches implements Scope.Group {
     this.failures = new Throwable[branches.size()];
   }
 
-  /** Whether the calling thread runs a grain's code or a computation, which branches belong to. */
-  public static boolean apply() {
-    return Scope.current() != null;
-  }
-
   private static Scope parent() {
     return Objects.requireNonNull(Scope.current(), "asked before");
   }
 
   /** Runs all branches; returns their results in order or throws the first failure in order. */
-  public static List<@Nullable Object> all(List<? extends Callable<?>> branches) throws Throwable {
+  static List<@Nullable Object> all(List<? extends Callable<?>> branches) throws Throwable {
     var all = new Branches(parent(), branches, false);
     all.run();
     for (var failure : all.failures) {
@@ -63,7 +58,7 @@ public final class Branches implements Scope.Group {
   }
 
   /** Runs branches until one returns. */
-  public static @Nullable Object first(List<? extends Callable<?>> branches) throws Throwable {
+  static @Nullable Object first(List<? extends Callable<?>> branches) throws Throwable {
     var race = new Branches(parent(), branches, true);
     race.run();
     if (race.winner >= 0) {

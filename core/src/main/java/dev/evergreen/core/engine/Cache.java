@@ -173,6 +173,16 @@ final class Cache {
     void standingChanged();
   }
 
+  /** What a reader makes of a result that it does not take as a whole. */
+  interface Reading {
+
+    /**
+     * Whether another result says the same to the reader, which need not know then. Called with the
+     * cache's monitor held: it calls no code of the application's.
+     */
+    boolean same(Outcome before, Outcome now);
+  }
+
   /**
    * That a run of a summary has read this cache: an edge of the dependency graph, from before the
    * value is taken until it is released.
@@ -193,6 +203,9 @@ final class Cache {
     /** Whether the reader went on without the publisher's answer, so that it is in doubt. */
     private volatile boolean wentOn;
 
+    /** How the reader has read the outcome; null if it was taken as a whole. */
+    private volatile @Nullable Reading reading;
+
     private Edge(Dependent dependent) {
       this.dependent = dependent;
     }
@@ -203,6 +216,17 @@ final class Cache {
 
     @Nullable Outcome outcome() {
       return outcome;
+    }
+
+    /** From now on a result that says the same in this reading is the same. */
+    void readAs(Reading how) {
+      reading = how;
+    }
+
+    private boolean readsAsSame(Outcome now) {
+      var how = reading;
+      var read = outcome;
+      return how != null && read != null && how.same(read, now);
     }
 
     private void take(Outcome present) {
@@ -558,17 +582,23 @@ final class Cache {
     return new Installed(false, standing.content.version(), outdated, affected);
   }
 
-  /** Whether a reader went on with a failure, and the failure that is here now is the same. */
+  /**
+   * Whether a reader went on with a failure, and the failure that is here now is the same; or what
+   * is here now says the same to it.
+   */
   private static boolean takesAsSame(Edge edge, @Nullable Outcome before, Outcome now) {
-    boolean same =
-        edge.outcome() != before
-            && edge.outcome() instanceof Outcome.Threw x
-            && now instanceof Outcome.Threw y
-            && x.failure().same(y.failure());
+    boolean same = edge.readsAsSame(now) || wentOnWithSame(edge, before, now);
     if (same) {
       edge.take(now);
     }
     return same;
+  }
+
+  private static boolean wentOnWithSame(Edge edge, @Nullable Outcome before, Outcome now) {
+    return edge.outcome() != before
+        && edge.outcome() instanceof Outcome.Threw x
+        && now instanceof Outcome.Threw y
+        && x.failure().same(y.failure());
   }
 
   /** Who had read another result than this one, or an earlier one, is marked by now. */

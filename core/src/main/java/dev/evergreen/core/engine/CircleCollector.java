@@ -12,6 +12,7 @@ import dev.evergreen.core.spi.Message.Readers;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.Workers;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -54,11 +55,16 @@ final class CircleCollector {
     this.patience = parts.base().settings().pushRetryAfter().toNanos();
   }
 
-  /** Looks at all members of circles. Blocks. */
+  /**
+   * Looks at one member of each circle, as all have the same readers: directly, or through each
+   * other. Blocks.
+   */
   void sweep() {
+    var seen = new HashSet<SummaryKey>();
     for (var activation : activations.all()) {
       for (var summary : activation.summaries()) {
-        if (summary.inCircle()) {
+        if (summary.inCircle() && seen.add(summary.key().wire())) {
+          seen.addAll(summary.otherMembers());
           Failures.alone("collecting " + summary.key(), () -> collect(summary.key()));
         }
       }

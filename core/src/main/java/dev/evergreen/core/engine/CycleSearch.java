@@ -53,7 +53,9 @@ import org.jspecify.annotations.Nullable;
  * a member: a verdict is computed from the edges that made it, and runs again when one of them
  * changes, wherever it is. It is in doubt as long as one of these publishers is not heard of. What
  * did not answer in time, or not with a list, stays an edge too, so that the search is made again
- * when it does; and so do all lists of who reads a member and is none.
+ * when it does; and so do all lists of who reads a member and is none. Of their changes only those
+ * count that may lead to another verdict ({@link Evidence}): so a circle costs as much as each
+ * member needs to look at all others once, in time and in edges.
  *
  * <p><b>What counts.</b> A verdict rests on the reads of accepted runs: what the results there are
  * depend on. A run under way does not replace these before it is accepted, and a circle of what a
@@ -326,6 +328,15 @@ final class CycleSearch {
     /** What those call themselves that a node of another version may have named. */
     private final Map<SummaryKey, SummaryKey> names = new HashMap<>();
 
+    /** What this node calls those that are followed, by what lists call them. */
+    private final Map<SummaryKey, SummaryKey> ownNames = new HashMap<>();
+
+    /** In whose lists the reads of runs under way count. */
+    private final Set<SummaryKey> underWay = new HashSet<>();
+
+    /** Whether there are others in one of these lists. */
+    private boolean mixed;
+
     /** The first that could not be seen of those that may be in the circle. */
     private @Nullable String hidden;
 
@@ -379,7 +390,12 @@ final class CycleSearch {
       await(asked);
       var reached = new ArrayList<SummaryKey>();
       for (var key : keys) {
-        var next = followed(listOf(key), waited || unknown.contains(key));
+        var list = listOf(key);
+        if (waited || unknown.contains(key)) {
+          underWay.add(key);
+          mixed |= Evidence.isMixed(list);
+        }
+        var next = followed(list, underWay.contains(key));
         graph.put(key, next);
         reached.addAll(next);
       }
@@ -414,8 +430,9 @@ final class CycleSearch {
     private List<SummaryKey> followed(List<Graph.Read> reads, boolean tentative) {
       var keys = new ArrayList<SummaryKey>();
       for (var read : reads) {
-        if (follows.test(read) && (tentative || !read.tentative())) {
+        if (Evidence.counts(read, follows, tentative)) {
           var key = base.models().ownName(read.summary());
+          ownNames.put(read.summary(), key);
           keys.add(key);
           if (read.depth() == 0) {
             unknown.add(key);
@@ -454,18 +471,38 @@ final class CycleSearch {
      */
     Verdict verdict(boolean readsMember) {
       var members = members();
-      var kept = new ArrayList<Edge>();
+      var kept = new LinkedHashMap<SummaryKey, Edge>();
       var released = new ArrayList<Edge>();
       lines.forEach(
           (key, line) -> {
             boolean evidence =
                 members.isEmpty() ? readsMember || !isAnswered(line) : members.contains(key);
-            (evidence ? kept : released).add(line);
+            if (evidence) {
+              kept.put(key, line);
+            } else {
+              released.add(line);
+            }
           });
       new Edges(released).release();
+      if (!mixed) {
+        readAsEvidence(kept, !members.isEmpty());
+      }
+      var edges = new Edges(List.copyOf(kept.values()));
       return members.isEmpty()
-          ? new Verdict(null, new Edges(kept), hidden)
-          : new Verdict(found(describe(members)), new Edges(kept), null);
+          ? new Verdict(null, edges, hidden)
+          : new Verdict(found(describe(members)), edges, null);
+    }
+
+    private void readAsEvidence(Map<SummaryKey, Edge> kept, boolean circle) {
+      var seen = new HashSet<SummaryKey>();
+      ownNames.forEach(
+          (name, key) -> {
+            if (key.equals(own) || kept.containsKey(key)) {
+              seen.add(name);
+            }
+          });
+      kept.forEach(
+          (key, line) -> line.readAs(new Evidence(follows, underWay.contains(key), circle, seen)));
     }
 
     private static boolean isAnswered(Edge line) {

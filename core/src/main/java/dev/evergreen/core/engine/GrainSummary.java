@@ -9,6 +9,7 @@ import dev.evergreen.core.engine.Publication.Subscribed;
 import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.Tasks;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -240,7 +241,7 @@ final class GrainSummary extends Summary {
   // The list of reads
 
   /** Somebody follows what this summary reads. */
-  Subscribed followReads(CallKey call, Follower follower, Tasks next) {
+  Subscribed followReads(Follower follower, Tasks next) {
     boolean owed;
     synchronized (guard) {
       if (removed) {
@@ -248,7 +249,8 @@ final class GrainSummary extends Summary {
       }
       var followed = reads;
       if (followed == null) {
-        followed = new Publication(parts, home, call);
+        // By its own name: a node of another version may be the first who asks, by other bytes.
+        followed = new Publication(parts, home, base.models().graph().readsOf(key.wire()));
         reads = followed;
       }
       owed = followed.subscribe(follower);
@@ -377,6 +379,15 @@ final class GrainSummary extends Summary {
   boolean inCircle() {
     synchronized (guard) {
       return inCircle && !removed;
+    }
+  }
+
+  /** The others of the circle that it is in, as this node names them; none if it is in none. */
+  List<SummaryKey> otherMembers() {
+    var graph = base.models().graph();
+    synchronized (guard) {
+      var lists = inCircle ? evidence : Edges.NONE;
+      return lists.list().stream().map(edge -> graph.summaryOf(edge.cache().key())).toList();
     }
   }
 }

@@ -424,6 +424,53 @@ class CycleTest {
         });
   }
 
+  /**
+   * All lists change while the members learn of their circle, and of its end, one after the other.
+   * Nobody need be judged again for that, nor ask for itself who reads them all.
+   */
+  @Test
+  void theMembersOfALargeCircleAcrossNodesAreNotJudgedOnceForEachOther() {
+    int members = 100;
+    inTwoNodes(
+        WiredNodes.quick().withCycleSuspicion(Duration.ofMillis(100)),
+        (wired, a, b) -> {
+          for (int i = 0; i < members; i++) {
+            a.grains().get(Link.class, member(i)).pointTo(member((i + 1) % members));
+          }
+          int before = LinkGrain.RUNS.get();
+          try (var computation = a.reactive(() -> a.grains().get(Link.class, member(0)).length())) {
+            var tracker = computation.tracker();
+            assertThrows(CycleException.class, () -> awaitLast(tracker, -1));
+            WiredNodes.await("all to know the circle", () -> inCircle(a) + inCircle(b) == members);
+            var questions = new AtomicInteger();
+            wired.wire =
+                (from, to, message) -> {
+                  questions.addAndGet(message instanceof Message.Probe ? 1 : 0);
+                  wired.deliver(from, to, message);
+                };
+            a.sweep();
+            b.sweep();
+            assertTrue(questions.get() <= 2 * members, () -> questions + " questions");
+            a.grains().get(Link.class, member(members / 2)).pointTo("");
+            awaitLast(tracker, members / 2);
+            assertQuiet();
+            int runs = LinkGrain.RUNS.get() - before;
+            assertTrue(runs < members * 15, () -> runs + " runs");
+          }
+        });
+  }
+
+  private static String member(int number) {
+    return (number % 2 == 0 ? "a" : "b") + "-" + number;
+  }
+
+  private static long inCircle(NodeRuntime node) {
+    return node.activations.all().stream()
+        .flatMap(activation -> activation.summaries().stream())
+        .filter(GrainSummary::inCircle)
+        .count();
+  }
+
   @Test
   void aSweepThatFailsIsNotTheLast() {
     var settings =

@@ -199,6 +199,10 @@ final class MutantTest {
                     "released = accepted(released);",
                     "released = accepted(read); verdict.edges().release();"),
                 "a circle ends as it is found, and nobody's value differs"),
+            // Or it knew no other list from the one that it had read.
+            new Fault(
+                new Mutant.Says("engine.Evidence", "return sameReads", "return true || sameReads"),
+                "a circle ends as it is found, and nobody's value differs"),
             // A member of a circle that caught the exception was none.
             new Fault(
                 new Mutant.Says(
@@ -208,7 +212,7 @@ final class MutantTest {
                 "a cycle is replaced by another one, whose member the first catches"),
             // What a member had read before and what it reads now made a circle together.
             new Fault(
-                new Mutant.Says("engine.CycleSearch", " && (tentative || !read.tentative())", ""),
+                new Mutant.Says("engine.Evidence", " && (tentative || !read.tentative())", ""),
                 "a cycle is replaced by another one, whose member the first catches"),
             // Members of a circle that nobody reads kept each other.
             new Fault(

@@ -3,8 +3,9 @@ package dev.evergreen.core.version;
 import java.nio.file.Path;
 
 /**
- * A shop in two versions. The newer one has added a component to the records that are argument,
- * result and state, a constant to an enum, a subtype to a sealed type, an operation, and a grain.
+ * A shop in versions. The newer one has added a component to the records that are argument, result
+ * and state, a constant to an enum, a subtype to a sealed type, an operation, and a grain. The
+ * newest one has added another component to the argument.
  */
 public final class Shop {
 
@@ -24,7 +25,7 @@ public final class Shop {
         public record Plain(int price) implements Offer {}
         /*public record Sale(int price, int percent) implements Offer {}*/
 
-        public record Filter(int from/*, String tag*/) {}
+        public record Filter(int from/*, String tag*//**, String colour**/) {}
 
         public record Item(String name, int count/*, List<String> colours*/) {}
 
@@ -88,7 +89,8 @@ public final class Shop {
           }
           public int way(Filter filter) {
             var next = level.get().next();
-            var other = new Filter(Integer.reverse(filter.from())/*, filter.tag()*/);
+            int from = Integer.reverse(filter.from());
+            var other = new Filter(from/*, filter.tag()*//**, "red"**/);
             return next.isEmpty() ? 0 : 1 + context.grains().get(Shop.class, next).way(other);
           }
           public void put(int count) { level.set(new Level(count, level.get().next())); }
@@ -110,7 +112,7 @@ public final class Shop {
           var shop = grains.get(Shop.class, words[1]);
           var shelf = grains.get(Shelf.class, words[1]);
           var number = words.length > 2 ? words[2] : "";
-          var filter = new Filter(7/*, number.isEmpty() ? null : number*/);
+          var filter = new Filter(7/*, number.isEmpty() ? null : number*//**, "blue"**/);
           return switch (words[0]) {
             case "count" -> "" + shop.count(filter);
             case "item" -> shop.item(filter).toString();
@@ -118,7 +120,8 @@ public final class Shop {
             case "sells" -> "" + shop.sells(Kind.valueOf(number));
             case "offer" -> shop.offer().toString();
             case "way" -> "" + shop.way(filter);
-            case "far" -> "" + shop.way(new Filter(Integer.parseInt(number)/*, null*/));
+            case "far" ->
+                "" + shop.way(new Filter(Integer.parseInt(number)/*, null*//**, null**/));
             case "stock" -> shelf.stock().toString();
             case "fill" -> { shelf.fill(number); yield ""; }
             case "put" -> { shop.put(Integer.parseInt(number)); yield ""; }
@@ -132,7 +135,11 @@ public final class Shop {
       """;
 
   /** What is between comment marks is new. */
-  private static final String NEW = OLD.replace("/*", "").replace("*/", "");
+  private static final String NEW =
+      OLD.replaceAll("/\\*(?!\\*)", "").replaceAll("(?<!\\*)\\*/", "");
+
+  /** What is between marks of two stars is newer. */
+  private static final String NEWEST = NEW.replace("/**", "").replace("**/", "");
 
   private Shop() {}
 
@@ -142,5 +149,9 @@ public final class Shop {
 
   public static Program newer(Path directory) {
     return Program.compile(directory.resolve("newer"), NEW);
+  }
+
+  public static Program newest(Path directory) {
+    return Program.compile(directory.resolve("newest"), NEWEST);
   }
 }

@@ -93,7 +93,8 @@ public final class Operation {
     } catch (IllegalAccessException e) {
       throw new InvalidGrainException(
           method.getDeclaringClass().getTypeName()
-              + " is not accessible: open its package to dev.evergreen.core",
+              + " is not accessible: its module must open the package "
+              + method.getDeclaringClass().getPackageName(),
           e);
     }
   }

@@ -1,6 +1,5 @@
 package dev.evergreen.core;
 
-import dev.evergreen.core.engine.Branches;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -37,7 +36,8 @@ public final class Parallel {
       branches.add(() -> function.apply(item));
     }
     try {
-      return (List<R>) (Branches.apply() ? Branches.all(branches) : allOutside(branches));
+      var owner = owner();
+      return (List<R>) (owner != null ? owner.all(branches) : allOutside(branches));
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable t) {
@@ -70,12 +70,19 @@ public final class Parallel {
       throw new IllegalArgumentException("Parallel.first was given no branch");
     }
     try {
-      return (R) (Branches.apply() ? Branches.first(branches) : firstOutside(branches));
+      var owner = owner();
+      return (R) (owner != null ? owner.first(branches) : firstOutside(branches));
     } catch (Exception | Error e) {
       throw e;
     } catch (Throwable t) {
       throw new ComputationFailedException(t);
     }
+  }
+
+  /** What runs the grain or the computation that the branches belong to; null outside of these. */
+  private static @Nullable GrainRuntime owner() {
+    var runtime = Providers.runtime();
+    return runtime != null && runtime.ownsBranches() ? runtime : null;
   }
 
   private static <R extends @Nullable Object> List<R> allOutside(List<Callable<R>> branches)

@@ -1,25 +1,17 @@
 package dev.evergreen.core;
 
-import dev.evergreen.core.engine.AloneNode;
 import dev.evergreen.core.spi.MemoryStorage;
-import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
-import java.util.ServiceLoader;
 import java.util.function.Function;
 
-/** A node that is alone in its process: no network, virtual threads, real time. */
+/**
+ * A node that is alone in its process: no network, virtual threads, real time. What runs it is in
+ * {@code evergreen-core}, which must be on the class path or the module path.
+ */
 public final class EmbeddedNode {
 
   private EmbeddedNode() {}
-
-  /** What is on the class path, as that of {@code evergreen-reports}: it needs no set-up then. */
-  private static NodeObserver.Provider observers() {
-    return ServiceLoader.load(
-            NodeObserver.Provider.class, NodeObserver.Provider.class.getClassLoader())
-        .findFirst()
-        .orElse(NodeObserver.Provider.NONE);
-  }
 
   /** Starts with memory for storage and the default settings. */
   public static Builder builder() {
@@ -82,9 +74,16 @@ public final class EmbeddedNode {
      *
      * @throws InvalidGrainException if a registered interface breaks a rule, for instance by an
      *     operation that takes or returns what is no value; the message names it
+     * @throws IllegalStateException if {@code evergreen-core} is missing
      */
     public Node start() {
-      return AloneNode.start(types, storage, settings, tracing, observers());
+      var runtime = Providers.runtime();
+      if (runtime == null) {
+        throw new IllegalStateException(
+            "nothing here can run grains: add evergreen-core to the class path, or to the module"
+                + " path");
+      }
+      return runtime.startAlone(types, storage, settings, tracing, Providers.observers());
     }
   }
 }
