@@ -75,7 +75,7 @@ final class DialRace {
       report(new Outcome(address, dialer.fibers().connect(address, null, dialer.options()), null));
     } catch (IOException e) {
       report(new Outcome(address, null, e));
-    } catch (IllegalStateException e) {
+    } catch (FibersClosedException e) {
       report(new Outcome(address, null, new IOException(e)));
     }
   }

@@ -67,7 +67,7 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
    *
    * @param task what it does; an exception that escapes goes to the thread's handler of uncaught
    *     ones
-   * @throws IllegalStateException if the runtime is closed
+   * @throws FibersClosedException if the runtime is closed
    */
   Thread spawn(Runnable task);
 
@@ -75,7 +75,7 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
    * Starts a fiber after a time.
    *
    * @param delay from now on; it starts at once if this is zero or negative
-   * @throws IllegalStateException if the runtime is closed
+   * @throws FibersClosedException if the runtime is closed
    */
   Timer schedule(Duration delay, Runnable task);
 

@@ -33,6 +33,10 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
             () -> {
               try {
                 task.run();
+              } catch (FibersClosedException e) {
+                if (!closing) {
+                  throw e; // That is of another runtime.
+                }
               } finally {
                 // Nobody else would flush it, nor give its buffers back.
                 outputs().flushAll();
@@ -43,19 +47,15 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
     if (closing) {
       // Whoever closes may not have seen it, but will not wait for one that never starts.
       fibers.remove(fiber);
-      throw closed();
+      throw new FibersClosedException();
     }
     fiber.start();
     return fiber;
   }
 
-  private static IllegalStateException closed() {
-    return new IllegalStateException("this runtime of fibers is closed");
-  }
-
   final void checkOpen() {
     if (closing) {
-      throw closed();
+      throw new FibersClosedException();
     }
   }
 

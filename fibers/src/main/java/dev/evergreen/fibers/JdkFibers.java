@@ -58,7 +58,7 @@ final class JdkFibers extends FibersBase {
   private void spawnIfOpen(Runnable task) {
     try {
       spawn(task);
-    } catch (IllegalStateException e) {
+    } catch (FibersClosedException e) {
       // Closed since.
     }
   }

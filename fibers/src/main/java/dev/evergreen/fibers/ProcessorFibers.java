@@ -87,7 +87,7 @@ final class ProcessorFibers extends FibersBase {
             () -> {
               try {
                 spawnAt(here(), task);
-              } catch (IllegalStateException e) {
+              } catch (FibersClosedException e) {
                 // Closed since.
               }
             });

@@ -63,7 +63,7 @@ record Serving(
     }
     try {
       starter.start(connection, () -> serveAdmitted(connection));
-    } catch (IllegalStateException e) {
+    } catch (FibersClosedException e) {
       // The runtime is being closed; the next accept will say so.
       connection.close();
       served.remove(connection);

@@ -2,6 +2,7 @@ package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -50,6 +51,48 @@ class FibersTest {
       } catch (IllegalStateException e) {
         System.out.println("refused");
       }
+    }
+  }
+
+  /** Seen: a proxy that was closed while a tunnel began printed a stack trace. */
+  @ParameterizedTest
+  @EnumSource
+  void whoCannotStartAnotherAsAllEndsEndsWithoutAWord(Kind kind) throws Exception {
+    var begun = new CountDownLatch(1);
+    var refused = new AtomicBoolean();
+    var escaped = new CompletableFuture<Throwable>();
+    try (var fibers = kind.start()) {
+      fibers.spawn(
+          () -> {
+            Thread.currentThread().setUncaughtExceptionHandler((_, e) -> escaped.complete(e));
+            begun.countDown();
+            try {
+              Thread.sleep(Duration.ofDays(1));
+            } catch (InterruptedException e) {
+              refused.set(true);
+              fibers.spawn(() -> {});
+              refused.set(false);
+            }
+          });
+      begun.await();
+    }
+    assertTrue(refused.get());
+    assertFalse(escaped.isDone(), () -> "" + escaped.join());
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void aClosedRuntimeOfOthersIsAFault(Kind kind) throws Exception {
+    var others = kind.start();
+    others.close();
+    var escaped = new CompletableFuture<Throwable>();
+    try (var fibers = kind.start()) {
+      fibers.spawn(
+          () -> {
+            Thread.currentThread().setUncaughtExceptionHandler((_, e) -> escaped.complete(e));
+            others.spawn(() -> {});
+          });
+      assertInstanceOf(FibersClosedException.class, escaped.get());
     }
   }
 

@@ -321,6 +321,8 @@ final class Http1Exchange implements Exchange {
       refuse(malformed.status(), malformed.getMessage());
     } else if (why instanceof SocketTimeoutException && why == ofBody) {
       refuse(408, "the request did not come in time");
+    } else if (why instanceof IncompleteMessageException && why == ofBody) {
+      refuse(400, "the request was cut off"); // Who has ended its half only may read that.
     } else if (why != ofBody) {
       refuse(500, "the request could not be answered");
     }

@@ -3,6 +3,7 @@ package dev.evergreen.http;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.FibersClosedException;
 import dev.evergreen.fibers.WaitCancelledException;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
@@ -83,6 +84,8 @@ final class Http1Session {
     } catch (IOException e) {
       exchange.failed(e);
       return false;
+    } catch (FibersClosedException e) {
+      throw e; // Nothing is wrong with the request: all ends.
     } catch (RuntimeException e) {
       LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
       exchange.failed(e);

@@ -1,6 +1,7 @@
 package dev.evergreen.http;
 
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.fibers.FibersClosedException;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
@@ -253,6 +254,8 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
       }
     } catch (IOException e) {
       failed(e);
+    } catch (FibersClosedException e) {
+      throw e; // Nothing is wrong with the request: all ends.
     } catch (RuntimeException e) {
       Http2Connection.LOG.log(System.Logger.Level.WARNING, "a request could not be answered", e);
       failed(e);

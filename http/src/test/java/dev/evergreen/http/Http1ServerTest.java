@@ -96,7 +96,9 @@ class Http1ServerTest {
     for (int cut = 1; cut < sent.length(); cut++) {
       var answer = Talk.answer(Talk::echo, sent.substring(0, cut));
       // Nothing that is not whole is answered as if it were.
-      assertTrue(whole.startsWith(answer), () -> answer);
+      int refused = answer.indexOf("HTTP/1.1 400 ");
+      var others = refused < 0 ? answer : answer.substring(0, refused);
+      assertTrue(whole.startsWith(others), () -> answer);
     }
   }
 
@@ -322,7 +324,8 @@ class Http1ServerTest {
     for (var cut :
         List.of(
             "Content-Length: 3\r\n\r\nab", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n")) {
-      assertEquals("", Talk.answer(handler, post + cut));
+      var answer = Talk.answer(handler, post + cut);
+      assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
       assertEquals(IncompleteMessageException.class, seen.removeFirst().getClass());
     }
   }

@@ -17,6 +17,8 @@ import java.util.Base64;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /** The commands of operators. None is fast, or needs to be. */
 final class AdminCommands {
@@ -24,6 +26,9 @@ final class AdminCommands {
   private static final int MOST_MEMORY_MIB = 1_000_000_000;
   private static final int BUCKETS_PER_STEP = 8;
   private static final int MOST_CLASSES = 64;
+  private static final int MOST_PERCENT = 80;
+  private static final Pattern DECIMAL =
+      Pattern.compile("[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?");
   private static final byte[] HTTP = bytes("HTTP/");
   private static final String BEHIND_OTHERS = "ERROR cannot pipeline other commands before ";
 
@@ -126,14 +131,16 @@ final class AdminCommands {
   /** There are no slabs: the answers are those of a memcached that does not move them. */
   private Step slabs() throws IOException {
     if (line.count() == 4 && line.is(1, "reassign")) {
-      return say("CLIENT_ERROR slab reassignment disabled");
+      return line.readInt(2) && line.readInt(3)
+          ? say("CLIENT_ERROR slab reassignment disabled")
+          : protocol.reply(BAD_FORMAT);
     }
     if (line.count() < 3 || !line.is(1, "automove")) {
       return protocol.reply(ERROR);
     }
     protocol.noteNoreply();
     if (line.is(2, "ratio")) {
-      return protocol.reply(line.count() < 4 ? ERROR : OK);
+      return protocol.reply(line.count() >= 4 && isDecimal(3) ? OK : ERROR);
     }
     if (!line.readLong(2)) {
       return protocol.reply(BAD_FORMAT);
@@ -144,7 +151,29 @@ final class AdminCommands {
   /** There is no such list to tune: the answers are those of a memcached without its thread. */
   private Step lru() throws IOException {
     boolean tune = line.count() >= 6 && line.is(1, "tune");
-    return protocol.reply(tune && line.readLong(2) && line.readLong(3) ? OK : ERROR);
+    if (!tune || !line.readLong(2) || !line.readLong(3) || !isDecimal(4) || !isDecimal(5)) {
+      return protocol.reply(ERROR);
+    }
+    if (percent(2) + percent(3) > MOST_PERCENT) {
+      return say("ERROR hot and warm pcts must not exceed 80");
+    }
+    return decimal(4) > 0 && decimal(5) > 0
+        ? protocol.reply(OK)
+        : say("ERROR hot/warm age factors must be greater than 0");
+  }
+
+  /** Of the 64 bits that a number has, memcached takes 32. */
+  private long percent(int word) {
+    boolean known = line.readLong(word);
+    return known ? line.number() & 0xffffffffL : 0;
+  }
+
+  private boolean isDecimal(int word) {
+    return DECIMAL.matcher(line.text(word)).matches();
+  }
+
+  private double decimal(int word) {
+    return Double.parseDouble(line.text(word));
   }
 
   private Step stats() throws IOException {
@@ -233,7 +262,7 @@ final class AdminCommands {
 
   /** The items that are meant: all, in whatever order, or those of classes. */
   private List<String> classes() {
-    return List.of(line.text(2).split(",", -1));
+    return Stream.of(line.text(2).split(",", -1)).filter(one -> !one.isEmpty()).toList();
   }
 
   /** Whether the word says which items are meant. */

@@ -42,6 +42,8 @@ final class StatsReport {
       case "items" -> report.items();
       case "slabs" -> report.slabs();
       case "sizes" -> report.sizes();
+      case "sizes_enable", "sizes_disable" -> "STAT sizes_status disabled\r\n";
+      case "extstore" -> report.end();
       case "conns" -> report.connectionList();
       default -> null;
     };

@@ -140,8 +140,9 @@ final class ValueReceiver {
     return same == terminator.length;
   }
 
-  private void settle(Outcome outcome, boolean replaces) {
-    this.outcome = outcome;
+  private void settle(Outcome settled, boolean replaces) {
+    // That a value fits was looked at before: what it was to be joined with makes it too large.
+    outcome = settled == Outcome.TOO_LARGE ? Outcome.NOT_STORED : settled;
     if (protocol.server.isObserved()) {
       protocol.observer.stored(outcome);
     }

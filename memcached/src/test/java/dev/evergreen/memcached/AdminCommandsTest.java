@@ -302,6 +302,16 @@ class AdminCommandsTest {
     }
   }
 
+  /** As memcached reads them. It is asked by hand: while it crawls it is too busy to answer so. */
+  @ParameterizedTest
+  @ValueSource(strings = {"1,", ",1", "1,,2", "all"})
+  void classesToBeCrawledMayHaveNothingBetweenCommas(String classes) throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      assertEquals("OK", client.ask("lru_crawler crawl " + classes));
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void detailsAreCountedByPrefix(Mode mode) throws IOException {

@@ -92,7 +92,7 @@ class BinaryProtocolTest {
     }
   }
 
-  private static String hex(String bytes) {
+  static String hex(String bytes) {
     return HexFormat.of().formatHex(bytes.getBytes(ISO_8859_1));
   }
 

@@ -174,7 +174,7 @@ class DifferentialTest {
   }
 
   /** One server's view of the dialogue: what it calls the CAS numbers. */
-  private static final class Side {
+  static final class Side {
     private final Client client;
     private final Map<String, String> names = new HashMap<>();
     private final List<String> numbers = new ArrayList<>();

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.Fibers.Mode;
 import dev.evergreen.fibers.MemoryPair;
+import dev.evergreen.fibers.Pace;
 import java.io.IOException;
 import java.net.SocketException;
 import java.time.Duration;
@@ -16,10 +17,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -353,6 +356,31 @@ class HostileClientsTest {
         Thread.sleep(10);
       }
       checkHealth(server, 0);
+    }
+  }
+
+  /**
+   * Of a client that always takes something in time: how much of that a system lets us see depends
+   * on its buffers, so the pace is told here.
+   */
+  @Test
+  void whoTakesRepliesTooSlowlyIsHungUpOnThoughItAlwaysTakesSomething() throws Exception {
+    var settings =
+        TestServer.settings(Mode.PROCESSORS)
+            .withWriteTimeout(Duration.ofMillis(100))
+            .withLeastRate(1L << 20);
+    var hungUp = new CountDownLatch(1);
+    try (var server = TestServer.start(settings)) {
+      var pace = new Pace();
+      try (var _ = server.server().blockedWriters.hold(pace, hungUp::countDown)) {
+        for (int i = 0; hungUp.getCount() > 0 && i < 20_000; i++) {
+          pace.waits();
+          Thread.sleep(1);
+          pace.goesOn();
+          pace.moved(1);
+        }
+        assertEquals(0, hungUp.getCount());
+      }
     }
   }
 

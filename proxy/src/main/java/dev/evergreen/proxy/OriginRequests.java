@@ -129,7 +129,7 @@ final class OriginRequests {
       Fields fields, RequestHead request, Client client, ProxySettings settings) {
     var peer = client.peer();
     var before = fields.joined("x-forwarded-for");
-    var own = peer.getHostAddress();
+    var own = literal(peer);
     fields.set("X-Forwarded-For", before == null ? own : before + ", " + own);
     fields.set("X-Forwarded-Proto", client.scheme());
     var forwarded = "for=" + node(peer) + ";proto=" + client.scheme();
@@ -142,9 +142,13 @@ final class OriginRequests {
     fields.set("Forwarded", chain == null ? forwarded : chain + ", " + forwarded);
   }
 
-  private static String node(InetAddress address) {
-    return address instanceof Inet6Address
-        ? "\"[" + address.getHostAddress() + "]\""
-        : address.getHostAddress();
+  /** RFC 7239 §6. */
+  static String node(InetAddress address) {
+    return address instanceof Inet6Address ? "\"[" + literal(address) + "]\"" : literal(address);
+  }
+
+  /** Without the interface of this machine that an address of its network is for. */
+  private static String literal(InetAddress address) {
+    return address.getHostAddress().split("%", 2)[0];
   }
 }

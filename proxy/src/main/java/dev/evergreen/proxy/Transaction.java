@@ -508,7 +508,7 @@ final class Transaction {
       if (entry == null) {
         release(found, head, fetch);
         var status = CacheStatus.forwarded(why).withForwardStatus(head.status());
-        whileClientStays(() -> relay(answer.get(), status));
+        whileClientStays(_ -> relay(answer.get(), status));
         return true;
       }
       handedOver = true;
@@ -720,17 +720,18 @@ final class Transaction {
     if (why == Forward.METHOD || why == Forward.BYPASS) {
       proxy.count(Count.PASSED);
     }
-    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
-      leaving.run(() -> pass(why, leaving));
-    }
+    whileClientStays(leaving -> pass(why, leaving));
   }
 
   private void pass(Forward why, Leaving leaving) throws IOException {
     var asked = originRequest();
     var upload = upload();
-    if (upload != null && upload.awaitsContinue()) {
-      // RFC 9110 §10.1.1: the origin decides, not the proxy.
-      asked.fields().set("Expect", "100-continue");
+    if (upload != null) {
+      leaving.during(upload);
+      if (upload.awaitsContinue()) {
+        // RFC 9110 §10.1.1: the origin decides, not the proxy.
+        asked.fields().set("Expect", "100-continue");
+      }
     }
     try (var answer = askForOne(asked, upload)) {
       try {
@@ -794,7 +795,7 @@ final class Transaction {
 
   /** RFC 9111 §4.3.5: the answer to HEAD tells of what is stored for GET. */
   private void passHead(@Nullable Found found, Forward why) throws IOException {
-    whileClientStays(() -> passHeadAlone(found, why));
+    whileClientStays(_ -> passHeadAlone(found, why));
   }
 
   private void passHeadAlone(@Nullable Found found, Forward why) throws IOException {
@@ -819,10 +820,22 @@ final class Transaction {
     }
   }
 
+  /** What is done for one client alone. */
+  private interface ForOne {
+    void run(Leaving leaving) throws IOException;
+  }
+
   /** Does what nobody else waits for. */
-  private void whileClientStays(CancelScope.Action<IOException> action) throws IOException {
+  private void whileClientStays(ForOne action) throws IOException {
     try (var leaving = new Leaving(proxy.fibers(), exchange)) {
-      leaving.run(action);
+      leaving.run(() -> action.run(leaving));
+    } catch (Leaving.GoneException e) {
+      if (exchange.responded() || request.version() == Version.HTTP_2) {
+        throw e;
+      }
+      // It may have ended its half only, and still read.
+      course.failure = String.valueOf(e.getMessage());
+      refuse(504, "the origin: timeout");
     }
   }
 

@@ -57,6 +57,9 @@ final class Upload {
 
   private volatile boolean answered;
 
+  /** Whether a fiber sends. */
+  private volatile boolean goesOn;
+
   private boolean started;
 
   // Of the fiber that sends, and when that has ended of who starts it.
@@ -104,6 +107,11 @@ final class Upload {
     boolean more = now > noticed;
     noticed = now;
     return more;
+  }
+
+  /** Whether some of the body may still be sent. Any thread may ask. */
+  boolean goesOn() {
+    return goesOn;
   }
 
   /** Whether the client sends the body only when it is told to. */
@@ -155,7 +163,16 @@ final class Upload {
     var now = CancelScope.open();
     scope = now;
     var go = wanted;
-    fiber = fibers.spawn(() -> send(into, before, go, now, slowPeers));
+    goesOn = true;
+    fiber =
+        fibers.spawn(
+            () -> {
+              try {
+                send(into, before, go, now, slowPeers);
+              } finally {
+                goesOn = false;
+              }
+            });
   }
 
   /** Whether all that has come of the body is still there, so that it can be sent again. */

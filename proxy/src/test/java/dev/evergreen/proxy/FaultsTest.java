@@ -639,6 +639,40 @@ class FaultsTest {
     left.await();
   }
 
+  /** Seen: 500, though nothing was wrong here. */
+  @Test
+  void whoSendsNoMoreAndGetsNothingForLongIsToldSo() throws Exception {
+    var left = originThatWaits(1, "");
+    var browser = browser();
+    browser.ask("POST", "/a");
+    browser.endOutput();
+    assertEquals(504, browser.receive().status());
+    assertTrue(browser.ended());
+    left.await();
+    assertEquals(0, count(Statistics.Count.ORIGIN_FAILURES), "it has done nothing wrong");
+  }
+
+  @Test
+  void whoEndsItsHalfAmidItsUploadIsToldSo() throws Exception {
+    var seen = new CompletableFuture<Boolean>();
+    origin.then(
+        (_, wire) -> {
+          try {
+            wire.in().transferTo(java.io.OutputStream.nullOutputStream());
+            seen.complete(false);
+          } catch (IOException e) {
+            seen.complete(true);
+          }
+        });
+    var browser = browser();
+    browser.send(post(1000) + "begin");
+    origin.next();
+    browser.endOutput();
+    assertEquals(400, browser.receive().status());
+    assertTrue(browser.ended());
+    assertTrue(seen.get(), "the part must not be taken for the whole");
+  }
+
   @Test
   void whoOnlySendsNoMoreIsStillAnswered() throws Exception {
     origin.then(

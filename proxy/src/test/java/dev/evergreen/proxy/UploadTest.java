@@ -3,19 +3,28 @@ package dev.evergreen.proxy;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
+import dev.evergreen.fibers.MemoryPair;
 import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.http.BodyReader;
 import dev.evergreen.http.BodyWriter;
+import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.RequestHead;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -113,6 +122,80 @@ class UploadTest {
     assertEquals("ended", toOrigin.over.get());
     assertNull(upload.failure());
     upload.stop();
+  }
+
+  /**
+   * Its end is that of what it sends, and comes before that was read if the system keeps some: it
+   * may wait for more than a moment while the origin takes it. How much a system keeps depends on
+   * it, so the end is told here.
+   */
+  @Test
+  void whoSendsNoMoreIsWaitedForAsLongAsItsUploadGoesOn() throws Exception {
+    var more = new CountDownLatch(1);
+    var upload =
+        new Upload(
+            fibers,
+            new Awaited() {
+              @Override
+              public void await() throws IOException {
+                uninterruptibly(more);
+                end();
+              }
+            },
+            false,
+            new Pace());
+    upload.start(new ToOrigin(), peers);
+    var told = new AtomicReference<Runnable>();
+    try (var pair = MemoryPair.of(fibers);
+        var leaving = new Leaving(fibers, half(pair.far(), told))) {
+      leaving.during(upload);
+      assertThrows(
+          Leaving.GoneException.class,
+          () ->
+              leaving.run(
+                  () -> {
+                    Objects.requireNonNull(told.get()).run();
+                    // Longer than it would be waited for a client that has left.
+                    pair.near().readTimeout(Duration.ofMillis(1500));
+                    assertThrows(SocketTimeoutException.class, () -> read(pair.near()));
+                    more.countDown();
+                    pair.near().readTimeout(Duration.ofSeconds(30));
+                    read(pair.near());
+                  }));
+    }
+    upload.stop();
+  }
+
+  private static void read(Connection from) throws IOException {
+    int count = from.read(ByteBuffer.allocate(1));
+    assertEquals(0, count, "nobody sends anything");
+  }
+
+  private static void uninterruptibly(CountDownLatch latch) throws IOException {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IOException(e);
+    }
+  }
+
+  /** A client of HTTP/1.1, of whose end a test tells. */
+  private static Exchange half(Connection connection, AtomicReference<Runnable> told) {
+    var request = RequestHead.of("POST", "/");
+    return (Exchange)
+        java.lang.reflect.Proxy.newProxyInstance(
+            Exchange.class.getClassLoader(),
+            new Class<?>[] {Exchange.class},
+            (_, method, arguments) ->
+                switch (method.getName()) {
+                  case "request" -> request;
+                  case "connection" -> connection;
+                  case "whenClientLeaves" -> {
+                    told.set((Runnable) arguments[0]);
+                    yield null;
+                  }
+                  default -> throw new UnsupportedOperationException(method.getName());
+                });
   }
 
   @Test

@@ -8,6 +8,7 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -325,8 +326,10 @@ public final class StoreStress {
   }
 
   /**
-   * A store that evicts nothing. Some of its items stay; others are stored anew all the time, so
-   * that the cleaner moves those that lie between them, and frees the memory where they were.
+   * A store that evicts nothing and is nearly full. Some of its items stay; others are stored anew
+   * all the time, in no order, so that the cleaner moves those that lie between them, and frees the
+   * memory where they were. Now and then one that stays is stored with another length: else they
+   * would all lie together soon, and never be moved again.
    */
   private static final class Churning {
     private static final long LOW = StoreOptions.LEAST_LIMIT;
@@ -334,21 +337,22 @@ public final class StoreStress {
     private static final Store STORE =
         Store.open(new StoreOptions(HIGH, LENGTH * 10, false), () -> 1);
     private static final byte[][] STAYING = new byte[500][];
-    private static final byte[][] CHURNED = new byte[2_000][];
+    private static final byte[][] CHURNED = new byte[4_500][];
+    private static final SplittableRandom RANDOM = new SplittableRandom(1);
 
     /** As many as fill more than a segment. */
     private static final int AT_ONCE = 200;
 
-    private static int next;
+    private static final int OF_THESE_STAYING = 20;
 
     static {
       for (int i = 0; i < CHURNED.length; i++) {
         CHURNED[i] = newKey();
-        set(CHURNED[i], i);
-        if (i < STAYING.length) {
-          STAYING[i] = newKey();
-          set(STAYING[i], i);
-        }
+        set(CHURNED[i], i, LENGTH);
+      }
+      for (int i = 0; i < STAYING.length; i++) {
+        STAYING[i] = newKey();
+        set(STAYING[i], i, LENGTH);
       }
     }
 
@@ -356,15 +360,19 @@ public final class StoreStress {
       return 1 + i % 100;
     }
 
-    private static void set(byte[] key, int i) {
-      store(STORE, key, numberOf(i), LENGTH, new Change());
+    private static void set(byte[] key, int i, int length) {
+      store(STORE, key, numberOf(i), length, new Change());
     }
 
     static synchronized void churn() {
       for (int i = 0; i < AT_ONCE; i++) {
-        next = (next + 1) % CHURNED.length;
-        STORE.delete(key(CHURNED[next]), new Change(), new Item());
-        set(CHURNED[next], next);
+        int number = RANDOM.nextInt(CHURNED.length);
+        STORE.delete(key(CHURNED[number]), new Change(), new Item());
+        set(CHURNED[number], number, LENGTH);
+        if (i < OF_THESE_STAYING) {
+          int staying = RANDOM.nextInt(STAYING.length);
+          set(STAYING[staying], staying, LENGTH + RANDOM.nextInt(2) * Long.BYTES);
+        }
       }
       STORE.limit(LOW);
       STORE.limit(HIGH);
@@ -373,13 +381,14 @@ public final class StoreStress {
     /** Finds all before it copies the first, so that much can happen to them in between. */
     static boolean readStaying() {
       var items = new Item[STAYING.length];
-      boolean right = true;
       for (int i = 0; i < items.length; i++) {
         items[i] = new Item();
-        var outcome = STORE.get(key(STAYING[i]), items[i]);
-        right &= outcome == dev.evergreen.store.Outcome.FOUND;
+        if (STORE.get(key(STAYING[i]), items[i]) != dev.evergreen.store.Outcome.FOUND) {
+          return false;
+        }
       }
       var target = MemorySegment.ofArray(new byte[4096]);
+      boolean right = true;
       for (int i = 0; i < items.length; i++) {
         boolean copied = items[i].copyValue(target, 0);
         int number = copied ? number(items[i], target) : read(STORE, STAYING[i]);

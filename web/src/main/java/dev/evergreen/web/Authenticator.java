@@ -9,8 +9,9 @@ public interface Authenticator {
 
   /**
    * The caller; {@link Caller#ANONYMOUS} when the request carries no credentials. Called once for
-   * each request and once for each live connection, and again when a body or a first result had to
-   * be waited for: the caller may be gone by then. On a virtual thread; may block.
+   * each request and once for each live connection, and again when a body had to be waited for, and
+   * right before a view's result is sent: the caller may be gone by then. On a virtual thread; may
+   * block.
    *
    * @throws WebException with status 401 to refuse credentials that are wrong
    */

@@ -1,7 +1,7 @@
 package dev.evergreen.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.util.HashMap;
+import dev.evergreen.live.Present;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -226,7 +226,7 @@ final class Edge extends Handler.Abstract {
         } else if (path.equals(LIVE)) {
           openSocket(request, response, callback, address);
         } else {
-          look(request, response, callback, path.substring(LIVE.length() + 1), address, place);
+          look(request, response, callback, place);
         }
       }
       return true;
@@ -304,47 +304,47 @@ final class Edge extends Handler.Abstract {
     return caller;
   }
 
-  private void look(
-      Request request,
-      Response response,
-      Callback callback,
-      String name,
-      Object address,
-      Places.Place place)
+  private void look(Request request, Response response, Callback callback, Places.Place place)
       throws InterruptedException {
-    if (!HttpMethod.GET.is(request.getMethod()) && !HttpMethod.HEAD.is(request.getMethod())) {
+    if (!isRead(request)) {
       throw notAllowed(response, Set.of("GET", "HEAD"));
     }
     guard.checkOrigin(request);
-    var view = hub.view(name);
+    var path = Request.getPathInContext(request);
+    var view = hub.view(path.substring(LIVE.length() + 1));
     var still = stillConnected();
-    var caller = caller(request, LIVE + "/" + name);
-    var query = new HashMap<String, List<String>>();
-    new Exchange(request, settings, name, "", caller)
-        .fields()
-        .forEach(field -> query.put(field.getName(), field.getValues()));
-    var result = hub.acquire(view, caller, address, Json.fromQuery(query, view.paramsType()));
+    var asked = new Exchange(request, settings, path, "", () -> caller(request, path), place);
+    var result =
+        hub.acquire(
+            view, asked.caller(), asked.payer(), Json.fromQuery(asked.query(), view.paramsType()));
     response.getHeaders().add(HttpHeader.VARY, "Accept");
     if (wantsStream(request)) {
-      stream(request, response, callback, caller, still, result);
+      stream(request, response, callback, asked.caller(), still, result);
     } else {
       try {
-        boolean now = result.isReady();
-        result.awaitFirst(settings.firstResultWithin());
-        var who = now ? caller : caller(request, LIVE + "/" + name);
+        var payers = asked.caller().payers(asked.payer());
+        var present = present(result, asked);
         // Who has an answer may ask again at once.
         place.close();
-        replies.present(
-            request,
-            response,
-            callback,
-            result,
-            caller.payers(address),
-            () -> Refusals.require(result.allows(caller, who), who));
+        replies.present(request, response, callback, present, payers);
       } finally {
         hub.release(result);
       }
     }
+  }
+
+  /**
+   * The result, once there is one; who asks, and what they may, is looked at after that.
+   *
+   * @throws WebException if it may not be answered, or there is none
+   */
+  private Present present(WatchedView<?> result, Exchange asked) throws InterruptedException {
+    result.awaitFirst(settings.firstResultWithin());
+    var present = result.present();
+    var before = asked.caller();
+    var now = asked.callerByNow();
+    Refusals.require(result.allows(before, now), now);
+    return result.value(present);
   }
 
   private static boolean wantsStream(Request request) {

@@ -2,7 +2,10 @@ package dev.evergreen.web;
 
 import java.io.ByteArrayOutputStream;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -83,7 +86,14 @@ final class Exchange implements Request {
     return Optional.ofNullable(fields().getValue(name));
   }
 
-  Fields fields() {
+  /** All that the query says. */
+  Map<String, List<String>> query() {
+    var all = new HashMap<String, List<String>>();
+    fields().forEach(field -> all.put(field.getName(), field.getValues()));
+    return all;
+  }
+
+  private Fields fields() {
     if (query == null) {
       try {
         query = org.eclipse.jetty.server.Request.extractQueryParameters(request);

@@ -59,12 +59,16 @@ final class FirstPage {
   }
 
   private static String script(List<Asked> asked, Exchange request) throws InterruptedException {
-    var caller = request.caller();
-    var now = awaitAll(asked) ? request.callerByNow() : caller;
+    awaitAll(asked);
+    var found = asked.stream().map(one -> one.live.present()).toList();
+    // Who asks, and what they may, is looked at after the results that it is for.
+    var before = request.caller();
+    var now = request.callerByNow();
     var results = new ArrayList<String>();
-    for (var one : asked) {
-      var present = one.live.present();
-      if (present != null && present.error() == null && one.live.allows(caller, now)) {
+    for (int i = 0; i < found.size(); i++) {
+      var present = found.get(i);
+      var one = asked.get(i);
+      if (present != null && present.error() == null && one.live.allows(before, now)) {
         results.add(result(one.wish, present));
       }
     }
@@ -74,16 +78,12 @@ final class FirstPage {
         + "]</script>";
   }
 
-  /** Waits for the results that are not there yet, for a moment; false if all were. */
-  private static boolean awaitAll(List<Asked> asked) throws InterruptedException {
-    if (asked.stream().allMatch(one -> one.live.isReady())) {
-      return false;
-    }
+  /** Waits for the results that are not there yet, for a moment. */
+  private static void awaitAll(List<Asked> asked) throws InterruptedException {
     long deadline = System.nanoTime() + WITHIN.toNanos();
     for (var one : asked) {
       one.live.awaitFirst(Duration.ofNanos(deadline - System.nanoTime()));
     }
-    return true;
   }
 
   private static String result(FirstResult wish, Present present) {

@@ -240,6 +240,11 @@ abstract class LiveConnection {
   /** Ends the connection at once, and with it a write that is stuck; nothing is left of it. */
   abstract void abort();
 
+  /** Whether it ends in an orderly way already, and so cannot be written to. */
+  boolean isEnding() {
+    return false;
+  }
+
   /** There is room for control messages again. */
   abstract void readMore();
 
@@ -315,7 +320,9 @@ abstract class LiveConnection {
     } catch (InterruptedException | IOException | RuntimeException e) {
       // The peer is gone or was cut; whoever notices first tidies up.
       close();
-      abort();
+      if (!isEnding()) {
+        abort();
+      }
     }
   }
 

@@ -376,6 +376,13 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     }
   }
 
+  /** To cut it would cut off the answer to the client's goodbye, too. */
+  @Override
+  boolean isEnding() {
+    var open = session;
+    return open != null && !open.isOutputOpen();
+  }
+
   @Override
   void readMore() {
     var open = session;

@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import dev.evergreen.json.ResultJson;
+import dev.evergreen.live.Present;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -90,29 +91,12 @@ final class Replies {
   }
 
   /**
-   * Answers with the present result of a live computation.
+   * Answers with a result.
    *
    * @param payers for whom, as long as they have not taken it
-   * @param check throws if it may not be answered after all
    */
   void present(
-      Request request,
-      Response response,
-      Callback callback,
-      WatchedView<?> result,
-      List<Object> payers,
-      Runnable check) {
-    var present = result.present();
-    check.run();
-    if (present == null) {
-      var end = result.end();
-      throw end != null
-          ? end
-          : new WebException(504, "timeout", "There is no result yet; try again.");
-    }
-    if (present.error() instanceof WebException error) {
-      throw error;
-    }
+      Request request, Response response, Callback callback, Present present, List<Object> payers) {
     var etag = "\"" + present.tag() + "\"";
     var has = matches(request.getHeaders().getValuesList(HttpHeader.IF_NONE_MATCH), etag);
     int status = has ? 304 : 200;

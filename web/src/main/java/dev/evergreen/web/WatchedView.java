@@ -77,9 +77,22 @@ final class WatchedView<P extends Record> extends LiveResult {
         : null;
   }
 
-  /** Why there will be no further results, or null while there may be. */
-  @Nullable WebException end() {
-    return end;
+  /**
+   * What it was found to show.
+   *
+   * @throws WebException if that is a failure, or nothing
+   */
+  Present value(@Nullable Present found) {
+    if (found == null) {
+      var ended = end;
+      throw ended != null
+          ? ended
+          : new WebException(504, "timeout", "There is no result yet; try again.");
+    }
+    if (found.error() instanceof WebException error) {
+      throw error;
+    }
+    return found;
   }
 
   /** Whether this caller may see the result now. */

@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
@@ -107,6 +108,33 @@ final class FirstPageTest {
       caller.set(Caller.named("ann"));
       var again = results(Http.get(server, "/").body());
       assertTrue(again.contains("\"value\":\"of ann\""), again);
+    }
+  }
+
+  /** Seen: nothing was awaited, so who asks was not looked at again. */
+  @Test
+  void whoSignsOutBeforeAResultThatIsThereIsSentDoesNotGetIt() {
+    var caller = new AtomicReference<>(Caller.named("ann"));
+    var signsOut = new AtomicBoolean();
+    Authorisation<Named> signedIn =
+        (who, none) -> {
+          boolean allowed = who.signedIn();
+          if (signsOut.get()) {
+            caller.set(Caller.ANONYMOUS);
+          }
+          return allowed;
+        };
+    try (var node = EmbeddedNode.builder().start();
+        var server =
+            WebServer.builder(node)
+                .port(0)
+                .authenticator(request -> Objects.requireNonNull(caller.get()))
+                .view(view("greeting", signedIn))
+                .page("/", HTML, request -> List.of(of("greeting", "x")))
+                .start()) {
+      Await.until("a result", () -> !results(Http.get(server, "/").body()).equals("[]"));
+      signsOut.set(true);
+      assertEquals("[]", results(Http.get(server, "/").body()));
     }
   }
 

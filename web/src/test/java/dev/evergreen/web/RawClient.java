@@ -8,6 +8,7 @@ import java.net.Socket;
 import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** A socket that says whatever a test wants it to. */
 final class RawClient implements AutoCloseable {
@@ -116,6 +117,22 @@ final class RawClient implements AutoCloseable {
   /** Sends nothing more, but goes on reading. */
   void finishSending() throws IOException {
     socket.shutdownOutput();
+  }
+
+  /** A frame of a WebSocket that the server has sent. */
+  record Received(int firstByte, byte[] payload) {}
+
+  /** Reads a frame; null when the connection ends before. */
+  @Nullable Received frame() throws IOException {
+    int first = read();
+    int length = read();
+    if (length == 126) {
+      length = read() << 8 | read();
+    }
+    if (length < 0) {
+      return null;
+    }
+    return new Received(first, socket.getInputStream().readNBytes(length));
   }
 
   /** Reads on until the server closes; fails after 20 seconds. */

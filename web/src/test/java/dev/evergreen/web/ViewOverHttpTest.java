@@ -29,6 +29,9 @@ final class ViewOverHttpTest {
   private volatile boolean signedOut;
   private volatile boolean withdrawn;
 
+  /** What happens right after somebody was authenticated. */
+  private volatile Runnable whenAuthenticated = () -> {};
+
   record Item(String text, Instant at, Optional<String> note) {}
 
   private final HandNode node = new HandNode();
@@ -52,7 +55,11 @@ final class ViewOverHttpTest {
               LiveView.of(
                   "slow",
                   LiveView.NoParams.class,
-                  (caller, none) -> caller.signedIn() && !withdrawn,
+                  (caller, none) -> {
+                    boolean allowed = caller.signedIn() && !withdrawn;
+                    whenAuthenticated.run();
+                    return allowed;
+                  },
                   none ->
                       () -> {
                         asked.countDown();
@@ -287,6 +294,15 @@ final class ViewOverHttpTest {
   @Test
   void whoSignsOutWhileTheFirstResultIsAwaitedDoesNotGetIt() throws Exception {
     assertEquals(401, slow(() -> signedOut = true));
+  }
+
+  /** Seen: nothing was awaited, so who asks was not looked at again. */
+  @Test
+  void whoSignsOutBeforeAResultThatIsThereIsSentDoesNotGetIt() throws Exception {
+    answers.countDown();
+    assertEquals(200, Http.get(server, "/live/slow", "X-User", "ann").statusCode());
+    whenAuthenticated = () -> signedOut = true;
+    assertEquals(401, Http.get(server, "/live/slow", "X-User", "ann").statusCode());
   }
 
   @Test
