@@ -27,8 +27,11 @@ final class AdminCommands {
   private static final int BUCKETS_PER_STEP = 8;
   private static final int MOST_CLASSES = 64;
   private static final int MOST_PERCENT = 80;
+
+  /** It never goes back: else a long line of digits would take as long as thousands of commands. */
   private static final Pattern DECIMAL =
-      Pattern.compile("[+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?");
+      Pattern.compile("[+-]?(\\d++\\.?+\\d*+|\\.\\d++)([eE][+-]?\\d++)?+");
+
   private static final byte[] HTTP = bytes("HTTP/");
   private static final String BEHIND_OTHERS = "ERROR cannot pipeline other commands before ";
 

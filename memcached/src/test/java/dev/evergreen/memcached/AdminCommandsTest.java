@@ -312,6 +312,20 @@ class AdminCommandsTest {
     }
   }
 
+  /** Seen: each took some 50 ms, for which all others waited. */
+  @ParameterizedTest
+  @ValueSource(strings = {"slabs automove ratio ", "lru tune 10 20 1 "})
+  @Timeout(10)
+  void digitsWithoutEndThatAreNoNumberCostNoMoreThanOthers(String command) throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      var line = command + "1".repeat(2000) + "x";
+      for (int i = 0; i < 500; i++) {
+        assertEquals("ERROR", client.ask(line));
+      }
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void detailsAreCountedByPrefix(Mode mode) throws IOException {

@@ -57,8 +57,8 @@ final class Upload {
 
   private volatile boolean answered;
 
-  /** Whether a fiber sends. */
-  private volatile boolean goesOn;
+  /** Whether a fiber sends, or it has not begun: it may have to wait for a connection. */
+  private volatile boolean goesOn = true;
 
   private boolean started;
 
@@ -157,6 +157,7 @@ final class Upload {
     }
     var before = kept.toByteArray();
     if (!awaitsContinue() && before.length == 0 && sendsAtOnce(into)) {
+      goesOn = false;
       return;
     }
     into.flush();

@@ -166,6 +166,39 @@ class UploadTest {
     upload.stop();
   }
 
+  /** Seen: 504 if there was no connection to the origin within a second. */
+  @Test
+  void whoSendsNoMoreIsWaitedForBeforeItsUploadHasBegun() throws Exception {
+    var body =
+        new Awaited() {
+          @Override
+          public void await() {
+            throw new AssertionError("it has ended");
+          }
+        };
+    var upload = new Upload(fibers, body, false, new Pace());
+    var told = new AtomicReference<Runnable>();
+    try (var pair = MemoryPair.of(fibers);
+        var leaving = new Leaving(fibers, half(pair.far(), told))) {
+      leaving.during(upload);
+      assertThrows(
+          Leaving.GoneException.class,
+          () ->
+              leaving.run(
+                  () -> {
+                    Objects.requireNonNull(told.get()).run();
+                    // Longer than it would be waited for a client that has left.
+                    pair.near().readTimeout(Duration.ofMillis(1500));
+                    assertThrows(SocketTimeoutException.class, () -> read(pair.near()));
+                    body.end();
+                    upload.start(new ToOrigin(), peers);
+                    pair.near().readTimeout(Duration.ofSeconds(30));
+                    read(pair.near());
+                  }));
+    }
+    upload.stop();
+  }
+
   private static void read(Connection from) throws IOException {
     int count = from.read(ByteBuffer.allocate(1));
     assertEquals(0, count, "nobody sends anything");

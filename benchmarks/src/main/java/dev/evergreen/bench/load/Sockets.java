@@ -35,6 +35,9 @@ final class Sockets implements AutoCloseable {
   /** Closed by a reset, as else the port would stay taken for a minute. */
   private static final MemorySegment NO_LINGER = Arena.global().allocateFrom(JAVA_INT, 1, 0);
 
+  /** So soon, in nanoseconds, Linux notes when something comes if nobody has asked for it yet. */
+  private static final long STAMPS_WITHIN = 1_000_000_000;
+
   private final Scratch scratch = new Scratch();
   private final int epoll;
 
@@ -42,6 +45,9 @@ final class Sockets implements AutoCloseable {
    * What is to be added to a time since 1970, in nanoseconds, for one of {@link System#nanoTime}.
    */
   private final long toNanoTime = toNanoTime();
+
+  /** When the kernel was asked last to note when something comes, by {@link System#nanoTime}. */
+  private long stampedSince;
 
   Sockets() throws IOException {
     epoll = Errno.check(PollCalls.open(scratch), "make an epoll");
@@ -67,6 +73,7 @@ final class Sockets implements AutoCloseable {
     if (stamped) {
       option(
           SocketCalls.option(scratch, fd, SocketCalls.SOL_SOCKET, SocketCalls.SO_TIMESTAMPNS, 1));
+      stampedSince = System.nanoTime();
     }
     Errno.check(PollCalls.add(scratch, epoll, fd, INPUT, index), "watch a socket");
     return fd;
@@ -96,14 +103,19 @@ final class Sockets implements AutoCloseable {
 
   /**
    * When that came which was received last, by {@link System#nanoTime}. It had to wait from then on
-   * for this process to be woken, which is no delay of the server's.
+   * for this process to be woken, which is no delay of the server's. Of what comes right after the
+   * first connection it may be the time of this call: Linux begins to note it a moment later.
    */
   long arrival() throws IOException {
     long stamp = scratch.arrival();
-    if (stamp == 0) {
+    if (stamp != 0) {
+      return stamp + toNanoTime;
+    }
+    long now = System.nanoTime();
+    if (now - stampedSince > STAMPS_WITHIN) {
       throw new IOException("the kernel does not say when something came");
     }
-    return stamp + toNanoTime;
+    return now;
   }
 
   /** As the clocks are read one after the other, the two that are nearest to each other count. */
