@@ -20,6 +20,9 @@ final class Courtesy {
   /** So long it may be behind. */
   static final Duration MOST_BEHIND = Duration.ofSeconds(5);
 
+  /** So old a transaction becomes with pauses in it. */
+  static final Duration LONGEST_TRANSACTION = Duration.ofSeconds(1);
+
   /** The longest pause. */
   private static final Duration LONGEST = Duration.ofMillis(200);
 

@@ -65,6 +65,9 @@ final class Loader implements AutoCloseable {
   // The thread's own.
   private CoreTime.Reading before = CoreTime.Reading.NONE;
 
+  /** Whether a transaction ended because it had become old, and not since there was no more. */
+  private boolean cut;
+
   Loader(
       Spool spool, String spoolId, TraceDatabase database, Redactor redactor, Retention retention) {
     this.spool = spool;
@@ -140,7 +143,9 @@ final class Loader implements AutoCloseable {
       // Asked before, so that all that was recorded until then is loaded.
       boolean last = isClosed();
       before = cores.read();
-      int frames = batch(session, reader, BATCH, () -> giveWay(cores, reader.time()));
+      cut = false;
+      long begun = System.nanoTime();
+      int frames = batch(session, reader, BATCH, () -> giveWay(cores, reader.time(), begun));
       if (frames > 0) {
         session.commit(reader.position());
         told(reader.nextNumber() - 1);
@@ -148,7 +153,7 @@ final class Loader implements AutoCloseable {
       spool.release(session.position().segment());
       fold(session);
       recovered();
-      if (frames < BATCH) {
+      if (frames < BATCH && !cut) {
         if (last) {
           return;
         }
@@ -161,19 +166,26 @@ final class Loader implements AutoCloseable {
   static void loadAll(LoadSession session, SpoolReader reader, long deadline)
       throws SQLException, IOException {
     while (System.nanoTime() - deadline < 0) {
-      if (batch(session, reader, SMALL_BATCH, () -> {}) == 0) {
+      if (batch(session, reader, SMALL_BATCH, () -> false) == 0) {
         return;
       }
       session.commit(reader.position());
     }
   }
 
-  private static int batch(LoadSession session, SpoolReader reader, int most, Runnable between)
+  /**
+   * Loads as many frames as there are, or are to be in a transaction.
+   *
+   * @param enough is asked after each portion whether the transaction is to end with it
+   */
+  static int batch(LoadSession session, SpoolReader reader, int most, BooleanSupplier enough)
       throws SQLException, IOException {
     int frames = 0;
     for (; frames < most || reader.isAmid(); frames++) {
-      if (frames % Courtesy.PORTION == Courtesy.PORTION - 1) {
-        between.run();
+      if (frames % Courtesy.PORTION == Courtesy.PORTION - 1
+          && enough.getAsBoolean()
+          && !reader.isAmid()) {
+        return frames;
       }
       switch (reader.next()) {
         case FRAME -> session.load(reader);
@@ -186,8 +198,11 @@ final class Loader implements AutoCloseable {
     return frames;
   }
 
-  /** Pauses if others want the cores, and nobody wants what is recorded. */
-  private void giveWay(CoreTime cores, long time) {
+  /**
+   * Pauses if others want the cores, and nobody wants what is recorded. Answers whether the
+   * transaction is as old then as it may become by that: until it ends nobody sees what is in it.
+   */
+  private boolean giveWay(CoreTime cores, long time, long begun) {
     var behind = Duration.ofNanos(System.nanoTime() - spool.nanoTime(time));
     long pause = Courtesy.pauseNanos(cores.read().since(before), behind);
     long until = System.nanoTime() + pause;
@@ -195,6 +210,9 @@ final class Loader implements AutoCloseable {
       pause(Duration.ofNanos(Math.min(left, LOOK.toNanos())), () -> awaited > loaded);
     }
     before = cores.read();
+    long age = System.nanoTime() - begun;
+    cut = pause > 0 && age > Courtesy.LONGEST_TRANSACTION.toNanos();
+    return cut;
   }
 
   /** Whether nobody waits for a frame of that time, and there is room for more. */

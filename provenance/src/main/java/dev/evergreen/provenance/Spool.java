@@ -357,7 +357,8 @@ public final class Spool implements AutoCloseable {
 
   /** Whether most of its room is free. */
   boolean isRoomy() {
-    return files.count() <= Math.max(2, settings.segments() / 4);
+    // Two are always there, the one in use and the next: of a small spool those may be all.
+    return !files.full() && files.count() <= Math.max(2, settings.segments() / 4);
   }
 
   /** The time of a frame that this process has recorded, as {@link System#nanoTime()} told it. */

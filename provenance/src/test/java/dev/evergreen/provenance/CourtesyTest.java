@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -91,5 +92,28 @@ final class CourtesyTest {
   void whatOthersMayNotWriteIsNoHindrance() {
     Hurry.ask(directory.resolve("missing"));
     assertEquals(Instant.EPOCH, Hurry.asked(directory.resolve("missing")));
+  }
+
+  /** What is loaded is seen when its transaction ends: one with pauses in it is not to be long. */
+  @Test
+  void aTransactionMayEndAfterEachPortion() throws IOException, SQLException {
+    var redactor = Redactor.open(directory, List.of());
+    var settings = TraceStoreConformance.settings();
+    Recording.open(directory, "", settings, redactor, Retention.ALL).close();
+    var place = directory.resolve("spool");
+    var id = Files.readString(place.resolve("id"));
+    try (var spool = Spool.open(place, settings);
+        var session = LoadSession.open(TraceDatabase.of(directory, ""), redactor, id);
+        var reader = new SpoolReader(place, session.position())) {
+      Loader.loadAll(session, reader, System.nanoTime() + Duration.ofMinutes(1).toNanos());
+      for (int i = 0; i < 2 * Courtesy.PORTION; i++) {
+        spool.gap("of a test");
+      }
+      assertEquals(
+          Courtesy.PORTION - 1, Loader.batch(session, reader, Integer.MAX_VALUE, () -> true));
+      session.commit(reader.position());
+      assertEquals(
+          Courtesy.PORTION + 1, Loader.batch(session, reader, Integer.MAX_VALUE, () -> false));
+    }
   }
 }

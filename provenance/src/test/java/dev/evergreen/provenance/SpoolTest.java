@@ -1,6 +1,7 @@
 package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
@@ -735,5 +736,18 @@ class SpoolTest {
   void refusesSettingsThatCannotWork() {
     assertThrows(IllegalArgumentException.class, () -> SMALL.withBytes(300_000));
     assertThrows(IllegalArgumentException.class, () -> SMALL.withSegmentBytes(1000));
+  }
+
+  /** Those who record wait then, or lose what they record. */
+  @Test
+  void aFullSpoolHasNoRoomHoweverSmallItIs() throws IOException {
+    var settings = SMALL.withBytes(512 << 10).withOverflow(Overflow.DROP);
+    try (var spool = Spool.open(directory, settings)) {
+      assertTrue(spool.isRoomy());
+      while (spool.report().dropped() == 0 || spool.report().segments() < 2) {
+        spool.request(1, 1, 0, ByteBuffer.wrap(new byte[1000]));
+      }
+      assertFalse(spool.isRoomy());
+    }
   }
 }

@@ -63,11 +63,18 @@ final class CircleCollector {
     var seen = new HashSet<SummaryKey>();
     for (var activation : activations.all()) {
       for (var summary : activation.summaries()) {
-        if (summary.inCircle() && seen.add(summary.key().wire())) {
-          seen.addAll(summary.otherMembers());
-          Failures.alone("collecting " + summary.key(), () -> collect(summary.key()));
+        if (summary.inCircle()) {
+          Failures.alone("collecting " + summary.key(), () -> collect(summary, seen));
         }
       }
+    }
+  }
+
+  /** One may have no name, if its arguments are too large: then it fails alone. */
+  private void collect(GrainSummary summary, Set<SummaryKey> seen) {
+    if (seen.add(summary.key().wire())) {
+      seen.addAll(summary.otherMembers());
+      collect(summary.key());
     }
   }
 

@@ -53,9 +53,10 @@ import org.jspecify.annotations.Nullable;
  * a member: a verdict is computed from the edges that made it, and runs again when one of them
  * changes, wherever it is. It is in doubt as long as one of these publishers is not heard of. What
  * did not answer in time, or not with a list, stays an edge too, so that the search is made again
- * when it does; and so do all lists of who reads a member and is none. Of their changes only those
- * count that may lead to another verdict ({@link Evidence}): so a circle costs as much as each
- * member needs to look at all others once, in time and in edges.
+ * when it does; and so do all lists of who reads a member and is none, and to a member those of
+ * what is as deep as members are. Of their changes only those count that may lead to another
+ * verdict ({@link Evidence}): so a circle costs as much as each member needs to look at all others
+ * once, in time and in edges.
  *
  * <p><b>What counts.</b> A verdict rests on the reads of accepted runs: what the results there are
  * depend on. A run under way does not replace these before it is accepted, and a circle of what a
@@ -328,6 +329,12 @@ final class CycleSearch {
     /** What those call themselves that a node of another version may have named. */
     private final Map<SummaryKey, SummaryKey> names = new HashMap<>();
 
+    /**
+     * What is in a circle or reads one, as far as a reader knows. It may become a member by its
+     * list alone, as its result may be the same that it had in that circle before.
+     */
+    private final Set<SummaryKey> endless = new HashSet<>();
+
     /** What this node calls those that are followed, by what lists call them. */
     private final Map<SummaryKey, SummaryKey> ownNames = new HashMap<>();
 
@@ -436,6 +443,8 @@ final class CycleSearch {
           keys.add(key);
           if (read.depth() == 0) {
             unknown.add(key);
+          } else if (read.depth() == GrainSummary.ENDLESS) {
+            endless.add(key);
           }
         }
       }
@@ -476,7 +485,9 @@ final class CycleSearch {
       lines.forEach(
           (key, line) -> {
             boolean evidence =
-                members.isEmpty() ? readsMember || !isAnswered(line) : members.contains(key);
+                members.isEmpty()
+                    ? readsMember || !isAnswered(line)
+                    : members.contains(key) || endless.contains(key);
             if (evidence) {
               kept.put(key, line);
             } else {

@@ -346,6 +346,95 @@ class CycleTest {
     awaitNothingLeft();
   }
 
+  /** Reads all others, whatever they end with. */
+  interface All extends Grain {
+    @ReadOnly
+    int value();
+
+    void read(List<String> others);
+  }
+
+  static final class AllGrain implements All {
+    private final GrainContext<String> context;
+    private final State<Reads> reads;
+
+    AllGrain(GrainContext<String> context) {
+      this.context = context;
+      this.reads = context.state(Reads.class, new Reads(List.of(), false));
+    }
+
+    @Override
+    public int value() {
+      int sum = 1;
+      for (var other : reads.get().others()) {
+        try {
+          sum += context.grains().get(All.class, other).value();
+        } catch (CycleException e) {
+          sum += 1_000;
+        }
+      }
+      return sum;
+    }
+
+    @Override
+    public void read(List<String> others) {
+      reads.set(new Reads(others, true));
+    }
+  }
+
+  /**
+   * Of one that leaves a circle and comes back the others may have got no result meanwhile, but the
+   * list without them.
+   */
+  @Test
+  void whoComesBackIntoACircleIsAMemberThoughItsResultIsTheSame() {
+    var first = WiredNodes.id("a");
+    var second = WiredNodes.id("b");
+    try (var wired = new WiredNodes(second)) {
+      wired.hosts = grain -> grain.key().startsWith("a") ? first : second;
+      var types = GrainTypes.create().add(All.class, AllGrain::new);
+      var a = wired.start(first, WiredNodes.quick(), types);
+      wired.start(second, WiredNodes.quick(), types);
+      var there = a.grains().get(All.class, "b");
+      var here = a.grains().get(All.class, "a1");
+      here.read(List.of("a2", "b"));
+      a.grains().get(All.class, "a2").read(List.of("a1"));
+      there.read(List.of("a1"));
+      try (var computation = a.reactive(here::value);
+          var tracker = computation.tracker()) {
+        awaitCircle(tracker, true);
+        wired.wire =
+            (from, to, message) ->
+                wired.deliver(
+                    from,
+                    to,
+                    message instanceof Message.Push(var batch, var updates)
+                        ? new Message.Push(batch, withoutValues(updates))
+                        : message);
+        there.read(List.of());
+        awaitCircle(tracker, false);
+        wired.wire = wired::deliver;
+        there.read(List.of("a1"));
+        awaitCircle(tracker, true);
+      }
+    }
+  }
+
+  private static List<Message.Update> withoutValues(List<Message.Update> updates) {
+    return updates.stream().filter(u -> u.key().operation().startsWith("$reads")).toList();
+  }
+
+  private static void awaitCircle(ResultTracker<Integer> tracker, boolean withB) {
+    while (true) {
+      var result = tracker.poll(SOON);
+      assertTrue(result.isPresent(), () -> "no circle with b: " + withB);
+      if (result.get() instanceof Result.Failure<?>(CycleException e)
+          && String.valueOf(e.getMessage()).contains("All/b.") == withB) {
+        return;
+      }
+    }
+  }
+
   @Test
   void whatWasReadBeforeAndWhatIsReadNowMakeNoCircleTogether() {
     sum("a").read(List.of("b"), true);
@@ -530,6 +619,69 @@ class CycleTest {
                 return a.counts().summaries() + b.counts().summaries() == 2;
               });
         });
+  }
+
+  /** Reads the same of another, by a name whose bytes may be more than those of a value. */
+  interface Named extends Grain {
+    @ReadOnly
+    int length(String name);
+
+    void pointTo(String key);
+  }
+
+  static final class NamedGrain implements Named {
+    private final GrainContext<String> context;
+    private final State<Target> target;
+
+    NamedGrain(GrainContext<String> context) {
+      this.context = context;
+      this.target = context.state(Target.class, new Target(""));
+    }
+
+    @Override
+    public int length(String name) {
+      var next = target.get().key();
+      return next.isEmpty() ? 0 : 1 + context.grains().get(Named.class, next).length(name);
+    }
+
+    @Override
+    public void pointTo(String key) {
+      target.set(new Target(key));
+    }
+  }
+
+  @Test
+  void aCircleWhoseMembersHaveNoNamesKeepsNoOther() {
+    var keep = Duration.ofHours(1);
+    int most = 400;
+    var settings = WiredNodes.quick().withLeaseFor(keep).withMaxValueBytes(most);
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var types = GrainTypes.create();
+      types.add(Link.class, LinkGrain::new).add(Named.class, NamedGrain::new);
+      var here = wired.start(self, settings, types);
+      var named = here.grains().get(Named.class, "a");
+      here.grains().get(Named.class, "b").pointTo("a");
+      try (var nameless = here.reactive(() -> named.length("\u4e2d".repeat(most - 50)))) {
+        assertEquals(0, nameless.tracker().next(SOON));
+        named.pointTo("b");
+        WiredNodes.await("both in a circle", () -> inCircle(here) == 2);
+        for (int i = 0; i < 20; i++) {
+          var link = here.grains().get(Link.class, "one" + i);
+          link.pointTo("other" + i);
+          here.grains().get(Link.class, "other" + i).pointTo("one" + i);
+          try (var circle = here.reactive(link::length)) {
+            assertThrows(CycleException.class, () -> circle.tracker().next(SOON));
+          }
+        }
+        WiredNodes.await(
+            "the end of the other circles",
+            () -> {
+              here.sweep();
+              return here.counts().summaries() == 2;
+            });
+      }
+    }
   }
 
   private static void sweep(NodeRuntime node) {

@@ -126,9 +126,14 @@ final class Ahead {
     }
   }
 
-  /** The words of a line, unless only Redis knows what to make of it. */
+  /**
+   * The words of a line, unless only Redis knows what to make of it. It takes none that is longer
+   * than a buffer, nor anything behind that.
+   */
   private static Optional<List<byte[]>> words(ByteBuffer all, int from, int to) {
-    return Session.holdsZero(all, from, to) ? Optional.empty() : Inline.split(all, from, to);
+    return to - from > Buffers.SIZE || Session.holdsZero(all, from, to)
+        ? Optional.empty()
+        : Inline.split(all, from, to);
   }
 
   private static boolean take(

@@ -75,6 +75,10 @@ final class Session {
   private @Nullable Thread ownReader;
   private boolean keepsToOwn;
   private boolean changing;
+
+  /** Whether it is to be known first in which version Redis is to speak to the client. */
+  private boolean greets;
+
   private boolean passing;
   private boolean amidLong;
 
@@ -566,9 +570,11 @@ final class Session {
   private boolean single(Verb verb, Words words, int count, Batch batch, Batch asItCame, Told told)
       throws IOException {
     if (changing) {
-      later = asItCame.from();
+      // An upstream of its own that is opened before would speak in the old version for ever.
+      later = greets ? NOWHERE : asItCame.from();
       awaitKnown();
       changing = false;
+      greets = false;
     }
     later = verb.leavesLaterOnes() ? asItCame.to() : NOWHERE;
     if (verb == Verb.RELEASES && ahead != null && ahead.hasEarly()) {
@@ -666,6 +672,7 @@ final class Session {
     owing = other;
     laneFor = wanted;
     changing = true;
+    greets = true;
     return true;
   }
 
@@ -728,6 +735,7 @@ final class Session {
     if (changing) {
       awaitKnown();
       changing = false;
+      greets = false;
     }
     awaitReplied();
     var verb = verbOf(requests, bytes);

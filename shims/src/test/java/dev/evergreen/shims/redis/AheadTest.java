@@ -2,6 +2,7 @@ package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import dev.evergreen.fibers.Buffers;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -73,6 +74,14 @@ class AheadTest {
             "*1\r\n$1000000\r\n")) {
       assertEquals(List.of(), found(before, KILL), before);
     }
+  }
+
+  /** Redis takes it for no line, and ends the connection. */
+  @Test
+  void nothingIsFoundBehindALineThatIsTooLong() {
+    var most = "GET " + "k".repeat(Buffers.SIZE - 6) + "\r\n";
+    assertEquals(List.of(KILL), found(most, KILL));
+    assertEquals(List.of(), found("k" + most, KILL));
   }
 
   /** What a value holds is no request. */

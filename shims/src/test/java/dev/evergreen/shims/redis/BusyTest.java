@@ -244,4 +244,21 @@ class BusyTest {
       assertEquals("$-1\r\n", busy.ask("GET", "k"));
     }
   }
+
+  /** What ends the script behind a greeting waits for that: the new version holds for all. */
+  @Test
+  void aClientThatGreetsBeforeItEndsAScriptIsSpokenToInItsVersion() throws IOException {
+    try (var shimmed = shimmed();
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      assertTrue(busy.ask("HELLO", "3").startsWith("%"));
+      busy.send("EVAL", LONG, "0");
+      awaitBusy(shimmed.redis);
+      client.send(all(Identity.request("HELLO", "3"), KILL));
+      assertTrue(client.reply().startsWith("%"));
+      assertTrue(client.reply().startsWith("-NOTBUSY"));
+      assertEquals(">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", client.ask("SUBSCRIBE", "c"));
+      assertEquals("$4\r\nover\r\n", busy.reply());
+    }
+  }
 }
