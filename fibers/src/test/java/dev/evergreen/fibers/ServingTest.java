@@ -62,7 +62,7 @@ class ServingTest {
         kind,
         new Served(),
         (_, _) -> {
-          throw new IllegalStateException("as if the runtime was being closed");
+          throw new FibersClosedException();
         });
   }
 
