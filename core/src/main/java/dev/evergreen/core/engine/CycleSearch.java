@@ -443,7 +443,7 @@ final class CycleSearch {
           keys.add(key);
           if (read.depth() == 0) {
             unknown.add(key);
-          } else if (read.depth() == GrainSummary.ENDLESS) {
+          } else if (read.depth() == Graph.Read.ENDLESS) {
             endless.add(key);
           }
         }

@@ -28,8 +28,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class GrainSummary extends Summary {
 
-  /** The depth of members of a circle, and of what reads them. */
-  static final int ENDLESS = Integer.MAX_VALUE;
+  private static final int ENDLESS = Graph.Read.ENDLESS;
 
   /** So often in a row it may become deeper although a circle cannot be excluded. */
   private static final int MAX_IN_VAIN = 8;

@@ -58,14 +58,14 @@ final class EvidenceTest {
 
   @Test
   void howDeepAMemberIsDoesNotMatterUnlessNothingIsKnownOfItAgain() {
-    assertSameInAll(true, list(read(MEMBER, 0)), list(read(MEMBER, GrainSummary.ENDLESS)));
-    assertSameInAll(true, list(read(MEMBER, GrainSummary.ENDLESS)), list(read(MEMBER, 7)));
+    assertSameInAll(true, list(read(MEMBER, 0)), list(read(MEMBER, Graph.Read.ENDLESS)));
+    assertSameInAll(true, list(read(MEMBER, Graph.Read.ENDLESS)), list(read(MEMBER, 7)));
     assertSameInAll(false, list(read(MEMBER, 7)), list(read(MEMBER, 0)));
   }
 
   @Test
   void whatIsNoEvidenceMayBecomeAMemberWhenItIsDeeper() {
-    assertSameInAll(false, list(read(OTHER, 5)), list(read(OTHER, GrainSummary.ENDLESS)));
+    assertSameInAll(false, list(read(OTHER, 5)), list(read(OTHER, Graph.Read.ENDLESS)));
     assertSameInAll(false, list(read(OTHER, 0)), list(read(OTHER, 5)));
     assertSameInAll(true, list(read(OTHER, 5)), list(read(OTHER, 5)));
     assertSameInAll(true, list(read(OTHER, 1)), list(read(OTHER, 2)));

@@ -24,6 +24,10 @@ public interface Graph extends Grain {
    *     whatever the version of whoever asks; null in the others, and in lists of older nodes
    */
   record Read(SummaryKey summary, int depth, boolean tentative, @Nullable SummaryKey reader) {
+
+    /** The depth of members of a circle, and of what reads them. */
+    public static final int ENDLESS = Integer.MAX_VALUE;
+
     public Read(SummaryKey summary, int depth, boolean tentative) {
       this(summary, depth, tentative, null);
     }
