@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.fibers.MemoryPair;
@@ -145,25 +146,7 @@ class UploadTest {
             false,
             new Pace());
     upload.start(new ToOrigin(), peers);
-    var told = new AtomicReference<Runnable>();
-    try (var pair = MemoryPair.of(fibers);
-        var leaving = new Leaving(fibers, half(pair.far(), told))) {
-      leaving.during(upload);
-      assertThrows(
-          Leaving.GoneException.class,
-          () ->
-              leaving.run(
-                  () -> {
-                    Objects.requireNonNull(told.get()).run();
-                    // Longer than it would be waited for a client that has left.
-                    pair.near().readTimeout(Duration.ofMillis(1500));
-                    assertThrows(SocketTimeoutException.class, () -> read(pair.near()));
-                    more.countDown();
-                    pair.near().readTimeout(Duration.ofSeconds(30));
-                    read(pair.near());
-                  }));
-    }
-    upload.stop();
+    waitsForWhoSendsNoMoreUntil(more::countDown, upload);
   }
 
   /** Seen: 504 if there was no connection to the origin within a second. */
@@ -177,6 +160,20 @@ class UploadTest {
           }
         };
     var upload = new Upload(fibers, body, false, new Pace());
+    waitsForWhoSendsNoMoreUntil(
+        () -> {
+          body.end();
+          upload.start(new ToOrigin(), peers);
+        },
+        upload);
+  }
+
+  /**
+   * Asserts that a client that has ended its side is waited for before something is done, and given
+   * up after it.
+   */
+  private void waitsForWhoSendsNoMoreUntil(CancelScope.Action<IOException> done, Upload upload)
+      throws Exception {
     var told = new AtomicReference<Runnable>();
     try (var pair = MemoryPair.of(fibers);
         var leaving = new Leaving(fibers, half(pair.far(), told))) {
@@ -190,8 +187,7 @@ class UploadTest {
                     // Longer than it would be waited for a client that has left.
                     pair.near().readTimeout(Duration.ofMillis(1500));
                     assertThrows(SocketTimeoutException.class, () -> read(pair.near()));
-                    body.end();
-                    upload.start(new ToOrigin(), peers);
+                    done.run();
                     pair.near().readTimeout(Duration.ofSeconds(30));
                     read(pair.near());
                   }));

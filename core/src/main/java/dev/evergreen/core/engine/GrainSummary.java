@@ -381,7 +381,10 @@ final class GrainSummary extends Summary {
     }
   }
 
-  /** The others of the circle that it is in, as this node names them; none if it is in none. */
+  /**
+   * The others of the circle that it is in, as this node names them, and what they read of other
+   * circles; none if it is in none.
+   */
   List<SummaryKey> otherMembers() {
     var graph = base.models().graph();
     synchronized (guard) {

@@ -55,8 +55,9 @@ class BusyTest {
     }
   }
 
-  /** Until the lane was left, and who comes now has another one. */
-  private static void awaitLeft(Shimmed shimmed) throws IOException {
+  /** Asks what the lane does not answer, until it was left, and who comes now has another one. */
+  private static void askUntilLeft(Talk client, Shimmed shimmed) throws IOException {
+    client.send(GET);
     boolean left = false;
     while (!left) {
       try (var next = shimmed.client()) {
@@ -93,8 +94,7 @@ class BusyTest {
       assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
       busy.send("EVAL", ENDLESS, "0");
       awaitBusy(shimmed.redis);
-      client.send(GET);
-      awaitLeft(shimmed);
+      askUntilLeft(client, shimmed);
       var later =
           all(
               Identity.request("APPEND", "k", "w"),
@@ -121,8 +121,7 @@ class BusyTest {
       assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
       busy.send("EVAL", ENDLESS, "0");
       awaitBusy(shimmed.redis);
-      client.send(GET);
-      awaitLeft(shimmed);
+      askUntilLeft(client, shimmed);
       for (byte b : all(GET, Inline.ascii("script KILL\r\n"), GET)) {
         client.send(new byte[] {b});
       }
@@ -142,8 +141,7 @@ class BusyTest {
       assertEquals("$4\r\nbusy\r\n", client.ask("FUNCTION", "LOAD", LIBRARY));
       busy.send("FCALL", "endless", "0");
       awaitBusy(shimmed.redis);
-      client.send(GET);
-      awaitLeft(shimmed);
+      askUntilLeft(client, shimmed);
       client.send(all(GET, Identity.request("FUNCTION", "KILL")));
       assertEquals("$-1\r\n", client.reply());
       assertEquals("$-1\r\n", client.reply());
@@ -170,8 +168,7 @@ class BusyTest {
       while (!shimmed.redis.ask("CLIENT", "LIST").contains("cmd=set")) {
         Thread.onSpinWait();
       }
-      client.send(GET);
-      awaitLeft(shimmed);
+      askUntilLeft(client, shimmed);
       client.send(all(GET, Identity.request("CLIENT", "UNPAUSE")));
       assertEquals("$1\r\nw\r\n", client.reply());
       assertEquals("$1\r\nw\r\n", client.reply());
