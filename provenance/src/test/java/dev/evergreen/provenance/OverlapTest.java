@@ -436,7 +436,8 @@ final class OverlapTest {
             java.nio.file.Files.readString(directory.resolve("spool/id")))) {
       assertTrue(session.fold(new Retention(Duration.ZERO, Long.MAX_VALUE)));
     }
-    assertTrue(count() < before * 3 / 4, count() + " of " + before + " are left");
+    // How much may go depends on the histories; that something of fifty of them may, does not.
+    assertTrue(count() < before, () -> "seed %d: all %d are left".formatted(SEED, before));
     askAll(all, rows, "folded");
   }
 

@@ -55,7 +55,6 @@ final class HardValuesTest {
 
   @AfterEach
   void stop() {
-    Fussy.refusing = false;
     wired.close();
     assertEquals(List.of(), wired.escaped());
   }
@@ -73,12 +72,12 @@ final class HardValuesTest {
     }
   }
 
-  /** Does not always let itself be made, hashed, or shown. */
+  /** Does not let itself be made or hashed by a thread that is refused, nor be shown by any. */
   record Fussy(int number) {
-    static volatile boolean refusing;
+    static final ThreadLocal<Boolean> REFUSED = ThreadLocal.withInitial(() -> false);
 
     Fussy {
-      refuseIf(refusing && number == 1);
+      refuseIf(REFUSED.get() && number == 1);
     }
 
     private static void refuseIf(boolean now) {
@@ -89,13 +88,13 @@ final class HardValuesTest {
 
     @Override
     public boolean equals(@Nullable Object other) {
-      refuseIf(refusing && number == 2);
+      refuseIf(REFUSED.get() && number == 2);
       return other instanceof Fussy(var n) && n == number;
     }
 
     @Override
     public int hashCode() {
-      refuseIf(refusing && number == 2);
+      refuseIf(REFUSED.get() && number == 2);
       return number;
     }
 
@@ -206,11 +205,7 @@ final class HardValuesTest {
 
     @Override
     public Set<Fussy> fussy() {
-      boolean refusing = Fussy.refusing;
-      Fussy.refusing = false;
-      var fussy = Set.of(new Fussy(size));
-      Fussy.refusing = refusing;
-      return fussy;
+      return Set.of(new Fussy(size));
     }
 
     @Override
@@ -257,9 +252,13 @@ final class HardValuesTest {
   private void refuseOnArrivalAt(NodeId node) {
     wired.wire =
         (from, to, message) -> {
-          Fussy.refusing = to.equals(node);
-          wired.deliver(from, to, message);
-          Fussy.refusing = false;
+          boolean before = Fussy.REFUSED.get();
+          Fussy.REFUSED.set(to.equals(node));
+          try {
+            wired.deliver(from, to, message);
+          } finally {
+            Fussy.REFUSED.set(before);
+          }
         };
   }
 
