@@ -44,7 +44,7 @@ public sealed interface Fibers extends AutoCloseable permits FibersBase {
     /**
      * What a fiber flushes by waiting for input leaves together with what others of its processor
      * flushed that way, by one system call (io_uring): when the processor has run what was ready,
-     * and at least every 100 µs between two fibers. Less processor time where many are active; a
+     * and at least every 50 µs between two fibers. Less processor time where many are active; a
      * fiber that computes without yielding delays the others' replies, too. Needs Linux 5.12, and
      * is EPOLL where the system refuses it, which the log then tells once.
      */

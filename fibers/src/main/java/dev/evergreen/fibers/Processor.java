@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 final class Processor implements Runnable {
 
   /** So long a processor runs fibers at most before it polls and looks around. */
-  static final long LOOK_NANOS = 100_000;
+  static final long LOOK_NANOS = 50_000;
 
   /**
    * A task that has waited so long while others wait behind it is worth waking an idle processor.

@@ -16,11 +16,11 @@ final class FullListener implements AutoCloseable {
   private final List<Socket> queued = new ArrayList<>();
 
   FullListener() throws IOException {
-    this(InetAddress.getLoopbackAddress());
+    this(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
   }
 
-  FullListener(InetAddress at) throws IOException {
-    listener = new ServerSocket(0, 1, at);
+  FullListener(InetSocketAddress at) throws IOException {
+    listener = new ServerSocket(at.getPort(), 1, at.getAddress());
     try {
       while (true) {
         var socket = new Socket();
