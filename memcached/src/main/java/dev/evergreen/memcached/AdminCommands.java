@@ -17,7 +17,7 @@ import java.util.Base64;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.regex.Pattern;
+import java.util.OptionalDouble;
 import java.util.stream.Stream;
 
 /** The commands of operators. None is fast, or needs to be. */
@@ -27,10 +27,6 @@ final class AdminCommands {
   private static final int BUCKETS_PER_STEP = 8;
   private static final int MOST_CLASSES = 64;
   private static final int MOST_PERCENT = 80;
-
-  /** It never goes back: else a long line of digits would take as long as thousands of commands. */
-  private static final Pattern DECIMAL =
-      Pattern.compile("[+-]?(\\d++\\.?+\\d*+|\\.\\d++)([eE][+-]?\\d++)?+");
 
   private static final byte[] HTTP = bytes("HTTP/");
   private static final String BEHIND_OTHERS = "ERROR cannot pipeline other commands before ";
@@ -143,7 +139,7 @@ final class AdminCommands {
     }
     protocol.noteNoreply();
     if (line.is(2, "ratio")) {
-      return protocol.reply(line.count() >= 4 && isDecimal(3) ? OK : ERROR);
+      return protocol.reply(line.count() >= 4 && fraction(3).isPresent() ? OK : ERROR);
     }
     if (!line.readLong(2)) {
       return protocol.reply(BAD_FORMAT);
@@ -153,30 +149,32 @@ final class AdminCommands {
 
   /** There is no such list to tune: the answers are those of a memcached without its thread. */
   private Step lru() throws IOException {
+    protocol.noteNoreply();
     boolean tune = line.count() >= 6 && line.is(1, "tune");
-    if (!tune || !line.readLong(2) || !line.readLong(3) || !isDecimal(4) || !isDecimal(5)) {
+    if (!tune || !line.readLong(2) || !line.readLong(3)) {
       return protocol.reply(ERROR);
     }
-    if (percent(2) + percent(3) > MOST_PERCENT) {
+    var hot = fraction(4);
+    var warm = fraction(5);
+    if (hot.isEmpty() || warm.isEmpty()) {
+      return protocol.reply(ERROR);
+    }
+    // Of the 64 bits that a number has, memcached takes 32, and of the sum, too.
+    if (Integer.compareUnsigned(percent(2) + percent(3), MOST_PERCENT) > 0) {
       return say("ERROR hot and warm pcts must not exceed 80");
     }
-    return decimal(4) > 0 && decimal(5) > 0
-        ? protocol.reply(OK)
-        : say("ERROR hot/warm age factors must be greater than 0");
+    // To memcached what is no number is not too small.
+    return hot.getAsDouble() <= 0 || warm.getAsDouble() <= 0
+        ? say("ERROR hot/warm age factors must be greater than 0")
+        : protocol.reply(OK);
   }
 
-  /** Of the 64 bits that a number has, memcached takes 32. */
-  private long percent(int word) {
-    boolean known = line.readLong(word);
-    return known ? line.number() & 0xffffffffL : 0;
+  private int percent(int word) {
+    return line.readLong(word) ? line.integer() : 0;
   }
 
-  private boolean isDecimal(int word) {
-    return DECIMAL.matcher(line.text(word)).matches();
-  }
-
-  private double decimal(int word) {
-    return Double.parseDouble(line.text(word));
+  private OptionalDouble fraction(int word) {
+    return Fractions.of(line.text(word));
   }
 
   private Step stats() throws IOException {

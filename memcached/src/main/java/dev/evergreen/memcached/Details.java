@@ -42,7 +42,8 @@ final class Details {
 
   void count(String key, Kind kind) {
     int end = key.indexOf(delimiter);
-    if (end > 0) {
+    // One may be empty.
+    if (end >= 0) {
       var prefix = key.substring(0, end);
       var count = counts.get(prefix);
       if (count == null && counts.size() < MOST_PREFIXES) {

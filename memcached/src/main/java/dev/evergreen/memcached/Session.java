@@ -119,6 +119,9 @@ final class Session {
 
   /**
    * Waits a moment for others to let go of what they hold, after all that was answered has left.
+   * Nobody is told when they do: each who lets go would wake all who wait, of whom there may be
+   * hundreds, for what one of them gets; and in order they would wait for one that needs more.
+   * Those who hold too long are to be looked for now and then in any case.
    *
    * @param tries how often it has waited for the same
    * @return false if that was long enough

@@ -196,6 +196,64 @@ class MetaCommandsTest {
                   > mg AAE= b
                   EN"""),
               Map.entry(
+                  "what is made under a binary key is shown so, however it is asked for",
+                  """
+                  > mg YQ== b N30
+                  HD W
+                  > mg a k
+                  HD kYQ== b Z
+                  > ma Yg== b N0
+                  HD
+                  > mg b k
+                  HD kYg== b"""),
+              Map.entry(
+                  "what is not stored has the size of what was sent",
+                  """
+                  > ms k 2 MA s
+                  > ab
+                  NS s2
+                  > ms k 3
+                  > abc
+                  HD
+                  > ms k 2 ME s c
+                  > xy
+                  NS s2 c0"""),
+              Map.entry(
+                  "a late value leaves the right to renew with who has won it",
+                  """
+                  > ms k 1 E20
+                  > x
+                  HD
+                  > md k I E30
+                  HD
+                  > mg k
+                  HD X W
+                  > ms k 1 C20 I
+                  > y
+                  HD
+                  > mg k v
+                  VA 1 Z X
+                  y
+                  > ms k 1 C0 I
+                  > z
+                  EX
+                  > md k I
+                  HD
+                  > mg k
+                  HD X W"""),
+              Map.entry(
+                  "numbers of 64 bits have no sign where they are compared",
+                  """
+                  > ms k 1 E18446744073709551615
+                  > x
+                  HD
+                  > ms k 1 C5 I
+                  > y
+                  HD
+                  > mg k v
+                  VA 1 X W
+                  y"""),
+              Map.entry(
                   "binary keys are read as loosely as by memcached",
                   """
                   > ms a=b= 1 b k

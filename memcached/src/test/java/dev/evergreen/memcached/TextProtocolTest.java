@@ -152,6 +152,55 @@ class TextProtocolTest {
     }
   }
 
+  /** Its second word is none of them. */
+  @ParameterizedTest
+  @EnumSource
+  void aLineOfVeryManyKeysMayTouchThem(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("set 1000 0 0 1\r\nx\r\nset k 0 0 1\r\ny\r\n");
+      int count = 60_000;
+      for (boolean cas : new boolean[] {false, true}) {
+        var line = (cas ? "gats" : "gat") + " 1000" + " k".repeat(count) + "\r\n";
+        var hit = "VALUE k 0 1" + (cas ? " 2" : "") + "\r\ny\r\n";
+        assertTrue(line.length() > 100_000);
+        assertTrue(
+            (hit.repeat(count) + "END\r\n").equals(client.exchange(line)), line.substring(0, 9));
+      }
+      assertTrue(client.ask("mg k t").matches("HD t(9[0-9]{2}|1000)"));
+    }
+  }
+
+  /** It might be the beginning of a longer one, which would end the connection. */
+  @ParameterizedTest
+  @EnumSource
+  void aLongLineMayBeCutBehindAKeyOfTheGreatestLength(Mode mode) throws IOException {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      client.exchange("set hit 0 0 1\r\nx\r\n");
+      var hit = "VALUE hit 0 1\r\nx\r\n";
+      client.send("get hit" + (" " + "k".repeat(250)).repeat(20));
+      assertEquals(hit, client.read(hit.length()), "what was there is answered");
+      assertEquals(hit + "END\r\n", client.exchange(" hit\r\n"));
+    }
+  }
+
+  /** Of the time since 1970, as all times that are far away. */
+  @ParameterizedTest
+  @EnumSource
+  void aFlushMayBeToComeAtATime(Mode mode) throws Exception {
+    try (var server = TestServer.start(mode);
+        var client = server.connect()) {
+      var hit = "VALUE a 0 1\r\nx\r\nEND\r\n";
+      long soon = System.currentTimeMillis() / 1000 + 2;
+      client.exchange("set a 0 0 1\r\nx\r\nflush_all " + soon + "\r\n");
+      while (client.exchange("get a\r\n").equals(hit)) {
+        Thread.sleep(1);
+      }
+      assertEquals("STORED\r\n" + hit, client.exchange("set a 0 0 1\r\nx\r\nget a\r\n"));
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void inputThatFillsTheBuffersIsAnsweredInOrder(Mode mode) throws IOException {

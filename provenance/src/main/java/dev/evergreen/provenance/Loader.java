@@ -145,7 +145,7 @@ final class Loader implements AutoCloseable {
       before = cores.read();
       cut = false;
       long begun = System.nanoTime();
-      int frames = batch(session, reader, BATCH, () -> giveWay(cores, reader.time(), begun));
+      int frames = batch(session, reader, BATCH, () -> giveWay(cores, reader, begun));
       if (frames > 0) {
         session.commit(reader.position());
         told(reader.nextNumber() - 1);
@@ -202,11 +202,10 @@ final class Loader implements AutoCloseable {
    * Pauses if others want the cores, and nobody wants what is recorded. Answers whether the
    * transaction is as old then as it may become by that: until it ends nobody sees what is in it.
    */
-  private boolean giveWay(CoreTime cores, long time, long begun) {
-    var behind = Duration.ofNanos(System.nanoTime() - spool.nanoTime(time));
-    long pause = Courtesy.pauseNanos(cores.read().since(before), behind);
+  private boolean giveWay(CoreTime cores, SpoolReader reader, long begun) {
+    long pause = Courtesy.pauseNanos(cores.read().since(before), behind(reader));
     long until = System.nanoTime() + pause;
-    for (long left = pause; left > 0 && mayWait(time); left = until - System.nanoTime()) {
+    for (long left = pause; left > 0 && mayWait(); left = until - System.nanoTime()) {
       pause(Duration.ofNanos(Math.min(left, LOOK.toNanos())), () -> awaited > loaded);
     }
     before = cores.read();
@@ -215,17 +214,26 @@ final class Loader implements AutoCloseable {
     return cut;
   }
 
-  /** Whether nobody waits for a frame of that time, and there is room for more. */
-  private boolean mayWait(long time) {
+  /** How old the frame is. Of one that an earlier process has left only that it is old is known. */
+  private Duration behind(SpoolReader reader) {
+    return reader.run() == spool.run()
+        ? Duration.ofNanos(System.nanoTime() - spool.nanoTime(reader.time()))
+        : Courtesy.MOST_BEHIND;
+  }
+
+  /** Whether nobody waits for what is not loaded, and there is room for more. */
+  private boolean mayWait() {
+    long reached;
     lock.lock();
     try {
-      if (closed || awaited > loaded) {
+      reached = loaded;
+      if (closed || awaited > reached) {
         return false;
       }
     } finally {
       lock.unlock();
     }
-    return spool.isRoomy() && Hurry.asked(spool.directory()).isBefore(OpRows.instant(time));
+    return spool.isRoomy() && Hurry.asked(spool.directory()) <= reached;
   }
 
   private void fold(LoadSession session) throws SQLException {

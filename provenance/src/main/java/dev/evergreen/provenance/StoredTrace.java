@@ -113,6 +113,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private long deadline;
 
+  /** Whether nobody wants an answer any more. */
+  private volatile boolean givenUp;
+
   private StoredTrace(TraceDatabase database, @Nullable Path spool) throws SQLException {
     this.database = database;
     this.spool = spool;
@@ -222,8 +225,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     long wanted = spool == null ? 0 : SpoolEnd.lastNumber(spool);
     while (true) {
       var loaded = loaded(wanted);
-      if (!loaded.whole() && !limit.isZero()) {
-        hurry();
+      if (spool != null && !loaded.whole() && !limit.isZero()) {
+        Hurry.ask(spool, wanted);
       }
       if (loaded.whole() || System.nanoTime() - deadline >= 0) {
         return loaded;
@@ -232,11 +235,16 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
   }
 
-  /** Asks a loader on this machine to hurry: somebody waits for what is recorded. */
+  /** Asks a loader on this machine to hurry: somebody waits for what is recorded by now. */
   void hurry() {
     if (spool != null) {
-      Hurry.ask(spool);
+      Hurry.ask(spool, SpoolEnd.lastNumber(spool));
     }
+  }
+
+  /** When what was loaded last was recorded, by the clock of the recorder. */
+  Instant reached() {
+    return loaded(0).at();
   }
 
   private Loaded loaded(long wanted) {
@@ -1143,7 +1151,15 @@ public final class StoredTrace implements Trace, AutoCloseable {
     deadline = System.nanoTime() + limit.toNanos();
   }
 
+  /** Lets whatever is asked, now and from now on, fail soon. By any thread. */
+  void giveUp() {
+    givenUp = true;
+  }
+
   private void checkTime() {
+    if (givenUp) {
+      throw new TraceException("The question was given up");
+    }
     if (!allowed.isZero() && System.nanoTime() - deadline > 0) {
       throw new TraceException(
           "The question takes longer than %d s; the command line has no limit"

@@ -340,7 +340,8 @@ public final class TracePage implements AutoCloseable {
   public void close() {
     closed = true;
     http.stop(0);
-    threads.close();
+    // What is asked ends now, also by the threads that wait for it.
     readers.close();
+    threads.close();
   }
 }

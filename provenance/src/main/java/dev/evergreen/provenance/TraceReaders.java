@@ -1,10 +1,13 @@
 package dev.evergreen.provenance;
 
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Function;
 
 /**
@@ -23,6 +26,8 @@ final class TraceReaders implements AutoCloseable {
       Executors.newFixedThreadPool(
           MOST, Thread.ofPlatform().name("trace-reader-", 0).daemon().factory());
   private final ConcurrentLinkedQueue<StoredTrace> idle = new ConcurrentLinkedQueue<>();
+  private final Set<StoredTrace> asked = ConcurrentHashMap.newKeySet();
+  private volatile boolean closed;
 
   TraceReaders(String place) {
     this(place, LIMIT);
@@ -37,11 +42,14 @@ final class TraceReaders implements AutoCloseable {
   /**
    * Waits for a connection and asks it.
    *
-   * @throws TraceException if the trace cannot be read now, or the question takes too long
+   * @throws TraceException if the trace cannot be read now, the question takes too long, or this is
+   *     closed
    */
   <T> T ask(Function<StoredTrace, T> question) {
     try {
       return threads.submit(() -> answer(question)).get();
+    } catch (RejectedExecutionException e) {
+      throw new TraceException("The trace is not read any more", e);
     } catch (ExecutionException e) {
       switch (e.getCause()) {
         case RuntimeException fault -> throw fault;
@@ -57,12 +65,18 @@ final class TraceReaders implements AutoCloseable {
   private <T> T answer(Function<StoredTrace, T> question) {
     var known = idle.poll();
     var trace = known == null ? StoredTrace.open(place, Duration.ZERO) : known;
+    asked.add(trace);
     try {
+      if (closed) {
+        trace.giveUp();
+      }
       trace.allow(limit);
       var answer = question.apply(trace);
+      asked.remove(trace);
       idle.add(trace);
       return answer;
     } catch (RuntimeException | Error e) {
+      asked.remove(trace);
       // The database may have gone; the next question has a new connection.
       close(trace);
       throw e;
@@ -78,8 +92,11 @@ final class TraceReaders implements AutoCloseable {
     }
   }
 
+  /** Ends at once what is being asked. */
   @Override
   public void close() {
+    closed = true;
+    asked.forEach(StoredTrace::giveUp);
     threads.close();
     idle.forEach(TraceReaders::close);
   }

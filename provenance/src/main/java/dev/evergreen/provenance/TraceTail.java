@@ -3,9 +3,12 @@ package dev.evergreen.provenance;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.function.LongSupplier;
 
 /**
  * Follows a trace: gives operations in their order, each once, and with its reply if one comes. A
@@ -15,14 +18,24 @@ public final class TraceTail {
   /** So long is a reply waited for before an operation is given without. */
   private static final Duration REPLY_PATIENCE = Duration.ofSeconds(1);
 
+  private final LongSupplier nanos;
   private long next;
+
+  /** Of operations whose replies are waited for, since when. */
+  private final Map<Long, Long> awaitedSince = new HashMap<>();
 
   /** Rows of requests that others overtook while they came. */
   private final TreeSet<Long> overtaken = new TreeSet<>();
 
   /** What comes from a row on. */
   public TraceTail(long from) {
+    this(from, System::nanoTime);
+  }
+
+  /** The same by another clock. */
+  TraceTail(long from, LongSupplier nanos) {
     next = from;
+    this.nanos = nanos;
   }
 
   /** The row that is looked for next. */
@@ -38,10 +51,11 @@ public final class TraceTail {
 
   private List<Operation> read(StoredTrace trace, int most) {
     var coming = trace.coming();
-    var found = new ArrayList<>(arrived(trace, coming, most));
+    var reached = trace.reached();
+    var found = new ArrayList<>(arrived(trace, coming, reached, most));
     long from = next;
     for (var operation : trace.from(next, most - found.size())) {
-      if (isAwaited(operation)) {
+      if (isAwaited(operation, reached)) {
         break;
       }
       next = operation.row() + 1;
@@ -55,7 +69,8 @@ public final class TraceTail {
    * Those of the overtaken that are there now, or some if they are long. Of some the rest never
    * comes.
    */
-  private List<Operation> arrived(StoredTrace trace, SortedSet<Long> coming, int most) {
+  private List<Operation> arrived(
+      StoredTrace trace, SortedSet<Long> coming, Instant reached, int most) {
     var arrived = new ArrayList<Operation>();
     long bytes = 0;
     for (long row : List.copyOf(overtaken)) {
@@ -65,7 +80,7 @@ public final class TraceTail {
       var operation = trace.operation(row);
       if (operation.isEmpty() && !coming.contains(row)) {
         overtaken.remove(row);
-      } else if (operation.isPresent() && !isAwaited(operation.get())) {
+      } else if (operation.isPresent() && !isAwaited(operation.get(), reached)) {
         overtaken.remove(row);
         arrived.add(operation.get());
         bytes += operation.get().bytes();
@@ -92,11 +107,25 @@ public final class TraceTail {
     long skipped = trace.count(next, to);
     overtaken.addAll(trace.coming().subSet(next, to));
     next = to;
+    awaitedSince.keySet().retainAll(overtaken);
     return skipped;
   }
 
-  private static boolean isAwaited(Operation operation) {
-    return operation.outcomeUnknown()
-        && operation.sent().plus(REPLY_PATIENCE).isAfter(Instant.now());
+  /**
+   * Whether a reply may still come. What has gone on for so long, by the clock of the recorder,
+   * when that recorded something else has none; if it records nothing else, one is waited for as
+   * long by a clock that nobody sets.
+   */
+  private boolean isAwaited(Operation operation, Instant reached) {
+    long row = operation.row();
+    if (operation.outcomeUnknown() && operation.sent().plus(REPLY_PATIENCE).isAfter(reached)) {
+      long now = nanos.getAsLong();
+      long since = awaitedSince.computeIfAbsent(row, _ -> now);
+      if (now - since < REPLY_PATIENCE.toNanos()) {
+        return true;
+      }
+    }
+    awaitedSince.remove(row);
+    return false;
   }
 }

@@ -13,7 +13,6 @@ import java.nio.file.attribute.FileTime;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -58,16 +57,17 @@ final class CourtesyTest {
     }
   }
 
+  /** It says up to where, as the clock may be set back meanwhile. */
   @Test
   void whoReadsMayAskItToHurryWithWhatIsRecorded() throws IOException {
-    assertEquals(Instant.EPOCH, Hurry.asked(directory));
-    var before = Instant.now();
-    Hurry.ask(directory);
-    var first = Hurry.asked(directory);
-    assertFalse(first.isBefore(before.truncatedTo(ChronoUnit.MILLIS)));
-    Files.setLastModifiedTime(directory.resolve("wanted"), FileTime.from(before.minusSeconds(9)));
-    Hurry.ask(directory);
-    assertFalse(Hurry.asked(directory).isBefore(first));
+    assertEquals(0, Hurry.asked(directory));
+    Hurry.ask(directory, 7);
+    Files.setLastModifiedTime(directory.resolve("wanted"), FileTime.from(Instant.EPOCH));
+    assertEquals(7, Hurry.asked(directory));
+    Hurry.ask(directory, 1L << 40);
+    assertEquals(1L << 40, Hurry.asked(directory));
+    Files.write(directory.resolve("wanted"), new byte[3]);
+    assertEquals(0, Hurry.asked(directory));
   }
 
   /** Who waits for a trace on this machine wants its loader to hurry. */
@@ -81,17 +81,20 @@ final class CourtesyTest {
     try (var spool = Spool.open(place, settings);
         var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
       spool.gap("of a test");
-      assertEquals(Instant.EPOCH, Hurry.asked(place));
+      assertEquals(0, Hurry.asked(place));
       assertFalse(trace.awaitLoaded(Duration.ofMillis(1)).whole());
-      assertTrue(Hurry.asked(place).isAfter(Instant.EPOCH));
+      assertEquals(spool.report().nextNumber() - 1, Hurry.asked(place));
+      spool.gap("of a test");
+      assertEquals(List.of(), new TraceTail(0).next(trace, 10));
+      assertEquals(spool.report().nextNumber() - 1, Hurry.asked(place));
     }
   }
 
   /** It waits as long as it would have without asking. */
   @Test
   void whatOthersMayNotWriteIsNoHindrance() {
-    Hurry.ask(directory.resolve("missing"));
-    assertEquals(Instant.EPOCH, Hurry.asked(directory.resolve("missing")));
+    Hurry.ask(directory.resolve("missing"), 7);
+    assertEquals(0, Hurry.asked(directory.resolve("missing")));
   }
 
   /** What is loaded is seen when its transaction ends: one with pauses in it is not to be long. */

@@ -24,6 +24,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -201,6 +205,47 @@ final class TracePageTest {
     try (var readers = new TraceReaders(directory.toString(), Duration.ofNanos(1))) {
       var e = assertThrows(TraceException.class, () -> readers.ask(trace -> trace.last(1)));
       assertTrue(String.valueOf(e.getMessage()).contains("takes longer"), e.toString());
+    }
+  }
+
+  /** Such as one of those that the page asks before anybody does. */
+  @Test
+  void whatIsBeingAskedEndsWhenThePageIsClosed() throws Exception {
+    exchange(anna, "set a 1", "ok");
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    var begun = new CountDownLatch(1);
+    var readers = new TraceReaders(directory.toString(), Duration.ZERO);
+    var asked =
+        new FutureTask<>(
+            () ->
+                readers.ask(
+                    trace -> {
+                      begun.countDown();
+                      while (true) {
+                        trace.last(1);
+                      }
+                    }));
+    Thread.ofVirtual().start(asked);
+    begun.await();
+    readers.close();
+    var e = assertThrows(ExecutionException.class, asked::get);
+    assertTrue(e.getCause() instanceof TraceException, () -> "" + e.getCause());
+    assertThrows(TraceException.class, () -> readers.ask(trace -> trace.last(1)));
+  }
+
+  /** By a clock that nobody sets: that of the computer may have been set back. */
+  @Test
+  void aReplyThatDoesNotComeIsWaitedForASecond() {
+    spool.request(anna, lane, 0, Frames.bytes("set a 1"));
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    var nanos = new AtomicLong(Long.MAX_VALUE - 5);
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      var tail = new TraceTail(0, nanos::get);
+      assertEquals(0, tail.next(trace, 10).size());
+      nanos.addAndGet(Duration.ofMillis(999).toNanos());
+      assertEquals(0, tail.next(trace, 10).size());
+      nanos.addAndGet(Duration.ofMillis(1).toNanos());
+      assertEquals(1, tail.next(trace, 10).size());
     }
   }
 

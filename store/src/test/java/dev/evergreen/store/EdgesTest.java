@@ -3,6 +3,7 @@ package dev.evergreen.store;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -205,6 +206,81 @@ class EdgesTest {
     holds.giveBack(70);
     assertFalse(holds.take(71));
     assertTrue(holds.take(70));
+  }
+
+  /** Else it could never be read. */
+  @Test
+  void whatIsLargerThanATenthIsHeldAlone() {
+    var holds = new Holds(1_000, 1, 30);
+    assertTrue(holds.take(500));
+    assertFalse(holds.take(1));
+    assertEquals(1, holds.refusals());
+    holds.giveBack(500);
+    assertTrue(holds.take(50));
+    assertFalse(holds.isHeldUp());
+    assertTrue(holds.take(1));
+    assertTrue(holds.isHeldUp());
+  }
+
+  @Test
+  void aTenthOfTheLimitThatIsInForceMayBeHeld() {
+    try (var test = new TestStore(16L * MIB)) {
+      assertTrue(test.store.limit(4 * MIB));
+      var first = test.store.reserve(test.key("a"), 200_000);
+      var second = test.store.reserve(test.key("b"), 200_000);
+      assertNotNull(first);
+      assertNull(second);
+      first.close();
+    }
+  }
+
+  /** Who is refused has changed nothing. */
+  @Test
+  void anItemThatCannotBeHeldIsNotTouched() {
+    try (var test = new TestStore(4 * MIB)) {
+      test.store("k", "v".repeat(200_000), new Change().expiry(2_000));
+      var held = test.store.reserve(test.key("other"), 300_000);
+      assertNotNull(held);
+      assertEquals(
+          Outcome.BUSY, test.store.fetch(test.key("k"), new Fetch().touch(5_000), test.item));
+      held.close();
+      var look = new Fetch().unnoticed().withoutValue();
+      assertEquals(Outcome.FOUND, test.store.fetch(test.key("k"), look, test.item));
+      assertEquals(2_000, test.item.expiry());
+      assertFalse(test.item.isFetched());
+    }
+  }
+
+  /** Else who has seen that number would take another value for the one that had it. */
+  @Test
+  void aValueDoesNotGetTheNumberOfTheOneBefore() {
+    try (var test = new TestStore(MIB)) {
+      test.set("k", "a");
+      for (int i = 0; i < 3; i++) {
+        long chosen = test.item.cas() + 1;
+        assertEquals(Outcome.STORED, test.store("k", "b", new Change().setCas(chosen)));
+        assertEquals(chosen, test.item.cas());
+        assertEquals(Outcome.STORED, test.set("k", "c"));
+        assertTrue(test.item.cas() != chosen, "number " + chosen);
+      }
+    }
+  }
+
+  @Test
+  void whereItemsHaveNoNumbersNobodyChoosesOne() {
+    try (var test = new TestStore(new StoreOptions(MIB, MIB / 2, true, false))) {
+      assertEquals("", test.fetch("made", new Fetch().vivify(0).vivifiedCas(77)));
+      assertEquals(0, test.item.cas());
+      assertEquals(Outcome.STORED, test.store("set", "v", new Change().setCas(78)));
+      assertEquals(0, test.item.cas());
+      assertEquals(
+          Outcome.STORED,
+          test.store.delete(test.key("set"), new Change().invalidate().setCas(79), test.item));
+      assertEquals(0, test.item.cas());
+      assertEquals(
+          Outcome.STORED, test.add("number", new Change().vivify(0).initial(1).setCas(80)));
+      assertEquals(0, test.item.cas());
+    }
   }
 
   /** Such as one whose record is deleted while it is sent. */

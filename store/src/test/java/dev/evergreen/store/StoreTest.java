@@ -19,6 +19,8 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Memory under pressure: eviction, compaction, expiry, flushing, holding, limits. */
 @Timeout(120)
@@ -218,6 +220,63 @@ class StoreTest {
       assertTrue(stats.items() < 200, () -> stats.toString());
       assertTrue(stats.memory() < before / 4, () -> stats.toString());
       assertEquals("x", test.get("lasting"));
+    }
+  }
+
+  /** However an item came by its time. */
+  @ParameterizedTest
+  @ValueSource(strings = {"touched", "overwritten", "counted"})
+  void maintenanceTakesBackWhatGotItsTimeLater(String how) {
+    try (var test = new TestStore(8 * MIB)) {
+      int count = 10_000;
+      for (int i = 0; i < count; i++) {
+        test.set("key" + i, "%0100d".formatted(i));
+      }
+      int soon = test.clock.get() + 5;
+      for (int i = 0; i < count; i++) {
+        var key = "key" + i;
+        switch (how) {
+          case "touched" -> test.fetch(key, new Fetch().touch(soon));
+          case "overwritten" ->
+              test.store(key, "%0100d".formatted(i + 1), new Change().expiry(soon));
+          default -> test.add(key, new Change().increment(1).expiry(soon));
+        }
+      }
+      for (int second = 0; second < 30; second++) {
+        test.clock.incrementAndGet();
+        test.store.maintain();
+      }
+      // What lies in the segment that is still written to is left.
+      assertTrue(test.store.stats().items() < 200, () -> test.store.stats().toString());
+    }
+  }
+
+  /** What was evicted too early is told by its return. */
+  @Test
+  void aKeyThatComesBackAfterItsEvictionStaysLongerThanANewOne() {
+    try (var test = new TestStore(4 * MIB)) {
+      test.set("back", value(200, 1));
+      int count = 0;
+      while (test.store.peek(test.key("back"), test.item) == Outcome.FOUND) {
+        test.set("scan" + count++, value(200, 1));
+      }
+      test.set("back", value(200, 1));
+      test.set("fresh", value(200, 1));
+      while (test.store.peek(test.key("fresh"), test.item) == Outcome.FOUND) {
+        test.set("scan" + count++, value(200, 1));
+      }
+      assertEquals(Outcome.FOUND, test.store.peek(test.key("back"), test.item));
+    }
+  }
+
+  @Test
+  void whatWasNeverReadIsNotEvictedAsActive() {
+    try (var test = new TestStore(MIB)) {
+      for (int i = 0; i < 20_000; i++) {
+        test.set("key" + i, value(100, 1));
+      }
+      assertTrue(test.store.stats().evictions() > 0);
+      assertEquals(0, test.store.upkeep().evictedActive());
     }
   }
 

@@ -32,7 +32,8 @@ import org.jspecify.annotations.Nullable;
  * come next are whom they are for.
  *
  * <p>Whoever appends sends, unless somebody else is just doing that, who will then send this, too:
- * so the requests of many leave together.
+ * so the requests of many leave together. It sends what Redis takes at once: for the rest a fiber
+ * of the lane's own waits for Redis, and no client's, which may have to read what ends that.
  *
  * <p>What has to be in another database than that before waits until Redis has said that it is:
  * else a refusal would have it done in the wrong one.
@@ -97,11 +98,15 @@ final class Lane {
   private static final int UNKNOWN = -1;
   private static final int LONGEST_SELECTION = 64;
 
+  /** So many buffers a client's fiber sends, before a fiber of the lane's own goes on. */
+  private static final int MOST_SENT = 4;
+
   private final Line line;
   private final Connection connection;
   private final boolean ofNobody;
   private final Tape tape;
   private final LongSupplier patienceNanos;
+  private final Fibers fibers;
 
   private final ReentrantLock lock = new ReentrantLock();
 
@@ -109,7 +114,6 @@ final class Lane {
   private final Condition changed = lock.newCondition();
   private final ArrayDeque<Turn> appended = new ArrayDeque<>();
   private ByteBuffer filling = ByteBuffer.allocateDirect(Buffers.SIZE);
-  private ByteBuffer sending = ByteBuffer.allocateDirect(Buffers.SIZE);
   private boolean flushing;
   private @Nullable Selection selection;
   private int database;
@@ -123,6 +127,9 @@ final class Lane {
 
   /** Written under the lock. */
   private volatile long lastRequest;
+
+  /** Of who is flushing. */
+  private ByteBuffer sending = ByteBuffer.allocateDirect(Buffers.SIZE);
 
   // Of the reader.
   private final ArrayDeque<Turn> turns = new ArrayDeque<>();
@@ -155,17 +162,20 @@ final class Lane {
    *
    * @param ofNobody whether Redis wants to know who it is first
    * @param patienceNanos how long it may be silent
+   * @param fibers where it waits for Redis to take what is sent
    */
   Lane(
       Connection connection,
       boolean ofNobody,
       String description,
       Tape tape,
-      LongSupplier patienceNanos) {
+      LongSupplier patienceNanos,
+      Fibers fibers) {
     this.connection = connection;
     this.ofNobody = ofNobody;
     this.tape = tape;
     this.patienceNanos = patienceNanos;
+    this.fibers = fibers;
     line = new Line(tape, description);
   }
 
@@ -250,7 +260,7 @@ final class Lane {
 
   /**
    * Hands over requests that are replied to once each. They follow each other on the wire, too.
-   * Blocks while Redis does not take what came before.
+   * Blocks while Redis does not take what came before, but no longer than it may be silent.
    *
    * @param batch at most 64 KiB
    * @param told what the record is told, of each of them
@@ -377,32 +387,50 @@ final class Lane {
     }
   }
 
-  /** Sends until nothing is left. While others are under way, those who are ready may join. */
+  /** Sends what Redis takes at once. While others are under way, those who are ready may join. */
   private void flush() {
     try {
       if (outstanding() > 1 && Fibers.othersWait()) {
         Fibers.letOthersRun();
       }
-      while (nextToSend()) {
-        connection.writeAndFlush(sending.flip());
+      for (int i = 0; i < MOST_SENT; i++) {
+        if (!nextToSend()) {
+          return;
+        }
+        connection.trySend(sending);
+        if (sending.hasRemaining()) {
+          break;
+        }
       }
+      fibers.spawn(this::flushToEnd);
     } catch (IOException | UncheckedIOException e) {
       // Its reader learns of it.
       close();
     }
   }
 
+  /** Sends until nothing is left, and waits for Redis as long as that takes. */
+  private void flushToEnd() {
+    try {
+      do {
+        connection.writeAndFlush(sending);
+      } while (nextToSend());
+    } catch (IOException | UncheckedIOException e) {
+      close();
+    }
+  }
+
+  /** Takes what is to be sent next; else nobody is flushing any more. */
   private boolean nextToSend() {
     lock.lock();
     try {
-      sending.clear();
       var next = filling;
       if (next.position() == 0) {
         flushing = false;
         return false;
       }
-      filling = sending;
-      sending = next;
+      filling = sending.clear();
+      sending = next.flip();
       changed.signalAll();
       return true;
     } finally {

@@ -1,19 +1,44 @@
 package dev.evergreen.shims.redis;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** The upstreams that clients share: one for each user and version of the protocol. */
+/**
+ * The upstreams that clients share: one for each user and version of the protocol. Who makes one
+ * holds up only those who need the same.
+ */
 final class Lanes {
   private final RedisShim shim;
   private final ReentrantLock lock = new ReentrantLock();
 
-  /** Those to be joined. Guarded by the lock. */
+  // Guarded by the lock.
+  private final Condition made = lock.newCondition();
+
+  /** Those to be joined. */
   private final Map<Identity.Key, Lane> lanes = new HashMap<>();
+
+  /** Those that are to be waited for. */
+  private final Map<Identity.Key, Making> makings = new HashMap<>();
+
+  /** That somebody makes a lane, for others, too. */
+  private static final class Making {
+    final Identity identity;
+
+    // Guarded by the lock.
+    boolean over;
+    @Nullable Lane lane;
+    @Nullable Exception failure;
+
+    Making(Identity identity) {
+      this.identity = identity;
+    }
+  }
 
   Lanes(RedisShim shim) {
     this.shim = shim;
@@ -26,29 +51,91 @@ final class Lanes {
    * @return null if Redis does not take who the identity says to be
    */
   @Nullable Lane join(Identity wanted) throws IOException {
-    lock.lock();
+    while (true) {
+      Making mine;
+      lock.lock();
+      try {
+        var present = present(wanted.key());
+        if (present != null) {
+          return present;
+        }
+        var other = makings.get(wanted.key());
+        if (other != null) {
+          await(other);
+          if (other.lane != null || other.identity.equals(wanted)) {
+            return other.lane;
+          }
+          // Somebody of this name was refused, with another password.
+          continue;
+        }
+        mine = new Making(wanted);
+        makings.put(wanted.key(), mine);
+      } finally {
+        lock.unlock();
+      }
+      return make(mine);
+    }
+  }
+
+  /** The one that is there, if it is of use. */
+  private @Nullable Lane present(Identity.Key key) {
+    var present = lanes.get(key);
+    if (present == null || (!present.ended() && present.isFit())) {
+      return present;
+    }
+    lanes.remove(key);
+    present.leave();
+    shim.fibers.spawn(present::tellLeft);
+    return null;
+  }
+
+  private void await(Making making) throws IOException {
     try {
-      var present = lanes.get(wanted.key());
-      if (present != null && !present.ended() && present.isFit()) {
-        return present;
+      while (!making.over) {
+        made.await();
       }
-      if (present != null) {
-        present.leave();
-        shim.fibers.spawn(present::tellLeft);
-      }
-      var made = open(wanted);
-      if (made != null) {
-        lanes.put(wanted.key(), made);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("the shim ends");
+    }
+    var failure = making.failure;
+    if (failure != null) {
+      throw new IOException("Redis cannot be reached: " + failure.getMessage(), failure);
+    }
+  }
+
+  private @Nullable Lane make(Making making) throws IOException {
+    try {
+      var lane = open(making.identity);
+      end(making, lane, null);
+      if (lane != null) {
         shim.fibers.spawn(
             () -> {
               try {
-                made.read();
+                lane.read();
               } finally {
-                shim.ended(made);
+                shim.ended(lane);
               }
             });
       }
-      return made;
+      return lane;
+    } catch (IOException | RuntimeException e) {
+      end(making, null, e);
+      throw e;
+    }
+  }
+
+  private void end(Making making, @Nullable Lane lane, @Nullable Exception failure) {
+    lock.lock();
+    try {
+      making.over = true;
+      making.lane = lane;
+      making.failure = failure;
+      boolean wanted = makings.remove(making.identity.key(), making);
+      if (wanted && lane != null) {
+        lanes.put(making.identity.key(), lane);
+      }
+      made.signalAll();
     } finally {
       lock.unlock();
     }
@@ -62,6 +149,7 @@ final class Lanes {
     lock.lock();
     try {
       lanes.keySet().removeIf(key -> key.user() == null);
+      makings.keySet().removeIf(key -> key.user() == null);
     } finally {
       lock.unlock();
     }
@@ -83,7 +171,8 @@ final class Lanes {
           pong.text().startsWith("-NOAUTH"),
           "shared by " + identity,
           shim.tape,
-          shim::patienceNanos);
+          shim::patienceNanos,
+          shim.fibers);
     } catch (IOException | RuntimeException e) {
       connection.close();
       throw e;

@@ -1,0 +1,212 @@
+package dev.evergreen.shims.redis;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.evergreen.provenance.Batch;
+import dev.evergreen.shims.redis.Redaction.Told;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A Redis that reads nothing, or lets nobody in, and whom it holds up: only those who need it. */
+@Timeout(60)
+class DeafRedisTest {
+  private static final byte[] LARGE = Identity.request("SET", "k", "v".repeat(40_000));
+
+  @BeforeEach
+  void redis() {
+    assumeTrue(RedisServer.isInstalled(), "redis-server is not installed");
+  }
+
+  private static RedisShim shim(Gate gate) throws IOException {
+    return RedisShim.start(Shimmed.settings("127.0.0.1:" + gate.port()));
+  }
+
+  private static void stop(Gate gate, boolean answersDialling) throws IOException {
+    if (answersDialling) {
+      gate.mute();
+    } else {
+      gate.shut();
+    }
+  }
+
+  /** Returns when somebody has done something that takes another connection. */
+  private static void awaitAnother(Gate gate, Talk client, String... request) throws IOException {
+    long before = gate.connections();
+    client.send(request);
+    while (gate.connections() <= before) {
+      Thread.onSpinWait();
+    }
+  }
+
+  /** What it does not take at once is sent nevertheless, when it reads on. */
+  @Test
+  void whoSendsToARedisThatReadsNothingIsNotStuckInThat() throws Exception {
+    try (var shimmed = Shimmed.start(settings -> settings.withPatience(Duration.ofMillis(300)));
+        var client = shimmed.client()) {
+      assertEquals("+PONG\r\n", client.ask("PING"));
+      var session = shimmed.shim.sessions.iterator().next();
+      var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW));
+      shimmed.redis.signal("STOP");
+      var sending = new FutureTask<>(() -> sendAll(lane, session));
+      shimmed.shim.fibers.spawn(sending);
+      int taken = sending.get(30, TimeUnit.SECONDS);
+      shimmed.redis.signal("CONT");
+      var value = new StringBuilder();
+      for (int i = 0; i < taken; i++) {
+        value.append(piece(i));
+        assertEquals(":" + value.length() + "\r\n", client.reply());
+      }
+      assertEquals("$" + value.length() + "\r\n" + value + "\r\n", shimmed.redis.ask("GET", "k"));
+    }
+  }
+
+  private static String piece(int i) {
+    return "%05d".formatted(i).repeat(8_000);
+  }
+
+  /** Sends until no more is taken; answers how many requests were. */
+  private static int sendAll(Lane lane, Session session) throws IOException {
+    for (int i = 0; ; i++) {
+      var request = Identity.request("APPEND", "k", piece(i));
+      var batch = new Batch();
+      batch.begin(ByteBuffer.wrap(request), 0);
+      batch.add(request.length);
+      if (lane.submit(session, 0, batch, Told.ALL, null, false) == Lane.Result.ENDED) {
+        return i;
+      }
+    }
+  }
+
+  /** Redis does not read on from the connection whose script it runs. */
+  @Test
+  void aClientMayEndTheScriptOfAnotherThoughItsLaneIsFull() throws Exception {
+    var recorded = new Semaphore(0);
+    try (var shimmed =
+            Shimmed.start(
+                settings -> settings.withPatience(Duration.ofSeconds(1)),
+                "--busy-reply-threshold",
+                "100");
+        var busy = shimmed.client();
+        var client = shimmed.client()) {
+      assertEquals("+PONG\r\n", client.ask("PING"));
+      busy.send("EVAL", "while true do end", "0");
+      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
+        Thread.onSpinWait();
+      }
+      shimmed.shim.tape.tell((_, _, _) -> recorded.release());
+      int sent = 0;
+      do {
+        client.send(LARGE);
+        sent++;
+      } while (recorded.tryAcquire(2, TimeUnit.SECONDS));
+      client.send("SCRIPT", "KILL");
+      for (int i = 0; i <= sent; i++) {
+        assertEquals("+OK\r\n", client.reply());
+      }
+      assertTrue(busy.reply().contains("Script killed by user"));
+    }
+  }
+
+  /** Those who have a connection to Redis are served, and new ones by the lane that is there. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whoNeedsALaneThatCannotBeMadeHoldsUpNobodyElse(boolean answersDialling) throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var shim = shim(gate);
+        var one = Talk.to(Shimmed.port(shim));
+        var three = Talk.to(Shimmed.port(shim));
+        var other = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+PONG\r\n", one.ask("PING"));
+      assertEquals("+PONG\r\n", three.ask("PING"));
+      assertEquals("+PONG\r\n", other.ask("PING"));
+      stop(gate, answersDialling);
+      awaitAnother(gate, three, "HELLO", "3");
+      other.send("HELLO", "3");
+      try (var next = Talk.to(Shimmed.port(shim))) {
+        assertEquals("+PONG\r\n", next.ask("PING"));
+      }
+      // The reader of the lane says that there must be another one for those who come.
+      assertEquals("+OK\r\n", one.ask("CONFIG", "SET", "requirepass", ""));
+      assertEquals("+PONG\r\n", one.ask("PING"));
+      gate.open();
+      assertTrue(three.reply().startsWith("%"));
+      assertTrue(other.reply().startsWith("%"));
+    }
+  }
+
+  /** One connection is enough for both. */
+  @Test
+  void whoNeedsTheSameLaneWaitsForIt() throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var shim = shim(gate);
+        var one = Talk.to(Shimmed.port(shim));
+        var other = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+PONG\r\n", one.ask("PING"));
+      assertEquals("+PONG\r\n", other.ask("PING"));
+      gate.mute();
+      awaitAnother(gate, one, "HELLO", "3");
+      long connections = gate.connections();
+      other.send("HELLO", "3");
+      gate.open();
+      assertTrue(one.reply().startsWith("%"));
+      assertTrue(other.reply().startsWith("%"));
+      assertEquals(connections, gate.connections());
+    }
+  }
+
+  /** It is none of theirs that somebody else of their name has an old password. */
+  @Test
+  void whoWaitsForTheLaneOfSomebodyWhoIsRefusedGetsAnother() throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var shim = shim(gate);
+        var old = Talk.to(Shimmed.port(shim));
+        var young = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+OK\r\n", redis.ask("ACL", "SETUSER", "u", "on", ">first", "~*", "+@all"));
+      assertEquals("+OK\r\n", old.ask("AUTH", "u", "first"));
+      assertEquals("+OK\r\n", redis.ask("ACL", "SETUSER", "u", "<first", ">second"));
+      assertEquals("+OK\r\n", young.ask("AUTH", "u", "second"));
+      gate.mute();
+      awaitAnother(gate, old, "GET", "k");
+      young.send("GET", "k");
+      gate.open();
+      assertEquals("$-1\r\n", old.reply());
+      assertEquals("$-1\r\n", young.reply());
+      var ofUser = redis.ask("CLIENT", "LIST").lines().filter(line -> line.contains("user=u "));
+      assertEquals(3, ofUser.count(), "a lane, and one for each since it has said who it is");
+    }
+  }
+
+  /** And nobody for ever. */
+  @Test
+  void whoWaitsForALaneLearnsThatItCannotBeMade() throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var shim = shim(gate);
+        var one = Talk.to(Shimmed.port(shim));
+        var other = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+PONG\r\n", one.ask("PING"));
+      assertEquals("+PONG\r\n", other.ask("PING"));
+      gate.mute();
+      awaitAnother(gate, one, "HELLO", "3");
+      other.send("HELLO", "3");
+      gate.end();
+      assertEquals("", one.rest());
+      assertEquals("", other.rest());
+    }
+  }
+}

@@ -1,0 +1,139 @@
+package dev.evergreen.shims.redis;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
+
+/**
+ * Stands before a Redis and passes on what is said. It can stop to do so for those who come from
+ * then on, while those who are there talk on.
+ */
+final class Gate implements AutoCloseable {
+  private static final int PATIENCE_MILLIS = 100;
+
+  /** Of the system's table of connections. */
+  private static final List<String> DIALLING = List.of("01", "02");
+
+  private final ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+  private final int port;
+  private final List<Socket> queue = new ArrayList<>();
+  private final ConcurrentLinkedQueue<Socket> sockets = new ConcurrentLinkedQueue<>();
+  private volatile CountDownLatch opened = new CountDownLatch(0);
+
+  Gate(RedisServer redis) throws IOException {
+    port = redis.port;
+    Thread.ofVirtual().start(this::serve);
+  }
+
+  int port() {
+    return server.getLocalPort();
+  }
+
+  /** From now on connections can be made, and nothing is said by them. */
+  void mute() {
+    opened = new CountDownLatch(1);
+  }
+
+  /** From now on the system does not answer to who wants a connection. */
+  void shut() throws IOException {
+    mute();
+    try {
+      while (true) {
+        var next = new Socket();
+        queue.add(next);
+        next.connect(new InetSocketAddress(server.getInetAddress(), port()), PATIENCE_MILLIS);
+      }
+    } catch (SocketTimeoutException e) {
+      // The queue of those who are to be let in is full.
+      return;
+    }
+  }
+
+  /** Lets all in again. */
+  void open() throws IOException {
+    for (var one : queue) {
+      one.close();
+    }
+    queue.clear();
+    opened.countDown();
+  }
+
+  /** How many connections others have here, or wait for, as the system's table tells. */
+  long connections() throws IOException {
+    var there = ":%04X".formatted(port());
+    return Stream.concat(
+            Files.readAllLines(Path.of("/proc/net/tcp")).stream(),
+            Files.readAllLines(Path.of("/proc/net/tcp6")).stream())
+        .map(line -> line.strip().split("\\s+", -1))
+        .filter(fields -> fields[2].endsWith(there) && DIALLING.contains(fields[3]))
+        .count();
+  }
+
+  private void serve() {
+    try {
+      while (true) {
+        var near = server.accept();
+        sockets.add(near);
+        opened.await();
+        Thread.ofVirtual().start(() -> join(near));
+      }
+    } catch (IOException e) {
+      // It was closed.
+      return;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private void join(Socket near) {
+    try (near;
+        var far = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      sockets.add(far);
+      near.setTcpNoDelay(true);
+      far.setTcpNoDelay(true);
+      var back = Thread.ofVirtual().start(() -> pass(far, near));
+      pass(near, far);
+      back.join();
+    } catch (IOException e) {
+      // One of them has gone.
+      return;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static void pass(Socket from, Socket to) {
+    try {
+      from.getInputStream().transferTo(to.getOutputStream());
+      to.shutdownOutput();
+    } catch (IOException e) {
+      // One of them has ended it.
+      return;
+    }
+  }
+
+  /** Ends all that there is, and lets nobody in any more. */
+  void end() throws IOException {
+    server.close();
+    // Those who wait to be let in are not let in first.
+    for (var socket : sockets) {
+      socket.close();
+    }
+    open();
+  }
+
+  @Override
+  public void close() throws IOException {
+    end();
+  }
+}
