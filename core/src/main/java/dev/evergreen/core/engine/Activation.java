@@ -377,8 +377,7 @@ final class Activation implements Summary.Home {
       problem = state.save();
     } finally {
       synchronized (this) {
-        saving = false;
-        closers.wake(workers);
+        saving = false; // whoever waits for that is woken when the turn has ended
       }
     }
     if (problem != null) {
@@ -697,6 +696,7 @@ final class Activation implements Summary.Home {
       closeReason = reason;
       refused = admission.withdrawAll();
       abandoned = admission.leaveAll();
+      closers.wake(workers);
       ended = List.copyOf(summaries.values());
       summaries.clear();
       runs.discardAll();

@@ -358,9 +358,12 @@ final class Cache {
     return idle;
   }
 
-  /** Closes if only summaries of these calls depend on it. */
+  /**
+   * Closes if only summaries of these calls depend on it. Not if there is nothing to read yet: who
+   * waits for that would wait in vain.
+   */
   synchronized boolean closeIfReadOnlyBy(Set<CallKey> calls) {
-    if (closed()) {
+    if (closed() || present() == null) {
       return false;
     }
     for (var dependent : dependents()) {
