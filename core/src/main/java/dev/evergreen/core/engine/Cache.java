@@ -541,7 +541,6 @@ final class Cache {
             new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
             Line.HEARD);
     attempts = 0;
-    waiters.wake(keeper.workers());
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }
 
@@ -557,7 +556,6 @@ final class Cache {
     }
     var failed = new Content.Failed(update.outcome(), failure(generation));
     standing = new Standing(failed, Line.FAILING);
-    waiters.wake(keeper.workers());
     return toldTo(null, update.outcome(), false);
   }
 
@@ -604,7 +602,10 @@ final class Cache {
         && x.failure().same(y.failure());
   }
 
-  /** Who had read another result than this one, or an earlier one, is marked by now. */
+  /**
+   * Who had read another result than this one, or an earlier one, is marked by now. Wakes all who
+   * wait, be it for a first result: whatever is installed is told afterwards.
+   */
   synchronized void told(Version version) {
     var known = standing.content.version();
     if (known == null || known.epoch() != version.epoch()) {

@@ -37,7 +37,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -312,26 +311,18 @@ class WakeUpTest {
       var workers = started.caches.workers();
       var cache = new Cache(started.caches, WiredNodes.key(started, Cell.class, "c", "text()"));
       var version = new Message.Version(1, 1);
-      var looks = new AtomicInteger();
+      var result = new Outcome.Returned("x");
+      cache.install(new Cache.Update(0, version, result, 1, false, false, null));
       var waiting =
           new Aside(
               () -> {
                 cache.addWaiter(Thread.currentThread());
-                workers.await(() -> knows(cache, version, looks), workers.never(), false);
+                workers.await(() -> cache.haveToldOf(version), workers.never(), false);
               });
-      WiredNodes.await("its first look", () -> looks.get() > 0 && isParked(waiting.thread));
-      int before = looks.get();
-      var result = new Outcome.Returned("x");
-      cache.install(new Cache.Update(0, version, result, 1, false, false, null));
-      WiredNodes.await("its next look", () -> looks.get() > before && isParked(waiting.thread));
+      waiting.awaitParked();
       cache.told(version);
       waiting.awaitEnd();
     }
-  }
-
-  private static boolean knows(Cache cache, Message.Version version, AtomicInteger looks) {
-    looks.incrementAndGet();
-    return cache.haveToldOf(version);
   }
 
   /** What was taken for a circle that nobody reads has got a reader. */
