@@ -181,17 +181,17 @@ final class Activation implements Summary.Home {
 
   // Opening
 
-  /** Makes the grain's object; the first task of every activation. */
+  /**
+   * Makes the grain's object; the first task of every activation. It needs no baton: before there
+   * is an object nobody else is let in.
+   */
   void open(Tasks next) {
-    baton.acquire();
     ActivationException problem = null;
     var opening = base.observer().activationBegins(id);
     try {
       object = inside.construct();
     } catch (Throwable t) {
       problem = new ActivationException(id + " could not be activated: " + Failures.describe(t), t);
-    } finally {
-      next.addPrepared(baton.release());
     }
     opening.end(problem);
     if (problem != null) {
