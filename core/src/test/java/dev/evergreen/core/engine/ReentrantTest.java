@@ -210,10 +210,7 @@ class ReentrantTest {
       note("outer");
       Parallel.map(
           List.of(failing, noting),
-          key ->
-              key.equals(noting)
-                  ? porter(key).hand(context.key(), "inner")
-                  : failOr(key, stop));
+          key -> key.equals(noting) ? porter(key).hand(context.key(), "inner") : failOr(key, stop));
     }
 
     private String failOr(String porter, String stop) {

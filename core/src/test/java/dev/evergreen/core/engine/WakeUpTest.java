@@ -10,6 +10,7 @@ import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.CycleException;
 import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTypes;
@@ -30,6 +31,7 @@ import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -232,6 +234,107 @@ class WakeUpTest {
       waiting.awaitParked();
       caller.linkBroken(there);
       assertInstanceOf(OutcomeUnknownException.class, waiting.failure());
+    }
+  }
+
+  @Test
+  void whoCollectsCirclesIsWokenByTheAnswersOfOtherNodes() throws Exception {
+    var first = WiredNodes.id("a");
+    var second = WiredNodes.id("b");
+    try (var wired = new WiredNodes(second)) {
+      wired.hosts = grain -> grain.key().startsWith("a") ? first : second;
+      var types = GrainTypes.create().add(Link.class, LinkGrain::new);
+      var settings =
+          PATIENT.withCycleSuspicion(Duration.ofMillis(20)).withCacheGrace(Duration.ofMillis(1));
+      var a = wired.start(first, settings, types);
+      wired.start(second, settings, types);
+      pointInACircle(a);
+      try (var computation = a.reactive(() -> a.grains().get(Link.class, "a").length())) {
+        assertThrows(CycleException.class, () -> computation.tracker().next(SOON));
+      }
+      var sweeper = new AtomicReference<@Nullable Aside>();
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.ProbeAnswer) {
+              Thread.startVirtualThread(
+                  () -> {
+                    WiredNodes.await("the sweeper", () -> sweeper.get() != null);
+                    Objects.requireNonNull(sweeper.get()).awaitParked();
+                    wired.deliver(from, to, message);
+                  });
+            } else {
+              wired.deliver(from, to, message);
+            }
+          };
+      var sweeping = new Aside(a::sweep);
+      sweeper.set(sweeping);
+      sweeping.awaitEnd();
+    }
+  }
+
+  @Test
+  void whoSendsResultsIsWokenByTheEndOfTheNodeThatDoesNotAcknowledgeThem() throws Exception {
+    var here = WiredNodes.id("a");
+    var there = WiredNodes.id("b");
+    try (var wired = new WiredNodes(there)) {
+      var reader = wired.start(here, PATIENT);
+      var publisher = wired.start(there, PATIENT);
+      var cell = publisher.grains().get(Cell.class, "c");
+      try (var computation = reader.reactive(() -> reader.grains().get(Cell.class, "c").text())) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        wired.wire =
+            (from, to, message) -> {
+              if (!(message instanceof Message.PushAck)) {
+                wired.deliver(from, to, message);
+              }
+            };
+        cell.set("x");
+        assertEquals("x", texts.next(SOON));
+        publisher.nodesRemoved(Set.of(here));
+        wired.awaitNoThreads();
+      }
+    }
+  }
+
+  // Computations
+
+  @Test
+  void whoObservesIsWokenByAChangeOfFreshnessAlone() throws Exception {
+    var here = WiredNodes.id("a");
+    var there = WiredNodes.id("b");
+    try (var wired = new WiredNodes(there)) {
+      var reader = wired.start(here, PATIENT);
+      wired.start(there, PATIENT);
+      try (var computation = reader.reactive(() -> reader.grains().get(Cell.class, "c").text())) {
+        var texts = computation.tracker();
+        assertEquals(Freshness.CURRENT, texts.observe(SOON).orElseThrow().freshness());
+        var observing = new Aside(() -> texts.observe(HOUR));
+        observing.awaitParked();
+        wired.connected = node -> false;
+        reader.linkBroken(there);
+        observing.awaitEnd();
+      }
+    }
+  }
+
+  /** As one who waits for a result that reflects a write. */
+  @Test
+  void whoWatchesASummaryIsWokenByItsEnd() throws Exception {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT);
+      var workers = started.caches.workers();
+      var root = ((LiveComputation<Integer>) started.reactive(() -> 1)).root();
+      var watching =
+          new Aside(
+              () -> {
+                root.watchers.add(Thread.currentThread());
+                workers.await(root::isOver, workers.never(), false);
+              });
+      watching.awaitParked();
+      root.close();
+      watching.awaitEnd();
     }
   }
 
