@@ -16,6 +16,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -85,7 +86,8 @@ final class FaultyWorldTest {
     GateGrain.entered.await();
     node.activations.closeNow("the test wants it");
     var failure = assertThrows(ExecutionException.class, () -> write.get(20, TimeUnit.SECONDS));
-    assertEquals(OutcomeUnknownException.class, failure.getCause().getClass(), "no time-out");
+    var cause = Objects.requireNonNull(failure.getCause());
+    assertEquals(OutcomeUnknownException.class, cause.getClass(), "no time-out");
     assertEquals(1, faults.get());
     GateGrain.open.countDown();
   }

@@ -2,6 +2,7 @@ package dev.evergreen.core.engine;
 
 import static dev.evergreen.core.engine.TestGrains.SOON;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -13,6 +14,7 @@ import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
@@ -112,6 +114,9 @@ class WakeUpTest {
     @ReadOnly
     int shown();
 
+    @ReadOnly
+    String name();
+
     void change();
   }
 
@@ -125,6 +130,11 @@ class WakeUpTest {
     @Override
     public int shown() {
       return context.grains().get(Late.class, context.key()).value();
+    }
+
+    @Override
+    public String name() {
+      return context.key();
     }
 
     @Override
@@ -359,6 +369,33 @@ class WakeUpTest {
     }
   }
 
+  /** The caller of that write gives it up, while what keeps it out goes on. */
+  @Test
+  void whoWaitsBehindAWriteRunsWhenThatIsGivenUp() throws Exception {
+    var self = WiredNodes.id("a");
+    var types = GrainTypes.create().add(Late.class, this::late).add(Board.class, BoardGrain::new);
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT, types);
+      var board = started.grains().get(Board.class, "at last");
+      var first = new Aside(board::shown);
+      WiredNodes.await("its call", () -> started.activations.size() == 2);
+      first.awaitParked();
+      var hurried =
+          started.grains().withTimeout(Duration.ofMillis(500)).get(Board.class, "at last");
+      var write = new Aside(hurried::change);
+      WiredNodes.await("the write", () -> write.done.isDone() || waiting(started) == 1);
+      var second = new Aside(board::name);
+      WiredNodes.await("the other", () -> write.done.isDone() || waiting(started) == 2);
+      assertInstanceOf(GrainTimeoutException.class, write.failure());
+      second.awaitEnd();
+      assertFalse(first.done.isDone());
+    }
+  }
+
+  private static int waiting(NodeRuntime node) {
+    return node.activations.all().stream().mapToInt(Activation::waiting).sum();
+  }
+
   private static Turn turn(Activation home, boolean readOnly) {
     return new Turn(home, "test", readOnly, grain -> null, outcome -> {});
   }
@@ -379,6 +416,27 @@ class WakeUpTest {
                 }
               });
       writing.awaitEnd();
+    }
+  }
+
+  @Test
+  void aWriteThatARunHoldsUpIsAdmittedWhenThatEnds() throws Exception {
+    var self = WiredNodes.id("a");
+    var types = GrainTypes.create().add(Late.class, this::late).add(Board.class, BoardGrain::new);
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT.withWriteDelay(HOUR), types);
+      var board = started.grains().get(Board.class, "at last");
+      try (var computation = started.reactive(board::shown)) {
+        assertTrue(computation.tracker().poll(Duration.ZERO).isEmpty());
+        WiredNodes.await("the run", () -> started.counts().summaries() == 2);
+        board.change();
+        board.change();
+        board.change();
+        var held = new Aside(board::change);
+        WiredNodes.await("its waiting", () -> waiting(started) == 1);
+        atLast.countDown();
+        held.awaitEnd();
+      }
     }
   }
 
