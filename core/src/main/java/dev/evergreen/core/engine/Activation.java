@@ -181,17 +181,17 @@ final class Activation implements Summary.Home {
 
   // Opening
 
-  /** Makes the grain's object; the first task of every activation. */
+  /**
+   * Makes the grain's object; the first task of every activation. It needs no baton: before there
+   * is an object nobody else is let in.
+   */
   void open(Tasks next) {
-    baton.acquire();
     ActivationException problem = null;
     var opening = base.observer().activationBegins(id);
     try {
       object = inside.construct();
     } catch (Throwable t) {
       problem = new ActivationException(id + " could not be activated: " + Failures.describe(t), t);
-    } finally {
-      next.addPrepared(baton.release());
     }
     opening.end(problem);
     if (problem != null) {
@@ -377,8 +377,7 @@ final class Activation implements Summary.Home {
       problem = state.save();
     } finally {
       synchronized (this) {
-        saving = false;
-        closers.wake(workers);
+        saving = false; // whoever waits for that is woken when the turn has ended
       }
     }
     if (problem != null) {
@@ -697,6 +696,7 @@ final class Activation implements Summary.Home {
       closeReason = reason;
       refused = admission.withdrawAll();
       abandoned = admission.leaveAll();
+      closers.wake(workers);
       ended = List.copyOf(summaries.values());
       summaries.clear();
       runs.discardAll();
@@ -705,7 +705,7 @@ final class Activation implements Summary.Home {
     inside.close();
     whenClosed.accept(this);
     if (object != null) {
-      base.observer().deactivated(id, reason);
+      Failures.alone("telling that " + id + " has ended", () -> observeEnd(reason));
     }
     for (var turn : refused) {
       if (failed != null) {
@@ -719,6 +719,10 @@ final class Activation implements Summary.Home {
     for (var summary : ended) {
       summary.end(failed == null ? null : Outcome.Threw.of(failed), next);
     }
+  }
+
+  private void observeEnd(String reason) {
+    base.observer().deactivated(id, reason);
   }
 
   // Checks

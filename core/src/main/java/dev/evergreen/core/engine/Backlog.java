@@ -36,12 +36,8 @@ final class Backlog {
 
   /** Acknowledges now, or when there is room. */
   void acknowledge(Runnable acknowledgement) {
-    if (runs.get() < most) {
-      acknowledgement.run();
-      return;
-    }
+    // First there to be found, then looked for: the backlog may go at any moment.
     acknowledgements.add(acknowledgement);
-    // The backlog may have gone before the acknowledgement was there to be found.
     acknowledgeOne();
   }
 

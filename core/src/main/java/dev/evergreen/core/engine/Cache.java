@@ -358,9 +358,12 @@ final class Cache {
     return idle;
   }
 
-  /** Closes if only summaries of these calls depend on it. */
+  /**
+   * Closes if only summaries of these calls depend on it. Not if there is nothing to read yet: who
+   * waits for that would wait in vain.
+   */
   synchronized boolean closeIfReadOnlyBy(Set<CallKey> calls) {
-    if (closed()) {
+    if (closed() || present() == null) {
       return false;
     }
     for (var dependent : dependents()) {
@@ -538,7 +541,6 @@ final class Cache {
             new Content.Held(outcome, update.version(), update.depth(), update.inDoubt()),
             Line.HEARD);
     attempts = 0;
-    waiters.wake(keeper.workers());
     return toldTo(known, outcome, depth() != before.depth() || inDoubt() != before.inDoubt());
   }
 
@@ -554,7 +556,6 @@ final class Cache {
     }
     var failed = new Content.Failed(update.outcome(), failure(generation));
     standing = new Standing(failed, Line.FAILING);
-    waiters.wake(keeper.workers());
     return toldTo(null, update.outcome(), false);
   }
 
@@ -601,7 +602,10 @@ final class Cache {
         && x.failure().same(y.failure());
   }
 
-  /** Who had read another result than this one, or an earlier one, is marked by now. */
+  /**
+   * Who had read another result than this one, or an earlier one, is marked by now. Wakes all who
+   * wait, be it for a first result: whatever is installed is told afterwards.
+   */
   synchronized void told(Version version) {
     var known = standing.content.version();
     if (known == null || known.epoch() != version.epoch()) {

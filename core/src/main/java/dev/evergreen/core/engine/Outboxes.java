@@ -57,6 +57,10 @@ final class Outboxes {
     boolean answered = request != 0 && answer(subscriber, request);
     if (!answered && !base.peers().isGone(subscriber.node())) {
       outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
+      // Checked again when whoever forgets nodes that are gone can see this one.
+      if (base.peers().isGone(subscriber.node())) {
+        forget(Set.of(subscriber.node()));
+      }
     }
   }
 

@@ -80,6 +80,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
     public void request(long n) {
       if (n <= 0) {
         misuse = new IllegalArgumentException("request(" + n + "): ask for at least one result");
+        tracker.close(); // which ends the waiting for a result
       } else {
         requested.accumulateAndGet(n, (a, b) -> a + b < 0 ? Long.MAX_VALUE : a + b);
       }
@@ -112,13 +113,24 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
           Thread.interrupted();
         }
       } catch (ComputationClosedException e) {
-        if (!cancelled) {
-          subscriber.onComplete();
-        }
+        ended();
       } catch (RuntimeException e) {
         subscriber.onError(e);
       } finally {
         tracker.close();
+      }
+    }
+
+    /** There is nothing more to be had from the tracker. */
+    private void ended() {
+      var refused = misuse;
+      if (cancelled) {
+        return;
+      }
+      if (refused != null) {
+        subscriber.onError(refused);
+      } else {
+        subscriber.onComplete();
       }
     }
 

@@ -3,15 +3,23 @@ package dev.evergreen.core.engine;
 import static dev.evergreen.core.engine.TestGrains.SOON;
 import static dev.evergreen.core.engine.WiredNodes.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.OutcomeUnknownException;
 import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.engine.TestGrains.Gate;
+import dev.evergreen.core.engine.TestGrains.GateGrain;
 import dev.evergreen.core.engine.TestGrains.Sum;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
 import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -66,6 +74,22 @@ final class FaultyWorldTest {
     node.activations.closeNow("the test wants it");
     assertEquals(1, faults.get());
     assertEquals(0, node.activations.size());
+  }
+
+  @Test
+  void whoWaitsForAGrainThatDoesNotCloseIsToldOfItsEnd() throws Exception {
+    var node = wired.start(B, WiredNodes.quick());
+    GateGrain.shut();
+    var write =
+        CompletableFuture.supplyAsync(
+            () -> node.grains().get(Gate.class, "bad").writeWhenOpen(), Thread::startVirtualThread);
+    GateGrain.entered.await();
+    node.activations.closeNow("the test wants it");
+    var failure = assertThrows(ExecutionException.class, () -> write.get(20, TimeUnit.SECONDS));
+    var cause = Objects.requireNonNull(failure.getCause());
+    assertEquals(OutcomeUnknownException.class, cause.getClass(), "no time-out");
+    assertEquals(1, faults.get());
+    GateGrain.open.countDown();
   }
 
   @Test

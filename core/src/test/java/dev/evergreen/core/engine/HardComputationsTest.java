@@ -47,6 +47,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -540,17 +541,19 @@ class HardComputationsTest {
   @Test
   void aComputationInsideAComputation() {
     try (var outer =
-        node.reactive(
-            () -> {
-              try (var inner = node.reactive(() -> cell("a").text())) {
-                return inner.tracker().next() + cell("b").text();
-              }
-            })) {
+            node.reactive(
+                () -> {
+                  try (var inner = node.reactive(() -> cell("a").text())) {
+                    return inner.tracker().next() + cell("b").text();
+                  }
+                });
+        var beside = node.reactive(() -> cell("a").text())) {
       var results = outer.tracker();
       assertEquals("", results.next(SOON));
       cell("b").set("b");
       assertEquals("b", results.next(SOON));
-      cell("a").set("a");
+      // The outer one does not depend on it: it must be known before that runs again.
+      assertEquals("a", beside.after(() -> cell("a").set("a"), SOON));
       cell("b").set("c");
       assertEquals("ac", results.next(SOON));
     }
@@ -652,6 +655,19 @@ class HardComputationsTest {
     late.ended.await();
     assertEquals(List.of("complete"), late.events());
     assertThrows(NullPointerException.class, () -> computation.publisher().subscribe(null));
+  }
+
+  @Test
+  void aSubscriberIsToldOfItsMistakeWhileItWaitsForAResult() throws Exception {
+    try (var computation = node.reactive(() -> cell("a").text())) {
+      var collector = new Collector();
+      computation.publisher().subscribe(collector);
+      collector.request(2);
+      WiredNodes.await("the first", () -> collector.events().size() == 1);
+      collector.request(0);
+      assertTrue(collector.ended.await(20, TimeUnit.SECONDS), "nothing is told");
+      assertEquals(List.of("", "IllegalArgumentException"), collector.events());
+    }
   }
 
   @Test

@@ -38,6 +38,7 @@ import dev.evergreen.core.work.Baton;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -51,9 +52,12 @@ import java.util.function.BiPredicate;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Orders of events that hurt once, forced by holding a thread where it asks its world something.
@@ -336,6 +340,36 @@ class InterleavingTest {
     a.nodesRemoved(Set.of(B, WiredNodes.id("c")));
     assertEquals(0, a.counts().subscriptions());
     assertEquals(0, a.counts().summaries());
+  }
+
+  /** It is removed at the latest when the outbox for it is made. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void aResultForANodeThatIsBeingRemovedLeavesNoOutbox(int whenAskedSoOften) {
+    var a = start(A);
+    var asked = new AtomicInteger();
+    a.outboxes.send(
+        new Outboxes.Recipient() {
+          @Override
+          public NodeId node() {
+            if (asked.incrementAndGet() == whenAskedSoOften) {
+              a.nodesRemoved(Set.of(B));
+            }
+            return B;
+          }
+
+          @Override
+          public long takeRequest() {
+            return 0;
+          }
+
+          @Override
+          public Message.@Nullable Update update() {
+            return null;
+          }
+        });
+    wired.awaitNoThreads();
+    assertEquals(Map.of(), a.outboxes.lengths());
   }
 
   @Test

@@ -104,6 +104,9 @@ class ReentrantTest {
     /** As {@link #both}, but the one that notes waits at a stop of its name before. */
     void oneLater(String noting, String failing);
 
+    /** As {@link #both}, but goes on without the failure when a stop is open. */
+    void bothUntil(String noting, String failing, String stop);
+
     void note(String text);
 
     /** Notes, waits at the stop of that name, and notes once more. */
@@ -200,6 +203,23 @@ class ReentrantTest {
               key.equals(noting)
                   ? porter(key).bring(context.key(), "inner")
                   : porter(key).fail(context.key(), "f"));
+    }
+
+    @Override
+    public void bothUntil(String noting, String failing, String stop) {
+      note("outer");
+      Parallel.map(
+          List.of(failing, noting),
+          key -> key.equals(noting) ? porter(key).hand(context.key(), "inner") : failOr(key, stop));
+    }
+
+    private String failOr(String porter, String stop) {
+      try {
+        return Parallel.first(
+            List.of(() -> porter(porter).fail(context.key(), "f"), () -> stop(stop).here()));
+      } catch (Exception e) {
+        throw new IllegalStateException(e);
+      }
     }
 
     @Override
@@ -412,6 +432,26 @@ class ReentrantTest {
     get(both);
     assertEquals(List.of("outer", "inner"), desk().notes());
     desk().leave();
+    assertEquals(List.of("outer", "inner"), desk().notes());
+  }
+
+  /** Whatever that still does. */
+  @ParameterizedTest
+  @ValueSource(strings = {"near", "far"})
+  void whoWaitsForWhatIsShutOutComesBackAtOnce(String porter) throws Exception {
+    var noting = porter + " noting";
+    var both =
+        CompletableFuture.runAsync(
+            () -> desk().bothUntil(noting, porter + " failing", "s"), Thread::startVirtualThread);
+    StopGrain.awaitReached("f");
+    StopGrain.awaitReached("s");
+    var activation =
+        Objects.requireNonNull(node.activations.get(node.models.model(Desk.class).id("d")));
+    WiredNodes.await("the other", () -> brought(noting).isDone() || activation.waiting() == 1);
+    StopGrain.open("s");
+    assertEquals(null, get(brought(noting)));
+    get(both);
+    StopGrain.open("f");
     assertEquals(List.of("outer", "inner"), desk().notes());
   }
 

@@ -2,27 +2,44 @@ package dev.evergreen.core.engine;
 
 import static dev.evergreen.core.engine.TestGrains.SOON;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.ActivationException;
+import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.CycleException;
 import dev.evergreen.core.EmbeddedNode;
+import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainTimeoutException;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.OutcomeUnknownException;
+import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.engine.CycleTest.Link;
 import dev.evergreen.core.engine.CycleTest.LinkGrain;
+import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
+import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.Storage;
+import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -49,15 +66,18 @@ class WakeUpTest {
           .withLeaseFor(HOUR.multipliedBy(3));
 
   private final AtomicReference<@Nullable Thread> reader = new AtomicReference<>();
+  private final CountDownLatch atLast = new CountDownLatch(1);
   private final Node node =
       EmbeddedNode.builder()
           .grain(Link.class, LinkGrain::new)
           .grain(Late.class, this::late)
+          .grain(Board.class, BoardGrain::new)
           .settings(PATIENT)
           .start();
 
   @AfterEach
   void stop() {
+    atLast.countDown();
     node.close();
   }
 
@@ -66,16 +86,59 @@ class WakeUpTest {
     int value();
   }
 
-  /** Gives its value, or cannot be activated, when a computation waits for that. */
+  /**
+   * Gives its value, or cannot be activated, when a computation waits for that; or when three are
+   * waited for; or at last.
+   */
   private Late late(GrainContext<String> context) {
     if (context.key().equals("broken")) {
       awaitReader();
       throw new IllegalStateException("broken");
     }
     return () -> {
-      awaitReader();
+      switch (context.key()) {
+        case "third" -> WiredNodes.await("three reads", () -> node.counts().caches() == 3);
+        case "at last", "at last, too" -> awaitOpen(atLast);
+        default -> awaitReader();
+      }
       return 7;
     };
+  }
+
+  private int valueOf(String key) {
+    return node.grains().get(Late.class, key).value();
+  }
+
+  /** Shows what another one says. */
+  interface Board extends Grain {
+    @ReadOnly
+    int shown();
+
+    @ReadOnly
+    String name();
+
+    void change();
+  }
+
+  private static final class BoardGrain implements Board {
+    private final GrainContext<String> context;
+
+    BoardGrain(GrainContext<String> context) {
+      this.context = context;
+    }
+
+    @Override
+    public int shown() {
+      return context.grains().get(Late.class, context.key()).value();
+    }
+
+    @Override
+    public String name() {
+      return context.key();
+    }
+
+    @Override
+    public void change() {}
   }
 
   private void awaitReader() {
@@ -89,11 +152,43 @@ class WakeUpTest {
     }
   }
 
+  /** Something done by a thread of its own, since it blocks. */
+  private static final class Aside {
+    private final CompletableFuture<@Nullable Void> done = new CompletableFuture<>();
+    private final Thread thread;
+
+    Aside(Runnable body) {
+      thread =
+          Thread.ofPlatform()
+              .start(
+                  () -> {
+                    try {
+                      body.run();
+                      done.complete(null);
+                    } catch (RuntimeException e) {
+                      done.completeExceptionally(e);
+                    }
+                  });
+    }
+
+    void awaitParked() {
+      WiredNodes.await("its waiting", () -> isParked(thread));
+    }
+
+    void awaitEnd() throws Exception {
+      done.get(20, TimeUnit.SECONDS);
+    }
+
+    @Nullable Throwable failure() {
+      return assertThrows(ExecutionException.class, this::awaitEnd).getCause();
+    }
+  }
+
   private ReactiveComputation<Integer> reading(String key) {
     return node.reactive(
         () -> {
           reader.set(Thread.currentThread());
-          return node.grains().get(Late.class, key).value();
+          return valueOf(key);
         });
   }
 
@@ -135,6 +230,306 @@ class WakeUpTest {
       }
     }
   }
+
+  @Test
+  void whoWaitsForAnAnswerIsWokenByTheEndOfTheConnection() throws Exception {
+    var here = WiredNodes.id("a");
+    var there = WiredNodes.id("b");
+    try (var wired = new WiredNodes(there)) {
+      var caller = wired.start(here, PATIENT);
+      var called = new CountDownLatch(1);
+      wired.wire = (from, to, message) -> called.countDown();
+      var waiting = new Aside(() -> caller.grains().get(Cell.class, "c").touch());
+      called.await();
+      waiting.awaitParked();
+      caller.linkBroken(there);
+      assertInstanceOf(OutcomeUnknownException.class, waiting.failure());
+    }
+  }
+
+  @Test
+  void whoCollectsCirclesIsWokenByTheAnswersOfOtherNodes() throws Exception {
+    var first = WiredNodes.id("a");
+    var second = WiredNodes.id("b");
+    try (var wired = new WiredNodes(second)) {
+      wired.hosts = grain -> grain.key().startsWith("a") ? first : second;
+      var types = GrainTypes.create().add(Link.class, LinkGrain::new);
+      var settings =
+          PATIENT.withCycleSuspicion(Duration.ofMillis(20)).withCacheGrace(Duration.ofMillis(1));
+      var a = wired.start(first, settings, types);
+      wired.start(second, settings, types);
+      pointInACircle(a);
+      try (var computation = a.reactive(() -> a.grains().get(Link.class, "a").length())) {
+        assertThrows(CycleException.class, () -> computation.tracker().next(SOON));
+      }
+      var sweeper = new AtomicReference<@Nullable Aside>();
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.ProbeAnswer) {
+              Thread.startVirtualThread(
+                  () -> {
+                    WiredNodes.await("the sweeper", () -> sweeper.get() != null);
+                    Objects.requireNonNull(sweeper.get()).awaitParked();
+                    wired.deliver(from, to, message);
+                  });
+            } else {
+              wired.deliver(from, to, message);
+            }
+          };
+      var sweeping = new Aside(a::sweep);
+      sweeper.set(sweeping);
+      sweeping.awaitEnd();
+    }
+  }
+
+  @Test
+  void whoSendsResultsIsWokenByTheEndOfTheNodeThatDoesNotAcknowledgeThem() throws Exception {
+    var here = WiredNodes.id("a");
+    var there = WiredNodes.id("b");
+    try (var wired = new WiredNodes(there)) {
+      var reader = wired.start(here, PATIENT);
+      var publisher = wired.start(there, PATIENT);
+      var cell = publisher.grains().get(Cell.class, "c");
+      try (var computation = reader.reactive(() -> reader.grains().get(Cell.class, "c").text())) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        wired.wire =
+            (from, to, message) -> {
+              if (!(message instanceof Message.PushAck)) {
+                wired.deliver(from, to, message);
+              }
+            };
+        cell.set("x");
+        assertEquals("x", texts.next(SOON));
+        publisher.nodesRemoved(Set.of(here));
+        wired.awaitNoThreads();
+      }
+    }
+  }
+
+  // Computations
+
+  @Test
+  void whoObservesIsWokenByAChangeOfFreshnessAlone() throws Exception {
+    var here = WiredNodes.id("a");
+    var there = WiredNodes.id("b");
+    try (var wired = new WiredNodes(there)) {
+      var reader = wired.start(here, PATIENT);
+      wired.start(there, PATIENT);
+      try (var computation = reader.reactive(() -> reader.grains().get(Cell.class, "c").text())) {
+        var texts = computation.tracker();
+        assertEquals(Freshness.CURRENT, texts.observe(SOON).orElseThrow().freshness());
+        var observing = new Aside(() -> texts.observe(HOUR));
+        observing.awaitParked();
+        wired.connected = node -> false;
+        reader.linkBroken(there);
+        observing.awaitEnd();
+      }
+    }
+  }
+
+  /** As one who waits for a result that reflects a write. */
+  @Test
+  void whoWatchesASummaryIsWokenByItsEnd() throws Exception {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT);
+      var workers = started.caches.workers();
+      var root = ((LiveComputation<Integer>) started.reactive(() -> 1)).root();
+      var watching =
+          new Aside(
+              () -> {
+                root.watchers.add(Thread.currentThread());
+                workers.await(root::isOver, workers.never(), false);
+              });
+      watching.awaitParked();
+      root.close();
+      watching.awaitEnd();
+    }
+  }
+
+  // Turns and runs
+
+  /** A read waits behind an older write, which its caller takes back. */
+  @Test
+  void whoWaitsBehindAWriteIsAdmittedWhenThatIsTakenBack() {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT);
+      assertEquals(0, started.grains().get(Cell.class, "c").length());
+      var cell = started.activations.all().getFirst();
+      var admitted = new Tasks();
+      var write = turn(cell, false);
+      cell.submit(turn(cell, true), admitted);
+      cell.submit(write, admitted);
+      cell.submit(turn(cell, true), admitted);
+      assertEquals(2, cell.waiting());
+      cell.withdraw(write, admitted);
+      assertEquals(0, cell.waiting());
+    }
+  }
+
+  /** The caller of that write gives it up, while what keeps it out goes on. */
+  @Test
+  void whoWaitsBehindAWriteRunsWhenThatIsGivenUp() throws Exception {
+    var self = WiredNodes.id("a");
+    var types = GrainTypes.create().add(Late.class, this::late).add(Board.class, BoardGrain::new);
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT, types);
+      var board = started.grains().get(Board.class, "at last");
+      var first = new Aside(board::shown);
+      WiredNodes.await("its call", () -> started.activations.size() == 2);
+      first.awaitParked();
+      var hurried =
+          started.grains().withTimeout(Duration.ofMillis(500)).get(Board.class, "at last");
+      var write = new Aside(hurried::change);
+      WiredNodes.await("the write", () -> write.done.isDone() || waiting(started) == 1);
+      var second = new Aside(board::name);
+      WiredNodes.await("the other", () -> write.done.isDone() || waiting(started) == 2);
+      assertInstanceOf(GrainTimeoutException.class, write.failure());
+      second.awaitEnd();
+      assertFalse(first.done.isDone());
+    }
+  }
+
+  private static int waiting(NodeRuntime node) {
+    return node.activations.all().stream().mapToInt(Activation::waiting).sum();
+  }
+
+  private static Turn turn(Activation home, boolean readOnly) {
+    return new Turn(home, "test", readOnly, grain -> null, outcome -> {});
+  }
+
+  /** The run that it waits for waits itself, for what does not come. */
+  @Test
+  void aWriteThatARunHoldsUpIsAdmittedWhenItHasWaitedForLong() throws Exception {
+    var board = node.grains().get(Board.class, "at last");
+    try (var computation = node.reactive(board::shown)) {
+      assertTrue(computation.tracker().poll(Duration.ZERO).isEmpty());
+      WiredNodes.await("the run", () -> node.counts().summaries() == 2);
+      var writing =
+          new Aside(
+              () -> {
+                // After three that it made way for a run is protected.
+                for (int i = 0; i < 8; i++) {
+                  board.change();
+                }
+              });
+      writing.awaitEnd();
+    }
+  }
+
+  @Test
+  void aWriteThatARunHoldsUpIsAdmittedWhenThatEnds() throws Exception {
+    var self = WiredNodes.id("a");
+    var types = GrainTypes.create().add(Late.class, this::late).add(Board.class, BoardGrain::new);
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT.withWriteDelay(HOUR), types);
+      var board = started.grains().get(Board.class, "at last");
+      try (var computation = started.reactive(board::shown)) {
+        assertTrue(computation.tracker().poll(Duration.ZERO).isEmpty());
+        WiredNodes.await("the run", () -> started.counts().summaries() == 2);
+        board.change();
+        board.change();
+        board.change();
+        var held = new Aside(board::change);
+        WiredNodes.await("its waiting", () -> waiting(started) == 1);
+        atLast.countDown();
+        held.awaitEnd();
+      }
+    }
+  }
+
+  @Test
+  void branchesAreWokenByTheInterruptionOfWhoWaitsForThem() throws Exception {
+    var keys = List.of("at last", "at last, too");
+    try (var computation = node.reactive(() -> Parallel.map(keys, this::valueOf))) {
+      var waiting = new Aside(() -> computation.tracker().next());
+      WiredNodes.await("both reads", () -> node.counts().caches() == 2);
+      waiting.thread.interrupt();
+      assertInstanceOf(CallInterruptedException.class, waiting.failure());
+    }
+  }
+
+  /** One of them waits on a thread of its own, which knows only the inner branches. */
+  @Test
+  void branchesInABranchAreWokenWhenThatIsNotWantedAnyMore() {
+    var keys = List.of("at last", "at last, too");
+    List<Callable<Integer>> branches =
+        List.of(() -> Parallel.map(keys, this::valueOf).size(), () -> valueOf("third"));
+    try (var computation = node.reactive(() -> Parallel.first(branches))) {
+      assertEquals(7, computation.tracker().next(SOON));
+    }
+  }
+
+  // Caches
+
+  @Test
+  void whoWaitsUntilAllKnowOfAResultIsWokenByThat() throws Exception {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT);
+      var workers = started.caches.workers();
+      var cache = new Cache(started.caches, WiredNodes.key(started, Cell.class, "c", "text()"));
+      var version = new Message.Version(1, 1);
+      var result = new Outcome.Returned("x");
+      cache.install(new Cache.Update(0, version, result, 1, false, false, null));
+      var waiting =
+          new Aside(
+              () -> {
+                cache.addWaiter(Thread.currentThread());
+                workers.await(() -> cache.haveToldOf(version), workers.never(), false);
+              });
+      waiting.awaitParked();
+      cache.told(version);
+      waiting.awaitEnd();
+    }
+  }
+
+  /** What was taken for a circle that nobody reads has got a reader. */
+  @Test
+  void aSummaryThatHasLostACacheAndIsStillThereRunsAgain() {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var types = GrainTypes.create().add(Link.class, LinkGrain::new);
+      var started = wired.start(self, PATIENT.withCacheGrace(Duration.ofMillis(1)), types);
+      started.grains().get(Link.class, "a").pointTo("b");
+      try (var computation =
+          started.reactive(() -> started.grains().get(Link.class, "a").length())) {
+        var lengths = computation.tracker();
+        assertEquals(1, lengths.next(SOON));
+        started.caches.closeIfReadOnlyBy(
+            Set.of(
+                WiredNodes.key(started, Link.class, "a", "length()"),
+                WiredNodes.key(started, Link.class, "b", "length()")));
+        started.grains().get(Link.class, "b").pointTo("c");
+        assertEquals(2, lengths.next(SOON));
+      }
+    }
+  }
+
+  /** It was found when others read it, which do not any more. */
+  @Test
+  void aCacheWhoseFirstResultIsAwaitedIsNotTakenForPartOfACircle() {
+    var self = WiredNodes.id("a");
+    var types = GrainTypes.create().add(Late.class, this::late).add(Board.class, BoardGrain::new);
+    try (var wired = new WiredNodes(self)) {
+      var started = wired.start(self, PATIENT, types);
+      var board = started.grains().get(Board.class, "at last");
+      try (var computation = started.reactive(board::shown)) {
+        assertTrue(computation.tracker().poll(Duration.ZERO).isEmpty());
+        WiredNodes.await("the read", () -> started.caches.size() == 2);
+        started.caches.closeIfReadOnlyBy(
+            Set.of(
+                WiredNodes.key(started, Board.class, "at last", "shown()"),
+                WiredNodes.key(started, Late.class, "at last", "value()")));
+        atLast.countDown();
+        assertEquals(7, computation.tracker().next(SOON));
+      }
+    }
+  }
+
+  // The end
 
   /** Says when a save has begun, and ends it when told. */
   private static final class SlowStorage implements Storage {
@@ -181,21 +576,14 @@ class WakeUpTest {
       var second = CompletableFuture.runAsync(() -> link.pointTo("c"), Thread::startVirtualThread);
       WiredNodes.await("the second", () -> closing.activations.all().getFirst().waiting() == 1);
 
-      var released = new CompletableFuture<@Nullable Void>();
-      var releasing =
-          Thread.ofPlatform()
-              .start(
-                  () -> {
-                    closing.release(WiredNodes.part("a"));
-                    released.complete(null);
-                  });
+      var releasing = new Aside(() -> closing.release(WiredNodes.part("a")));
       // What waits is refused at once, to be asked for again, however long the grace is.
       WiredNodes.await(
           "the refusal", () -> closing.activations.all().stream().allMatch(a -> a.waiting() == 0));
-      WiredNodes.await("its waiting", () -> isParked(releasing));
+      releasing.awaitParked();
       storage.maySave.countDown();
 
-      released.get(20, TimeUnit.SECONDS);
+      releasing.awaitEnd();
       if (grace > 0) {
         first.get(20, TimeUnit.SECONDS);
         second.get(20, TimeUnit.SECONDS);
@@ -203,8 +591,10 @@ class WakeUpTest {
     }
   }
 
-  @Test
-  void whoClosesANodeIsWokenByTheEndOfTheLastTurn() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoClosesANodeIsWokenByTheEndOfTheLastTurnOrOfItsActivation(boolean fenced)
+      throws Exception {
     var running = new CountDownLatch(1);
     var mayEnd = new CountDownLatch(1);
     var self = WiredNodes.id("a");
@@ -224,18 +614,18 @@ class WakeUpTest {
           CompletableFuture.supplyAsync(
               () -> closing.grains().get(Late.class, "a").value(), Thread::startVirtualThread);
       running.await();
-      var closed = new CompletableFuture<@Nullable Void>();
-      var closer = Thread.ofPlatform().start(() -> closed.complete(close(closing)));
-      WiredNodes.await("its waiting", () -> isParked(closer));
-      mayEnd.countDown();
-      closed.get(20, TimeUnit.SECONDS);
-      assertEquals(7, value.get(20, TimeUnit.SECONDS));
+      var closer = new Aside(closing::close);
+      closer.awaitParked();
+      if (fenced) {
+        closing.fence("the test wants it");
+        closer.awaitEnd();
+        mayEnd.countDown();
+      } else {
+        mayEnd.countDown();
+        closer.awaitEnd();
+        assertEquals(7, value.get(20, TimeUnit.SECONDS));
+      }
     }
-  }
-
-  private static @Nullable Void close(Node node) {
-    node.close();
-    return null;
   }
 
   private static boolean isParked(Thread thread) {
