@@ -26,7 +26,7 @@ import java.util.stream.IntStream;
 final class Storm {
 
   private static final int MOST_MEMBERS = 12;
-  private static final int MOST_STORMS = 4;
+  private static final int MOST_STORMS = 10;
   private static final int MOST_REWIRERS = 3;
 
   private final Scenario scenario;
@@ -43,7 +43,6 @@ final class Storm {
 
   private final List<Look> looks = new ArrayList<>();
   private final Map<String, Reads> written = new HashMap<>();
-  private final Map<String, Reads> writtenBefore = new HashMap<>();
 
   private Storm(Scenario scenario, Trace trace) {
     this.scenario = scenario;
@@ -83,7 +82,11 @@ final class Storm {
     for (int storm = 1; storm <= storms; storm++) {
       rage();
       judge("storm " + storm);
-      open().stream().filter(look -> random.nextInt(3) == 0).forEach(Look::close);
+      if (storm == storms || random.nextInt(4) == 0) {
+        judgeQuiet();
+        judgeForLateOnes("storm " + storm + ", for who comes late,");
+      }
+      open().stream().filter(look -> random.nextInt(4) == 0).forEach(Look::close);
     }
     open().forEach(Look::close);
     checks.checkNothingLeft();
@@ -92,12 +95,18 @@ final class Storm {
   // Storms
 
   private void rage() {
+    int readers = random.nextInt(members.size());
+    for (int i = 0; i < readers; i++) {
+      look(world.anyNode());
+    }
     var nemesis = new Nemesis(world, random.split());
-    nemesis.start();
+    if (random.nextBoolean()) {
+      nemesis.start();
+    }
     int rewirers = random.nextInt(1, MOST_REWIRERS + 1);
     for (int i = 0; i < rewirers; i++) {
       var node = world.anyNode();
-      int actions = random.nextInt(1, 4 * members.size());
+      int actions = random.nextInt(1, 2 * members.size());
       world.population.add(node, "rewirer", true, () -> rewire(node, actions));
     }
     world.await("all is rewired", world.population::idle);
@@ -131,31 +140,32 @@ final class Storm {
       any(here).ifPresent(Look::close);
     } else {
       var key = anyMember();
-      write(node, key, other(key));
+      var before = written.getOrDefault(key, Reads.NOTHING);
+      write(node, key, other(before));
+      if (random.nextBoolean()) {
+        // Not all have heard by now that it was otherwise.
+        world.scheduler.sleep(random.nextLong(1L << random.nextInt(30)));
+        write(node, key, before);
+      }
     }
   }
 
   private void write(SimNode node, String key, Reads reads) {
     world.app.trace(node.toString(), key + " is to read " + reads);
-    writtenBefore.put(key, written.getOrDefault(key, Reads.NOTHING));
     written.put(key, reads);
     member(node, key).read(reads);
   }
 
   /** What a member could read instead of what it reads. */
-  private Reads other(String key) {
-    var now = written.getOrDefault(key, Reads.NOTHING);
+  private Reads other(Reads now) {
     var others = new ArrayList<>(now.others());
-    switch (random.nextInt(10)) {
-      case 0, 1 -> {
-        return writtenBefore.getOrDefault(key, Reads.NOTHING);
-      }
-      case 2 -> {
+    switch (random.nextInt(8)) {
+      case 0 -> {
         return new Reads(random.nextInt(Member.LIMIT), now.others(), anyWay());
       }
-      case 3, 4 -> others.clear();
-      case 5 -> others.add(anyMember());
-      case 6 -> any(others).ifPresent(others::remove);
+      case 1 -> others.clear();
+      case 2 -> others.add(anyMember());
+      case 3 -> any(others).ifPresent(others::remove);
       default -> {
         others.clear();
         int count = random.nextInt(1, most + 1);
@@ -262,11 +272,14 @@ final class Storm {
     checks.settle(when);
     var mesh = mesh();
     open().forEach(look -> look.judge(mesh, when));
+  }
+
+  private void judgeQuiet() {
     checks.checkQuiet();
+    var mesh = mesh();
     for (var key : members) {
       checks.checkTouch("Member/" + key, () -> leaveAsItIs(key, mesh));
     }
-    lookAtAll(mesh(), when);
   }
 
   /** By what the members say themselves. */
@@ -287,14 +300,9 @@ final class Storm {
     }
   }
 
-  /** Also those that nobody has read until now. */
-  private void lookAtAll(Mesh mesh, String when) {
-    int before = looks.size();
+  /** Also those members that nobody has read until now. */
+  private void judgeForLateOnes(String when) {
     members.forEach(key -> look(world.anyNode(), Set.of(key)));
-    checks.settle(when + ", for who comes late");
-    open().forEach(look -> look.judge(mesh, when + ", for who comes late,"));
-    looks.subList(before, looks.size()).stream()
-        .filter(look -> random.nextInt(3) > 0)
-        .forEach(Look::close);
+    judge(when);
   }
 }
