@@ -66,7 +66,7 @@ final class MutantTest {
 
   /** What only circles that come and go tell. */
   static Stream<Mutant> mutantsOfCircles() {
-    return Stream.of(
+    return Stream.<Mutant>of(
             // A member that came back with the same result was not told of by the others.
             new Mutant.Says(
                 "engine.CycleSearch",
