@@ -320,7 +320,9 @@ final class GrainSummary extends Summary {
 
   private void list(Edge edge, boolean tentative, Map<CallKey, Graph.Read> listed) {
     var read = edge.cache().key();
-    int depth = edge.cache().depth();
+    int known = edge.cache().depth();
+    // What reads itself is in a circle, also if it was not deep until it did.
+    int depth = known != 0 && read.equals(key) ? ENDLESS : known;
     if (depth != 1 && !isList(edge)) {
       listed.putIfAbsent(read, new Graph.Read(read.wire(), depth, tentative));
     }

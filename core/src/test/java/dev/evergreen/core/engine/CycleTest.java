@@ -44,6 +44,7 @@ class CycleTest {
           .grain(Link.class, LinkGrain::new)
           .grain(Sum.class, SumGrain::new)
           .grain(Ring.class, RingGrain::new)
+          .grain(Deaf.class, DeafGrain::new)
           .settings(
               NodeSettings.DEFAULT
                   .withCacheGrace(Duration.ofMillis(30))
@@ -342,6 +343,55 @@ class CycleTest {
       awaitLast(tracker, -1);
       sum("b").read(List.of("c"), false);
       awaitLast(tracker, 3);
+    }
+    awaitNothingLeft();
+  }
+
+  /** Reads all others, and yields the same whatever they say. */
+  interface Deaf extends Grain {
+    @ReadOnly
+    int value();
+
+    void read(List<String> others);
+  }
+
+  static final class DeafGrain implements Deaf {
+    private final GrainContext<String> context;
+    private final State<Reads> reads;
+
+    DeafGrain(GrainContext<String> context) {
+      this.context = context;
+      this.reads = context.state(Reads.class, new Reads(List.of(), true));
+    }
+
+    @Override
+    public int value() {
+      for (var other : reads.get().others()) {
+        try {
+          var _ = context.grains().get(Deaf.class, other).value();
+        } catch (CycleException e) {
+          // It is no reason to yield something else.
+        }
+      }
+      return 7;
+    }
+
+    @Override
+    public void read(List<String> others) {
+      reads.set(new Reads(others, true));
+    }
+  }
+
+  /** Its result has the depth of what reads members already, and differs only by its own circle. */
+  @Test
+  void whoReadsItselfIsAMemberThoughItReadsAnotherCircleAndItsResultIsTheSame() {
+    var a = node.grains().get(Deaf.class, "a");
+    node.grains().get(Deaf.class, "b").read(List.of("b"));
+    try (var computation = node.reactive(a::value)) {
+      var tracker = computation.tracker();
+      assertEquals(7, tracker.next(SOON));
+      a.read(List.of("a", "b"));
+      assertThrows(CycleException.class, () -> tracker.next(SOON));
     }
     awaitNothingLeft();
   }

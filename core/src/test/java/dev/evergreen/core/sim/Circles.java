@@ -1,6 +1,7 @@
 package dev.evergreen.core.sim;
 
 import dev.evergreen.core.CycleException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -118,13 +119,15 @@ final class Circles {
     return false;
   }
 
-  private static Set<Long> reached(long from, Map<Long, Set<Long>> reads) {
-    var reached = new LinkedHashSet<Long>();
-    var frontier = new ArrayList<>(reads.getOrDefault(from, Set.of()));
+  /** All that one reads, directly or through others; itself only if it is in a circle. */
+  static <T> Set<T> reached(T from, Map<T, ? extends Set<T>> reads) {
+    var reached = new LinkedHashSet<T>();
+    var frontier = new ArrayDeque<T>();
+    frontier.add(from);
     while (!frontier.isEmpty()) {
-      long next = frontier.removeLast();
-      if (reached.add(next)) {
-        frontier.addAll(reads.getOrDefault(next, Set.of()));
+      var read = reads.get(frontier.removeLast());
+      if (read != null) {
+        read.stream().filter(reached::add).forEach(frontier::add);
       }
     }
     return reached;

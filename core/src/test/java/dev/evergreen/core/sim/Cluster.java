@@ -294,6 +294,7 @@ final class Cluster {
           scheduler.sleep(random.nextLong(TELL_NANOS));
           for (int i = 0; i < owners.length; i++) {
             if (owners[i] == gone) {
+              owners[i] = null;
               give(i, null);
               scheduler.sleep(random.nextLong(50_000_000));
             }
@@ -386,6 +387,10 @@ final class Cluster {
     }
   }
 
+  /**
+   * Gives away what nobody owns: whoever does so has taken it from its owner, since it may take a
+   * while, and must not be done twice.
+   */
   private void give(int partition, @Nullable SimNode wanted) {
     fence.ifPresent(this::takeOver);
     var owner = wanted != null && wanted.candidate() ? wanted : anyCandidate();

@@ -285,19 +285,9 @@ final class Model implements Reader {
   }
 
   private Set<Ref> inCircles() {
-    return edges.keySet().stream().filter(this::reachesItself).collect(Collectors.toSet());
-  }
-
-  private boolean reachesItself(Ref ref) {
-    var reached = new HashSet<Ref>();
-    var frontier = new ArrayDeque<>(edges.get(ref));
-    while (!frontier.isEmpty()) {
-      var next = frontier.poll();
-      if (reached.add(next)) {
-        frontier.addAll(edges.getOrDefault(next, Set.of()));
-      }
-    }
-    return reached.contains(ref);
+    return edges.keySet().stream()
+        .filter(ref -> Circles.reached(ref, edges).contains(ref))
+        .collect(Collectors.toSet());
   }
 
   @Override

@@ -12,7 +12,16 @@ public final class MutantRun implements Trials {
 
   @Override
   public @Nullable String seed(long seed) {
-    var verdict = Verdict.of(seed, false);
+    return failure(Simulation.APPLICATION, seed);
+  }
+
+  @Override
+  public @Nullable String storm(long seed) {
+    return failure(Simulation.STORM, seed);
+  }
+
+  private static @Nullable String failure(Simulation simulation, long seed) {
+    var verdict = Verdict.of(simulation, seed, false);
     return verdict.failed() ? verdict.summary() : null;
   }
 

@@ -17,6 +17,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 final class MutantTest {
 
   private static final long SEEDS = 300;
+  private static final long STORMS = 200;
   private static final long SCHEDULES = 1_500;
 
   static Stream<Mutant> mutants() {
@@ -60,6 +61,24 @@ final class MutantTest {
             new Mutant.LeavesOut("engine.Activation", "finished", "letComeBack"),
             // An older node saves over what a newer one has written.
             OLDER_SAVES_OVER)
+        .filter(MutantTest::chosen);
+  }
+
+  /** What only circles that come and go tell. */
+  static Stream<Mutant> mutantsOfCircles() {
+    return Stream.<Mutant>of(
+            // A member that came back with the same result was not told of by the others.
+            new Mutant.Says(
+                "engine.CycleSearch",
+                "members.contains(key) || endless.contains(key)",
+                "members.contains(key)"),
+            // Whatever a list says is what it has said before.
+            new Mutant.Says("engine.Evidence", "return sameReads", "return true || sameReads"),
+            // A verdict outlived the lists that it rests on.
+            new Mutant.Says(
+                "engine.GrainSummary",
+                "released = accepted(released);",
+                "released = accepted(read); verdict.edges().release();"))
         .filter(MutantTest::chosen);
   }
 
@@ -277,6 +296,15 @@ final class MutantTest {
     assertFalse(
         Seeds.<String>failures(1, SEEDS, 1, run::seed).isEmpty(),
         () -> mutant + ", and " + SEEDS + " seeds do not notice");
+  }
+
+  @ParameterizedTest(allowZeroInvocations = true)
+  @MethodSource("mutantsOfCircles")
+  void aBrokenSearchForCirclesIsCaughtInAStorm(Mutant mutant) throws InterruptedException {
+    var run = MutantLoader.load(mutant);
+    assertFalse(
+        Seeds.<String>failures(1, STORMS, 1, run::storm).isEmpty(),
+        () -> mutant + ", and " + STORMS + " storms do not notice");
   }
 
   @Test

@@ -11,14 +11,8 @@ final class Replay {
 
   public static void main(String[] seeds) {
     for (var seed : seeds) {
-      System.out.println(hash(Long.parseLong(seed)));
+      System.out.println(Simulation.APPLICATION.hash(Long.parseLong(seed)));
     }
-  }
-
-  /** The hash of everything that happens in a seed's run, the content of messages included. */
-  static String hash(long seed) {
-    var verdict = Verdict.of(seed, true);
-    return seed + " " + Long.toHexString(verdict.trace().hash()) + " " + verdict.trace().count();
   }
 
   static String hashInAnotherProcess(long seed) throws IOException, InterruptedException {

@@ -21,9 +21,6 @@ import java.util.SplittableRandom;
  */
 final class Run {
 
-  private static final long CALLS_NANOS = 30_000_000_000L;
-  private static final long QUIET_NANOS = 300_000_000_000L;
-
   private final World world;
   private final Nemesis nemesis;
   private final Checks checks;
@@ -34,11 +31,7 @@ final class Run {
     var wiring = new Wiring(scenario, random.split());
     this.world = new World(scenario, wiring, address -> null, policy, random, trace);
     this.nemesis = new Nemesis(world, random.split());
-    this.checks =
-        new Checks(
-            world,
-            new Checks.Patience(
-                scenario.settleNanos(), CALLS_NANOS, QUIET_NANOS, scenario.reclaimNanos()));
+    this.checks = new Checks(world, scenario.patience());
   }
 
   /**

@@ -59,6 +59,8 @@ record Scenario(
   private static final Duration NEVER = Duration.ofDays(365);
   private static final long MAX_STEPS = 3_000_000;
   private static final long MILLI = 1_000_000;
+  private static final long CALLS_NANOS = 30_000 * MILLI;
+  private static final long QUIET_NANOS = 300_000 * MILLI;
 
   static Scenario of(long seed) {
     var random = new SplittableRandom(seed);
@@ -155,6 +157,37 @@ record Scenario(
         fenced);
   }
 
+  /** The same world for another application, whose reads may go in circles. */
+  Scenario withoutApplication() {
+    return new Scenario(
+        seed,
+        profile,
+        pace,
+        settings,
+        nodes,
+        partitions,
+        skewedClocks,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        false,
+        true,
+        false,
+        false,
+        0,
+        0,
+        thinkNanos,
+        0,
+        storageNanos,
+        storageFailures,
+        troubles,
+        troubleNanos,
+        fenced);
+  }
+
   private static int nodes(Profile profile, SplittableRandom random) {
     return profile == Profile.CALM ? random.nextInt(1, 5) : random.nextInt(2, 5);
   }
@@ -196,16 +229,20 @@ record Scenario(
     return random.nextLong(1_000 * MILLI, 8_000 * MILLI);
   }
 
-  /** How long after the last change everything must be right again. */
-  long settleNanos() {
+  /** How long the checks of a run wait. */
+  Checks.Patience patience() {
+    return new Checks.Patience(
+        settleNanos(),
+        CALLS_NANOS,
+        settings.idleAfter().toNanos() * 3,
+        QUIET_NANOS,
+        settleNanos() + settings.idleAfter().toNanos() * 3);
+  }
+
+  private long settleNanos() {
     var calls = settings.callTimeout().toNanos() * 3;
     return profile.renews()
         ? calls + settings.renewEvery().plus(settings.leaseFor()).toNanos() * 2
         : calls + Duration.ofSeconds(30).toNanos();
-  }
-
-  /** How long after the last use everything must be given back. */
-  long reclaimNanos() {
-    return settleNanos() + settings.idleAfter().toNanos() * 3;
   }
 }

@@ -46,7 +46,7 @@ final class Stage {
     var wiring = new Wiring(scenario, random.split(), scope.formulas);
     this.world = new World(scenario, wiring, scope::types, schedule, random, trace);
     this.checks =
-        new Checks(world, new Checks.Patience(5 * SECOND, SECOND, 5 * SECOND, 20 * SECOND));
+        new Checks(world, new Checks.Patience(5 * SECOND, SECOND, 0, 5 * SECOND, 20 * SECOND));
   }
 
   /** Performs a scope; blocks until its end. */

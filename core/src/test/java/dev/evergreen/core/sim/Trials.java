@@ -20,8 +20,11 @@ public interface Trials {
     }
   }
 
-  /** Runs a seed. */
+  /** Runs a seed of the application. */
   @Nullable String seed(long seed);
+
+  /** Runs a seed of the storm. */
+  @Nullable String storm(long seed);
 
   /** Explores the scope of this name. */
   @Nullable String scope(String name, long schedules) throws InterruptedException;

@@ -12,21 +12,27 @@ import org.jspecify.annotations.Nullable;
 /**
  * How a seed's run ended.
  *
+ * @param simulation what the seed stands for
  * @param summary numbers about the run; the failure if there was one
  */
 record Verdict(
-    Scenario scenario, Trace trace, String summary, @Nullable SimulationFailure failure) {
+    Simulation simulation,
+    Scenario scenario,
+    Trace trace,
+    String summary,
+    @Nullable SimulationFailure failure) {
 
   private static final int HISTORY_LINES = 40;
 
   /** Runs a seed. Blocks until its end. */
-  static Verdict of(long seed, boolean detailed) {
-    var scenario = Scenario.of(seed);
+  static Verdict of(Simulation simulation, long seed, boolean detailed) {
+    var scenario = simulation.scenario().apply(seed);
     var trace = new Trace(detailed);
     try {
-      return new Verdict(scenario, trace, Run.of(scenario, trace), null);
+      var summary = simulation.run().apply(scenario, trace);
+      return new Verdict(simulation, scenario, trace, summary, null);
     } catch (SimulationFailure e) {
-      return new Verdict(scenario, trace, e.toString(), e);
+      return new Verdict(simulation, scenario, trace, e.toString(), e);
     }
   }
 
@@ -59,7 +65,8 @@ record Verdict(
   }
 
   String replayCommand() {
-    return "mvn -pl core -am test -Dsurefire.failIfNoSpecifiedTests=false -Dtest=SimulationTest"
+    return "mvn -pl core -am test -Dsurefire.failIfNoSpecifiedTests=false -Dtest="
+        + simulation.test()
         + " -Devergreen.sim.seed="
         + scenario.seed();
   }
@@ -80,7 +87,7 @@ record Verdict(
       }
     }
     lines.add("hash " + Long.toHexString(trace.hash()));
-    var file = directory.resolve("seed-" + scenario.seed() + ".txt");
+    var file = directory.resolve(simulation.test() + "-" + scenario.seed() + ".txt");
     return written(file, lines);
   }
 

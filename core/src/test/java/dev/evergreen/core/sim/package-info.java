@@ -33,7 +33,10 @@
  *
  * <p><b>What is right where reads go in a circle</b> is checked as strictly as elsewhere: some of
  * its members fail, and what the others yield must follow from that ({@link
- * dev.evergreen.core.sim.Expectation}).
+ * dev.evergreen.core.sim.Expectation}). Most circles are in the {@link
+ * dev.evergreen.core.sim.Storm}: another application in the same world, of nothing but members that
+ * read each other, which is quiet several times in a run and judged by the components of its graph
+ * ({@link dev.evergreen.core.sim.Mesh}).
  *
  * <p><b>What it cannot see.</b> Threads are interleaved where they park, where the core starts a
  * thread or sends a message, and where the application lets others run; not between any two
