@@ -705,7 +705,7 @@ final class Activation implements Summary.Home {
     inside.close();
     whenClosed.accept(this);
     if (object != null) {
-      Failures.alone("telling that " + id + " has ended", () -> observeEnd(reason));
+      base.observer().deactivated(id, reason);
     }
     for (var turn : refused) {
       if (failed != null) {
@@ -719,10 +719,6 @@ final class Activation implements Summary.Home {
     for (var summary : ended) {
       summary.end(failed == null ? null : Outcome.Threw.of(failed), next);
     }
-  }
-
-  private void observeEnd(String reason) {
-    base.observer().deactivated(id, reason);
   }
 
   // Checks

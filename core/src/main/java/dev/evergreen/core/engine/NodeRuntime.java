@@ -34,6 +34,7 @@ class NodeRuntime implements EngineNode {
   private final Settling settling;
   private final Computations computations;
   private final Grains grains;
+  private final NodeObserver watching;
   private final NodeObserver observer;
   final Peers peers;
   final Lifetime lifetime = new Lifetime();
@@ -58,7 +59,8 @@ class NodeRuntime implements EngineNode {
     this.view = new View(engine.clock(), peers, engine.links(), lifetime);
     var codec = Codec.create(new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth()));
     this.models = new Models(engine.self(), codec, types);
-    this.observer = observers.observe(view);
+    this.watching = observers.observe(view);
+    this.observer = watching == NodeObserver.NONE ? watching : new GuardedObserver(watching);
     var base =
         new Base(
             settings,
@@ -220,7 +222,7 @@ class NodeRuntime implements EngineNode {
 
   @Override
   public NodeObserver observer() {
-    return observer;
+    return watching;
   }
 
   // Time and the end

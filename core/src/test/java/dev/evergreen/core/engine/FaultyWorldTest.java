@@ -15,6 +15,7 @@ import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -24,9 +25,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the world of a node throws, against its promises, is the affair of one and of no other. */
 @Timeout(60)
@@ -36,13 +40,92 @@ final class FaultyWorldTest {
   private static final NodeId B = WiredNodes.id("b");
 
   private final AtomicInteger faults = new AtomicInteger();
+  private volatile String disliked = "";
   private final WiredNodes wired = WiredNodes.observed(B, node -> new Observer());
 
-  /** Does not like that a certain grain ends. */
+  /** Does not like that a certain grain ends, nor what a test says. */
   private final class Observer implements NodeObserver {
     @Override
     public void deactivated(GrainId grain, String reason) {
-      if (grain.key().equals("bad")) {
+      failIf(grain.key().equals("bad"));
+    }
+
+    @Override
+    public Span activationBegins(GrainId grain) {
+      failAt("an activation begins");
+      return failure -> failAt("an activation ends");
+    }
+
+    @Override
+    public Span loadBegins(GrainId grain) {
+      failAt("a load begins");
+      return failure -> failAt("a load ends");
+    }
+
+    @Override
+    public Span saveBegins(GrainId grain, int bytes) {
+      failAt("a save begins");
+      return failure -> failAt("a save ends");
+    }
+
+    @Override
+    public TurnSpan turnBegins(GrainId grain, String operation, boolean readOnly, long arrived) {
+      failAt("a turn begins");
+      return succeeded -> failAt("a turn ends");
+    }
+
+    @Override
+    public void runScheduled() {
+      failAt("a run is scheduled");
+    }
+
+    @Override
+    public RunSpan runBegins() {
+      failAt("a run begins");
+      return (computation, taken, awaited, discarded) -> failAt("a run ends");
+    }
+
+    @Override
+    public void callEnded(long nanos, @Nullable Exception failure) {
+      failAt("a call ends");
+    }
+
+    @Override
+    public void pushedHere() {
+      failAt("a result is pushed here");
+    }
+
+    @Override
+    public void subscribed() {
+      failAt("a cache subscribes");
+    }
+
+    @Override
+    public void firstResultSent(NodeId to) {
+      failAt("a first result is sent");
+    }
+
+    @Override
+    public void batchSent(NodeId to, int results) {
+      failAt("a batch is sent");
+    }
+
+    @Override
+    public void batchAcknowledged(int results) {
+      failAt("a batch is acknowledged");
+    }
+
+    @Override
+    public void batchReceived(int results) {
+      failAt("a batch is received");
+    }
+
+    private void failAt(String moment) {
+      failIf(disliked.equals(moment));
+    }
+
+    private void failIf(boolean fails) {
+      if (fails) {
         faults.incrementAndGet();
         throw new IllegalStateException("an observer with a fault");
       }
@@ -90,6 +173,52 @@ final class FaultyWorldTest {
     assertEquals(OutcomeUnknownException.class, cause.getClass(), "no time-out");
     assertEquals(1, faults.get());
     GateGrain.open.countDown();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "an activation begins",
+        "an activation ends",
+        "a load begins",
+        "a load ends",
+        "a save begins",
+        "a save ends",
+        "a turn begins",
+        "a turn ends",
+        "a run is scheduled",
+        "a run begins",
+        "a run ends",
+        "a call ends",
+        "a result is pushed here",
+        "a cache subscribes",
+        "a first result is sent",
+        "a batch is sent",
+        "a batch is acknowledged",
+        "a batch is received"
+      })
+  void anObserverThatFailsChangesNothing(String moment) {
+    var settings = WiredNodes.quick().withCallTimeout(Duration.ofSeconds(5));
+    var a = wired.start(A, settings);
+    var b = wired.start(B, settings);
+    disliked = moment;
+    for (var node : List.of(a, b)) {
+      // One of its own, of which no cache holds an earlier result.
+      var key = node == a ? "c" : "e";
+      var cell = node.grains().get(Cell.class, key);
+      try (var computation =
+          node.reactive(() -> node.grains().get(Sum.class, "s").joined(List.of(key, "d")))) {
+        var results = computation.tracker();
+        assertEquals(",", results.next(SOON));
+        cell.set("text");
+        assertEquals("text,", results.next(SOON));
+        cell.set("more");
+        assertEquals("more,", results.next(SOON));
+      }
+      assertEquals("more", cell.text());
+    }
+    assertTrue(faults.get() > 0);
+    assertEquals(List.of(), wired.escaped());
   }
 
   @Test
