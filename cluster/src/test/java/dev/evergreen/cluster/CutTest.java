@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import dev.evergreen.cluster.Namespaces.Cut;
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -15,7 +14,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
-import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -24,21 +22,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class CutTest {
 
   private static final String[] NAMES = {"n1", "n2", "n3"};
-  private static final String CUTS = "evergreen.cuts";
-  private static final int USUAL_CUTS = 4;
 
   private final Path directory;
 
   CutTest(@TempDir Path directory) {
     this.directory = directory;
-  }
-
-  private static Namespaces namespaces() {
-    try {
-      return new Namespaces(NAMES);
-    } catch (IOException e) {
-      return Assumptions.abort("no network namespaces here: " + e.getMessage());
-    }
   }
 
   /** The more telling ones first; all of them by {@code -Devergreen.cuts=12}. */
@@ -56,7 +44,7 @@ final class CutTest {
             arguments(Cut.REFUSED_TO_IT, "evidence"),
             arguments(Cut.DROPPED, "evidence"),
             arguments(Cut.STUCK, "evidence"))
-        .limit(Integer.getInteger(CUTS, USUAL_CUTS));
+        .limit(Cut.tried());
   }
 
   @ParameterizedTest
@@ -64,7 +52,7 @@ final class CutTest {
   void theLargerPartOfASplitClusterGoesOnAndTheSmallerEnds(Cut how, String option)
       throws Exception {
     var options = Stream.of(option).filter(word -> !word.isEmpty()).toList();
-    try (var network = namespaces();
+    try (var network = Namespaces.orSkip(NAMES);
         var cluster = new Processes(directory, options, network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.write();
@@ -88,15 +76,11 @@ final class CutTest {
 
   static Stream<Arguments> wires() {
     return Stream.of(arguments(false, List.of()), arguments(true, List.of("evidence")))
-        .limit(all() ? 2 : 1);
-  }
-
-  private static boolean all() {
-    return Integer.getInteger(CUTS, USUAL_CUTS) > USUAL_CUTS;
+        .limit(Cut.all() ? 2 : 1);
   }
 
   private static void assumeAll() {
-    Assumptions.assumeTrue(all(), "runs with all cuts, as it takes long");
+    Assumptions.assumeTrue(Cut.all(), "runs with all cuts, as it takes long");
   }
 
   /** The third one hears both. */
@@ -104,7 +88,7 @@ final class CutTest {
   @MethodSource("wires")
   void ofTwoThatDoNotHearEachOtherOneEndsAndTheOthersGoOn(boolean refused, List<String> options)
       throws Exception {
-    try (var network = namespaces();
+    try (var network = Namespaces.orSkip(NAMES);
         var cluster = new Processes(directory, options, network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.write();
@@ -123,7 +107,7 @@ final class CutTest {
   @Test
   void aNodeThatCallsDoNotReachEndsAndTheOthersGoOn() throws Exception {
     assumeAll();
-    try (var network = namespaces();
+    try (var network = Namespaces.orSkip(NAMES);
         var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.write();
@@ -145,7 +129,7 @@ final class CutTest {
   void ofTwoThatGiveEachOtherUpOneGoesOn() throws Exception {
     assumeAll();
     String[] two = {"n1", "n2"};
-    try (var network = namespaces();
+    try (var network = Namespaces.orSkip(NAMES);
         var cluster = new Processes(directory, List.of("evidence"), network.places(), two)) {
       cluster.start(two);
       cluster.write();
@@ -163,7 +147,7 @@ final class CutTest {
   @Test
   void aNodeThatIsCutOffWhileItLeavesEndsAndTheOthersGoOn() throws Exception {
     assumeAll();
-    try (var network = namespaces();
+    try (var network = Namespaces.orSkip(NAMES);
         var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.write();
@@ -183,11 +167,11 @@ final class CutTest {
   @ParameterizedTest
   @ValueSource(strings = {"fence", "pings"})
   void aWriteThatIsSavedWhenOthersMayHaveTakenOverIsNotAcknowledged(String by) throws Exception {
-    try (var network = namespaces();
+    try (var network = Namespaces.orSkip(NAMES);
         var cluster = new Processes(directory, List.of(by), network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.probe(1);
-      var former = cluster.drop(oneThatOwns(cluster));
+      var former = cluster.drop(oneThatHasLedgers(cluster));
       former.ask("hold", "held");
       former.tell("once 7");
       former.await(0, line -> line.startsWith("saving"));
@@ -201,33 +185,10 @@ final class CutTest {
     }
   }
 
-  @ParameterizedTest
-  @EnumSource(names = {"DROPPED", "REFUSED", "REFUSED_FROM_IT", "REFUSED_TO_IT", "STUCK"})
-  void theFirstSeedThatStartsInACutBeginsNoClusterBesideTheOthers(Cut how) throws Exception {
-    try (var network = namespaces();
-        var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
-      cluster.start(NAMES);
-      cluster.drop("n1").kill();
-      network.cut("n1", how);
-      cluster.launch("n1");
-      var restarted = cluster.drop("n1");
-      restarted.await(0, line -> line.startsWith("starting"));
-      // Longer than Pekko waits for the others if it may give them up.
-      long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
-      for (long probe = 1; System.nanoTime() - until < 0; probe++) {
-        cluster.probe(probe);
-      }
-      assertEquals(List.of(), restarted.toldSince(0, "started"));
-      network.heal("n1");
-      cluster.take(restarted);
-      cluster.awaitStarted("n1");
-      cluster.assertAllTrue();
-    }
-  }
-
-  private static String oneThatOwns(Processes cluster) {
+  /** All ledgers were written. */
+  private static String oneThatHasLedgers(Processes cluster) {
     return cluster.nodes().stream()
-        .filter(node -> !node.ask("state", "state").contains("owned=0"))
+        .filter(node -> !node.ask("state", "state").contains(" saves=0 "))
         .findFirst()
         .orElseThrow()
         .name();
@@ -235,7 +196,7 @@ final class CutTest {
 
   @Test
   void aShortCutEndsNothing() throws Exception {
-    try (var network = namespaces();
+    try (var network = Namespaces.orSkip(NAMES);
         var cluster = new Processes(directory, List.of(), network.places(), NAMES)) {
       cluster.start(NAMES);
       cluster.write();

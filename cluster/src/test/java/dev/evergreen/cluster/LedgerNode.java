@@ -26,6 +26,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import org.jspecify.annotations.Nullable;
@@ -50,7 +51,7 @@ final class LedgerNode {
 
   static final int LEDGERS = 12;
 
-  private static final long PAUSE_NANOS = 5_000_000;
+  private static final long PAUSE_NANOS = 100_000_000;
   private static final Duration LAST_WORDS = Duration.ofSeconds(10);
 
   private final String name;
@@ -75,18 +76,21 @@ final class LedgerNode {
     private final Storage storage;
     private final boolean mayFence;
     private final ReentrantReadWriteLock gate;
+    private final LongAdder saves;
 
     /**
      * @param mayFence false to keep the storage's fence to itself
      */
     HeldStorage(Storage storage, boolean mayFence) {
-      this(storage, mayFence, new ReentrantReadWriteLock());
+      this(storage, mayFence, new ReentrantReadWriteLock(), new LongAdder());
     }
 
-    private HeldStorage(Storage storage, boolean mayFence, ReentrantReadWriteLock gate) {
+    private HeldStorage(
+        Storage storage, boolean mayFence, ReentrantReadWriteLock gate, LongAdder saves) {
       this.storage = storage;
       this.mayFence = mayFence;
       this.gate = gate;
+      this.saves = saves;
     }
 
     @Override
@@ -109,7 +113,7 @@ final class LedgerNode {
 
       @Override
       public Storage storageOf(NodeId node) {
-        return new HeldStorage(fence.storageOf(node), mayFence, gate);
+        return new HeldStorage(fence.storageOf(node), mayFence, gate, saves);
       }
 
       @Override
@@ -149,6 +153,7 @@ final class LedgerNode {
 
     @Override
     public long save(GrainId grain, long expected, byte[] state) {
+      saves.increment();
       if (gate.isWriteLocked()) {
         say("saving " + grain.key());
       }
@@ -230,8 +235,12 @@ final class LedgerNode {
         case "report" -> Thread.startVirtualThread(this::report);
         case "state" ->
             say(
-                "state ready=%s owned=%d members=%d"
-                    .formatted(node.ready(), node.ownedPartitions(), node.members().size()));
+                "state ready=%s owned=%d saves=%d members=%d"
+                    .formatted(
+                        node.ready(),
+                        node.ownedPartitions(),
+                        storage.saves.sum(),
+                        node.members().size()));
         default -> say("unknown " + line);
       }
     }

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.junit.jupiter.api.Assumptions;
 
 /**
  * Network namespaces of this machine, each with one address, on a bridge that leads nowhere else;
@@ -40,6 +41,15 @@ final class Namespaces implements AutoCloseable {
     } catch (IOException e) {
       close();
       throw e;
+    }
+  }
+
+  /** Makes them; where this machine does not allow it, the test is skipped. */
+  static Namespaces orSkip(String... names) {
+    try {
+      return new Namespaces(names);
+    } catch (IOException e) {
+      return Assumptions.abort("no network namespaces here: " + e.getMessage());
     }
   }
 
@@ -102,7 +112,19 @@ final class Namespaces implements AutoCloseable {
     /** The same, but what the others send passes. */
     STUCK_FROM_IT,
     /** The same, but what the one sends passes. */
-    STUCK_TO_IT
+    STUCK_TO_IT;
+
+    private static final int USUAL = 4;
+
+    /** In how many ways a cluster is cut in two, by {@code -Devergreen.cuts}. */
+    static int tried() {
+      return Integer.getInteger("evergreen.cuts", USUAL);
+    }
+
+    /** Whether more are wanted than an ordinary run has time for. */
+    static boolean all() {
+      return tried() > USUAL;
+    }
   }
 
   /** Nothing, or not all, passes between one and the others any more. */

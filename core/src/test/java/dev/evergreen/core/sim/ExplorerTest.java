@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 final class ExplorerTest {
 
-  private static final long SCHEDULES = 1_500;
+  private static final long SCHEDULES = 600;
   private static final String SCOPE = System.getProperty("evergreen.explore.scope", "");
 
   static List<Scope> scopes() {
