@@ -56,7 +56,7 @@ class PooledTest {
   void theIntervalOfTheRatioHoldsTheTruthAsOftenAsItSays(int rounds) {
     var random = new Random(3);
     int held = 0;
-    int measurements = 200;
+    int measurements = 100;
     for (int i = 0; i < measurements; i++) {
       var pooled = new Pooled();
       for (int j = 0; j < rounds; j++) {
