@@ -159,13 +159,21 @@ public final class Cell implements Comparable<Cell> {
 
   @Override
   public int compareTo(Cell other) {
-    for (int i = 0; i < Math.min(path.size(), other.path.size()); i++) {
-      int order = path.get(i).compareTo(other.path.get(i));
+    if (this == other) {
+      return 0;
+    }
+    int mine = path.size();
+    int theirs = other.path.size();
+    for (int i = 0; i < mine && i < theirs; i++) {
+      var step = path.get(i);
+      var otherStep = other.path.get(i);
+      // Cells below the same one often share its names.
+      int order = step == otherStep ? 0 : step.compareTo(otherStep);
       if (order != 0) {
         return order;
       }
     }
-    return Integer.compare(path.size(), other.path.size());
+    return Integer.compare(mine, theirs);
   }
 
   @Override
