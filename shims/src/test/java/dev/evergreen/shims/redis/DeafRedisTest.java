@@ -12,6 +12,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.provenance.Batch;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
@@ -67,7 +68,8 @@ class DeafRedisTest {
         var client = shimmed.client()) {
       assertEquals("+PONG\r\n", client.ask("PING"));
       var session = shimmed.shim.sessions.iterator().next();
-      var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, DeafRedisTest::await));
+      var lane =
+          Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, DeafRedisTest::await));
       shimmed.redis.signal("STOP");
       var sending = new FutureTask<>(() -> sendAll(lane, session));
       shimmed.shim.fibers.spawn(sending);
@@ -82,8 +84,20 @@ class DeafRedisTest {
     }
   }
 
-  private static void await(BooleanSupplier over) {
+  private static void awaitAll(Semaphore arrived, int count) throws IOException {
+    try {
+      arrived.acquire(count);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("the test is over", e);
+    }
+  }
+
+  private static void await(BooleanSupplier over) throws IOException {
     while (!over.getAsBoolean()) {
+      if (Thread.currentThread().isInterrupted()) {
+        throw new InterruptedIOException("the test is over");
+      }
       LockSupport.park();
     }
   }
@@ -280,7 +294,7 @@ class DeafRedisTest {
               _ -> {
                 var error = wanting.getAndSet(null);
                 if (error != null) {
-                  waiting.acquireUninterruptibly(2);
+                  awaitAll(waiting, 2);
                   throw error;
                 }
                 return null;
