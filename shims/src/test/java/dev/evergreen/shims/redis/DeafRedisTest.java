@@ -312,7 +312,8 @@ class DeafRedisTest {
       joining.forEach(fibers::spawn);
       for (var one : joining) {
         var failure = assertThrows(ExecutionException.class, one::get);
-        assertInstanceOf(OutOfMemoryError.class, failure.getCause().getCause());
+        var told = Objects.requireNonNull(failure.getCause());
+        assertInstanceOf(OutOfMemoryError.class, told.getCause());
       }
       assertNull(lanes.join(Identity.NEW, waiter), "it is made anew, and refused this time");
     }
