@@ -165,10 +165,7 @@ public final class Cell implements Comparable<Cell> {
     int mine = path.size();
     int theirs = other.path.size();
     for (int i = 0; i < mine && i < theirs; i++) {
-      var step = path.get(i);
-      var otherStep = other.path.get(i);
-      // Cells below the same one often share its names.
-      int order = step == otherStep ? 0 : step.compareTo(otherStep);
+      int order = path.get(i).compareTo(other.path.get(i));
       if (order != 0) {
         return order;
       }
