@@ -159,13 +159,18 @@ public final class Cell implements Comparable<Cell> {
 
   @Override
   public int compareTo(Cell other) {
-    for (int i = 0; i < Math.min(path.size(), other.path.size()); i++) {
+    if (this == other) {
+      return 0;
+    }
+    int mine = path.size();
+    int theirs = other.path.size();
+    for (int i = 0; i < mine && i < theirs; i++) {
       int order = path.get(i).compareTo(other.path.get(i));
       if (order != 0) {
         return order;
       }
     }
-    return Integer.compare(path.size(), other.path.size());
+    return Integer.compare(mine, theirs);
   }
 
   @Override

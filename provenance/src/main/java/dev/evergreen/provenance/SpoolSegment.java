@@ -480,13 +480,13 @@ final class SpoolSegment implements AutoCloseable {
     return at;
   }
 
-  /** The number of the last finished frame before the first that is not, or before damage. */
-  long lastFinished() {
-    long at = HEADER;
+  /** The place of the first frame from one on that is not finished, or is damaged. */
+  long finishedFrom(long place) {
+    long at = place;
     while (offset(at) < size && leadsOn(at) && isFinished(at)) {
       at = next(at);
     }
-    return number(at) - 1;
+    return at;
   }
 
   private boolean isFinished(long at) {

@@ -130,9 +130,23 @@ public final class State {
   @Override
   public boolean equals(Object other) {
     return other instanceof State state
-        && values.equals(state.values)
-        && empty.equals(state.empty)
-        && now.equals(state.now);
+        && now.equals(state.now)
+        && same(values, state.values)
+        && same(empty, state.empty);
+  }
+
+  /** Both are in the same order: so none has to be looked up in the other. */
+  private static <V> boolean same(NavigableMap<Cell, V> one, NavigableMap<Cell, V> other) {
+    if (one.size() != other.size()) {
+      return false;
+    }
+    var others = other.entrySet().iterator();
+    for (var entry : one.entrySet()) {
+      if (!entry.equals(others.next())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   @Override

@@ -77,6 +77,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private final TraceDatabase database;
   private final @Nullable Path spool;
+  private final @Nullable SpoolEnd spoolEnd;
   private final Connection connection;
   private final OpRows rows;
   private final Map<String, PreparedStatement> statements = new HashMap<>();
@@ -119,6 +120,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private StoredTrace(TraceDatabase database, @Nullable Path spool) throws SQLException {
     this.database = database;
     this.spool = spool;
+    spoolEnd = spool == null ? null : new SpoolEnd(spool);
     this.connection = database.reader();
     try {
       database.checkVersion(connection);
@@ -222,7 +224,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
    */
   public Loaded awaitLoaded(Duration limit) {
     long deadline = System.nanoTime() + limit.toNanos();
-    long wanted = spool == null ? 0 : SpoolEnd.lastNumber(spool);
+    long wanted = spoolEnd == null ? 0 : spoolEnd.lastNumber();
     while (true) {
       var loaded = loaded(wanted);
       if (spool != null && !loaded.whole() && !limit.isZero()) {
@@ -237,8 +239,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** Asks a loader on this machine to hurry: somebody waits for what is recorded by now. */
   void hurry() {
-    if (spool != null) {
-      Hurry.ask(spool, SpoolEnd.lastNumber(spool));
+    if (spool != null && spoolEnd != null) {
+      Hurry.ask(spool, spoolEnd.lastNumber());
     }
   }
 

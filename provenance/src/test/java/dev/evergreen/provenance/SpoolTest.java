@@ -681,7 +681,7 @@ class SpoolTest {
     try (var spool = Spool.open(directory, SMALL)) {
       recordMany(spool, 20, new AtomicLong());
       last = spool.report().nextNumber() - 1;
-      assertEquals(last, SpoolEnd.lastNumber(directory));
+      assertEquals(last, new SpoolEnd(directory).lastNumber());
       var random = new Random(seed);
       try (var file = FileChannel.open(SpoolFiles.path(directory, 0), StandardOpenOption.WRITE)) {
         // The word of a frame; the highest bit says that it is finished.
@@ -689,7 +689,20 @@ class SpoolTest {
         word.put(7, (byte) 0x80);
         file.write(word, 64 + 48 + (4096 + 48) * random.nextInt(20));
       }
-      assertTrue(SpoolEnd.lastNumber(directory) <= last);
+      assertTrue(new SpoolEnd(directory).lastNumber() <= last);
+    }
+  }
+
+  /** Also when another file has begun since. */
+  @Test
+  void tellsHowFarItHasComeSinceItWasAskedLast() throws IOException {
+    try (var spool = Spool.open(directory, SMALL)) {
+      var end = new SpoolEnd(directory);
+      for (int i = 0; i < 30; i++) {
+        recordMany(spool, 3, new AtomicLong());
+        assertEquals(spool.report().nextNumber() - 1, end.lastNumber());
+      }
+      assertTrue(SpoolFiles.list(directory).size() > 1);
     }
   }
 

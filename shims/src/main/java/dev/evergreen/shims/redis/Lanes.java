@@ -1,24 +1,29 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.fibers.Fibers;
 import java.io.IOException;
-import java.io.InterruptedIOException;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.locks.Condition;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The upstreams that clients share: one for each user and version of the protocol. Who makes one
- * holds up only those who need the same.
+ * The upstreams that clients share: one for each user and version of the protocol. Each is made by
+ * a fiber of its own, so that no client is needed for what others wait for, and holds up only those
+ * who need it.
  */
 final class Lanes {
-  private final RedisShim shim;
+  private final Fibers fibers;
+  private final Opener opener;
+  private final Consumer<Lane> ended;
   private final ReentrantLock lock = new ReentrantLock();
 
   // Guarded by the lock.
-  private final Condition made = lock.newCondition();
 
   /** Those to be joined. */
   private final Map<Identity.Key, Lane> lanes = new HashMap<>();
@@ -26,22 +31,72 @@ final class Lanes {
   /** Those that are to be waited for. */
   private final Map<Identity.Key, Making> makings = new HashMap<>();
 
-  /** That somebody makes a lane, for others, too. */
+  /** Makes the connection of a lane. */
+  interface Opener {
+    /**
+     * Blocks until it is made.
+     *
+     * @return null if Redis does not take who the identity says to be
+     */
+    @Nullable Lane open(Identity identity) throws IOException;
+  }
+
+  /** How somebody waits who needs a lane. */
+  interface Waiter {
+    /**
+     * Waits until something is so; is unparked then.
+     *
+     * @throws IOException if it is not worth waiting any more
+     */
+    void await(BooleanSupplier over) throws IOException;
+  }
+
+  /** That a lane is being made. */
   private static final class Making {
     final Identity identity;
+    final Set<Thread> waiting = ConcurrentHashMap.newKeySet();
 
-    // Guarded by the lock.
-    boolean over;
+    // Written before it is over.
     @Nullable Lane lane;
     @Nullable Throwable failure;
+
+    private volatile boolean over;
 
     Making(Identity identity) {
       this.identity = identity;
     }
+
+    void end(@Nullable Lane made, @Nullable Throwable why) {
+      lane = made;
+      failure = why;
+      over = true;
+      waiting.forEach(LockSupport::unpark);
+    }
+
+    void await(Waiter waiter) throws IOException {
+      waiting.add(Thread.currentThread());
+      try {
+        waiter.await(() -> over);
+      } finally {
+        waiting.remove(Thread.currentThread());
+      }
+      var why = failure;
+      if (why != null) {
+        throw new IOException("Redis cannot be reached: " + why.getMessage(), why);
+      }
+    }
   }
 
-  Lanes(RedisShim shim) {
-    this.shim = shim;
+  /**
+   * None yet.
+   *
+   * @param fibers where they are made and read
+   * @param ended learns that one has ended
+   */
+  Lanes(Fibers fibers, Opener opener, Consumer<Lane> ended) {
+    this.fibers = fibers;
+    this.opener = opener;
+    this.ended = ended;
   }
 
   /**
@@ -50,30 +105,27 @@ final class Lanes {
    *
    * @return null if Redis does not take who the identity says to be
    */
-  @Nullable Lane join(Identity wanted) throws IOException {
+  @Nullable Lane join(Identity wanted, Waiter waiter) throws IOException {
     while (true) {
-      Making mine;
+      Making making;
       lock.lock();
       try {
         var present = present(wanted.key());
         if (present != null) {
           return present;
         }
-        var other = makings.get(wanted.key());
-        if (other != null) {
-          await(other);
-          if (other.lane != null || other.identity.equals(wanted)) {
-            return other.lane;
-          }
-          // Somebody of this name was refused, with another password.
-          continue;
+        making = makings.get(wanted.key());
+        if (making == null) {
+          making = begin(wanted);
         }
-        mine = new Making(wanted);
-        makings.put(wanted.key(), mine);
       } finally {
         lock.unlock();
       }
-      return make(mine);
+      making.await(waiter);
+      if (making.lane != null || making.identity.equals(wanted)) {
+        return making.lane;
+      }
+      // Somebody of this name was refused, with another password.
     }
   }
 
@@ -85,61 +137,50 @@ final class Lanes {
     }
     lanes.remove(key);
     present.leave();
-    shim.fibers.spawn(present::tellLeft);
+    fibers.spawn(present::tellLeft);
     return null;
   }
 
-  private void await(Making making) throws IOException {
-    try {
-      while (!making.over) {
-        made.await();
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new InterruptedIOException("the shim ends");
-    }
-    var failure = making.failure;
-    if (failure != null) {
-      throw new IOException("Redis cannot be reached: " + failure.getMessage(), failure);
-    }
+  private Making begin(Identity identity) {
+    var making = new Making(identity);
+    fibers.spawn(() -> make(making));
+    makings.put(identity.key(), making);
+    return making;
   }
 
-  private @Nullable Lane make(Making making) throws IOException {
+  private void make(Making making) {
+    Lane lane;
     try {
-      var lane = open(making.identity);
-      end(making, lane, null);
-      if (lane != null) {
-        shim.fibers.spawn(
-            () -> {
-              try {
-                lane.read();
-              } finally {
-                shim.ended(lane);
-              }
-            });
-      }
-      return lane;
-    } catch (IOException | RuntimeException | Error e) {
+      lane = opener.open(making.identity);
+    } catch (IOException e) {
+      end(making, null, e);
+      return;
+    } catch (RuntimeException | Error e) {
       // Also if memory is wanting: else all who need the same would wait for ever.
       end(making, null, e);
       throw e;
+    }
+    end(making, lane, null);
+    if (lane != null) {
+      try {
+        lane.read();
+      } finally {
+        ended.accept(lane);
+      }
     }
   }
 
   private void end(Making making, @Nullable Lane lane, @Nullable Throwable failure) {
     lock.lock();
     try {
-      making.over = true;
-      making.lane = lane;
-      making.failure = failure;
       boolean wanted = makings.remove(making.identity.key(), making);
       if (wanted && lane != null) {
         lanes.put(making.identity.key(), lane);
       }
-      made.signalAll();
     } finally {
       lock.unlock();
     }
+    making.end(lane, failure);
   }
 
   /**
@@ -153,30 +194,6 @@ final class Lanes {
       makings.keySet().removeIf(key -> key.user() == null);
     } finally {
       lock.unlock();
-    }
-  }
-
-  private @Nullable Lane open(Identity identity) throws IOException {
-    var connection = shim.connect();
-    try {
-      var requests = new ArrayList<>(identity.introduction());
-      requests.add(Identity.request("PING"));
-      var replies = Exchange.ask(connection, requests);
-      var pong = replies.removeLast();
-      if (replies.stream().anyMatch(Exchange.Reply::isError)) {
-        connection.close();
-        return null;
-      }
-      return new Lane(
-          connection,
-          pong.text().startsWith("-NOAUTH"),
-          "shared by " + identity,
-          shim.tape,
-          shim::patienceNanos,
-          shim.fibers);
-    } catch (IOException | RuntimeException | Error e) {
-      connection.close();
-      throw e;
     }
   }
 }

@@ -34,7 +34,7 @@ public final class RedisShim implements AutoCloseable {
   final Tape tape;
   final ClientOutput.Spilling spilling;
   final Redaction redaction;
-  final Lanes lanes = new Lanes(this);
+  final Lanes lanes;
   final Batches batches = new Batches();
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
   private final RedisShimSettings settings;
@@ -59,6 +59,7 @@ public final class RedisShim implements AutoCloseable {
     limit = new ConnectionLimit(settings.connections);
     watch = new ServerWatch(this, settings.user, settings.password);
     scripts = settings.monitor ? new ScriptWatch(this) : null;
+    lanes = new Lanes(fibers, this::open, this::ended);
   }
 
   /**
@@ -163,8 +164,12 @@ public final class RedisShim implements AutoCloseable {
 
   /** How long an upstream that clients share may be silent. */
   long patienceNanos() {
-    var given = settings.patience;
-    return (given.isZero() ? watch.threshold() : given).toNanos();
+    return patience().toNanos();
+  }
+
+  /** The same. */
+  Duration patience() {
+    return settings.patience.isZero() ? watch.threshold() : settings.patience;
   }
 
   /** Whether it is learnt what scripts do. */
@@ -193,6 +198,31 @@ public final class RedisShim implements AutoCloseable {
       watch.awaitKnown();
       return connection;
     } catch (IOException e) {
+      connection.close();
+      throw e;
+    }
+  }
+
+  /** Makes an upstream that clients share, which Redis knows by what they have in common. */
+  private @Nullable Lane open(Identity identity) throws IOException {
+    var connection = connect();
+    try {
+      var requests = new ArrayList<>(identity.introduction());
+      requests.add(Identity.request("PING"));
+      var replies = Exchange.ask(connection, requests);
+      var pong = replies.removeLast();
+      if (replies.stream().anyMatch(Exchange.Reply::isError)) {
+        connection.close();
+        return null;
+      }
+      return new Lane(
+          connection,
+          pong.text().startsWith("-NOAUTH"),
+          "shared by " + identity,
+          tape,
+          this::patienceNanos,
+          fibers);
+    } catch (IOException | RuntimeException | Error e) {
       connection.close();
       throw e;
     }

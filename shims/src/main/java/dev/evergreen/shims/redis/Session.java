@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -556,7 +557,7 @@ final class Session {
   }
 
   private @Nullable Lane join(Identity wanted) throws IOException {
-    lane = shim.lanes.join(wanted);
+    lane = shim.lanes.join(wanted, this::awaitUpstream);
     laneFor = wanted;
     keepsToOwn = lane == null;
     return lane;
@@ -646,7 +647,7 @@ final class Session {
     }
     awaitReplied();
     var wanted = identity.withProtocol(version);
-    var other = shim.lanes.join(wanted);
+    var other = shim.lanes.join(wanted, this::awaitUpstream);
     if (other == null) {
       return false;
     }
@@ -760,7 +761,11 @@ final class Session {
     if (present != null) {
       return present;
     }
-    var made = shim.open(this, identity, name, database);
+    var scope = CancelScope.open();
+    OwnUpstream made;
+    try (var _ = new Departure(connection, shim.fibers, shim.patience(), scope::cancel)) {
+      made = scope.call(() -> shim.open(this, identity, name, database));
+    }
     own = made;
     ownReader = shim.fibers.spawn(() -> ownEnded(made.readToEnd()));
     return made;
@@ -829,6 +834,22 @@ final class Session {
     return present != null && present.isHeldUpByOthers(this);
   }
 
+  /** Waits for a lane that is being made; not if the client goes away meanwhile. */
+  private void awaitUpstream(BooleanSupplier over) throws IOException {
+    waiter = Thread.currentThread();
+    try (var _ = new Departure(connection, shim.fibers, shim.patience(), this::cutOff)) {
+      while (!over.getAsBoolean()) {
+        checkOpen();
+        LockSupport.park(this);
+        if (Thread.currentThread().isInterrupted()) {
+          throw ending();
+        }
+      }
+    } finally {
+      waiter = null;
+    }
+  }
+
   /** Waits until the lane owes nothing, or it is worth looking whether it answers. */
   private void awaitProgress() throws IOException {
     waiter = Thread.currentThread();
@@ -849,7 +870,7 @@ final class Session {
 
   private void checkOpen() throws IOException {
     if (closed) {
-      throw new EOFException("Redis has ended the connection");
+      throw new EOFException("Redis has ended the connection, or the client");
     }
   }
 
@@ -923,7 +944,7 @@ final class Session {
     }
   }
 
-  /** Replies that the client waits for do not come any more. */
+  /** Replies that the client waits for do not come any more, or it has gone. */
   void cutOff() {
     closed = true;
     connection.close();

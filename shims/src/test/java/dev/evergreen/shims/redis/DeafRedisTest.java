@@ -1,18 +1,29 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.evergreen.fibers.Fibers;
 import dev.evergreen.provenance.Batch;
 import dev.evergreen.shims.redis.Redaction.Told;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -57,7 +68,8 @@ class DeafRedisTest {
         var client = shimmed.client()) {
       assertEquals("+PONG\r\n", client.ask("PING"));
       var session = shimmed.shim.sessions.iterator().next();
-      var lane = Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW));
+      var lane =
+          Objects.requireNonNull(shimmed.shim.lanes.join(Identity.NEW, DeafRedisTest::await));
       shimmed.redis.signal("STOP");
       var sending = new FutureTask<>(() -> sendAll(lane, session));
       shimmed.shim.fibers.spawn(sending);
@@ -69,6 +81,24 @@ class DeafRedisTest {
         assertEquals(":" + value.length() + "\r\n", client.reply());
       }
       assertEquals("$" + value.length() + "\r\n" + value + "\r\n", shimmed.redis.ask("GET", "k"));
+    }
+  }
+
+  private static void awaitAll(Semaphore arrived, int count) throws IOException {
+    try {
+      arrived.acquire(count);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("the test is over", e);
+    }
+  }
+
+  private static void await(BooleanSupplier over) throws IOException {
+    while (!over.getAsBoolean()) {
+      if (Thread.currentThread().isInterrupted()) {
+        throw new InterruptedIOException("the test is over");
+      }
+      LockSupport.park();
     }
   }
 
@@ -205,6 +235,87 @@ class DeafRedisTest {
       gate.end();
       assertEquals("", one.rest());
       assertEquals("", other.rest());
+    }
+  }
+
+  /** Their connections are free for others, however long Redis is silent. */
+  @Test
+  void whoGoesAwayWhileItWaitsForRedisIsLetGo() throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + gate.port())
+                    .withPatience(Duration.ofMillis(300)))) {
+      try (var one = Talk.to(Shimmed.port(shim));
+          var other = Talk.to(Shimmed.port(shim));
+          var alone = Talk.to(Shimmed.port(shim))) {
+        for (var client : List.of(one, other, alone)) {
+          assertEquals("+PONG\r\n", client.ask("PING"));
+        }
+        assertEquals("+OK\r\n", alone.ask("CLIENT", "SETNAME", "n"));
+        gate.mute();
+        awaitAnother(gate, one, "HELLO", "3");
+        other.send("HELLO", "3");
+        awaitAnother(gate, alone, "SUBSCRIBE", "c");
+      }
+      while (!shim.sessions.isEmpty()) {
+        assertFalse(Thread.currentThread().isInterrupted(), "they are still there");
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  @Test
+  void whoHasSaidAllWhileItWaitsForALaneIsRepliedTo() throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var shim = shim(gate);
+        var client = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+PONG\r\n", client.ask("PING"));
+      gate.mute();
+      awaitAnother(gate, client, "HELLO", "3");
+      client.socket.shutdownOutput();
+      gate.open();
+      assertTrue(client.reply().startsWith("%"));
+      assertEquals("<end>", client.reply());
+    }
+  }
+
+  /** Memory may be wanting where a lane is made, and there at another time. */
+  @Test
+  void whoWaitsForALaneWhoseMakingEndsByAnErrorLearnsOfIt() throws Exception {
+    try (var fibers = Fibers.builder().start()) {
+      var wanting = new AtomicReference<Error>(new OutOfMemoryError("a test's"));
+      var waiting = new Semaphore(0);
+      var lanes =
+          new Lanes(
+              fibers,
+              _ -> {
+                var error = wanting.getAndSet(null);
+                if (error != null) {
+                  awaitAll(waiting, 2);
+                  throw error;
+                }
+                return null;
+              },
+              _ -> {});
+      Lanes.Waiter waiter =
+          over -> {
+            waiting.release();
+            await(over);
+          };
+      var joining =
+          List.of(
+              new FutureTask<>(() -> lanes.join(Identity.NEW, waiter)),
+              new FutureTask<>(() -> lanes.join(Identity.NEW, waiter)));
+      joining.forEach(fibers::spawn);
+      for (var one : joining) {
+        var failure = assertThrows(ExecutionException.class, one::get);
+        var told = Objects.requireNonNull(failure.getCause());
+        assertInstanceOf(OutOfMemoryError.class, told.getCause());
+      }
+      assertNull(lanes.join(Identity.NEW, waiter), "it is made anew, and refused this time");
     }
   }
 }

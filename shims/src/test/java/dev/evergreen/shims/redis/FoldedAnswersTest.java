@@ -33,7 +33,7 @@ final class FoldedAnswersTest {
 
   private static final Duration LONG = Duration.ofSeconds(60);
   private static final int OPERATIONS = 1_500;
-  private static final int QUESTIONS = 200;
+  private static final int QUESTIONS = Integer.getInteger("evergreen.oracle.histories", 2000) / 25;
 
   @TempDir private Path directory;
 
