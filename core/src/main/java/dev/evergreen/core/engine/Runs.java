@@ -21,7 +21,6 @@ final class Runs {
   private static final int DISCARDS_BEFORE_PROTECTION = 3;
 
   private final Workers workers;
-  private final Backlog backlog;
 
   /** How long writes may hold a run back, and a run a write. */
   private final long longest;
@@ -33,7 +32,6 @@ final class Runs {
 
   Runs(Propagation parts) {
     this.workers = parts.base().workers();
-    this.backlog = parts.backlog();
     this.longest = parts.base().settings().writeDelay().toNanos();
   }
 
@@ -68,7 +66,6 @@ final class Runs {
           run.protectUntil(workers.nanos() + longest);
         }
         underWay.add(run);
-        backlog.runScheduled();
         next.add(run);
       }
     }

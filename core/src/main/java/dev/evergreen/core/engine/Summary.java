@@ -263,7 +263,17 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
 
     @Override
     public boolean prepare() {
-      return baton.acquireFor(this);
+      boolean held = baton.acquireFor(this);
+      if (held) {
+        granted();
+      }
+      return held;
+    }
+
+    /** Only now it waits for a processor, and no longer for a turn or another run. */
+    @Override
+    public void granted() {
+      parts.backlog().runScheduled();
     }
 
     /** Executes on a thread of its own, or at the end of another task's, with the baton held. */
