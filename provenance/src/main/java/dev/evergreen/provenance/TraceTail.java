@@ -24,6 +24,11 @@ public final class TraceTail {
   /** Of operations whose replies are waited for, since when. */
   private final Map<Long, Long> awaitedSince = new HashMap<>();
 
+  /** How far the trace was loaded, by the clock of the recorder, and since when. */
+  private Instant reached = Instant.MIN;
+
+  private long reachedSince;
+
   /** Rows of requests that others overtook while they came. */
   private final TreeSet<Long> overtaken = new TreeSet<>();
 
@@ -51,15 +56,18 @@ public final class TraceTail {
 
   private List<Operation> read(StoredTrace trace, int most) {
     var coming = trace.coming();
-    var reached = trace.reached();
-    var found = new ArrayList<>(arrived(trace, coming, reached, most));
+    noteReached(trace.reached());
+    var found = new ArrayList<>(arrived(trace, coming, most));
     long from = next;
+    boolean waits = false;
     for (var operation : trace.from(next, most - found.size())) {
-      if (isAwaited(operation, reached)) {
-        break;
+      // Those behind one that is waited for are so from now on, too, and not one after the other.
+      waits = isAwaited(operation) || waits;
+      if (!waits) {
+        next = operation.row() + 1;
+        awaitedSince.remove(operation.row());
+        found.add(operation);
       }
-      next = operation.row() + 1;
-      found.add(operation);
     }
     overtaken.addAll(coming.subSet(from, next));
     return found;
@@ -69,8 +77,7 @@ public final class TraceTail {
    * Those of the overtaken that are there now, or some if they are long. Of some the rest never
    * comes.
    */
-  private List<Operation> arrived(
-      StoredTrace trace, SortedSet<Long> coming, Instant reached, int most) {
+  private List<Operation> arrived(StoredTrace trace, SortedSet<Long> coming, int most) {
     var arrived = new ArrayList<Operation>();
     long bytes = 0;
     for (long row : List.copyOf(overtaken)) {
@@ -80,8 +87,9 @@ public final class TraceTail {
       var operation = trace.operation(row);
       if (operation.isEmpty() && !coming.contains(row)) {
         overtaken.remove(row);
-      } else if (operation.isPresent() && !isAwaited(operation.get(), reached)) {
+      } else if (operation.isPresent() && !isAwaited(operation.get())) {
         overtaken.remove(row);
+        awaitedSince.remove(row);
         arrived.add(operation.get());
         bytes += operation.get().bytes();
       }
@@ -107,25 +115,32 @@ public final class TraceTail {
     long skipped = trace.count(next, to);
     overtaken.addAll(trace.coming().subSet(next, to));
     next = to;
-    awaitedSince.keySet().retainAll(overtaken);
+    awaitedSince.keySet().removeIf(row -> row < to && !overtaken.contains(row));
     return skipped;
+  }
+
+  private void noteReached(Instant now) {
+    if (!now.equals(reached)) {
+      reached = now;
+      reachedSince = nanos.getAsLong();
+    }
   }
 
   /**
    * Whether a reply may still come. What has gone on for so long, by the clock of the recorder,
-   * when that recorded something else has none; if it records nothing else, one is waited for as
-   * long by a clock that nobody sets.
+   * when that recorded something else has none. If it records nothing else, or its clock was set
+   * back, one is waited for as long by a clock that nobody sets.
    */
-  private boolean isAwaited(Operation operation, Instant reached) {
-    long row = operation.row();
-    if (operation.outcomeUnknown() && operation.sent().plus(REPLY_PATIENCE).isAfter(reached)) {
-      long now = nanos.getAsLong();
-      long since = awaitedSince.computeIfAbsent(row, _ -> now);
-      if (now - since < REPLY_PATIENCE.toNanos()) {
-        return true;
-      }
+  private boolean isAwaited(Operation operation) {
+    if (!operation.outcomeUnknown() || !operation.sent().plus(REPLY_PATIENCE).isAfter(reached)) {
+      return false;
     }
-    awaitedSince.remove(row);
-    return false;
+    long now = nanos.getAsLong();
+    long since = awaitedSince.computeIfAbsent(operation.row(), _ -> now);
+    return !isOver(now, since) && !isOver(now, reachedSince);
+  }
+
+  private static boolean isOver(long now, long since) {
+    return now - since >= REPLY_PATIENCE.toNanos();
   }
 }

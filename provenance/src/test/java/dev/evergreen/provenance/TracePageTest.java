@@ -249,6 +249,23 @@ final class TracePageTest {
     }
   }
 
+  /** All at the same time: else a hundred who wait for their replies would take as many seconds. */
+  @Test
+  void repliesThatDoNotComeAreWaitedForTogether() {
+    for (int i = 0; i < 5; i++) {
+      spool.request(anna, lane, 0, Frames.bytes("set a " + i));
+    }
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    var nanos = new AtomicLong();
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+      var tail = new TraceTail(0, nanos::get);
+      assertEquals(0, tail.next(trace, 3).size());
+      nanos.addAndGet(Duration.ofSeconds(1).toNanos());
+      assertEquals(3, tail.next(trace, 3).size());
+      assertEquals(2, tail.next(trace, 3).size());
+    }
+  }
+
   @Test
   void explainsAnAnswerAsAGraphAndWhatTheSenderHadRead() throws Exception {
     long set = exchange(anna, "set a 1", "ok");

@@ -301,6 +301,11 @@ final class Cache {
     return standing.inDoubt();
   }
 
+  /** Whether its publisher is not heard of, and is asked again. */
+  boolean isSilent() {
+    return standing.line == Line.SILENT;
+  }
+
   // Dependents
 
   /** A new edge to this cache, with what there is to read; null if it is closed. */

@@ -451,8 +451,12 @@ final class CycleSearch {
       return keys;
     }
 
+    /**
+     * Also waits for lists whose publishers are not heard of, as their grains have moved: by an old
+     * list a circle would be missed, and its members would run each other until a new one comes.
+     */
     private void await(List<Edge> asked) {
-      var open = asked.stream().filter(edge -> edge.outcome() == null).toList();
+      var open = asked.stream().filter(e -> e.outcome() == null || !isHeard(e)).toList();
       if (open.isEmpty()) {
         return;
       }
@@ -460,7 +464,7 @@ final class CycleSearch {
       open.forEach(edge -> edge.cache().addWaiter(thread));
       try {
         long deadline = workers.nanos() + patience;
-        Scope.await(workers, scope, () -> answered(open), deadline, false);
+        Scope.await(workers, scope, () -> open.stream().allMatch(Search::isHeard), deadline, false);
       } catch (CallInterruptedException e) {
         // What has not answered by now stays an edge that went on without.
         return;
@@ -470,8 +474,8 @@ final class CycleSearch {
       }
     }
 
-    private static boolean answered(List<Edge> asked) {
-      return asked.stream().allMatch(edge -> edge.cache().present() != null);
+    private static boolean isHeard(Edge asked) {
+      return asked.cache().present() != null && !asked.cache().isSilent();
     }
 
     /**

@@ -1,11 +1,14 @@
 package dev.evergreen.core.sim;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Circles of reads under random seeds. */
 final class StormTest {
@@ -13,6 +16,13 @@ final class StormTest {
   @Test
   void everyMemberShowsWhatTheGraphSaysWhenItIsQuiet() throws InterruptedException {
     Simulation.STORM.check(100);
+  }
+
+  /** Faults of the engine, each of which one of the first thousands of seeds had shown. */
+  @ParameterizedTest
+  @ValueSource(longs = {4635, 4799, 4894, 15939})
+  void whatAStormHasFoundIsMended(long seed) {
+    assertNull(Verdict.of(Simulation.STORM, seed, false).orNull());
   }
 
   @Test

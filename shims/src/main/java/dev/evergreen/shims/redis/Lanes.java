@@ -33,7 +33,7 @@ final class Lanes {
     // Guarded by the lock.
     boolean over;
     @Nullable Lane lane;
-    @Nullable Exception failure;
+    @Nullable Throwable failure;
 
     Making(Identity identity) {
       this.identity = identity;
@@ -119,13 +119,14 @@ final class Lanes {
             });
       }
       return lane;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
+      // Also if memory is wanting: else all who need the same would wait for ever.
       end(making, null, e);
       throw e;
     }
   }
 
-  private void end(Making making, @Nullable Lane lane, @Nullable Exception failure) {
+  private void end(Making making, @Nullable Lane lane, @Nullable Throwable failure) {
     lock.lock();
     try {
       making.over = true;
@@ -173,7 +174,7 @@ final class Lanes {
           shim.tape,
           shim::patienceNanos,
           shim.fibers);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       connection.close();
       throw e;
     }

@@ -49,12 +49,6 @@ class BusyTest {
     return Arrays.stream(requests).reduce(new byte[0], Inline::join);
   }
 
-  private static void awaitBusy(RedisServer redis) {
-    while (!redis.ask("PING").startsWith("-BUSY")) {
-      Thread.onSpinWait();
-    }
-  }
-
   /** Asks what the lane does not answer, until it was left, and who comes now has another one. */
   private static void askUntilLeft(Talk client, Shimmed shimmed) throws IOException {
     client.send(GET);
@@ -76,7 +70,7 @@ class BusyTest {
         var busy = Talk.to(redis.port);
         var client = Talk.to(redis.port)) {
       busy.send("EVAL", ENDLESS, "0");
-      awaitBusy(redis);
+      redis.awaitBusy();
       client.send(all(GET, GET, KILL));
       assertTrue(client.reply().startsWith("-BUSY"));
       assertTrue(client.reply().startsWith("-BUSY"));
@@ -93,7 +87,7 @@ class BusyTest {
         var client = shimmed.client()) {
       assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
       busy.send("EVAL", ENDLESS, "0");
-      awaitBusy(shimmed.redis);
+      shimmed.redis.awaitBusy();
       askUntilLeft(client, shimmed);
       var later =
           all(
@@ -120,7 +114,7 @@ class BusyTest {
         var client = shimmed.client()) {
       assertEquals("+OK\r\n", client.ask("SET", "k", "v"));
       busy.send("EVAL", ENDLESS, "0");
-      awaitBusy(shimmed.redis);
+      shimmed.redis.awaitBusy();
       askUntilLeft(client, shimmed);
       for (byte b : all(GET, Inline.ascii("script KILL\r\n"), GET)) {
         client.send(new byte[] {b});
@@ -140,7 +134,7 @@ class BusyTest {
         var client = shimmed.client()) {
       assertEquals("$4\r\nbusy\r\n", client.ask("FUNCTION", "LOAD", LIBRARY));
       busy.send("FCALL", "endless", "0");
-      awaitBusy(shimmed.redis);
+      shimmed.redis.awaitBusy();
       askUntilLeft(client, shimmed);
       client.send(all(GET, Identity.request("FUNCTION", "KILL")));
       assertEquals("$-1\r\n", client.reply());
@@ -205,7 +199,7 @@ class BusyTest {
         var client = Talk.to(redis.port)) {
       assertEquals("+OK\r\n", client.ask("SELECT", "1"));
       busy.send("EVAL", ENDLESS, "0");
-      awaitBusy(redis);
+      redis.awaitBusy();
       client.send(all(GET, KILL));
       assertTrue(client.reply().startsWith("-BUSY"));
       assertEquals("+OK\r\n", client.reply());
@@ -216,7 +210,7 @@ class BusyTest {
       assertEquals("+OK\r\n", client.ask("SELECT", "1"));
       assertEquals("$-1\r\n", busy.ask("GET", "k"));
       busy.send("EVAL", ENDLESS, "0");
-      awaitBusy(shimmed.redis);
+      shimmed.redis.awaitBusy();
       client.send(all(GET, KILL));
       assertTrue(client.reply().startsWith("-BUSY"));
       assertEquals("+OK\r\n", client.reply());
@@ -232,7 +226,7 @@ class BusyTest {
         var client = shimmed.client()) {
       assertEquals("$-1\r\n", client.ask("GET", "k"));
       busy.send("EVAL", ENDLESS, "0");
-      awaitBusy(shimmed.redis);
+      shimmed.redis.awaitBusy();
       client.send(all(Identity.request("SELECT", "1"), KILL, Identity.request("SET", "k", "v")));
       assertEquals("+OK\r\n", client.reply());
       assertEquals("+OK\r\n", client.reply());
@@ -250,7 +244,7 @@ class BusyTest {
         var client = shimmed.client()) {
       assertTrue(busy.ask("HELLO", "3").startsWith("%"));
       busy.send("EVAL", LONG, "0");
-      awaitBusy(shimmed.redis);
+      shimmed.redis.awaitBusy();
       client.send(all(Identity.request("HELLO", "3"), KILL));
       assertTrue(client.reply().startsWith("%"));
       assertTrue(client.reply().startsWith("-NOTBUSY"));

@@ -102,9 +102,7 @@ class DeafRedisTest {
         var client = shimmed.client()) {
       assertEquals("+PONG\r\n", client.ask("PING"));
       busy.send("EVAL", "while true do end", "0");
-      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
-        Thread.onSpinWait();
-      }
+      shimmed.redis.awaitBusy();
       shimmed.shim.tape.tell((_, _, _) -> recorded.release());
       int sent = 0;
       do {

@@ -124,9 +124,7 @@ class LanesTest {
         var waiting = shimmed.client()) {
       assertEquals("+OK\r\n", waiting.ask("SET", "k", "v"));
       busy.send("EVAL", "while true do end", "0");
-      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
-        Thread.onSpinWait();
-      }
+      shimmed.redis.awaitBusy();
       waiting.send(
           Inline.join(
               Inline.join(Identity.request("GET", "k"), Identity.request("SCRIPT", "KILL")),
@@ -188,9 +186,7 @@ class LanesTest {
         var other = shimmed.client()) {
       assertEquals("+OK\r\n", other.ask("CLIENT", "SETNAME", "n"));
       busy.send("EVAL", "while true do end", "0");
-      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
-        Thread.onSpinWait();
-      }
+      shimmed.redis.awaitBusy();
       assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
       assertTrue(busy.reply().contains("Script killed by user"));
       assertEquals("$1\r\nn\r\n", other.ask("CLIENT", "GETNAME"));
@@ -211,9 +207,7 @@ class LanesTest {
       assertEquals("+OK\r\n", elsewhere.ask("SELECT", "1"));
       assertEquals("$-1\r\n", busy.ask("GET", "k"));
       busy.send("EVAL", "while true do end", "0");
-      while (!shimmed.redis.ask("PING").startsWith("-BUSY")) {
-        Thread.onSpinWait();
-      }
+      shimmed.redis.awaitBusy();
       elsewhere.send("GET", "k");
       awaitBusy(shimmed);
       assertTrue(elsewhere.reply().startsWith("-BUSY"));

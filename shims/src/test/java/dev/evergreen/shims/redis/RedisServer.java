@@ -88,6 +88,13 @@ final class RedisServer implements AutoCloseable {
     }
   }
 
+  /** Returns when it runs a script that takes too long. */
+  void awaitBusy() {
+    while (!ask("PING").startsWith("-BUSY")) {
+      Thread.onSpinWait();
+    }
+  }
+
   /** Asks by a connection of its own; answers the reply's bytes as text. */
   String ask(String... words) {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
