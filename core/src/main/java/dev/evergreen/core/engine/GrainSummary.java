@@ -244,7 +244,7 @@ final class GrainSummary extends Summary {
     boolean owed;
     synchronized (guard) {
       if (removed) {
-        return Subscribed.NOT_HERE;
+        return Subscribed.NOWHERE;
       }
       var followed = reads;
       if (followed == null) {
