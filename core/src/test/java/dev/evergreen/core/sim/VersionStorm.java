@@ -110,7 +110,8 @@ final class VersionStorm {
   private void actOnce(SimNode node) {
     switch (random.nextInt(8)) {
       case 0, 1 -> look(node);
-      case 2 -> open().stream().filter(look -> look.node == node).findFirst().ifPresent(Look::close);
+      case 2 ->
+          open().stream().filter(look -> look.node == node).findFirst().ifPresent(Look::close);
       case 3, 4 -> move();
       case 5 -> ask(node, "point " + anyShop());
       default -> ask(node, "point " + anyShop() + " " + anyShop());
