@@ -58,12 +58,18 @@ final class MessageCodec {
         list(out, subscriptions, MessageCodec::subscription);
         out.u8(waits ? FLAG_1 : 0);
       }
-      case Message.SubscribeAnswer(var request, var notHere, var results, var owed) -> {
+      case Message.SubscribeAnswer(
+              var request,
+              var notHere,
+              var results,
+              var owed,
+              var nowhere) -> {
         type(out, 4);
         out.varint(request);
         list(out, notHere, MessageCodec::key);
         list(out, results, MessageCodec::update);
         list(out, owed, MessageCodec::key);
+        list(out, nowhere, MessageCodec::key);
       }
       case Message.Unsubscribe(var subscriptions) -> {
         type(out, 5);
@@ -421,7 +427,8 @@ final class MessageCodec {
       List<SummaryKey> notHere = list(this::key);
       List<Message.Update> results = in.remaining() > 0 ? list(this::update) : List.of();
       List<SummaryKey> owed = in.remaining() > 0 ? list(this::key) : List.of();
-      return new Message.SubscribeAnswer(request, notHere, results, owed);
+      List<SummaryKey> nowhere = in.remaining() > 0 ? list(this::key) : List.of();
+      return new Message.SubscribeAnswer(request, notHere, results, owed, nowhere);
     }
 
     private @Nullable TraceContext trace(int flags) throws MalformedMessageException {

@@ -67,7 +67,11 @@ final class Messages {
       case 2 -> new Message.Subscribe(number(), some(5, this::subscription), flag());
       case 3 ->
           new Message.SubscribeAnswer(
-              number(), some(5, this::key), some(5, this::update), some(5, this::key));
+              number(),
+              some(5, this::key),
+              some(5, this::update),
+              some(5, this::key),
+              some(5, this::key));
       case 4 -> new Message.Unsubscribe(some(5, this::subscription));
       case 5 -> new Message.Push(number(), some(5, this::update));
       case 6 -> new Message.PushAck(number());

@@ -502,7 +502,7 @@ final class Activation implements Summary.Home {
   Subscribed subscribe(CallKey key, Follower follower, Tasks next) {
     if (base.models().graph().isReads(key)) {
       var followed = summaryReadBy(key);
-      return followed == null ? Subscribed.NOT_HERE : followed.followReads(follower, next);
+      return followed == null ? Subscribed.NOWHERE : followed.followReads(follower, next);
     }
     GrainSummary summary;
     boolean settled;

@@ -5,7 +5,11 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** How many runs wait for a processor: while they are many, pushes are acknowledged late. */
+/**
+ * How many runs wait for a processor: while they are many, pushes are acknowledged late. A run that
+ * waits for its grain is none of them, or one grain that is stuck would hold up what is pushed to
+ * all others.
+ */
 final class Backlog {
 
   private final int most;

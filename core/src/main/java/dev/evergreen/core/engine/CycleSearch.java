@@ -29,6 +29,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -344,6 +345,9 @@ final class CycleSearch {
     /** Whether there are others in one of these lists. */
     private boolean mixed;
 
+    /** How long it waits for the next lists: less each time that some did not come. */
+    private long patienceLeft = patience;
+
     /** The first that could not be seen of those that may be in the circle. */
     private @Nullable String hidden;
 
@@ -454,6 +458,7 @@ final class CycleSearch {
     /**
      * Also waits for lists whose publishers are not heard of, as their grains have moved: by an old
      * list a circle would be missed, and its members would run each other until a new one comes.
+     * What waits in vain adds up to twice the patience, however many are on a node that is cut off.
      */
     private void await(List<Edge> asked) {
       var open = asked.stream().filter(e -> e.outcome() == null || !isHeard(e)).toList();
@@ -463,8 +468,11 @@ final class CycleSearch {
       var thread = Thread.currentThread();
       open.forEach(edge -> edge.cache().addWaiter(thread));
       try {
-        long deadline = workers.nanos() + patience;
-        Scope.await(workers, scope, () -> open.stream().allMatch(Search::isHeard), deadline, false);
+        long deadline = workers.nanos() + patienceLeft;
+        BooleanSupplier allHeard = () -> open.stream().allMatch(Search::isHeard);
+        if (!Scope.await(workers, scope, allHeard, deadline, false)) {
+          patienceLeft /= 2;
+        }
       } catch (CallInterruptedException e) {
         // What has not answered by now stays an edge that went on without.
         return;

@@ -140,6 +140,9 @@ final class GrainSummary extends Summary {
     if (!waited && deepest != ENDLESS && !(othersMayRead && deepest >= least)) {
       return Verdict.UNSUSPICIOUS;
     }
+    if (!run.beginJudgement()) {
+      return Verdict.UNSUSPICIOUS;
+    }
     var verdict = search(read, least, deepest == ENDLESS, waited);
     return verdict.hidden() == null || patient ? verdict : verdict.inVain();
   }
@@ -244,7 +247,7 @@ final class GrainSummary extends Summary {
     boolean owed;
     synchronized (guard) {
       if (removed) {
-        return Subscribed.NOT_HERE;
+        return Subscribed.NOWHERE;
       }
       var followed = reads;
       if (followed == null) {

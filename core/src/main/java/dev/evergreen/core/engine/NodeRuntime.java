@@ -129,6 +129,8 @@ class NodeRuntime implements EngineNode {
       case Message.Unsubscribe unsubscribe -> subscriptions.unsubscribe(from, unsubscribe);
       case Message.Push(var batch, var updates) -> {
         caches.install(from, updates, next);
+        // What it lets run is waiting before it is acknowledged.
+        workers.fork(next);
         backlog.acknowledge(() -> peers.send(from, new Message.PushAck(batch)));
       }
       case Message.PushAck(var batch) -> outboxes.acknowledged(from, batch);

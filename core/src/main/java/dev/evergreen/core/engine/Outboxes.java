@@ -76,7 +76,8 @@ final class Outboxes {
         || Outbox.sizeOf(update) > base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
       return false;
     }
-    var answer = new Message.SubscribeAnswer(request, List.of(), List.of(update), List.of());
+    var results = List.of(update);
+    var answer = new Message.SubscribeAnswer(request, List.of(), results, List.of(), List.of());
     try {
       boolean sent = base.peers().send(to, answer);
       if (sent) {

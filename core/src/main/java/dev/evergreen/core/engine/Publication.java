@@ -115,8 +115,10 @@ final class Publication {
 
   /** What became of a subscription. */
   enum Subscribed {
-    /** Nothing of that name can be followed here. */
+    /** The grain is not here. */
     NOT_HERE,
+    /** Nothing of that name can be followed, although the grain is here. */
+    NOWHERE,
     /** The cache holds the present result. */
     CURRENT,
     /** A result follows. */

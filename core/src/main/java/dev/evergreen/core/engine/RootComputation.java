@@ -182,7 +182,6 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
     }
     var run = begin();
     if (run != null) {
-      parts.backlog().runScheduled();
       next.add(run);
     }
   }

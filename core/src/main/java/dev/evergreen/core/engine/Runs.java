@@ -10,9 +10,10 @@ import org.jspecify.annotations.Nullable;
  * one.
  *
  * <p>Runs start whenever no write is inside, and never delay one: a write that is admitted discards
- * them, and they start again after it. A summary that was interrupted three times in a row gets its
- * run protected for a short time (design §4), and so do those that could not even begin for as
- * long, since a write was always waiting.
+ * them, and they start again after it. One that has its result, which is only looked at for circles
+ * of reads, goes on, and its summary runs once more, since the write marks it. A summary that was
+ * interrupted three times in a row gets its run protected for a short time (design §4), and so do
+ * those that could not even begin for as long, since a write was always waiting.
  *
  * <p>Not thread-safe: for who holds the activation's monitor.
  */
@@ -21,7 +22,6 @@ final class Runs {
   private static final int DISCARDS_BEFORE_PROTECTION = 3;
 
   private final Workers workers;
-  private final Backlog backlog;
 
   /** How long writes may hold a run back, and a run a write. */
   private final long longest;
@@ -33,7 +33,6 @@ final class Runs {
 
   Runs(Propagation parts) {
     this.workers = parts.base().workers();
-    this.backlog = parts.backlog();
     this.longest = parts.base().settings().writeDelay().toNanos();
   }
 
@@ -68,7 +67,6 @@ final class Runs {
           run.protectUntil(workers.nanos() + longest);
         }
         underWay.add(run);
-        backlog.runScheduled();
         next.add(run);
       }
     }
@@ -88,8 +86,12 @@ final class Runs {
   /** A write begins: what is under way runs again after it. */
   void makeWay() {
     for (var run : underWay.drain()) {
-      run.discardForWrite();
-      waiting.add(run.summary());
+      if (run.judged()) {
+        underWay.add(run);
+      } else {
+        run.discardForWrite();
+        waiting.add(run.summary());
+      }
     }
     if (!heldBack && awaited()) {
       heldBack = true;

@@ -160,13 +160,13 @@ final class Subscriptions implements Caches.Lines {
     var activation = publisher(cache.key(), next);
     var subscribed =
         activation == null
-            ? Subscribed.NOT_HERE
+            ? Subscribed.NOWHERE
             : activation.subscribe(
                 cache.key(),
                 new Follower(base.peers().self(), null, generation, cache.version(), 0),
                 next);
     switch (subscribed) {
-      case NOT_HERE -> retries.later(cache, finds);
+      case NOT_HERE, NOWHERE -> retries.later(cache, finds);
       case CURRENT -> caches.heard(cache);
       case OWED -> {} // what is known is doubted until that comes
     }
@@ -314,6 +314,7 @@ final class Subscriptions implements Caches.Lines {
       open.remove(answer.request());
     }
     var notHere = new LinkedHashSet<>(answer.notHere());
+    var nowhere = new LinkedHashSet<>(answer.nowhere());
     var owed = new LinkedHashSet<>(answer.owed());
     for (var wish : request.wishes()) {
       var cache = wish.cache();
@@ -322,7 +323,9 @@ final class Subscriptions implements Caches.Lines {
         continue;
       }
       if (notHere.contains(name)) {
-        base.placement().notThere(cache.key().grain(), from);
+        if (!nowhere.contains(name)) {
+          base.placement().notThere(cache.key().grain(), from);
+        }
         silent(cache, request.finds());
       } else if (!owed.contains(name)) {
         caches.heard(cache);
@@ -425,11 +428,16 @@ final class Subscriptions implements Caches.Lines {
   /** Registers the subscriptions of another node's caches. */
   void subscribe(NodeId from, Message.Subscribe message, Tasks next) {
     var notHere = new ArrayList<SummaryKey>();
+    var nowhere = new ArrayList<SummaryKey>();
     var owed = new ArrayList<SummaryKey>();
     long request = message.waits() ? message.request() : 0;
     for (var subscription : message.subscriptions()) {
       switch (subscribe(from, subscription, request, next)) {
         case NOT_HERE -> notHere.add(subscription.key());
+        case NOWHERE -> {
+          notHere.add(subscription.key());
+          nowhere.add(subscription.key());
+        }
         case OWED -> {
           if (subscription.have() != null) {
             owed.add(subscription.key());
@@ -439,8 +447,9 @@ final class Subscriptions implements Caches.Lines {
       }
     }
     if (!message.waits() || !notHere.isEmpty()) {
+      long answered = message.request();
       base.peers()
-          .send(from, new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed));
+          .send(from, new Message.SubscribeAnswer(answered, notHere, List.of(), owed, nowhere));
     }
   }
 
@@ -453,7 +462,7 @@ final class Subscriptions implements Caches.Lines {
       var key = base.models().callKey(subscription.key());
       var activation = publisher(key, next);
       return activation == null
-          ? Subscribed.NOT_HERE
+          ? Subscribed.NOWHERE
           : activation.subscribe(key, follower(from, subscription, request), next);
     } catch (GrainException e) {
       outboxes.provisional(from, subscription.key(), subscription.generation(), Failures.of(e));

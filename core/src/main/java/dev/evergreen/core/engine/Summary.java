@@ -205,6 +205,10 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
     @GuardedBy("guard")
     private long protectedUntil;
 
+    /** Whether what it has computed is being judged, so that no write can disturb it. */
+    @GuardedBy("guard")
+    private boolean judged;
+
     private Run(@Nullable TraceContext cause, int discardedBefore) {
       this.cause = cause;
       this.discardedBefore = discardedBefore;
@@ -237,7 +241,27 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
     /** How long writes still wait for this run; 0 if they do not. */
     long protectedFor() {
       synchronized (guard) {
-        return protectedUntil == 0 ? 0 : protectedUntil - base.workers().nanos();
+        return judged || protectedUntil == 0 ? 0 : protectedUntil - base.workers().nanos();
+      }
+    }
+
+    /**
+     * It has computed a result of one committed state, and only looks for circles from now on.
+     * Other nodes may take their time to answer that: if writes discarded it meanwhile, a grain
+     * that is written often would never have a result.
+     *
+     * @return false if the result is not wanted any more
+     */
+    boolean beginJudgement() {
+      synchronized (guard) {
+        judged = !discarded();
+        return judged;
+      }
+    }
+
+    boolean judged() {
+      synchronized (guard) {
+        return judged;
       }
     }
 
@@ -263,7 +287,17 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
 
     @Override
     public boolean prepare() {
-      return baton.acquireFor(this);
+      boolean held = baton.acquireFor(this);
+      if (held) {
+        granted();
+      }
+      return held;
+    }
+
+    /** Only now it waits for a processor, and no longer for a turn or another run. */
+    @Override
+    public void granted() {
+      parts.backlog().runScheduled();
     }
 
     /** Executes on a thread of its own, or at the end of another task's, with the baton held. */

@@ -11,12 +11,20 @@ import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Models;
 import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.SummaryKey;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
-/** Nodes with an older and a newer Evergreen read each other's lists of reads. */
+/**
+ * Nodes with an older and a newer Evergreen read each other's lists of reads, and say which there
+ * are.
+ */
+@Timeout(60)
 final class ListsOfReadsTest {
 
   private static final SummaryKey KEY =
@@ -51,5 +59,36 @@ final class ListsOfReadsTest {
     assertEquals(
         List.of(new First.Read(KEY, 3, false), new First.Read(KEY, 0, true)),
         first.decode(present.encode(list)));
+  }
+
+  /** Nobody else has it: to look for its grain would only find it where it is, and ask again. */
+  @Test
+  void aListThatIsGoneIsNotLookedForElsewhere() {
+    var b = WiredNodes.id("b");
+    var host = new AtomicReference<>(b);
+    var whileAsked = new AtomicReference<>(b);
+    var answers = new AtomicInteger();
+    var lookedFor = new AtomicInteger();
+    try (var wired = new WiredNodes(b)) {
+      wired.hosts = grain -> host.get();
+      wired.whenNotThere = grain -> lookedFor.incrementAndGet();
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.SubscribeAnswer answer && !answer.notHere().isEmpty()) {
+              answers.incrementAndGet();
+            }
+            host.set(message instanceof Message.Subscribe ? whileAsked.get() : b);
+            wired.deliver(from, to, message);
+            host.set(b);
+          };
+      var reader = wired.start(WiredNodes.id("a"), WiredNodes.quick());
+      wired.start(b, WiredNodes.quick());
+      var gone = WiredNodes.key(reader, TestGrains.Cell.class, "x", "text()").wire();
+      reader.caches.retain(reader.models.graph().readsOf(gone), WiredNodes.NOBODY);
+      WiredNodes.await("some answers", () -> answers.get() >= 3);
+      assertEquals(0, lookedFor.get());
+      whileAsked.set(WiredNodes.id("c"));
+      WiredNodes.await("that its grain is looked for", () -> lookedFor.get() > 0);
+    }
   }
 }

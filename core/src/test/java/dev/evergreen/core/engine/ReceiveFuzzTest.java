@@ -143,6 +143,7 @@ class ReceiveFuzzTest {
               number(random),
               some(random, () -> key(random)),
               some(random, () -> update(random)),
+              some(random, () -> key(random)),
               some(random, () -> key(random)));
       case 5 -> new Message.Unsubscribe(some(random, () -> subscription(random)));
       case 6 -> new Message.Push(number(random), some(random, () -> update(random)));

@@ -210,7 +210,7 @@ public final class TestGrains {
       open = new CountDownLatch(1);
     }
 
-    private static String pass(String result) {
+    static String pass(String result) {
       entered.countDown();
       try {
         if (!open.await(30, TimeUnit.SECONDS)) {

@@ -13,22 +13,18 @@ import dev.evergreen.core.InvalidGrainException;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.StateNotSavedException;
-import dev.evergreen.core.model.CallKey;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
-import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.version.Program;
 import dev.evergreen.core.version.Shop;
-import dev.evergreen.core.work.Tasks;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -347,26 +343,9 @@ final class VersionsTest {
   }
 
   private static void awaitList(NodeRuntime node, SummaryKey of) {
-    var list = node.caches.retain(node.models.graph().readsOf(of), NOBODY);
+    var list = node.caches.retain(node.models.graph().readsOf(of), WiredNodes.NOBODY);
     await("the list", () -> list.cache().present() instanceof Outcome.Returned);
   }
-
-  private static final Cache.Dependent NOBODY =
-      new Cache.Dependent() {
-        @Override
-        public @Nullable CallKey key() {
-          return null;
-        }
-
-        @Override
-        public void mark(@Nullable TraceContext cause) {}
-
-        @Override
-        public void schedule(Tasks next) {}
-
-        @Override
-        public void standingChanged() {}
-      };
 
   /** What a computation says of the cycle when that is settled. */
   private static String cycle(ReactiveComputation<String> computation) {

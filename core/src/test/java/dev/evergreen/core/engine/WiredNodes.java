@@ -16,7 +16,9 @@ import dev.evergreen.core.spi.RealTime;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.Threads;
+import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +33,7 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Nodes on real threads in one process. A message is delivered by the thread that sends it, and
@@ -48,6 +51,24 @@ public final class WiredNodes implements AutoCloseable {
 
   private static final long PATIENCE_NANOS = 20_000_000_000L;
 
+  /** Reads a cache, and wants to know nothing of it. */
+  static final Cache.Dependent NOBODY =
+      new Cache.Dependent() {
+        @Override
+        public @Nullable CallKey key() {
+          return null;
+        }
+
+        @Override
+        public void mark(@Nullable TraceContext cause) {}
+
+        @Override
+        public void schedule(Tasks next) {}
+
+        @Override
+        public void standingChanged() {}
+      };
+
   private final RealTime time = RealTime.create();
   private final Storage storage;
   private final NodeObserver.Provider observers;
@@ -60,6 +81,9 @@ public final class WiredNodes implements AutoCloseable {
 
   /** Called whenever a node asks whether it hosts a grain, after the answer is known. */
   volatile Runnable whenAsked = () -> {};
+
+  /** Called when a node says that another one does not host a grain. */
+  volatile Consumer<GrainId> whenNotThere = grain -> {};
 
   /** Is given the threads of the nodes as they start. */
   volatile Consumer<Thread> whenStarted = thread -> {};
@@ -216,7 +240,9 @@ public final class WiredNodes implements AutoCloseable {
     }
 
     @Override
-    public void notThere(GrainId grain, NodeId node) {}
+    public void notThere(GrainId grain, NodeId node) {
+      whenNotThere.accept(grain);
+    }
 
     @Override
     public boolean confirmed() {

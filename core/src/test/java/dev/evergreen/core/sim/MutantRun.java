@@ -20,6 +20,11 @@ public final class MutantRun implements Trials {
     return failure(Simulation.STORM, seed);
   }
 
+  @Override
+  public @Nullable String versionStorm(long seed) {
+    return failure(Simulation.VERSION_STORM, seed);
+  }
+
   private static @Nullable String failure(Simulation simulation, long seed) {
     var verdict = Verdict.of(simulation, seed, false);
     return verdict.failed() ? verdict.summary() : null;

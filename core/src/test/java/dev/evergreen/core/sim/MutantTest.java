@@ -82,6 +82,15 @@ final class MutantTest {
         .filter(MutantTest::chosen);
   }
 
+  /** What only circles between two versions of a program tell. */
+  static Stream<Mutant> mutantsOfVersions() {
+    return Stream.<Mutant>of(
+            // What another version calls a summary of this node was another summary.
+            new Mutant.Says(
+                "engine.CycleSearch", "base.models().ownName(read.summary())", "read.summary()"))
+        .filter(MutantTest::chosen);
+  }
+
   private static final Mutant OUTER_TAKES_BACK =
       new Mutant.Says(
           "engine.StateCell",
@@ -305,6 +314,15 @@ final class MutantTest {
     assertFalse(
         Seeds.<String>failures(1, STORMS, 1, run::storm).isEmpty(),
         () -> mutant + ", and " + STORMS + " storms do not notice");
+  }
+
+  @ParameterizedTest(allowZeroInvocations = true)
+  @MethodSource("mutantsOfVersions")
+  void aBrokenSearchForCirclesIsCaughtBetweenVersions(Mutant mutant) throws InterruptedException {
+    var run = MutantLoader.load(mutant);
+    assertFalse(
+        Seeds.<String>failures(1, STORMS, 1, run::versionStorm).isEmpty(),
+        () -> mutant + ", and " + STORMS + " storms between versions do not notice");
   }
 
   @Test

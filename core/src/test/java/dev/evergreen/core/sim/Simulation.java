@@ -25,6 +25,10 @@ record Simulation(
   static final Simulation STORM =
       new Simulation("StormTest", seed -> Scenario.of(seed).withoutApplication(), Storm::of);
 
+  static final Simulation VERSION_STORM =
+      new Simulation(
+          "VersionStormTest", seed -> Scenario.of(seed).withoutApplication(), VersionStorm::of);
+
   private static final Path HISTORIES = Path.of("target", "simulation");
   private static final int ENOUGH = 3;
 

@@ -101,16 +101,23 @@ public sealed interface Message {
   record Subscription(SummaryKey key, long generation, @Nullable Version have) {}
 
   /**
-   * The subscriptions of a request are registered, but for those of grains that are not here.
-   * Results that differ from what the caches have follow as pushes.
+   * The subscriptions of a request are registered, but for those of what is not here. Results that
+   * differ from what the caches have follow as pushes.
    *
+   * @param notHere of which this node has nothing to be subscribed
    * @param results of a request that waited for them; not acknowledged, as whoever gets no answer
    *     asks again
    * @param owed of which the subscriber holds another result, so that it is not to be trusted
    *     before the one that follows
+   * @param nowhere of what is not here, that of which nobody else has anything either, since the
+   *     grain is here
    */
   record SubscribeAnswer(
-      long request, List<SummaryKey> notHere, List<Update> results, List<SummaryKey> owed)
+      long request,
+      List<SummaryKey> notHere,
+      List<Update> results,
+      List<SummaryKey> owed,
+      List<SummaryKey> nowhere)
       implements Message {}
 
   /** Ends subscriptions. */

@@ -87,7 +87,10 @@ public final class Baton {
     }
     return switch (next) {
       case null -> null;
-      case Waiter.Queued(var task) -> task;
+      case Waiter.Queued(var task) -> {
+        task.granted();
+        yield task;
+      }
       case Waiter.Parked parked -> {
         parked.granted = true;
         threads.unpark(parked.thread);

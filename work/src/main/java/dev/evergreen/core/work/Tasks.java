@@ -22,6 +22,9 @@ public final class Tasks {
       return true;
     }
 
+    /** What it waited for, since {@link #prepare} found it taken, is its own now: it runs next. */
+    default void granted() {}
+
     void run(Tasks next);
   }
 
