@@ -6,7 +6,10 @@ import dev.evergreen.core.spi.NodeObserver;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Tells a node's observer what happens; what it should have begun or answered is nothing if it fails. */
+/**
+ * Tells a node's observer what happens; what it should have begun or answered is nothing if it
+ * fails.
+ */
 record GuardedObserver(NodeObserver observer, Guard guard) implements NodeObserver {
 
   static NodeObserver of(NodeObserver observer) {

@@ -114,7 +114,7 @@ class NodeRuntime implements EngineNode {
     }
     try {
       workers.now(next -> take(from, message, next));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.log("a message of " + from, e);
     }
   }

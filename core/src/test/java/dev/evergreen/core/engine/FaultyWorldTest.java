@@ -8,8 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainFailureException;
 import dev.evergreen.core.Node;
 import dev.evergreen.core.OutcomeUnknownException;
+import dev.evergreen.core.Result;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Gate;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
@@ -25,6 +27,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
@@ -188,14 +191,23 @@ final class FaultyWorldTest {
   }
 
   /** The first message of a kind fails. */
-  private void failFirst(Predicate<Message> kind) {
+  private void failFirst(Predicate<Message> kind, boolean byError) {
     wired.wire =
         (from, to, message) -> {
-          if (kind.test(message) && faults.getAndIncrement() == 0) {
-            throw new IllegalStateException("a link with a fault");
+          if (kind.test(message)) {
+            failFirst("a link", byError);
           }
           wired.deliver(from, to, message);
         };
+  }
+
+  private void failFirst(String what, boolean byError) {
+    if (faults.getAndIncrement() == 0) {
+      if (byError) {
+        throw new AssertionError(what + " with a fault");
+      }
+      throw new IllegalStateException(what + " with a fault");
+    }
   }
 
   @Test
@@ -404,7 +416,7 @@ final class FaultyWorldTest {
   void aFarewellThatFailsIsNotTheLast() {
     var a = wired.start(A, WiredNodes.quick());
     var b = wired.start(B, WiredNodes.quick());
-    failFirst(Message.Unsubscribe.class::isInstance);
+    failFirst(Message.Unsubscribe.class::isInstance, false);
     for (var key : List.of("one", "two")) {
       try (var computation = a.reactive(a.grains().get(Cell.class, key)::text)) {
         assertEquals("", computation.tracker().next(SOON));
@@ -415,11 +427,12 @@ final class FaultyWorldTest {
     await("the end of one", () -> b.counts().summaries() == 1);
   }
 
-  @Test
-  void aFirstQuestionThatFailsIsAskedAgainAndLeavesNothing() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aFirstQuestionThatFailsIsAskedAgainAndLeavesNothing(boolean byError) {
     var a = wired.start(A, WiredNodes.quick());
     wired.start(B, WiredNodes.quick());
-    failFirst(Message.Subscribe.class::isInstance);
+    failFirst(Message.Subscribe.class::isInstance, byError);
     try (var computation = a.reactive(a.grains().get(Cell.class, "c")::text)) {
       assertEquals("", computation.tracker().next(SOON));
     }
@@ -427,21 +440,68 @@ final class FaultyWorldTest {
     assertTrue(faults.get() > 1);
   }
 
-  @Test
-  void aPlaceThatCannotBeToldIsAskedForAgain() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aPlaceThatCannotBeToldIsAskedForAgain(boolean byError) {
     var a = wired.start(A, WiredNodes.quick());
     wired.start(B, WiredNodes.quick());
     wired.hosts =
         grain -> {
-          if (faults.getAndIncrement() == 0) {
-            throw new IllegalStateException("a placement with a fault");
-          }
+          failFirst("a placement", byError);
           return B;
         };
     try (var computation = a.reactive(a.grains().get(Cell.class, "c")::text)) {
       assertEquals("", computation.tracker().next(SOON));
     }
     await("the end of the cache", () -> a.caches.size() == 0);
+  }
+
+  @Test
+  void aCallIsAnsweredWhereThePlaceCannotBeTold() {
+    var a = wired.start(A, WiredNodes.quick());
+    wired.start(B, WiredNodes.quick());
+    var cell = a.grains().get(Cell.class, "c");
+    var askedBy = new AtomicInteger();
+    wired.hosts =
+        grain -> {
+          // By the caller whether it is there itself, and where it is; then by who is called.
+          if (askedBy.getAndIncrement() == 2) {
+            throw new AssertionError("a placement with a fault");
+          }
+          return B;
+        };
+    assertThrows(GrainFailureException.class, cell::text);
+  }
+
+  @Test
+  void aSubscriberThatFailsIsToldOfTheEnd() throws Exception {
+    var node = wired.start(B, WiredNodes.quick());
+    var told = new CompletableFuture<Throwable>();
+    try (var computation = node.reactive(() -> 7)) {
+      computation
+          .publisher()
+          .subscribe(
+              new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                  subscription.request(1);
+                }
+
+                @Override
+                public void onNext(Result<Integer> result) {
+                  throw new AssertionError("a subscriber with a fault");
+                }
+
+                @Override
+                public void onError(Throwable failure) {
+                  told.complete(failure);
+                }
+
+                @Override
+                public void onComplete() {}
+              });
+      assertEquals(AssertionError.class, told.get(20, TimeUnit.SECONDS).getClass());
+    }
   }
 
   @Test
