@@ -30,12 +30,18 @@ final class Guard {
     }
   }
 
-  <T extends @Nullable Object> T ask(Supplier<? extends T> question, T otherwise) {
+  <T> T ask(Supplier<T> question, T otherwise) {
+    var answer = ask(question);
+    return answer == null ? otherwise : answer;
+  }
+
+  /** The answer; null if there is none. */
+  <T> @Nullable T ask(Supplier<? extends @Nullable T> question) {
     try {
       return question.get();
     } catch (RuntimeException | Error e) {
       failed(e);
-      return otherwise;
+      return null;
     }
   }
 

@@ -20,7 +20,7 @@ record GuardedObserver(NodeObserver observer, Guard guard) implements NodeObserv
     guard.tell(event);
   }
 
-  private <T extends @Nullable Object> T ask(Supplier<? extends T> question, T otherwise) {
+  private <T> T ask(Supplier<T> question, T otherwise) {
     return guard.ask(question, otherwise);
   }
 
@@ -55,7 +55,7 @@ record GuardedObserver(NodeObserver observer, Guard guard) implements NodeObserv
 
   @Override
   public byte @Nullable [] asked() {
-    return this.<byte @Nullable []>ask(observer::asked, null);
+    return guard.ask(observer::asked);
   }
 
   @Override

@@ -29,11 +29,11 @@ record GuardedTracing(Tracing tracing, Guard guard) implements Tracing {
   }
 
   private @Nullable Span begun(Supplier<@Nullable Span> beginning) {
-    var span = guard.<@Nullable Span>ask(beginning, null);
+    var span = guard.ask(beginning);
     if (span == null) {
       return null;
     }
-    var context = guard.<@Nullable TraceContext>ask(span::context, null);
+    var context = guard.ask(span::context);
     if (context == null) {
       guard.tell(() -> span.end(null));
       return null;
