@@ -465,7 +465,7 @@ final class Calls implements Turn.Departures {
     base.observer().callServed();
     try {
       serve(from, message, message.target(), next);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       reply(from, message.id(), new Message.Answer.Threw(Failures.of(e)));
     }
   }

@@ -1,6 +1,5 @@
 package dev.evergreen.core.engine;
 
-import dev.evergreen.core.model.Failures;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
@@ -8,28 +7,24 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells a node's observer what happens. That it throws, against its promise, is logged, and keeps
- * nothing from going on: a turn that did not end since it could not be told would hold its grain
- * for ever.
+ * Tells a node's observer what happens; what it should have begun or answered is nothing if it
+ * fails.
  */
-record GuardedObserver(NodeObserver observer) implements NodeObserver {
+record GuardedObserver(NodeObserver observer, Guard guard) implements NodeObserver {
 
-  private static final String WHAT = "an observer";
-
-  private static void tell(Runnable event) {
-    Failures.alone(WHAT, event);
+  static NodeObserver of(NodeObserver observer) {
+    return observer == NONE ? observer : new GuardedObserver(observer, new Guard("the observer"));
   }
 
-  private static <T> T ask(Supplier<T> question, T otherwise) {
-    try {
-      return question.get();
-    } catch (RuntimeException | Error e) {
-      Failures.log(WHAT, e);
-      return otherwise;
-    }
+  private void tell(Runnable event) {
+    guard.tell(event);
   }
 
-  private static Span guarded(Span span) {
+  private <T> T ask(Supplier<T> question, T otherwise) {
+    return guard.ask(question, otherwise);
+  }
+
+  private Span guarded(Span span) {
     return span == Span.NONE ? span : failure -> tell(() -> span.end(failure));
   }
 
@@ -60,12 +55,7 @@ record GuardedObserver(NodeObserver observer) implements NodeObserver {
 
   @Override
   public byte @Nullable [] asked() {
-    try {
-      return observer.asked();
-    } catch (RuntimeException | Error e) {
-      Failures.log(WHAT, e);
-      return null;
-    }
+    return guard.ask(observer::asked);
   }
 
   @Override

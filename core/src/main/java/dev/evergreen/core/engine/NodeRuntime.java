@@ -60,7 +60,7 @@ class NodeRuntime implements EngineNode {
     var codec = Codec.create(new Limits(settings.maxValueBytes(), Limits.DEFAULT.maxDepth()));
     this.models = new Models(engine.self(), codec, types);
     this.watching = observers.observe(view);
-    this.observer = watching == NodeObserver.NONE ? watching : new GuardedObserver(watching);
+    this.observer = GuardedObserver.of(watching);
     var base =
         new Base(
             settings,
@@ -72,7 +72,7 @@ class NodeRuntime implements EngineNode {
             new ChainClock(engine.clock()),
             lifetime,
             observer,
-            tracing);
+            GuardedTracing.of(tracing));
     this.caches = new Caches(base);
     this.outboxes = new Outboxes(base);
     this.backlog = new Backlog(settings.maxBacklog());
@@ -114,7 +114,7 @@ class NodeRuntime implements EngineNode {
     }
     try {
       workers.now(next -> take(from, message, next));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.log("a message of " + from, e);
     }
   }

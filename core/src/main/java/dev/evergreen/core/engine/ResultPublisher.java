@@ -114,7 +114,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
         }
       } catch (ComputationClosedException e) {
         ended();
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         subscriber.onError(e);
       } finally {
         tracker.close();

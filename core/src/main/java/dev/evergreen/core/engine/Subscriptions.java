@@ -144,7 +144,7 @@ final class Subscriptions implements Caches.Lines {
       }
     } catch (GrainException e) {
       failed(cache, e, next);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       // Who reads it waits, and others ask at the same time.
       Failures.log("asking for " + cache.key(), e);
       retries.later(cache, finds);
@@ -219,7 +219,7 @@ final class Subscriptions implements Caches.Lines {
     } catch (IllegalArgumentException e) {
       forget(request);
       tooLarge(to, caches, e);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.log("asking " + to, e);
       unanswered(forget(request));
     }

@@ -6,7 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.GrainFailureException;
+import dev.evergreen.core.Node;
 import dev.evergreen.core.OutcomeUnknownException;
+import dev.evergreen.core.Result;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Gate;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
@@ -15,14 +20,20 @@ import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
+import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.spi.Tracing;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -132,6 +143,47 @@ final class FaultyWorldTest {
     }
   }
 
+  /** Traces every call, and does not like what a test says. */
+  private final class Tracer implements Tracing {
+    @Override
+    public Tracing.Span call(@Nullable TraceContext inside, GrainId grain, String operation) {
+      return begun("a call");
+    }
+
+    @Override
+    public Tracing.Span turn(TraceContext caller, GrainId grain, String operation) {
+      return begun("a turn");
+    }
+
+    @Override
+    public Tracing.Span run(TraceContext cause, String computation) {
+      return begun("a run");
+    }
+
+    private Tracing.Span begun(String what) {
+      failAt(what + " begins");
+      return new Tracing.Span() {
+        @Override
+        public TraceContext context() {
+          failAt(what + " is told of");
+          return new TraceContext(what, "");
+        }
+
+        @Override
+        public void end(@Nullable String failure) {
+          failAt(what + " ends");
+        }
+      };
+    }
+
+    private void failAt(String moment) {
+      if (disliked.equals(moment)) {
+        faults.incrementAndGet();
+        throw new AssertionError("a tracer with a fault");
+      }
+    }
+  }
+
   @AfterEach
   void stop() {
     wired.wire = wired::deliver;
@@ -139,14 +191,23 @@ final class FaultyWorldTest {
   }
 
   /** The first message of a kind fails. */
-  private void failFirst(Predicate<Message> kind) {
+  private void failFirst(Predicate<Message> kind, boolean byError) {
     wired.wire =
         (from, to, message) -> {
-          if (kind.test(message) && faults.getAndIncrement() == 0) {
-            throw new IllegalStateException("a link with a fault");
+          if (kind.test(message)) {
+            failFirst("a link", byError);
           }
           wired.deliver(from, to, message);
         };
+  }
+
+  private void failFirst(String what, boolean byError) {
+    if (faults.getAndIncrement() == 0) {
+      if (byError) {
+        throw new AssertionError(what + " with a fault");
+      }
+      throw new IllegalStateException(what + " with a fault");
+    }
   }
 
   @Test
@@ -198,10 +259,140 @@ final class FaultyWorldTest {
         "a batch is received"
       })
   void anObserverThatFailsChangesNothing(String moment) {
+    disliked = moment;
+    assertAllGoesOn();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "a call begins",
+        "a call is told of",
+        "a call ends",
+        "a turn begins",
+        "a turn is told of",
+        "a turn ends",
+        "a run begins",
+        "a run ends"
+      })
+  void aTracerThatFailsChangesNothing(String moment) {
+    wired.tracing = new Tracer();
+    disliked = moment;
+    assertAllGoesOn();
+  }
+
+  @Test
+  void aTracerThatFailsIsLoggedOnce() {
+    var log = new Log(false);
+    wired.tracing = new Tracer();
+    disliked = "a turn ends";
+    try (log) {
+      assertAllGoesOn();
+    }
+    // By each of the two nodes.
+    assertEquals(2, log.warnings.get());
+  }
+
+  @Test
+  void aLogThatFailsKeepsNoTurnFromEnding() {
+    disliked = "a turn ends";
+    try (var log = new Log(true)) {
+      assertAllGoesOn();
+      assertTrue(log.warnings.get() > 0);
+    }
+  }
+
+  @Test
+  void aLogThatFailsKeepsNoRunFromEnding() {
+    var node = wired.start(B, WiredNodes.quick());
+    var cell = node.grains().get(Cell.class, "c");
+    try (var log = new Log(true);
+        var computation =
+            node.reactive(
+                cell::text,
+                (x, y) -> {
+                  throw new IllegalStateException("a comparer with a fault");
+                })) {
+      var results = computation.tracker();
+      assertEquals("", results.next(SOON));
+      cell.set("text");
+      assertEquals("text", results.next(SOON));
+      assertTrue(log.warnings.get() > 0);
+    }
+  }
+
+  @Test
+  void aLogThatFailsKeepsNoTimerFromGoingOn() {
+    TickingGrain.ticks.set(0);
+    var types = TestGrains.types().add(Ticking.class, TickingGrain::new);
+    var node = wired.start(B, WiredNodes.quick(), types);
+    try (var log = new Log(true)) {
+      node.grains().get(Ticking.class, "t").start();
+      await("another time", () -> TickingGrain.ticks.get() > 1);
+      assertTrue(log.warnings.get() > 0);
+    }
+  }
+
+  /** Has a timer that fails. */
+  interface Ticking extends Grain {
+    void start();
+  }
+
+  static final class TickingGrain implements Ticking {
+    static final AtomicInteger ticks = new AtomicInteger();
+    private final GrainContext<String> context;
+
+    TickingGrain(GrainContext<String> context) {
+      this.context = context;
+    }
+
+    @Override
+    public void start() {
+      var often = Duration.ofMillis(1);
+      context.timer(
+          "tick",
+          often,
+          often,
+          () -> {
+            ticks.incrementAndGet();
+            throw new IllegalStateException("a timer with a fault");
+          });
+    }
+  }
+
+  /** Counts what the nodes log while it is open. */
+  private static final class Log extends Handler implements AutoCloseable {
+    private final Logger nodes = Logger.getLogger(Node.class.getPackageName());
+    private final AtomicInteger warnings = new AtomicInteger();
+    private final boolean fails;
+
+    Log(boolean fails) {
+      this.fails = fails;
+      nodes.addHandler(this);
+    }
+
+    @Override
+    public void publish(LogRecord record) {
+      warnings.incrementAndGet();
+      if (fails) {
+        throw new IllegalStateException("a log with a fault");
+      }
+    }
+
+    @Override
+    public void flush() {}
+
+    @Override
+    public void close() {
+      nodes.removeHandler(this);
+    }
+  }
+
+  /** Calls and computations here and across nodes, which some part of the world does not like. */
+  private void assertAllGoesOn() {
     var settings = WiredNodes.quick().withCallTimeout(Duration.ofSeconds(5));
     var a = wired.start(A, settings);
     var b = wired.start(B, settings);
-    disliked = moment;
     for (var node : List.of(a, b)) {
       // One of its own, of which no cache holds an earlier result.
       var key = node == a ? "c" : "e";
@@ -225,7 +416,7 @@ final class FaultyWorldTest {
   void aFarewellThatFailsIsNotTheLast() {
     var a = wired.start(A, WiredNodes.quick());
     var b = wired.start(B, WiredNodes.quick());
-    failFirst(Message.Unsubscribe.class::isInstance);
+    failFirst(Message.Unsubscribe.class::isInstance, false);
     for (var key : List.of("one", "two")) {
       try (var computation = a.reactive(a.grains().get(Cell.class, key)::text)) {
         assertEquals("", computation.tracker().next(SOON));
@@ -236,11 +427,12 @@ final class FaultyWorldTest {
     await("the end of one", () -> b.counts().summaries() == 1);
   }
 
-  @Test
-  void aFirstQuestionThatFailsIsAskedAgainAndLeavesNothing() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aFirstQuestionThatFailsIsAskedAgainAndLeavesNothing(boolean byError) {
     var a = wired.start(A, WiredNodes.quick());
     wired.start(B, WiredNodes.quick());
-    failFirst(Message.Subscribe.class::isInstance);
+    failFirst(Message.Subscribe.class::isInstance, byError);
     try (var computation = a.reactive(a.grains().get(Cell.class, "c")::text)) {
       assertEquals("", computation.tracker().next(SOON));
     }
@@ -248,21 +440,68 @@ final class FaultyWorldTest {
     assertTrue(faults.get() > 1);
   }
 
-  @Test
-  void aPlaceThatCannotBeToldIsAskedForAgain() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aPlaceThatCannotBeToldIsAskedForAgain(boolean byError) {
     var a = wired.start(A, WiredNodes.quick());
     wired.start(B, WiredNodes.quick());
     wired.hosts =
         grain -> {
-          if (faults.getAndIncrement() == 0) {
-            throw new IllegalStateException("a placement with a fault");
-          }
+          failFirst("a placement", byError);
           return B;
         };
     try (var computation = a.reactive(a.grains().get(Cell.class, "c")::text)) {
       assertEquals("", computation.tracker().next(SOON));
     }
     await("the end of the cache", () -> a.caches.size() == 0);
+  }
+
+  @Test
+  void aCallIsAnsweredWhereThePlaceCannotBeTold() {
+    var a = wired.start(A, WiredNodes.quick());
+    wired.start(B, WiredNodes.quick());
+    var cell = a.grains().get(Cell.class, "c");
+    var askedBy = new AtomicInteger();
+    wired.hosts =
+        grain -> {
+          // By the caller whether it is there itself, and where it is; then by who is called.
+          if (askedBy.getAndIncrement() == 2) {
+            throw new AssertionError("a placement with a fault");
+          }
+          return B;
+        };
+    assertThrows(GrainFailureException.class, cell::text);
+  }
+
+  @Test
+  void aSubscriberThatFailsIsToldOfTheEnd() throws Exception {
+    var node = wired.start(B, WiredNodes.quick());
+    var told = new CompletableFuture<Throwable>();
+    try (var computation = node.reactive(() -> 7)) {
+      computation
+          .publisher()
+          .subscribe(
+              new Flow.Subscriber<>() {
+                @Override
+                public void onSubscribe(Flow.Subscription subscription) {
+                  subscription.request(1);
+                }
+
+                @Override
+                public void onNext(Result<Integer> result) {
+                  throw new AssertionError("a subscriber with a fault");
+                }
+
+                @Override
+                public void onError(Throwable failure) {
+                  told.complete(failure);
+                }
+
+                @Override
+                public void onComplete() {}
+              });
+      assertEquals(AssertionError.class, told.get(20, TimeUnit.SECONDS).getClass());
+    }
   }
 
   @Test

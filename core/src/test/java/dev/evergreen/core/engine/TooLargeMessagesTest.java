@@ -4,8 +4,10 @@ import static dev.evergreen.core.engine.TestGrains.assertNames;
 import static dev.evergreen.core.engine.WiredNodes.await;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.Node;
+import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ValueTooLargeException;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Sum;
@@ -13,6 +15,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
@@ -202,5 +205,30 @@ class TooLargeMessagesTest {
     }
     await("all subscriptions to end", () -> b.counts().subscriptions() == 0);
     assertEquals(List.of(), wired.escaped());
+  }
+
+  @Test
+  void whoAskAgainTogetherInTooLargeAMessageAskInSmallerOnes() {
+    var cells = IntStream.range(0, 30).mapToObj(i -> "c" + i).toList();
+    var refused = new AtomicInteger();
+    var link = wired.wire;
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Subscribe(var id, var subscriptions, var waits)
+              && subscriptions.size() > LIMIT / 200) {
+            refused.incrementAndGet();
+          }
+          link.send(from, to, message);
+        };
+    wired.connected = node -> false;
+    try (var computation =
+        a.reactive(() -> Parallel.map(cells, key -> a.grains().get(Cell.class, key).length()))) {
+      var tracker = computation.tracker();
+      assertEquals(Optional.empty(), tracker.poll(Duration.ZERO));
+      await("all questions", () -> a.caches.size() == cells.size());
+      wired.connected = node -> true;
+      assertEquals(cells.size(), tracker.next(TestGrains.SOON).size());
+    }
+    assertTrue(refused.get() > 0);
   }
 }

@@ -25,10 +25,13 @@ import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.engine.CycleTest.Link;
 import dev.evergreen.core.engine.CycleTest.LinkGrain;
 import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.engine.TestGrains.Gate;
+import dev.evergreen.core.engine.TestGrains.GateGrain;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.Message;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
@@ -42,6 +45,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -637,5 +641,108 @@ class WakeUpTest {
     node.grains().get(Link.class, "a").pointTo("b");
     node.grains().get(Link.class, "b").pointTo("c");
     node.grains().get(Link.class, "c").pointTo("a");
+  }
+
+  @Test
+  void whoAsksAGrainThatIsBeingClosedAsksAgain() throws Exception {
+    var asked = new CountDownLatch(1);
+    var observer =
+        new NodeObserver() {
+          @Override
+          public void askedAgain(int caches) {
+            asked.countDown();
+          }
+        };
+    var here = WiredNodes.id("b");
+    try (var wired = WiredNodes.observed(here, node -> observer)) {
+      var node = wired.start(here, PATIENT);
+      var gate = node.grains().get(Gate.class, "g");
+      GateGrain.shut();
+      var write = new Aside(gate::writeWhenOpen);
+      awaitOpen(GateGrain.entered);
+      var closing = new Aside(() -> node.release(WiredNodes.everything()));
+      closing.awaitParked();
+      try (var computation = node.reactive(gate::readWhenOpen)) {
+        var tracker = computation.tracker();
+        assertEquals(Optional.empty(), tracker.poll(Duration.ZERO));
+        awaitOpen(asked);
+        GateGrain.open.countDown();
+        assertEquals("read", tracker.next(SOON));
+      }
+      write.awaitEnd();
+      closing.awaitEnd();
+    }
+  }
+
+  @Test
+  void whoCallsANodeThatHasStoppedIsAnswered() throws Exception {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      wired.start(far, PATIENT).fence("the test wants it");
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Reply) {
+              wired.hosts = grain -> near;
+            }
+            wired.deliver(from, to, message);
+          };
+      new Aside(() -> node.grains().get(Cell.class, "c").text()).awaitEnd();
+    }
+  }
+
+  @Test
+  void whoReadsAGrainThatMovesFollowsIt() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      var host = wired.start(far, PATIENT);
+      var cell = node.grains().get(Cell.class, "c");
+      try (var computation = node.reactive(cell::text)) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        wired.hosts = grain -> near;
+        host.release(WiredNodes.everything());
+        cell.set("moved");
+        assertEquals("moved", texts.next(SOON));
+      }
+    }
+  }
+
+  interface Slow extends Grain {
+    @ReadOnly
+    String text(String cell);
+  }
+
+  @Test
+  void aSummaryWhoseCacheChangesDuringItsRunRunsAgain() {
+    var here = WiredNodes.id("b");
+    var entered = new CountDownLatch(1);
+    Function<GrainContext<String>, Slow> slow =
+        context ->
+            cell -> {
+              var text = context.grains().get(Cell.class, cell).text();
+              entered.countDown();
+              awaitOpen(atLast);
+              return text;
+            };
+    try (var wired = new WiredNodes(here)) {
+      var node = wired.start(here, PATIENT, TestGrains.types().add(Slow.class, slow));
+      var cell = node.grains().get(Cell.class, "c");
+      try (var watch = node.reactive(cell::text);
+          var computation = node.reactive(() -> node.grains().get(Slow.class, "s").text("c"))) {
+        var texts = watch.tracker();
+        var results = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        assertEquals(Optional.empty(), results.poll(Duration.ZERO));
+        awaitOpen(entered);
+        cell.set("new");
+        assertEquals("new", texts.next(SOON));
+        atLast.countDown();
+        WiredNodes.await("the other result", () -> results.next(SOON).equals("new"));
+      }
+    }
   }
 }

@@ -93,6 +93,9 @@ public final class WiredNodes implements AutoCloseable {
   /** Whether there is a connection to a node. */
   public volatile Predicate<NodeId> connected = node -> true;
 
+  /** What follows calls on nodes that start from now on. */
+  volatile Tracing tracing = Tracing.NONE;
+
   /** Whether the others confirm that a node still belongs to them. */
   volatile boolean confirmed = true;
 
@@ -146,7 +149,7 @@ public final class WiredNodes implements AutoCloseable {
             new HookedPlacement(self),
             storage,
             (RandomGenerator) () -> ThreadLocalRandom.current().nextLong());
-    var node = new NodeRuntime(engine, types, settings, Tracing.NONE, observers);
+    var node = new NodeRuntime(engine, types, settings, tracing, observers);
     nodes.put(self, node);
     return node;
   }

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -88,19 +89,23 @@ public final class Failures {
   }
 
   public static void log(String where, Failure failure) {
-    LOG.log(
-        System.Logger.Level.WARNING,
-        "{0} failed: {1}: {2}",
-        where,
-        failure.type(),
-        failure.message());
+    log(() -> where + " failed: " + failure.type() + ": " + failure.message(), null);
   }
 
-  /** For a log: it says the same, and can be printed whatever the methods of its class do. */
-  static Throwable printable(Throwable thrown) {
+  /** Logs something with the trace of what was thrown, whatever the methods of its class do. */
+  static void logTrace(String what, Throwable thrown) {
     var printable = new GrainFailureException(describe(thrown));
     printable.setStackTrace(trace(thrown));
-    return printable;
+    log(() -> what, printable);
+  }
+
+  /** A log that fails has nobody to tell, and keeps nobody from going on. */
+  private static void log(Supplier<String> what, @Nullable Throwable thrown) {
+    try {
+      LOG.log(System.Logger.Level.WARNING, what, thrown);
+    } catch (RuntimeException | Error e) {
+      return;
+    }
   }
 
   /** The message; one that cannot be had must not hold up who reports it. */

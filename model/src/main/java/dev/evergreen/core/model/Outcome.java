@@ -56,8 +56,7 @@ public sealed interface Outcome {
   }
 
   private static boolean cannotTell(String what, Throwable why) {
-    System.getLogger(Outcome.class.getName())
-        .log(System.Logger.Level.WARNING, what, Failures.printable(why));
+    Failures.logTrace(what, why);
     return false;
   }
 

@@ -1,0 +1,53 @@
+package dev.evergreen.core.engine;
+
+import dev.evergreen.core.model.Failures;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Asks and tells somebody who only watches a node. That he throws, against his promise, is logged
+ * the first time, and keeps nothing from going on: a turn that did not end since it could not be
+ * told would hold its grain for ever.
+ */
+final class Guard {
+
+  private final String whom;
+  private final AtomicBoolean failed = new AtomicBoolean();
+
+  /**
+   * @param whom the log says that he has failed
+   */
+  Guard(String whom) {
+    this.whom = whom;
+  }
+
+  void tell(Runnable event) {
+    try {
+      event.run();
+    } catch (RuntimeException | Error e) {
+      failed(e);
+    }
+  }
+
+  <T> T ask(Supplier<T> question, T otherwise) {
+    var answer = ask(question);
+    return answer == null ? otherwise : answer;
+  }
+
+  /** The answer; null if there is none. */
+  <T> @Nullable T ask(Supplier<? extends @Nullable T> question) {
+    try {
+      return question.get();
+    } catch (RuntimeException | Error e) {
+      failed(e);
+      return null;
+    }
+  }
+
+  private void failed(Throwable thrown) {
+    if (!failed.getAndSet(true)) {
+      Failures.log(whom + " (it may do so again, which is not logged)", thrown);
+    }
+  }
+}
