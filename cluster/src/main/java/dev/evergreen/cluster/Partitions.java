@@ -3,6 +3,8 @@ package dev.evergreen.cluster;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Placement;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +20,10 @@ final class Partitions implements Placement {
   private final NodeId self;
   private final Mandate mandate;
   private final AtomicReferenceArray<NodeId> owners;
+
+  /** Those never come back: a process that starts again is another node. */
+  private final Set<NodeId> gone = ConcurrentHashMap.newKeySet();
+
   private volatile IntConsumer authority = partition -> {};
   private volatile IntConsumer whenFound = partition -> {};
 
@@ -103,20 +109,27 @@ final class Partitions implements Placement {
     return cleared;
   }
 
-  /** Another node says that it owns a partition. */
+  /** Another node says that it owns a partition; or said so, before it was gone. */
   void hint(int partition, NodeId owner) {
     var before =
         owners.getAndUpdate(
             partition, known -> self.equals(known) || self.equals(owner) ? known : owner);
-    if (!self.equals(before) && !self.equals(owner)) {
+    if (self.equals(before) || self.equals(owner)) {
+      return;
+    }
+    // Looked at after the hint is there: so one of this and forget clears it.
+    if (gone.contains(owner)) {
+      clear(partition, owner);
+    } else {
       whenFound.accept(partition);
     }
   }
 
   /** A node is gone: its partitions are asked for. */
-  void forget(NodeId gone) {
+  void forget(NodeId node) {
+    gone.add(node);
     for (int i = 0; i < owners.length(); i++) {
-      clear(i, gone);
+      clear(i, node);
     }
   }
 

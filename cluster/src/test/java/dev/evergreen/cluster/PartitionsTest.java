@@ -75,6 +75,15 @@ final class PartitionsTest {
     assertTrue(partitions.isKnown(1));
   }
 
+  /** It answered while it left, and the answer was late. */
+  @Test
+  void aHintOfANodeThatIsGoneIsAskedForAgain() {
+    partitions.forget(node("b"));
+    partitions.hint(partition, node("b"));
+    assertFalse(partitions.isKnown(partition));
+    assertEquals(List.of(partition), asked);
+  }
+
   @Test
   void noHintTakesAPartitionFromThisNode() {
     partitions.gain(partition);

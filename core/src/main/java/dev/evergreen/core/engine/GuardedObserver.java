@@ -1,5 +1,6 @@
 package dev.evergreen.core.engine;
 
+import dev.evergreen.core.model.Guard;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;

@@ -1,6 +1,5 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.model;
 
-import dev.evergreen.core.model.Failures;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -10,19 +9,22 @@ import org.jspecify.annotations.Nullable;
  * the first time, and keeps nothing from going on: a turn that did not end since it could not be
  * told would hold its grain for ever.
  */
-final class Guard {
+public final class Guard {
 
   private final String whom;
   private final AtomicBoolean failed = new AtomicBoolean();
 
   /**
+   * For one of them.
+   *
    * @param whom the log says that he has failed
    */
-  Guard(String whom) {
+  public Guard(String whom) {
     this.whom = whom;
   }
 
-  void tell(Runnable event) {
+  /** Tells him of an event, by a call of his. */
+  public void tell(Runnable event) {
     try {
       event.run();
     } catch (RuntimeException | Error e) {
@@ -30,13 +32,14 @@ final class Guard {
     }
   }
 
-  <T> T ask(Supplier<T> question, T otherwise) {
+  /** His answer; another one if there is none. */
+  public <T> T ask(Supplier<T> question, T otherwise) {
     var answer = ask(question);
     return answer == null ? otherwise : answer;
   }
 
-  /** The answer; null if there is none. */
-  <T> @Nullable T ask(Supplier<? extends @Nullable T> question) {
+  /** His answer; null if there is none. */
+  public <T> @Nullable T ask(Supplier<? extends @Nullable T> question) {
     try {
       return question.get();
     } catch (RuntimeException | Error e) {
