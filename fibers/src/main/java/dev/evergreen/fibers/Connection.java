@@ -236,8 +236,7 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
    * without collecting it: for whoever serves many peers and waits for none of them. Nothing is
    * sent while collected output is still to leave, nor ever in mode JDK, where it cannot be told
    * beforehand whether a write would wait. Over TLS a record leaves whole: of what was taken the
-   * end, 64 KiB at most, may be kept until there is room, and nothing is taken before that; nor
-   * where buffers are {@linkplain Buffers#limit limited}.
+   * end, 64 KiB at most, may be kept until there is room, and nothing is taken before that.
    *
    * @return how many bytes were taken, those that the buffer's position has gone on
    * @throws IllegalArgumentException if the buffer is one of the heap

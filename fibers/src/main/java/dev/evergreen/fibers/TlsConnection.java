@@ -284,8 +284,7 @@ final class TlsConnection extends Connection {
   @Override
   void sendNow(ByteBuffer from) throws IOException {
     raw.sendNow(NOTHING_TO_SEND);
-    // Where buffers are few none is kept beyond them for a peer that does not read.
-    if (triesToSend() && !Buffers.limited() && from.hasRemaining() && sending.tryLock()) {
+    if (triesToSend() && from.hasRemaining() && sending.tryLock()) {
       try {
         if (unsent == null) {
           sendWhatHasRoom(from, Buffers.lendAnyway());
