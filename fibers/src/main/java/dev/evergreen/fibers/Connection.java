@@ -234,11 +234,10 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
   /**
    * Sends as much of a buffer of native memory as there is room for now, without waiting and
    * without collecting it: for whoever serves many peers and waits for none of them. Nothing is
-   * sent while collected output is still to leave, nor ever in mode JDK, where it cannot be told
-   * beforehand whether a write would wait. Over TLS a record leaves whole: of what was taken the
-   * end, 64 KiB at most, may be kept until there is room, and nothing is taken before that.
+   * sent while collected output is still to leave, nor ever where it cannot be told beforehand
+   * whether a write would wait: over TLS, and in mode JDK.
    *
-   * @return how many bytes were taken, those that the buffer's position has gone on
+   * @return how many bytes were sent, those that the buffer's position has gone on
    * @throws IllegalArgumentException if the buffer is one of the heap
    */
   public final int trySend(ByteBuffer from) throws IOException {
@@ -252,11 +251,6 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     int before = from.position();
     sendNow(from);
     return from.position() - before;
-  }
-
-  /** Whether it is known beforehand for how much there is room. */
-  boolean triesToSend() {
-    return true;
   }
 
   /** Sends as much as there is room for now; nothing where that is not known. */

@@ -230,11 +230,6 @@ final class JdkConnection extends Connection {
   }
 
   @Override
-  boolean triesToSend() {
-    return false;
-  }
-
-  @Override
   void sendNow(ByteBuffer from) throws IOException {
     checkOpen();
   }

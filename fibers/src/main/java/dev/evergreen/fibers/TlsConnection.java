@@ -8,7 +8,6 @@ import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Optional;
-import java.util.concurrent.locks.ReentrantLock;
 import javax.net.ssl.ExtendedSSLSession;
 import javax.net.ssl.SNIHostName;
 import javax.net.ssl.SSLEngine;
@@ -53,15 +52,6 @@ final class TlsConnection extends Connection {
 
   /** Whether the engine can do nothing with the rest before more has come. */
   private boolean starved;
-
-  /**
-   * Held by who sends: the reader may have to, while another fiber writes, and records must leave
-   * in the order of their making.
-   */
-  private final ReentrantLock sending = new ReentrantLock();
-
-  /** Records for which there was no room. Guarded by the lock. */
-  private Buffers.@Nullable Loan unsent;
 
   TlsConnection(Connection raw, SSLEngine engine) {
     this.raw = raw;
@@ -245,82 +235,27 @@ final class TlsConnection extends Connection {
     return from.hasRemaining() ? ByteBuffer.allocate(from.remaining()).put(from).flip() : NOTHING;
   }
 
-  /** Sends what is in the buffer, and what the engine itself has to say. */
+  /**
+   * Sends what is in the buffer, and what the engine itself has to say. The reader may have to send
+   * such things while another fiber writes, and records must leave in the order of their making.
+   */
   @Override
-  void transmit(ByteBuffer from) throws IOException {
-    sending.lock();
-    try {
-      raw.writeTimeout(Duration.ofNanos(writeTimeoutNanos()));
-      sendUnsent();
-      try (var loan = Buffers.lend(this)) {
-        var records = loan.buffer();
-        while (encrypt(from, records) == Status.BUFFER_OVERFLOW) {
-          raw.transmit(records.flip());
-          records.clear();
-        }
+  synchronized void transmit(ByteBuffer from) throws IOException {
+    raw.writeTimeout(Duration.ofNanos(writeTimeoutNanos()));
+    try (var loan = Buffers.lend(this)) {
+      var records = loan.buffer();
+      while (encrypt(from, records) == Status.BUFFER_OVERFLOW) {
         raw.transmit(records.flip());
+        records.clear();
       }
-    } finally {
-      sending.unlock();
+      raw.transmit(records.flip());
     }
   }
 
-  private void sendUnsent() throws IOException {
-    var rest = unsent;
-    if (rest != null) {
-      unsent = null;
-      try (rest) {
-        raw.transmit(rest.buffer());
-      }
-    }
-  }
-
-  @Override
-  boolean triesToSend() {
-    return raw.triesToSend();
-  }
-
-  /** What is encrypted has to leave, so that of the last records a rest may be kept. */
+  /** A record must leave whole. */
   @Override
   void sendNow(ByteBuffer from) throws IOException {
     raw.sendNow(NOTHING_TO_SEND);
-    if (triesToSend() && from.hasRemaining() && sending.tryLock()) {
-      try {
-        if (unsent == null) {
-          sendWhatHasRoom(from, Buffers.lendAnyway());
-        }
-      } finally {
-        sending.unlock();
-      }
-    }
-  }
-
-  private void sendWhatHasRoom(ByteBuffer from, Buffers.Loan loan) throws IOException {
-    try {
-      var records = loan.buffer();
-      do {
-        encrypt(from, records.clear());
-        raw.sendNow(records.flip());
-      } while (from.hasRemaining() && !records.hasRemaining());
-      if (records.hasRemaining()) {
-        fibers().spawn(this::sendKept);
-        unsent = loan;
-      }
-    } finally {
-      if (unsent != loan) {
-        loan.close();
-      }
-    }
-  }
-
-  /** In a fiber of its own: who has tried does not wait. */
-  private void sendKept() {
-    try {
-      transmit(NOTHING_TO_SEND);
-    } catch (IOException e) {
-      // Whoever writes or reads next learns of it.
-      raw.close();
-    }
   }
 
   private Status encrypt(ByteBuffer from, ByteBuffer records) throws IOException {

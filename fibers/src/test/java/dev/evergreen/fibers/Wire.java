@@ -27,7 +27,7 @@ enum Wire {
   /** Whether it is known beforehand for how much there is room. */
   boolean triesToSend() {
     return switch (this) {
-      case JDK, TLS_JDK -> false;
+      case JDK, TLS, TLS_JDK -> false;
       default -> true;
     };
   }
