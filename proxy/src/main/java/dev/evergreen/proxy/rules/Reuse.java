@@ -33,13 +33,6 @@ public enum Reuse {
     return young && within(stale, demands.maxStale()) ? STALE : VALIDATE;
   }
 
-  /** Whether requests without demands can be answered by it unvalidated, from a time on. */
-  static boolean possible(Life life, long now) {
-    long most = Math.max(life.staleWhileRevalidate(), life.staleIfError());
-    return !life.validate()
-        && (life.fresh(now) || (!life.neverStale() && life.staleMillis(now) < most * 1000));
-  }
-
   private static boolean within(long millis, long seconds) {
     return seconds > 0 && millis <= seconds * 1000;
   }

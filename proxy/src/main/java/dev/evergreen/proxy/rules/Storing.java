@@ -89,14 +89,12 @@ public enum Storing {
     return control.has("public") || control.has("must-revalidate") || control.has("s-maxage");
   }
 
-  /**
-   * What can be used neither fresh nor stale nor after a validation would lie around. That a later
-   * request may be content with something stale is no reason: hardly any says so, and the next
-   * request that does not would replace it.
-   */
+  /** What can be used neither fresh nor stale nor after a validation would lie around. */
   private static boolean useful(ResponseHead response, long received, CacheRules rules) {
+    var life = Life.of(response, received, received, rules);
     return !Validators.of(response.fields()).isEmpty()
-        || Reuse.possible(Life.of(response, received, received, rules), received);
+        || (!life.validate() && life.lifetime() > 0)
+        || (!life.mustBeValidated() && life.staleWhileRevalidate() + life.staleIfError() > 0);
   }
 
   /** Whether a response names fields that are not stored with it (§5.2.2.4, §5.2.2.7). */
