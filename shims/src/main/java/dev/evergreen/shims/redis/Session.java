@@ -762,9 +762,18 @@ final class Session {
       return present;
     }
     var scope = CancelScope.open();
+    Runnable giveUp =
+        () -> {
+          cutOff();
+          scope.cancel();
+        };
     OwnUpstream made;
-    try (var _ = new Departure(connection, shim.fibers, shim.patience(), scope::cancel)) {
+    try (var _ = new Departure(connection, shim.fibers, shim.patience(), giveUp)) {
       made = scope.call(() -> shim.open(this, identity, name, database));
+    } catch (WaitCancelledException e) {
+      // Whoever waits for something else meanwhile must not take it for that.
+      checkOpen();
+      throw e;
     }
     own = made;
     ownReader = shim.fibers.spawn(() -> ownEnded(made.readToEnd()));

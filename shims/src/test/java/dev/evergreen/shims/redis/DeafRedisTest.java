@@ -54,6 +54,10 @@ class DeafRedisTest {
 
   /** Returns when somebody has done something that takes another connection. */
   private static void awaitAnother(Gate gate, Talk client, String... request) throws IOException {
+    awaitAnother(gate, client, Identity.request(request));
+  }
+
+  private static void awaitAnother(Gate gate, Talk client, byte[] request) throws IOException {
     long before = gate.connections();
     client.send(request);
     while (gate.connections() <= before) {
@@ -263,6 +267,36 @@ class DeafRedisTest {
         assertFalse(Thread.currentThread().isInterrupted(), "they are still there");
         Thread.onSpinWait();
       }
+    }
+  }
+
+  /** It listens early for what would end the script, and needs an upstream of its own for that. */
+  @Test
+  void whoGoesAwayWhileAScriptHoldsItsRepliesUpIsLetGo() throws Exception {
+    try (var redis = RedisServer.start("--busy-reply-threshold", "100");
+        var gate = new Gate(redis);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + gate.port()).withPatience(Duration.ofMillis(300)));
+        var busy = Talk.to(Shimmed.port(shim))) {
+      assertEquals("+PONG\r\n", busy.ask("PING"));
+      try (var named = Talk.to(Shimmed.port(shim))) {
+        assertEquals("+OK\r\n", named.ask("CLIENT", "SETNAME", "n"));
+        gate.mute();
+        busy.send("EVAL", "while true do end", "0");
+        redis.awaitBusy();
+        awaitAnother(
+            gate,
+            named,
+            Inline.join(
+                Inline.join(Identity.request("SELECT", "1"), Identity.request("GET", "k")),
+                Identity.request("SCRIPT", "KILL")));
+      }
+      while (shim.sessions.size() > 1) {
+        assertFalse(Thread.currentThread().isInterrupted(), "it is still there");
+        Thread.onSpinWait();
+      }
+      assertEquals("+OK\r\n", redis.ask("SCRIPT", "KILL"));
     }
   }
 
