@@ -140,9 +140,6 @@ final class GrainSummary extends Summary {
     if (!waited && deepest != ENDLESS && !(othersMayRead && deepest >= least)) {
       return Verdict.UNSUSPICIOUS;
     }
-    if (!run.beginJudgement()) {
-      return Verdict.UNSUSPICIOUS;
-    }
     var verdict = search(read, least, deepest == ENDLESS, waited);
     return verdict.hidden() == null || patient ? verdict : verdict.inVain();
   }

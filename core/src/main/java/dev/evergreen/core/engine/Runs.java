@@ -10,10 +10,9 @@ import org.jspecify.annotations.Nullable;
  * one.
  *
  * <p>Runs start whenever no write is inside, and never delay one: a write that is admitted discards
- * them, and they start again after it. One that has its result, which is only looked at for circles
- * of reads, goes on, and its summary runs once more, since the write marks it. A summary that was
- * interrupted three times in a row gets its run protected for a short time (design §4), and so do
- * those that could not even begin for as long, since a write was always waiting.
+ * them, and they start again after it. A summary that was interrupted three times in a row gets its
+ * run protected for a short time (design §4), and so do those that could not even begin for as
+ * long, since a write was always waiting.
  *
  * <p>Not thread-safe: for who holds the activation's monitor.
  */
@@ -86,12 +85,8 @@ final class Runs {
   /** A write begins: what is under way runs again after it. */
   void makeWay() {
     for (var run : underWay.drain()) {
-      if (run.judged()) {
-        underWay.add(run);
-      } else {
-        run.discardForWrite();
-        waiting.add(run.summary());
-      }
+      run.discardForWrite();
+      waiting.add(run.summary());
     }
     if (!heldBack && awaited()) {
       heldBack = true;

@@ -205,10 +205,6 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
     @GuardedBy("guard")
     private long protectedUntil;
 
-    /** Whether what it has computed is being judged, so that no write can disturb it. */
-    @GuardedBy("guard")
-    private boolean judged;
-
     private Run(@Nullable TraceContext cause, int discardedBefore) {
       this.cause = cause;
       this.discardedBefore = discardedBefore;
@@ -241,27 +237,7 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
     /** How long writes still wait for this run; 0 if they do not. */
     long protectedFor() {
       synchronized (guard) {
-        return judged || protectedUntil == 0 ? 0 : protectedUntil - base.workers().nanos();
-      }
-    }
-
-    /**
-     * It has computed a result of one committed state, and only looks for circles from now on.
-     * Other nodes may take their time to answer that: if writes discarded it meanwhile, a grain
-     * that is written often would never have a result.
-     *
-     * @return false if the result is not wanted any more
-     */
-    boolean beginJudgement() {
-      synchronized (guard) {
-        judged = !discarded();
-        return judged;
-      }
-    }
-
-    boolean judged() {
-      synchronized (guard) {
-        return judged;
+        return protectedUntil == 0 ? 0 : protectedUntil - base.workers().nanos();
       }
     }
 
