@@ -108,7 +108,9 @@ final class Owners extends AbstractActorWithTimers {
   private void answered(String answer) {
     var parts = answer.split(" ", -1);
     int partition = Integer.parseInt(parts[2]);
-    open.remove(partition);
     partitions.hint(partition, new NodeId(parts[0], Long.parseLong(parts[1])));
+    if (partitions.isKnown(partition)) {
+      open.remove(partition);
+    }
   }
 }

@@ -109,7 +109,7 @@ final class Partitions implements Placement {
     return cleared;
   }
 
-  /** Another node says that it owns a partition; or said so, before it was gone. */
+  /** Another node says that it owns a partition. From one that is gone it is not taken. */
   void hint(int partition, NodeId owner) {
     var before =
         owners.getAndUpdate(
@@ -117,9 +117,10 @@ final class Partitions implements Placement {
     if (self.equals(before) || self.equals(owner)) {
       return;
     }
-    // Looked at after the hint is there: so one of this and forget clears it.
+    // Looked at after the hint is there: so one of this and forget clears it. Whoever got it asks
+    // again, after a pause, since who is gone may still answer.
     if (gone.contains(owner)) {
-      clear(partition, owner);
+      owners.compareAndSet(partition, owner, null);
     } else {
       whenFound.accept(partition);
     }

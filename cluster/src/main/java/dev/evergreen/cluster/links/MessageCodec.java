@@ -69,7 +69,7 @@ final class MessageCodec {
         list(out, notHere, MessageCodec::key);
         list(out, results, MessageCodec::update);
         list(out, owed, MessageCodec::key);
-        list(out, nowhere, MessageCodec::key);
+        out.varint(nowhere);
       }
       case Message.Unsubscribe(var subscriptions) -> {
         type(out, 5);
@@ -427,8 +427,12 @@ final class MessageCodec {
       List<SummaryKey> notHere = list(this::key);
       List<Message.Update> results = in.remaining() > 0 ? list(this::update) : List.of();
       List<SummaryKey> owed = in.remaining() > 0 ? list(this::key) : List.of();
-      List<SummaryKey> nowhere = in.remaining() > 0 ? list(this::key) : List.of();
-      return new Message.SubscribeAnswer(request, notHere, results, owed, nowhere);
+      long nowhere = later();
+      if (nowhere < 0 || nowhere > notHere.size()) {
+        throw ByteReader.malformed(
+            "%d of %d subscriptions are nowhere".formatted(nowhere, notHere.size()));
+      }
+      return new Message.SubscribeAnswer(request, notHere, results, owed, (int) nowhere);
     }
 
     private @Nullable TraceContext trace(int flags) throws MalformedMessageException {

@@ -17,6 +17,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -229,6 +230,19 @@ class MessageCodecTest {
     }
   }
 
+  /** Else nothing would come of a request that just fits. */
+  @Test
+  void anAnswerThatNothingIsHereIsNotLongerThanItsRequest() {
+    var keys =
+        IntStream.range(0, 1_000)
+            .mapToObj(i -> new SummaryKey(new GrainId("Cell", "c" + i), "reads", new byte[500]))
+            .toList();
+    var wishes = keys.stream().map(key -> new Message.Subscription(key, 1, null)).toList();
+    var request = new Message.Subscribe(1, wishes, false);
+    var answer = new Message.SubscribeAnswer(1, keys, List.of(), List.of(), keys.size());
+    assertTrue(bytes(answer).length <= bytes(request).length);
+  }
+
   /** How many bytes of a message older nodes did not write, the first ones first. */
   private static List<Integer> appended(Message message) {
     return switch (message) {
@@ -239,9 +253,9 @@ class MessageCodecTest {
       case Message.SubscribeAnswer(var id, var notHere, var results, var owed, var nowhere) -> {
         List<SummaryKey> none = List.of();
         yield List.of(
-            lengthOf(message, new Message.SubscribeAnswer(id, notHere, List.of(), none, none)) + 2,
-            lengthOf(message, new Message.SubscribeAnswer(id, notHere, results, none, none)) + 1,
-            lengthOf(message, new Message.SubscribeAnswer(id, notHere, results, owed, none)));
+            lengthOf(message, new Message.SubscribeAnswer(id, notHere, List.of(), none, 0)) + 2,
+            lengthOf(message, new Message.SubscribeAnswer(id, notHere, results, none, 0)) + 1,
+            lengthOf(message, new Message.SubscribeAnswer(id, notHere, results, owed, 0)));
       }
       default -> List.of(0);
     };
@@ -281,7 +295,7 @@ class MessageCodecTest {
                 new Message.Subscribe(request, subscriptions, false);
             case Message.SubscribeAnswer answer ->
                 new Message.SubscribeAnswer(
-                    answer.request(), answer.notHere(), List.of(), List.of(), List.of());
+                    answer.request(), answer.notHere(), List.of(), List.of(), 0);
             default -> throw new IllegalStateException("no field was appended to " + message);
           };
       assertTrue(Messages.same(expected, older));

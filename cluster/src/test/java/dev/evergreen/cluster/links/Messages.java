@@ -65,13 +65,15 @@ final class Messages {
               trace());
       case 1 -> new Message.Reply(number(), answer(), number());
       case 2 -> new Message.Subscribe(number(), some(5, this::subscription), flag());
-      case 3 ->
-          new Message.SubscribeAnswer(
-              number(),
-              some(5, this::key),
-              some(5, this::update),
-              some(5, this::key),
-              some(5, this::key));
+      case 3 -> {
+        var notHere = some(5, this::key);
+        yield new Message.SubscribeAnswer(
+            number(),
+            notHere,
+            some(5, this::update),
+            some(5, this::key),
+            random.nextInt(notHere.size() + 1));
+      }
       case 4 -> new Message.Unsubscribe(some(5, this::subscription));
       case 5 -> new Message.Push(number(), some(5, this::update));
       case 6 -> new Message.PushAck(number());

@@ -77,7 +77,7 @@ final class Outboxes {
       return false;
     }
     var results = List.of(update);
-    var answer = new Message.SubscribeAnswer(request, List.of(), results, List.of(), List.of());
+    var answer = new Message.SubscribeAnswer(request, List.of(), results, List.of(), 0);
     try {
       boolean sent = base.peers().send(to, answer);
       if (sent) {

@@ -15,6 +15,7 @@ import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -313,8 +314,9 @@ final class Subscriptions implements Caches.Lines {
       }
       open.remove(answer.request());
     }
+    int elsewhere = answer.notHere().size() - answer.nowhere();
     var notHere = new LinkedHashSet<>(answer.notHere());
-    var nowhere = new LinkedHashSet<>(answer.nowhere());
+    var mayBeElsewhere = new HashSet<>(answer.notHere().subList(0, elsewhere));
     var owed = new LinkedHashSet<>(answer.owed());
     for (var wish : request.wishes()) {
       var cache = wish.cache();
@@ -323,7 +325,7 @@ final class Subscriptions implements Caches.Lines {
         continue;
       }
       if (notHere.contains(name)) {
-        if (!nowhere.contains(name)) {
+        if (mayBeElsewhere.contains(name)) {
           base.placement().notThere(cache.key().grain(), from);
         }
         silent(cache, request.finds());
@@ -434,10 +436,7 @@ final class Subscriptions implements Caches.Lines {
     for (var subscription : message.subscriptions()) {
       switch (subscribe(from, subscription, request, next)) {
         case NOT_HERE -> notHere.add(subscription.key());
-        case NOWHERE -> {
-          notHere.add(subscription.key());
-          nowhere.add(subscription.key());
-        }
+        case NOWHERE -> nowhere.add(subscription.key());
         case OWED -> {
           if (subscription.have() != null) {
             owed.add(subscription.key());
@@ -446,10 +445,11 @@ final class Subscriptions implements Caches.Lines {
         case CURRENT -> {}
       }
     }
+    notHere.addAll(nowhere);
     if (!message.waits() || !notHere.isEmpty()) {
-      long answered = message.request();
-      base.peers()
-          .send(from, new Message.SubscribeAnswer(answered, notHere, List.of(), owed, nowhere));
+      var answer =
+          new Message.SubscribeAnswer(message.request(), notHere, List.of(), owed, nowhere.size());
+      base.peers().send(from, answer);
     }
   }
 

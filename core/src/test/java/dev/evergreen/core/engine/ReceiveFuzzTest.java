@@ -138,13 +138,15 @@ class ReceiveFuzzTest {
       case 3 ->
           new Message.Subscribe(
               number(random), some(random, () -> subscription(random)), random.nextBoolean());
-      case 4 ->
-          new Message.SubscribeAnswer(
-              number(random),
-              some(random, () -> key(random)),
-              some(random, () -> update(random)),
-              some(random, () -> key(random)),
-              some(random, () -> key(random)));
+      case 4 -> {
+        var notHere = some(random, () -> key(random));
+        yield new Message.SubscribeAnswer(
+            number(random),
+            notHere,
+            some(random, () -> update(random)),
+            some(random, () -> key(random)),
+            random.nextInt(notHere.size() + 1));
+      }
       case 5 -> new Message.Unsubscribe(some(random, () -> subscription(random)));
       case 6 -> new Message.Push(number(random), some(random, () -> update(random)));
       case 7 -> new Message.PushAck(number(random));

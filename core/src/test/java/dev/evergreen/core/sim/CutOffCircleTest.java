@@ -10,7 +10,6 @@ import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReadOnly;
-import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.State;
 import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
@@ -80,10 +79,6 @@ final class CutOffCircleTest {
     }
   }
 
-  private interface Watched {
-    void by(Link reader, ResultTracker<String> view);
-  }
-
   private final SplittableRandom random = new SplittableRandom(1);
   private final Scheduler scheduler =
       new Scheduler(
@@ -101,35 +96,10 @@ final class CutOffCircleTest {
           new SimStorage(scheduler, random.split(), 1),
           address -> GrainTypes.create().add(Link.class, LinkGrain::new));
 
-  /** A verdict takes its time, and the grain is written meanwhile. */
-  @ParameterizedTest
-  @ValueSource(ints = {1, 3})
-  void whoIsWrittenAgainAndAgainShowsThat(int cutOff) {
-    whenCutOff(
-        cutOff,
-        (reader, view) -> {
-          for (int i = 0; i < 2_000 && view.poll(Duration.ZERO).isEmpty(); i++) {
-            reader.count();
-            scheduler.sleep(10 * MILLI);
-            assertTrue(i < 1_999, "no result");
-          }
-        });
-  }
-
   /** The time of a verdict does not grow with the circle. */
   @ParameterizedTest
   @ValueSource(ints = {2, 40})
-  void whoIsWrittenOnceShowsThatHoweverManyAreCutOff(int cutOff) {
-    whenCutOff(
-        cutOff,
-        (reader, view) -> {
-          reader.count();
-          var patience = scenario.settings().pushRetryAfter().multipliedBy(3);
-          assertEquals("1 circle", view.next(patience));
-        });
-  }
-
-  private void whenCutOff(int count, Watched watched) {
+  void whoIsWrittenOnceShowsThatHoweverManyAreCutOff(int count) {
     var here = keys(partition -> partition == 0).limit(2).toList();
     var far = keys(partition -> partition != 0).limit(count).toList();
     scheduler.run(
@@ -149,7 +119,9 @@ final class CutOffCircleTest {
             network.breakConnection(node.id(), other.id());
             scheduler.sleep(60_000 * MILLI);
             assertTrue(view.poll(Duration.ZERO).isEmpty());
-            watched.by(reader, view);
+            reader.count();
+            var patience = scenario.settings().pushRetryAfter().multipliedBy(3);
+            assertEquals("1 circle", view.next(patience));
           }
           cluster.serving().forEach(one -> one.engine().fence("the test has ended"));
         });

@@ -109,15 +109,15 @@ public sealed interface Message {
    *     asks again
    * @param owed of which the subscriber holds another result, so that it is not to be trusted
    *     before the one that follows
-   * @param nowhere of what is not here, that of which nobody else has anything either, since the
-   *     grain is here
+   * @param nowhere of how many of what is not here, the last ones, nobody else has anything either,
+   *     since their grains are here
    */
   record SubscribeAnswer(
       long request,
       List<SummaryKey> notHere,
       List<Update> results,
       List<SummaryKey> owed,
-      List<SummaryKey> nowhere)
+      int nowhere)
       implements Message {}
 
   /** Ends subscriptions. */
