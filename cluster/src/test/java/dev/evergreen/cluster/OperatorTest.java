@@ -196,6 +196,9 @@ final class OperatorTest {
     // The links refuse each other, so that it is let in and then waits for connections.
     var joining =
         describe(first.self().address())
+            // The higher address: of two that do not hear each other the one with the lower goes
+            // on.
+            .listen("127.0.0.2", 0)
             .joinWithin(Duration.ofMinutes(10))
             .links(shipped -> LinkSettings.of("another"));
     var starting = CompletableFuture.supplyAsync(joining::start);
