@@ -9,18 +9,20 @@ import java.nio.file.Path;
  * come since, as to walk through a whole file takes long. To be used by one thread.
  */
 final class SpoolEnd {
-  private static final long NONE = -1;
-
   private final Path directory;
 
-  /** The file that was the newest. */
-  private long index = NONE;
+  /** Of the file that was the newest; a spool that is recorded anew has its index again. */
+  private long salt;
 
   /** Behind its last frame that was finished. */
-  private long place;
+  private long place = SpoolSegment.start();
 
   SpoolEnd(Path directory) {
     this.directory = directory;
+  }
+
+  Path directory() {
+    return directory;
   }
 
   /** The number of the last frame that is finished; 0 if there is none. */
@@ -42,9 +44,11 @@ final class SpoolEnd {
   }
 
   private long lastNumber(SpoolSegment segment) {
-    // Nor does another file ever get the index of one that was removed.
-    place = segment.finishedFrom(segment.index() == index ? place : SpoolSegment.start());
-    index = segment.index();
+    if (segment.salt() != salt) {
+      salt = segment.salt();
+      place = SpoolSegment.start();
+    }
+    place = segment.finishedFrom(place);
     return segment.number(place) - 1;
   }
 }

@@ -522,6 +522,11 @@ final class SpoolSegment implements AutoCloseable {
     return index;
   }
 
+  /** Another one in each file. */
+  long salt() {
+    return salt;
+  }
+
   long firstNumber() {
     return first;
   }

@@ -76,8 +76,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private static final int LARGEST_PAGE_AHEAD = 128;
 
   private final TraceDatabase database;
-  private final @Nullable Path spool;
-  private final @Nullable SpoolEnd spoolEnd;
+  private final @Nullable SpoolEnd spool;
   private final Connection connection;
   private final OpRows rows;
   private final Map<String, PreparedStatement> statements = new HashMap<>();
@@ -119,8 +118,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   private StoredTrace(TraceDatabase database, @Nullable Path spool) throws SQLException {
     this.database = database;
-    this.spool = spool;
-    spoolEnd = spool == null ? null : new SpoolEnd(spool);
+    this.spool = spool == null ? null : new SpoolEnd(spool);
     this.connection = database.reader();
     try {
       database.checkVersion(connection);
@@ -224,11 +222,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
    */
   public Loaded awaitLoaded(Duration limit) {
     long deadline = System.nanoTime() + limit.toNanos();
-    long wanted = spoolEnd == null ? 0 : spoolEnd.lastNumber();
+    long wanted = spool == null ? 0 : spool.lastNumber();
     while (true) {
       var loaded = loaded(wanted);
       if (spool != null && !loaded.whole() && !limit.isZero()) {
-        Hurry.ask(spool, wanted);
+        Hurry.ask(spool.directory(), wanted);
       }
       if (loaded.whole() || System.nanoTime() - deadline >= 0) {
         return loaded;
@@ -239,8 +237,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** Asks a loader on this machine to hurry: somebody waits for what is recorded by now. */
   void hurry() {
-    if (spool != null && spoolEnd != null) {
-      Hurry.ask(spool, spoolEnd.lastNumber());
+    if (spool != null) {
+      Hurry.ask(spool.directory(), spool.lastNumber());
     }
   }
 

@@ -706,6 +706,22 @@ class SpoolTest {
     }
   }
 
+  @Test
+  void tellsHowFarASpoolIsThatWasBegunAnew() throws IOException {
+    var end = new SpoolEnd(directory);
+    for (int frames : new int[] {12, 3}) {
+      try (var spool = Spool.open(directory, SMALL)) {
+        recordMany(spool, frames, new AtomicLong());
+        assertEquals(spool.report().nextNumber() - 1, end.lastNumber());
+      }
+      try (var files = Files.list(directory)) {
+        for (var file : files.toList()) {
+          Files.delete(file);
+        }
+      }
+    }
+  }
+
   /** Who has just listed the files meets one that a recorder removes as it ends. */
   @Test
   void readsNothingOfAFileThatHasGone() throws IOException {
