@@ -429,12 +429,17 @@ public final class ClusterNode implements Node {
       if (refusing.contains(other)
           && missed.contains(other.address())
           && CrashDetector.allMiss(other, heard, missedBy, all.size())) {
-        if (memberCount() == 2) {
-          tenure.left(other); // of more a majority must agree, as the evidence may deceive
-        }
-        cluster.down(member.address());
+        giveUp(member);
       }
     }
+  }
+
+  /** Of two nodes each may; of more a majority must agree, as who says so may be deceived. */
+  private void giveUp(org.apache.pekko.cluster.Member member) {
+    if (memberCount() == 2) {
+      tenure.left(Member.idOf(member));
+    }
+    cluster.down(member.address());
   }
 
   /** Whether the process can be of use again: false once it is fenced or has stopped. */
@@ -445,7 +450,8 @@ public final class ClusterNode implements Node {
   /**
    * Gives another member up, for an operator who knows that its process has ended or shall: it is
    * removed as if the others had not heard of it for long, and fenced if it lives. That does not
-   * help the smaller part of a split cluster: there this node is fenced.
+   * help the smaller part of a split cluster: there this node is fenced. Of two nodes each may give
+   * up the other; where the storage cannot fence, its process must have ended.
    *
    * @param address the member's {@code host:port}
    * @throws IllegalArgumentException if that is no member's, or this node's own
@@ -458,7 +464,7 @@ public final class ClusterNode implements Node {
     for (var member : cluster.state().getMembers()) {
       if (Member.idOf(member).address().equals(address)) {
         log.warning("given-up", "other", Member.idOf(member), "because", "an operator said so");
-        cluster.down(member.address());
+        giveUp(member);
         return;
       }
     }
