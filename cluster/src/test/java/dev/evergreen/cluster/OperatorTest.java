@@ -130,7 +130,7 @@ final class OperatorTest {
     assertEquals(1, fenced.size());
   }
 
-  /** Of two nodes that with the lower address is the majority; what an operator says comes first. */
+  /** Of two the one with the lower address is the majority, unless an operator says otherwise. */
   @Test
   void ofTwoNodesEitherMayBeGivenUp() throws Exception {
     var first = start(describe().listen("127.0.0.2", 0));
