@@ -71,6 +71,15 @@ import org.jspecify.annotations.Nullable;
  * being closed. Then the summary becomes deeper than all it reads; in a circle not all can be, and
  * whoever learns that it is not searches again.
  *
+ * <p><b>How long it waits.</b> Until all lists of a step are heard of, or for the patience, of
+ * which each step that has waited in vain leaves half to the next. What has been silent for longer
+ * than that is not waited for: a node that is cut off does not answer the next search either. A
+ * write makes the result of a run worthless also while that is judged, as what is read before a
+ * write and what others read after it may make a circle together that never was. So if each
+ * judgement took the patience, who is written more often would show nothing for as long as the node
+ * is cut off; now that is at most some patiences after a list became silent. The verdict is that of
+ * a wait in vain. It is in doubt, and is made again when the list comes and says something else.
+ *
  * <p><b>What cannot be seen.</b> A list may be impossible to have: it, or the name that it is asked
  * for by, is larger than a value may be, or than a link takes. A circle of such lists is never
  * found, and its members would become deeper for ever. So a search that was made in vain too often
@@ -458,13 +467,25 @@ final class CycleSearch {
     /**
      * Also waits for lists whose publishers are not heard of, as their grains have moved: by an old
      * list a circle would be missed, and its members would run each other until a new one comes.
-     * What waits in vain adds up to twice the patience, however many are on a node that is cut off.
+     * What waits in vain adds up to twice the patience, however many are on a node that is cut off,
+     * and what was silent for longer before is not waited for at all.
      */
     private void await(List<Edge> asked) {
-      var open = asked.stream().filter(e -> e.outcome() == null || !isHeard(e)).toList();
-      if (open.isEmpty()) {
+      var unheard = asked.stream().filter(e -> e.outcome() == null || !isHeard(e)).toList();
+      var open = unheard.stream().filter(e -> e.cache().unheardFor() < patience).toList();
+      try {
+        if (!open.isEmpty()) {
+          awaitAll(open);
+        }
+      } catch (CallInterruptedException e) {
+        // What has not answered by now stays an edge that went on without.
         return;
+      } finally {
+        unheard.forEach(edge -> edge.cache().goOnWithout(edge, null));
       }
+    }
+
+    private void awaitAll(List<Edge> open) {
       var thread = Thread.currentThread();
       open.forEach(edge -> edge.cache().addWaiter(thread));
       try {
@@ -473,12 +494,8 @@ final class CycleSearch {
         if (!Scope.await(workers, scope, allHeard, deadline, false)) {
           patienceLeft /= 2;
         }
-      } catch (CallInterruptedException e) {
-        // What has not answered by now stays an edge that went on without.
-        return;
       } finally {
         open.forEach(edge -> edge.cache().removeWaiter(thread));
-        open.forEach(edge -> edge.cache().goOnWithout(edge, null));
       }
     }
 
