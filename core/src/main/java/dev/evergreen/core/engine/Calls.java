@@ -514,7 +514,7 @@ final class Calls implements Turn.Departures {
     var reply = new Message.Reply(id, answer, base.chainClock().at(workers.nanos()));
     if (!sent(to, reply)) {
       // Not on this thread: others wait for what it does next.
-      workers.threads().start(() -> sendLater(to, reply));
+      workers.begin(() -> sendLater(to, reply));
     }
   }
 

@@ -77,13 +77,7 @@ final class Subscriptions implements Caches.Lines {
     this.caches = parts.caches();
     this.outboxes = parts.outboxes();
     this.activations = activations;
-    this.retries =
-        new Retries(
-            workers.clock(),
-            workers::randomBelow,
-            workers::start,
-            base.settings().renewEvery(),
-            this::subscribeAgain);
+    this.retries = new Retries(workers, base.settings().renewEvery(), this::subscribeAgain);
   }
 
   /** Subscribes a new cache; does not wait for the answer. */
