@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -23,12 +24,16 @@ import org.jspecify.annotations.Nullable;
  * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
  * latest result per cache, one acknowledged batch under way at a time. After a slow round trip the
  * next batch waits for as long again. What is not acknowledged in time is sent again, as it is by
- * then.
+ * then; and so is what could not be sent, after a pause that doubles with each failure in a row. As
+ * batches are halved then, too, one result that can never be sent does not keep the others.
  */
 final class Outboxes {
 
   /** A result that is larger than this part of a batch is a large one. */
   private static final int LARGE_RESULTS_IN_A_BATCH = 64;
+
+  private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  private static final int MAX_DOUBLINGS = 30;
 
   /** A cache of another node that is to have the latest result. */
   interface Recipient {
@@ -84,8 +89,8 @@ final class Outboxes {
         base.observer().firstResultSent(to);
       }
       return sent;
-    } catch (IllegalArgumentException e) {
-      return false; // it is too large for a link, which the outbox tells
+    } catch (RuntimeException | Error e) {
+      return false; // the outbox tells that it is too large for a link, and tries what else fails
     }
   }
 
@@ -181,6 +186,11 @@ final class Outboxes {
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
     private long most = base.settings().maxBatchBytes(); // for the thread that sends
 
+    /** How often in a row nothing could be sent, and how many may be in a batch because of that. */
+    private int failures; // for the thread that sends, as this:
+
+    private int mostResults = Integer.MAX_VALUE;
+
     Outbox(NodeId to) {
       this.to = to;
     }
@@ -198,7 +208,7 @@ final class Outboxes {
         }
         sending = true;
       }
-      workers.threads().start(this::sendAll);
+      workers.begin(this::sendAll);
     }
 
     void acknowledged(long batch) {
@@ -220,10 +230,7 @@ final class Outboxes {
       boolean done = false;
       try {
         while (goesOn()) {
-          var batch = fill();
-          if (!batch.isEmpty()) {
-            send(batch);
-          }
+          sendNext();
         }
         done = true;
       } finally {
@@ -241,22 +248,49 @@ final class Outboxes {
     }
 
     private synchronized boolean goesOn() {
-      sending = !waiting.isEmpty() && !base.lifetime().stopped() && !base.peers().isGone(to);
+      sending = !waiting.isEmpty() && !isOver();
       return sending;
+    }
+
+    private boolean isOver() {
+      return base.lifetime().stopped() || base.peers().isGone(to);
+    }
+
+    private void sendNext() {
+      var batch = new LinkedHashMap<Recipient, Message.Update>();
+      try {
+        fill(batch);
+        if (!batch.isEmpty()) {
+          send(batch);
+        }
+        failures = 0;
+        mostResults = Integer.MAX_VALUE;
+      } catch (RuntimeException | Error e) {
+        Failures.log("results for " + to, e);
+        sendAgain(batch.keySet());
+        mostResults = Math.max(1, batch.size() / 2);
+        pause(Math.min(failures++, MAX_DOUBLINGS));
+      }
+    }
+
+    private void pause(int doublings) {
+      Thread.interrupted(); // it may be what has failed
+      long longest = base.settings().pushRetryAfter().toNanos();
+      long pause = Math.min(FIRST_PAUSE_NANOS << doublings, longest);
+      workers.await(this::isOver, workers.nanos() + pause, false);
     }
 
     /**
      * Takes what goes into the next batch. Results are written by code of the application's, so
      * that the monitor is not held meanwhile.
      */
-    private Map<Recipient, Message.Update> fill() {
-      var batch = new LinkedHashMap<Recipient, Message.Update>();
+    private void fill(Map<Recipient, Message.Update> batch) {
       long bytes = 0;
       for (var next = take(); next != null; next = take()) {
-        var update = next.update();
+        var update = update(next);
         if (update != null) {
           bytes += sizeOf(update);
-          if (bytes > most && !batch.isEmpty()) {
+          if ((bytes > most || batch.size() == mostResults) && !batch.isEmpty()) {
             putBack(next);
             break;
           }
@@ -265,7 +299,15 @@ final class Outboxes {
       }
       // User code that interrupted its own thread must not disturb the runtime's waiting.
       Thread.interrupted();
-      return batch;
+    }
+
+    private Message.@Nullable Update update(Recipient next) {
+      try {
+        return next.update();
+      } catch (RuntimeException | Error e) {
+        sendAgain(Set.of(next));
+        throw e;
+      }
     }
 
     private synchronized @Nullable Recipient take() {
