@@ -711,6 +711,42 @@ class WakeUpTest {
     }
   }
 
+  /** Of what is in a circle, lists are read by those who do not read the results. */
+  @Test
+  void whoReadsAListOfReadsOfAGrainThatMovesFollowsIt() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      var host = wired.start(far, PATIENT);
+      try (var computation = host.reactive(host.grains().get(Cell.class, "c")::text)) {
+        computation.tracker().next(SOON);
+        var key = WiredNodes.key(node, Cell.class, "c", "text()").wire();
+        var list = node.caches.retain(node.models.graph().readsOf(key), WiredNodes.NOBODY).cache();
+        WiredNodes.await("the list", () -> list.present() != null);
+        wired.hosts = grain -> near;
+        host.release(WiredNodes.everything());
+        WiredNodes.await("its new place", () -> near.equals(list.publisher()));
+      }
+    }
+  }
+
+  /** Nobody answers where it is now. */
+  @Test
+  void whatIsReadOfAGrainThatMovesAwayIsInDoubtAtOnce() {
+    var here = WiredNodes.id("a");
+    try (var wired = new WiredNodes(here)) {
+      var node = wired.start(here, PATIENT);
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        wired.hosts = grain -> WiredNodes.id("b");
+        node.release(WiredNodes.everything());
+        WiredNodes.await("doubt", () -> texts.freshness() == Freshness.IN_DOUBT);
+      }
+    }
+  }
+
   interface Slow extends Grain {
     @ReadOnly
     String text(String cell);
