@@ -9,6 +9,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.Waiters;
 import dev.evergreen.core.work.Workers;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -24,8 +25,9 @@ import org.jspecify.annotations.Nullable;
  * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
  * latest result per cache, one acknowledged batch under way at a time. After a slow round trip the
  * next batch waits for as long again. What is not acknowledged in time is sent again, as it is by
- * then; and so is what could not be sent, after a pause that doubles with each failure in a row. As
- * batches are halved then, too, one result that can never be sent does not keep the others.
+ * then; and so is what could not be sent, after a pause that doubles with each failure in a row.
+ * Batches are halved then, too, until it is known which result cannot be sent: that one comes again
+ * by itself, after pauses of its own, and does not keep the others.
  */
 final class Outboxes {
 
@@ -34,6 +36,9 @@ final class Outboxes {
 
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final int MAX_DOUBLINGS = 30;
+
+  /** More than a batch ever has. */
+  private static final int ALL_RESULTS = 1 << 29;
 
   /** A cache of another node that is to have the latest result. */
   interface Recipient {
@@ -76,14 +81,14 @@ final class Outboxes {
    */
   private boolean answer(Recipient subscriber, long request) {
     var to = subscriber.node();
-    var update = subscriber.update();
-    if (update == null
-        || Outbox.sizeOf(update) > base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
-      return false;
-    }
-    var results = List.of(update);
-    var answer = new Message.SubscribeAnswer(request, List.of(), results, List.of(), 0);
     try {
+      var update = subscriber.update();
+      if (update == null
+          || Outbox.sizeOf(update) > base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
+        return false;
+      }
+      var results = List.of(update);
+      var answer = new Message.SubscribeAnswer(request, List.of(), results, List.of(), 0);
       boolean sent = base.peers().send(to, answer);
       if (sent) {
         base.observer().firstResultSent(to);
@@ -186,10 +191,16 @@ final class Outboxes {
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
     private long most = base.settings().maxBatchBytes(); // for the thread that sends
 
-    /** How often in a row nothing could be sent, and how many may be in a batch because of that. */
-    private int failures; // for the thread that sends, as this:
+    // For the thread that sends, as those above:
 
-    private int mostResults = Integer.MAX_VALUE;
+    /** How often in a row a batch of several could not be sent. */
+    private int failures;
+
+    /** How many may be in a batch because of that. */
+    private int mostResults = ALL_RESULTS;
+
+    /** What could not be sent although nothing else was in the batch, and how often in a row. */
+    private final Map<Recipient, Integer> failedAlone = new HashMap<>();
 
     Outbox(NodeId to) {
       this.to = to;
@@ -263,21 +274,47 @@ final class Outboxes {
         if (!batch.isEmpty()) {
           send(batch);
         }
-        failures = 0;
-        mostResults = Integer.MAX_VALUE;
+        sent(batch.keySet());
       } catch (RuntimeException | Error e) {
-        Failures.log("results for " + to, e);
-        sendAgain(batch.keySet());
-        mostResults = Math.max(1, batch.size() / 2);
-        pause(Math.min(failures++, MAX_DOUBLINGS));
+        failed(batch.keySet(), e);
       }
     }
 
-    private void pause(int doublings) {
-      Thread.interrupted(); // it may be what has failed
+    private void failed(Set<Recipient> batch, Throwable why) {
+      mostResults = Math.max(1, batch.size() / 2);
+      if (batch.size() == 1) {
+        failedAlone(batch.iterator().next(), why);
+        pause(0);
+      } else {
+        sendAgain(batch);
+        pause(failures++);
+      }
+    }
+
+    private void sent(Set<Recipient> batch) {
+      failures = 0;
+      mostResults = Math.min(2 * mostResults, ALL_RESULTS);
+      failedAlone.keySet().removeAll(batch);
+    }
+
+    /** Lets the others go first, for longer each time. */
+    private void failedAlone(Recipient one, Throwable why) {
+      int before = failedAlone.merge(one, 1, Integer::sum) - 1;
+      if (before == 0) {
+        Failures.log("a result for " + to, why);
+      }
+      underWay = 0;
+      workers.afterShortly(pauseAfter(before), () -> add(one));
+    }
+
+    private long pauseAfter(int before) {
       long longest = base.settings().pushRetryAfter().toNanos();
-      long pause = Math.min(FIRST_PAUSE_NANOS << doublings, longest);
-      workers.await(this::isOver, workers.nanos() + pause, false);
+      return Math.min(FIRST_PAUSE_NANOS << Math.min(before, MAX_DOUBLINGS), longest);
+    }
+
+    private void pause(int before) {
+      Thread.interrupted(); // it may be what has failed
+      workers.await(this::isOver, workers.nanos() + pauseAfter(before), false);
     }
 
     /**
@@ -286,11 +323,11 @@ final class Outboxes {
      */
     private void fill(Map<Recipient, Message.Update> batch) {
       long bytes = 0;
-      for (var next = take(); next != null; next = take()) {
+      for (var next = take(batch); next != null; next = take(batch)) {
         var update = update(next);
         if (update != null) {
           bytes += sizeOf(update);
-          if ((bytes > most || batch.size() == mostResults) && !batch.isEmpty()) {
+          if (bytes > most && !batch.isEmpty()) {
             putBack(next);
             break;
           }
@@ -303,15 +340,20 @@ final class Outboxes {
 
     private Message.@Nullable Update update(Recipient next) {
       try {
-        return next.update();
+        var update = next.update();
+        if (update == null) {
+          failedAlone.remove(next);
+        }
+        return update;
       } catch (RuntimeException | Error e) {
-        sendAgain(Set.of(next));
-        throw e;
+        failedAlone(next, e);
+        return null;
       }
     }
 
-    private synchronized @Nullable Recipient take() {
-      return waiting.isEmpty() ? null : waiting.removeFirst();
+    /** The next for a batch, or null if there is none or the batch has as many as it may. */
+    private synchronized @Nullable Recipient take(Map<Recipient, Message.Update> batch) {
+      return waiting.isEmpty() || batch.size() == mostResults ? null : waiting.removeFirst();
     }
 
     private synchronized void putBack(Recipient last) {

@@ -369,13 +369,17 @@ final class Subscriptions implements Caches.Lines {
 
   /** Renews the subscriptions at other nodes, in batches per node. */
   private void renew() {
-    // From now on whatever is sent lets the next renewal come, here or by a cache that asks again.
+    // From now on a cache that the walk passes by sees to its renewal itself.
     renewing.set(false);
     var byNode = new TreeMap<NodeId, List<Cache>>();
     for (var cache : caches.all()) {
       var publisher = cache.publisher();
-      if (publisher != null && !publisher.equals(base.peers().self()) && !retries.contains(cache)) {
-        byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);
+      if (publisher != null && !publisher.equals(base.peers().self())) {
+        // Before anything can fail, as nobody else asks for the next renewal of what is not sent.
+        renewLater();
+        if (!retries.contains(cache)) {
+          byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);
+        }
       }
     }
     byNode.forEach(

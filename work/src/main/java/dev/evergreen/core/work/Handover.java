@@ -31,6 +31,9 @@ final class Handover {
 
   private final AtomicBoolean triesAgain = new AtomicBoolean();
 
+  /** Whether the last timer was. */
+  private final AtomicBoolean timersRefused = new AtomicBoolean();
+
   Handover(Clock clock, Threads threads) {
     this.clock = clock;
     this.threads = threads;
@@ -55,10 +58,18 @@ final class Handover {
   }
 
   private void run(Runnable first) {
-    first.run();
-    for (var work = left.poll(); work != null; work = left.poll()) {
-      Thread.interrupted(); // what one has left behind is no affair of the next
-      work.run();
+    boolean done = false;
+    try {
+      first.run();
+      for (var work = left.poll(); work != null; work = left.poll()) {
+        Thread.interrupted(); // what one has left behind is no affair of the next
+        work.run();
+      }
+      done = true;
+    } finally {
+      if (!done && !left.isEmpty()) {
+        tryAgain();
+      }
     }
   }
 
@@ -92,9 +103,15 @@ final class Handover {
   /** Runs a task on the clock's thread after a while; where that refuses it, on one of its own. */
   Clock.Cancellable after(long nanos, Runnable task) {
     try {
-      return clock.after(nanos, task);
+      var timer = clock.after(nanos, task);
+      if (timersRefused.get()) {
+        timersRefused.set(false);
+      }
+      return timer;
     } catch (RuntimeException | Error e) {
-      log("no timer can be set; a thread waits instead", e);
+      if (!timersRefused.getAndSet(true)) {
+        log("no timer can be set; a thread waits instead", e);
+      }
       return waitFor(nanos, task);
     }
   }
