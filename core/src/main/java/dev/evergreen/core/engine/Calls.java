@@ -13,6 +13,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Nanos;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
