@@ -85,6 +85,18 @@ final class PartitionsTest {
   }
 
   @Test
+  void ofThoseThatAreGoneTheLatestAreRemembered() {
+    partitions.forget(node("b"));
+    for (int i = 1; i <= Partitions.MOST_GONE; i++) {
+      partitions.forget(node("n" + i));
+    }
+    partitions.hint(partition, node("n1"));
+    assertFalse(partitions.isKnown(partition));
+    partitions.hint(partition, node("b"));
+    assertTrue(partitions.isKnown(partition));
+  }
+
+  @Test
   void noHintTakesAPartitionFromThisNode() {
     partitions.gain(partition);
     partitions.hint(partition, node("b"));

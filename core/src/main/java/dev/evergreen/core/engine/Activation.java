@@ -699,7 +699,6 @@ final class Activation implements Summary.Home {
       closers.wake(workers);
       ended = List.copyOf(summaries.values());
       summaries.clear();
-      runs.discardAll();
       roots = List.copyOf(owned);
     }
     inside.close();

@@ -3,6 +3,7 @@ package dev.evergreen.core.engine;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.work.Chain;
+import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Tasks;
 import java.util.Comparator;
 import java.util.List;

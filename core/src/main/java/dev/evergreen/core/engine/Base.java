@@ -6,6 +6,7 @@ import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.spi.Placement;
 import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.Tracing;
+import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Workers;
 
 /** What all parts of a node stand on. It knows none of them. */

@@ -133,7 +133,7 @@ final class Branches implements Scope.Group {
       running++;
       workers++;
       var scope = parent.branch(this, false);
-      parent.workers().threads().start(() -> workAlone(scope));
+      parent.workers().begin(() -> workAlone(scope));
     }
   }
 

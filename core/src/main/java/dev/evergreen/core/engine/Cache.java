@@ -278,9 +278,14 @@ final class Cache {
   @GuardedBy("this")
   private long idleSince;
 
+  /** Since when its publisher owes an answer, if it does. */
+  @GuardedBy("this")
+  private long unheardSince;
+
   Cache(Keeper keeper, CallKey key) {
     this.keeper = keeper;
     this.key = key;
+    this.unheardSince = keeper.workers().nanos();
   }
 
   CallKey key() {
@@ -490,7 +495,21 @@ final class Cache {
 
   /** The publisher is not heard of; returns whether that began a doubt. */
   synchronized boolean silent() {
-    return standing.line == Line.HEARD && becomes(Line.SILENT);
+    if (standing.line != Line.HEARD) {
+      return false;
+    }
+    if (present() != null) {
+      unheardSince = keeper.workers().nanos();
+    }
+    return becomes(Line.SILENT);
+  }
+
+  /**
+   * For how long there has been no answer: since the publisher became silent, or since this cache
+   * was made if there never was one. Means nothing of a cache that is heard of.
+   */
+  synchronized long unheardFor() {
+    return keeper.workers().nanos() - unheardSince;
   }
 
   @GuardedBy("this")

@@ -13,6 +13,7 @@ import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
+import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Nanos;
 import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
@@ -514,7 +515,7 @@ final class Calls implements Turn.Departures {
     var reply = new Message.Reply(id, answer, base.chainClock().at(workers.nanos()));
     if (!sent(to, reply)) {
       // Not on this thread: others wait for what it does next.
-      workers.threads().start(() -> sendLater(to, reply));
+      workers.begin(() -> sendLater(to, reply));
     }
   }
 

@@ -71,6 +71,17 @@ import org.jspecify.annotations.Nullable;
  * being closed. Then the summary becomes deeper than all it reads; in a circle not all can be, and
  * whoever learns that it is not searches again.
  *
+ * <p><b>How long it waits.</b> Until all lists of a step are heard of, or for the patience, of
+ * which each step that has waited in vain leaves half to the next. A write makes the result of a
+ * run worthless also while that is judged, as what is read before a write and what others read
+ * after it may make a circle together that never was. So if each judgement took the patience, who
+ * is written more often would show nothing for as long as a node is cut off. Therefore one that
+ * follows a run which a write has discarded waits for no list that has been silent for longer than
+ * the patience: a node that is cut off does not answer the next search either. The verdict is that
+ * of a wait in vain. It is in doubt, and is made again when the list comes and says something else.
+ * All others wait, as else members of a circle that nobody can see would run each other without a
+ * pause.
+ *
  * <p><b>What cannot be seen.</b> A list may be impossible to have: it, or the name that it is asked
  * for by, is larger than a value may be, or than a link takes. A circle of such lists is never
  * found, and its members would become deeper for ever. So a search that was made in vain too often
@@ -266,6 +277,7 @@ final class CycleSearch {
    * @param rank how deep the summary is when it is in no circle
    * @param readsMember whether it has read a member of a circle, as far as that knows
    * @param waited whether the run has waited for itself, and so for runs under way
+   * @param overtaken whether a write has discarded the run before, as it may this one
    */
   Verdict judge(
       Dependent summary,
@@ -273,10 +285,12 @@ final class CycleSearch {
       List<Graph.Read> reads,
       int rank,
       boolean readsMember,
-      boolean waited) {
+      boolean waited,
+      boolean overtaken) {
     int least = Math.max(rank, LEAF + 1);
-    var search =
-        new Search(summary, own, null, read -> read.depth() == 0 || read.depth() >= least, waited);
+    Predicate<Graph.Read> follows = read -> read.depth() == 0 || read.depth() >= least;
+    long forgiven = overtaken ? patience : Long.MAX_VALUE;
+    var search = new Search(summary, own, null, follows, waited, forgiven);
     search.run(reads, key -> true);
     return search.verdict(readsMember);
   }
@@ -285,7 +299,8 @@ final class CycleSearch {
   Outcome.@Nullable Threw waiting(Scope scope, Dependent summary, CallKey own, Cache cache) {
     // What nobody has a result of is waited for.
     try {
-      var search = new Search(summary, own, scope, read -> read.depth() == 0, true);
+      Predicate<Graph.Read> follows = read -> read.depth() == 0;
+      var search = new Search(summary, own, scope, follows, true, Long.MAX_VALUE);
       var wait = new Graph.Read(cache.key().wire(), 0, true);
       search.run(List.of(wait), key -> !outranks(key, own.wire()));
       var verdict = search.verdict(false);
@@ -320,6 +335,7 @@ final class CycleSearch {
     private final @Nullable Scope scope;
     private final Predicate<Graph.Read> follows;
     private final boolean waited;
+    private final long forgiven;
 
     /** Of which somebody who reads them knows no result: they may be in their first run. */
     private final Set<SummaryKey> unknown = new HashSet<>();
@@ -355,18 +371,21 @@ final class CycleSearch {
      * @param scope of the calling thread if it holds a baton
      * @param follows which reads are followed, as far as they count
      * @param waited whether all reads of runs under way count
+     * @param forgiven for lists that have been silent for so long it does not wait
      */
     Search(
         Dependent summary,
         CallKey own,
         @Nullable Scope scope,
         Predicate<Graph.Read> follows,
-        boolean waited) {
+        boolean waited,
+        long forgiven) {
       this.summary = summary;
       this.own = own.wire();
       this.scope = scope;
       this.follows = follows;
       this.waited = waited;
+      this.forgiven = forgiven;
     }
 
     void run(List<Graph.Read> reads, Predicate<SummaryKey> through) {
@@ -461,10 +480,21 @@ final class CycleSearch {
      * What waits in vain adds up to twice the patience, however many are on a node that is cut off.
      */
     private void await(List<Edge> asked) {
-      var open = asked.stream().filter(e -> e.outcome() == null || !isHeard(e)).toList();
-      if (open.isEmpty()) {
+      var unheard = asked.stream().filter(e -> e.outcome() == null || !isHeard(e)).toList();
+      var open = unheard.stream().filter(e -> e.cache().unheardFor() < forgiven).toList();
+      try {
+        if (!open.isEmpty()) {
+          awaitAll(open);
+        }
+      } catch (CallInterruptedException e) {
+        // What has not answered by now stays an edge that went on without.
         return;
+      } finally {
+        unheard.forEach(edge -> edge.cache().goOnWithout(edge, null));
       }
+    }
+
+    private void awaitAll(List<Edge> open) {
       var thread = Thread.currentThread();
       open.forEach(edge -> edge.cache().addWaiter(thread));
       try {
@@ -473,12 +503,8 @@ final class CycleSearch {
         if (!Scope.await(workers, scope, allHeard, deadline, false)) {
           patienceLeft /= 2;
         }
-      } catch (CallInterruptedException e) {
-        // What has not answered by now stays an edge that went on without.
-        return;
       } finally {
         open.forEach(edge -> edge.cache().removeWaiter(thread));
-        open.forEach(edge -> edge.cache().goOnWithout(edge, null));
       }
     }
 

@@ -140,13 +140,16 @@ final class GrainSummary extends Summary {
     if (!waited && deepest != ENDLESS && !(othersMayRead && deepest >= least)) {
       return Verdict.UNSUSPICIOUS;
     }
-    var verdict = search(read, least, deepest == ENDLESS, waited);
+    boolean overtaken = run.discardedBefore() > 0;
+    var verdict = search(read, least, deepest == ENDLESS, waited, overtaken);
     return verdict.hidden() == null || patient ? verdict : verdict.inVain();
   }
 
-  private Verdict search(Edges read, int least, boolean readsMember, boolean waited) {
+  private Verdict search(
+      Edges read, int least, boolean readsMember, boolean waited, boolean overtaken) {
     try {
-      return parts.cycles().judge(this, key, listed(read, Edges.NONE), least, readsMember, waited);
+      var listed = listed(read, Edges.NONE);
+      return parts.cycles().judge(this, key, listed, least, readsMember, waited, overtaken);
     } catch (RuntimeException | Error e) {
       return Verdict.failed(e);
     }

@@ -9,6 +9,7 @@ import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.work.Waiters;
 import dev.evergreen.core.work.Workers;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -16,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -23,12 +25,20 @@ import org.jspecify.annotations.Nullable;
  * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
  * latest result per cache, one acknowledged batch under way at a time. After a slow round trip the
  * next batch waits for as long again. What is not acknowledged in time is sent again, as it is by
- * then.
+ * then; and so is what could not be sent, after a pause that doubles with each failure in a row.
+ * Batches are halved then, too, until it is known which result cannot be sent: that one comes again
+ * by itself, after pauses of its own, and does not keep the others.
  */
 final class Outboxes {
 
   /** A result that is larger than this part of a batch is a large one. */
   private static final int LARGE_RESULTS_IN_A_BATCH = 64;
+
+  private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  private static final int MAX_DOUBLINGS = 30;
+
+  /** More than a batch ever has. */
+  private static final int ALL_RESULTS = 1 << 29;
 
   /** A cache of another node that is to have the latest result. */
   interface Recipient {
@@ -71,21 +81,21 @@ final class Outboxes {
    */
   private boolean answer(Recipient subscriber, long request) {
     var to = subscriber.node();
-    var update = subscriber.update();
-    if (update == null
-        || Outbox.sizeOf(update) > base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
-      return false;
-    }
-    var results = List.of(update);
-    var answer = new Message.SubscribeAnswer(request, List.of(), results, List.of(), 0);
     try {
+      var update = subscriber.update();
+      if (update == null
+          || Outbox.sizeOf(update) > base.settings().maxBatchBytes() / LARGE_RESULTS_IN_A_BATCH) {
+        return false;
+      }
+      var results = List.of(update);
+      var answer = new Message.SubscribeAnswer(request, List.of(), results, List.of(), 0);
       boolean sent = base.peers().send(to, answer);
       if (sent) {
         base.observer().firstResultSent(to);
       }
       return sent;
-    } catch (IllegalArgumentException e) {
-      return false; // it is too large for a link, which the outbox tells
+    } catch (RuntimeException | Error e) {
+      return false; // the outbox tells that it is too large for a link, and tries what else fails
     }
   }
 
@@ -181,6 +191,17 @@ final class Outboxes {
     /** The most bytes of a batch: fewer than the settings say if the link did not take so many. */
     private long most = base.settings().maxBatchBytes(); // for the thread that sends
 
+    // For the thread that sends, as those above:
+
+    /** How often in a row a batch of several could not be sent. */
+    private int failures;
+
+    /** How many may be in a batch because of that. */
+    private int mostResults = ALL_RESULTS;
+
+    /** What could not be sent although nothing else was in the batch, and how often in a row. */
+    private final Map<Recipient, Integer> failedAlone = new HashMap<>();
+
     Outbox(NodeId to) {
       this.to = to;
     }
@@ -198,7 +219,7 @@ final class Outboxes {
         }
         sending = true;
       }
-      workers.threads().start(this::sendAll);
+      workers.begin(this::sendAll);
     }
 
     void acknowledged(long batch) {
@@ -220,10 +241,7 @@ final class Outboxes {
       boolean done = false;
       try {
         while (goesOn()) {
-          var batch = fill();
-          if (!batch.isEmpty()) {
-            send(batch);
-          }
+          sendNext();
         }
         done = true;
       } finally {
@@ -241,19 +259,72 @@ final class Outboxes {
     }
 
     private synchronized boolean goesOn() {
-      sending = !waiting.isEmpty() && !base.lifetime().stopped() && !base.peers().isGone(to);
+      sending = !waiting.isEmpty() && !isOver();
       return sending;
+    }
+
+    private boolean isOver() {
+      return base.lifetime().stopped() || base.peers().isGone(to);
+    }
+
+    private void sendNext() {
+      var batch = new LinkedHashMap<Recipient, Message.Update>();
+      try {
+        fill(batch);
+        if (!batch.isEmpty()) {
+          send(batch);
+        }
+        sent(batch.keySet());
+      } catch (RuntimeException | Error e) {
+        failed(batch.keySet(), e);
+      }
+    }
+
+    private void failed(Set<Recipient> batch, Throwable why) {
+      mostResults = Math.max(1, batch.size() / 2);
+      if (batch.size() == 1) {
+        failedAlone(batch.iterator().next(), why);
+        pause(0);
+      } else {
+        sendAgain(batch);
+        pause(failures++);
+      }
+    }
+
+    private void sent(Set<Recipient> batch) {
+      failures = 0;
+      mostResults = Math.min(2 * mostResults, ALL_RESULTS);
+      failedAlone.keySet().removeAll(batch);
+    }
+
+    /** Lets the others go first, for longer each time. */
+    private void failedAlone(Recipient one, Throwable why) {
+      int before = failedAlone.merge(one, 1, Integer::sum) - 1;
+      if (before == 0) {
+        Failures.log("a result for " + to, why);
+      }
+      underWay = 0;
+      workers.afterShortly(pauseAfter(before), () -> add(one));
+    }
+
+    private long pauseAfter(int before) {
+      long longest = base.settings().pushRetryAfter().toNanos();
+      return Math.min(FIRST_PAUSE_NANOS << Math.min(before, MAX_DOUBLINGS), longest);
+    }
+
+    private void pause(int before) {
+      Thread.interrupted(); // it may be what has failed
+      workers.await(this::isOver, workers.nanos() + pauseAfter(before), false);
     }
 
     /**
      * Takes what goes into the next batch. Results are written by code of the application's, so
      * that the monitor is not held meanwhile.
      */
-    private Map<Recipient, Message.Update> fill() {
-      var batch = new LinkedHashMap<Recipient, Message.Update>();
+    private void fill(Map<Recipient, Message.Update> batch) {
       long bytes = 0;
-      for (var next = take(); next != null; next = take()) {
-        var update = next.update();
+      for (var next = take(batch); next != null; next = take(batch)) {
+        var update = update(next);
         if (update != null) {
           bytes += sizeOf(update);
           if (bytes > most && !batch.isEmpty()) {
@@ -265,11 +336,24 @@ final class Outboxes {
       }
       // User code that interrupted its own thread must not disturb the runtime's waiting.
       Thread.interrupted();
-      return batch;
     }
 
-    private synchronized @Nullable Recipient take() {
-      return waiting.isEmpty() ? null : waiting.removeFirst();
+    private Message.@Nullable Update update(Recipient next) {
+      try {
+        var update = next.update();
+        if (update == null) {
+          failedAlone.remove(next);
+        }
+        return update;
+      } catch (RuntimeException | Error e) {
+        failedAlone(next, e);
+        return null;
+      }
+    }
+
+    /** The next for a batch, or null if there is none or the batch has as many as it may. */
+    private synchronized @Nullable Recipient take(Map<Recipient, Message.Update> batch) {
+      return waiting.isEmpty() || batch.size() == mostResults ? null : waiting.removeFirst();
     }
 
     private synchronized void putBack(Recipient last) {

@@ -41,7 +41,7 @@ final class ResultPublisher<T extends @Nullable Object> implements Flow.Publishe
       tracker.close();
       throw e;
     }
-    delivery.thread = threads.start(delivery::run);
+    computation.workers().begin(delivery::run);
   }
 
   /** Who comes too late is told the same as those that were there at the end. */

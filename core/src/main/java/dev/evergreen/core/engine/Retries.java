@@ -1,9 +1,9 @@
 package dev.evergreen.core.engine;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.work.Workers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -13,8 +13,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
-import java.util.function.Consumer;
-import java.util.function.LongUnaryOperator;
 import java.util.function.Predicate;
 
 /**
@@ -32,9 +30,7 @@ final class Retries {
 
   private static final int TICKS_IN_A_DELAY = 16;
 
-  private final Clock clock;
-  private final LongUnaryOperator randomBelow;
-  private final Consumer<Tasks.Task> start;
+  private final Workers workers;
   private final long mostNanos;
   private final BiConsumer<List<Cache>, Tasks> ask;
 
@@ -48,20 +44,11 @@ final class Retries {
   private long finds;
 
   /**
-   * @param randomBelow a random number below another
-   * @param start starts a task on a thread of its own
    * @param most the longest delay
    * @param ask asks for the publishers of these caches
    */
-  Retries(
-      Clock clock,
-      LongUnaryOperator randomBelow,
-      Consumer<Tasks.Task> start,
-      Duration most,
-      BiConsumer<List<Cache>, Tasks> ask) {
-    this.clock = clock;
-    this.randomBelow = randomBelow;
-    this.start = start;
+  Retries(Workers workers, Duration most, BiConsumer<List<Cache>, Tasks> ask) {
+    this.workers = workers;
     this.mostNanos = most.toNanos();
     this.ask = ask;
   }
@@ -94,8 +81,8 @@ final class Retries {
     }
     int doublings = found ? 0 : Math.min(cache.failedAttempt(), MAX_DOUBLINGS);
     long longest = Math.min(FIRST_NANOS << doublings, mostNanos);
-    long delay = longest / 2 + randomBelow.applyAsLong(longest / 2 + 1);
-    at(clock.nanos() + delay, Math.max(LEAST_TICK_NANOS, longest / TICKS_IN_A_DELAY), cache);
+    long delay = longest / 2 + workers.randomBelow(longest / 2 + 1);
+    at(workers.nanos() + delay, Math.max(LEAST_TICK_NANOS, longest / TICKS_IN_A_DELAY), cache);
   }
 
   private void at(long nanos, long tick, Cache cache) {
@@ -110,7 +97,7 @@ final class Retries {
       together.add(cache);
       byTime.put(due, together);
     }
-    clock.after(due - clock.nanos(), () -> start.accept(next -> due(due, next)));
+    workers.after(due - workers.nanos(), next -> due(due, next));
   }
 
   private void due(long nanos, Tasks next) {
@@ -131,7 +118,7 @@ final class Retries {
       ready = waiting.stream().filter(cache -> found.test(cache.key().grain())).toList();
     }
     if (!ready.isEmpty()) {
-      start.accept(next -> ask(ready, next));
+      workers.start(next -> ask(ready, next));
     }
   }
 

@@ -98,10 +98,4 @@ final class Runs {
   boolean ended(Summary.@Nullable Run run) {
     return run != null && underWay.remove(run) && !run.discarded();
   }
-
-  /** Nothing runs any more. */
-  void discardAll() {
-    waiting.drain();
-    underWay.drain().forEach(Summary.Run::discard);
-  }
 }

@@ -304,7 +304,7 @@ final class Settling {
     var winner = visits.putIfAbsent(place, fresh);
     (winner == null ? fresh : winner).tell(asker);
     if (winner == null) {
-      workers.threads().start(fresh::run);
+      workers.begin(fresh::run);
     }
   }
 
@@ -335,7 +335,7 @@ final class Settling {
           settled(summary.results().version());
         }
       } finally {
-        workers.clock().after(keepFor, () -> visits.remove(place, this));
+        workers.afterShortly(keepFor, () -> visits.remove(place, this));
       }
     }
 
@@ -359,7 +359,7 @@ final class Settling {
         }
       }
       if (reflecting != null) {
-        workers.threads().start(() -> answer(List.of(asker), reflecting));
+        workers.begin(() -> answer(List.of(asker), reflecting));
       }
     }
 

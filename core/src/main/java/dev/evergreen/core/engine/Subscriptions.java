@@ -77,13 +77,7 @@ final class Subscriptions implements Caches.Lines {
     this.caches = parts.caches();
     this.outboxes = parts.outboxes();
     this.activations = activations;
-    this.retries =
-        new Retries(
-            workers.clock(),
-            workers::randomBelow,
-            workers::start,
-            base.settings().renewEvery(),
-            this::subscribeAgain);
+    this.retries = new Retries(workers, base.settings().renewEvery(), this::subscribeAgain);
   }
 
   /** Subscribes a new cache; does not wait for the answer. */
@@ -381,6 +375,7 @@ final class Subscriptions implements Caches.Lines {
     for (var cache : caches.all()) {
       var publisher = cache.publisher();
       if (publisher != null && !publisher.equals(base.peers().self())) {
+        // Before anything can fail, as nobody else asks for the next renewal of what is not sent.
         renewLater();
         if (!retries.contains(cache)) {
           byNode.computeIfAbsent(publisher, n -> new ArrayList<>()).add(cache);

@@ -11,6 +11,7 @@ import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.work.Baton;
+import dev.evergreen.core.work.ChainClock;
 import dev.evergreen.core.work.Tasks;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -6,12 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.spi.Clock;
-import dev.evergreen.core.work.Tasks;
+import dev.evergreen.core.spi.Threads;
+import dev.evergreen.core.work.Workers;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.PriorityQueue;
+import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -62,14 +64,47 @@ class RetriesTest {
     }
   }
 
+  /** Runs what is started at once. */
+  private static final class Immediately implements Threads {
+    @Override
+    public Thread start(Runnable task) {
+      task.run();
+      return Thread.currentThread();
+    }
+
+    @Override
+    public void park() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void parkNanos(long nanos) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void unpark(Thread thread) {}
+  }
+
+  /** Draws half of the bound. */
+  private static final class Halves implements RandomGenerator {
+    @Override
+    public long nextLong() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public long nextLong(long bound) {
+      return bound / 2;
+    }
+  }
+
   private Cache cache;
   private Runnable whileAsking = () -> {};
 
   private final Retries retries =
       new Retries(
-          clock,
-          bound -> bound / 2,
-          task -> task.run(new Tasks()),
+          new Workers(clock, new Immediately(), new Halves()),
           Duration.ofSeconds(30),
           (caches, next) -> caches.forEach(this::askInVain));
 

@@ -27,6 +27,7 @@ import dev.evergreen.core.engine.CycleTest.LinkGrain;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Gate;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
+import dev.evergreen.core.model.Graph;
 import dev.evergreen.core.model.Outcome;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
@@ -709,6 +710,120 @@ class WakeUpTest {
         assertEquals("moved", texts.next(SOON));
       }
     }
+  }
+
+  /** Of what is in a circle, lists are read by those who do not read the results. */
+  @Test
+  void whoReadsAListOfReadsOfAGrainThatMovesFollowsIt() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      var host = wired.start(far, PATIENT);
+      try (var computation = host.reactive(host.grains().get(Cell.class, "c")::text)) {
+        computation.tracker().next(SOON);
+        var key = WiredNodes.key(node, Cell.class, "c", "text()").wire();
+        var list = node.caches.retain(node.models.graph().readsOf(key), WiredNodes.NOBODY).cache();
+        WiredNodes.await("the list", () -> list.present() != null);
+        wired.hosts = grain -> near;
+        host.release(WiredNodes.everything());
+        WiredNodes.await("its new place", () -> near.equals(list.publisher()));
+      }
+    }
+  }
+
+  /** Nobody answers where it is now. */
+  @Test
+  void whatIsReadOfAGrainThatMovesAwayIsInDoubtAtOnce() {
+    var here = WiredNodes.id("a");
+    try (var wired = new WiredNodes(here)) {
+      var node = wired.start(here, PATIENT);
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        wired.hosts = grain -> WiredNodes.id("b");
+        node.release(WiredNodes.everything());
+        WiredNodes.await("doubt", () -> texts.freshness() == Freshness.IN_DOUBT);
+      }
+    }
+  }
+
+  /** However deep it reads, its end is the same. */
+  interface Hop extends Grain {
+    @ReadOnly
+    String end();
+
+    void pointTo(List<String> others);
+  }
+
+  private static final class HopGrain implements Hop {
+    private final GrainContext<String> context;
+    private List<String> others = List.of();
+
+    HopGrain(GrainContext<String> context) {
+      this.context = context;
+    }
+
+    @Override
+    public String end() {
+      others.forEach(other -> context.grains().get(Hop.class, other).end());
+      return "end";
+    }
+
+    @Override
+    public void pointTo(List<String> now) {
+      others = now;
+    }
+  }
+
+  private static void point(Node node, String hop, String... others) {
+    node.grains().get(Hop.class, hop).pointTo(List.of(others));
+  }
+
+  /** Else a circle among those that read it would not be suspected. */
+  @Test
+  void whatBecomesDeeperMakesItsReadersDeeper() {
+    var here = WiredNodes.id("a");
+    try (var wired = new WiredNodes(here)) {
+      var node = wired.start(here, PATIENT, GrainTypes.create().add(Hop.class, HopGrain::new));
+      point(node, "a", "b");
+      point(node, "b", "c");
+      point(node, "d", "e");
+      try (var computation = node.reactive(node.grains().get(Hop.class, "a")::end)) {
+        assertEquals("end", computation.tracker().next(SOON));
+        var summary = node.activations.summary(WiredNodes.key(node, Hop.class, "a", "end()"));
+        assertEquals(3, Objects.requireNonNull(summary).results().depth());
+        point(node, "c", "d");
+        WiredNodes.await("its depth", () -> summary.results().depth() == 5);
+      }
+    }
+  }
+
+  /** Who follows its list looks no further than at what is deep enough. */
+  @Test
+  void aListTellsHowDeepThatIsWhichIsRead() {
+    var here = WiredNodes.id("a");
+    try (var wired = new WiredNodes(here)) {
+      var node = wired.start(here, PATIENT, GrainTypes.create().add(Hop.class, HopGrain::new));
+      point(node, "a", "b", "5");
+      point(node, "b", "1");
+      point(node, "2", "1");
+      point(node, "3", "2");
+      point(node, "4", "3");
+      point(node, "5", "4");
+      try (var computation = node.reactive(node.grains().get(Hop.class, "a")::end)) {
+        assertEquals("end", computation.tracker().next(SOON));
+        var key = WiredNodes.key(node, Hop.class, "a", "end()").wire();
+        var list = node.caches.retain(node.models.graph().readsOf(key), WiredNodes.NOBODY).cache();
+        WiredNodes.await("its list", () -> depths(list).equals(List.of(2, 5)));
+        point(node, "b", "3");
+        WiredNodes.await("the other depth", () -> depths(list).equals(List.of(4, 5)));
+      }
+    }
+  }
+
+  private static List<Integer> depths(Cache list) {
+    return Graph.Names.list(list.present()).stream().map(Graph.Read::depth).toList();
   }
 
   interface Slow extends Grain {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Engine;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
@@ -20,6 +21,7 @@ import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.spi.Tracing;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -85,6 +87,12 @@ public final class WiredNodes implements AutoCloseable {
   /** Called when a node says that another one does not host a grain. */
   volatile Consumer<GrainId> whenNotThere = grain -> {};
 
+  /** Called before a thread is started, which fails if this does. */
+  volatile Runnable whenThreadIsWanted = () -> {};
+
+  /** Called before a timer is set, which fails if this does. */
+  volatile Runnable whenTimerIsWanted = () -> {};
+
   /** Is given the threads of the nodes as they start. */
   volatile Consumer<Thread> whenStarted = thread -> {};
 
@@ -137,7 +145,7 @@ public final class WiredNodes implements AutoCloseable {
     var engine =
         new Engine(
             self,
-            time,
+            new HookedClock(),
             new CountingThreads(),
             (to, message) -> {
               boolean leaves = connected.test(to);
@@ -253,9 +261,28 @@ public final class WiredNodes implements AutoCloseable {
     }
   }
 
+  private final class HookedClock implements Clock {
+    @Override
+    public long nanos() {
+      return time.nanos();
+    }
+
+    @Override
+    public Instant now() {
+      return time.now();
+    }
+
+    @Override
+    public Cancellable after(long delayNanos, Runnable task) {
+      whenTimerIsWanted.run();
+      return time.after(delayNanos, task);
+    }
+  }
+
   private final class CountingThreads implements Threads {
     @Override
     public Thread start(Runnable task) {
+      whenThreadIsWanted.run();
       alive.incrementAndGet();
       var thread =
           time.start(

@@ -49,6 +49,7 @@ final class Cluster {
   private final @Nullable SimNode[] owners;
   private long incarnations;
   private int underWay;
+  private boolean refuses;
 
   Cluster(
       Scheduler scheduler,
@@ -65,6 +66,11 @@ final class Cluster {
     this.fence = storage.fence("cluster").filter(present -> scenario.fenced());
     this.types = types;
     this.owners = new SimNode[scenario.partitions()];
+  }
+
+  /** The nodes that start from now on are refused some of their threads and timers. */
+  void refuseSome() {
+    refuses = true;
   }
 
   // Membership
@@ -88,11 +94,13 @@ final class Cluster {
     byId.put(id, node);
     trace(node, "starts");
     fence.ifPresent(present -> present.join(id));
+    var threads = new SimThreads(scheduler, life, clock);
+    var refusing = refuses ? new Refusing(clock, threads, random.split()) : null;
     var engine =
         new Engine(
             id,
-            clock,
-            new SimThreads(scheduler, life, clock),
+            refusing != null ? refusing : clock,
+            refusing != null ? refusing : threads,
             (to, message) -> sendFrom(node, to, message),
             node.placement(),
             fence.map(present -> present.storageOf(id)).orElse(storage),

@@ -4,22 +4,19 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.CycleException;
+import dev.evergreen.core.Freshness;
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.State;
-import dev.evergreen.core.spi.GrainId;
 import java.time.Duration;
-import java.util.List;
-import java.util.SplittableRandom;
-import java.util.function.Predicate;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * A grain looks at a circle of reads, of which some members are on a node that is cut off: it shows
@@ -27,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 final class CutOffCircleTest {
 
-  private static final long MILLI = 1_000_000;
+  private static final long MILLI = TwoNodes.MILLI;
 
   /** A member of a circle, or who looks at one. */
   interface Link extends Grain {
@@ -79,71 +76,98 @@ final class CutOffCircleTest {
     }
   }
 
-  private final SplittableRandom random = new SplittableRandom(1);
-  private final Scheduler scheduler =
-      new Scheduler(
-          new RandomPolicy(
-              random.split(), new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 3_000_000)),
-          new Trace(false));
-  private final Scenario scenario = Scenario.of(1).with(NodeSettings.DEFAULT);
-  private final SimNetwork network = new SimNetwork(scheduler, random.split());
-  private final Cluster cluster =
-      new Cluster(
-          scheduler,
-          random.split(),
-          scenario,
-          network,
-          new SimStorage(scheduler, random.split(), 1),
-          address -> GrainTypes.create().add(Link.class, LinkGrain::new));
+  private static final NodeSettings SETTINGS = NodeSettings.DEFAULT;
 
-  /** The time of a verdict does not grow with the circle. */
+  private final TwoNodes nodes =
+      new TwoNodes(SETTINGS, () -> GrainTypes.create().add(Link.class, LinkGrain::new));
+  private final Scheduler scheduler = nodes.scheduler;
+
+  private interface Watched {
+    void by(Link reader, ResultTracker<String> view);
+  }
+
+  /** A verdict takes its time, and the grain is written meanwhile. */
   @ParameterizedTest
-  @ValueSource(ints = {2, 40})
-  void whoIsWrittenOnceShowsThatHoweverManyAreCutOff(int count) {
-    var here = keys(partition -> partition == 0).limit(2).toList();
-    var far = keys(partition -> partition != 0).limit(count).toList();
-    scheduler.run(
-        () -> {
-          cluster.startAll(2, partition -> partition == 0 ? 0 : 1);
-          var node = cluster.serving().getFirst();
-          var other = cluster.serving().getLast();
-          var circle = Stream.concat(Stream.of(here.getFirst()), far.stream()).toList();
-          point(node, circle);
-          var reader = link(node, here.getLast());
-          reader.pointTo(circle.getFirst());
-          try (var computation = node.engine().reactive(reader::view)) {
-            var view = computation.tracker();
-            assertEquals("0 circle", view.next(Duration.ofMinutes(1)));
-            scheduler.sleep(10_000 * MILLI);
-            network.cut(node.id(), other.id());
-            network.breakConnection(node.id(), other.id());
-            scheduler.sleep(60_000 * MILLI);
-            assertTrue(view.poll(Duration.ZERO).isEmpty());
-            reader.count();
-            var patience = scenario.settings().pushRetryAfter().multipliedBy(3);
-            assertEquals("1 circle", view.next(patience));
+  @CsvSource({"1, 0", "1, 60000", "3, 0", "3, 60000", "40, 0"})
+  void whoIsWrittenAgainAndAgainShowsThat(int count, long millisBefore) {
+    whenCutOff(
+        count,
+        millisBefore,
+        (reader, view) -> {
+          var patience = SETTINGS.pushRetryAfter();
+          int written = writeUntilShown(reader, view, patience.multipliedBy(4));
+          for (int i = 0; i < 20; i++) {
+            written += writeUntilShown(reader, view, patience.dividedBy(20));
           }
-          cluster.serving().forEach(one -> one.engine().fence("the test has ended"));
+          assertEquals(Freshness.IN_DOUBT, view.freshness());
+          nodes.join();
+          scheduler.sleep(2 * SETTINGS.renewEvery().toNanos());
+          reader.count();
+          scheduler.sleep(1_000 * MILLI);
+          assertEquals(written + 1 + " circle", lastOf(view));
+          assertEquals(Freshness.CURRENT, view.freshness());
         });
   }
 
-  private void point(SimNode node, List<String> circle) {
-    for (int i = 0; i < circle.size(); i++) {
-      link(node, circle.get(i)).pointTo(circle.get((i + 1) % circle.size()));
+  /** Writes in short intervals until another result is shown; returns how often. */
+  private int writeUntilShown(Link reader, ResultTracker<String> view, Duration patience) {
+    long deadline = scheduler.now() + patience.toNanos();
+    for (int written = 1; ; written++) {
+      reader.count();
+      scheduler.sleep(10 * MILLI);
+      if (view.poll(Duration.ZERO).isPresent()) {
+        return written;
+      }
+      assertTrue(scheduler.now() < deadline, "no result");
     }
   }
 
-  private static Link link(SimNode node, String key) {
-    return node.engine().grains().get(Link.class, key);
+  /** The time of a verdict does not grow with the circle. */
+  @ParameterizedTest
+  @CsvSource({"2, 0", "2, 60000", "40, 0", "40, 60000"})
+  void whoIsWrittenOnceShowsThatHoweverManyAreCutOff(int count, long millisBefore) {
+    whenCutOff(
+        count,
+        millisBefore,
+        (reader, view) -> {
+          reader.count();
+          var patience = SETTINGS.pushRetryAfter().multipliedBy(3);
+          assertEquals("1 circle", view.next(patience));
+        });
   }
 
-  private Stream<String> keys(Predicate<Integer> partition) {
-    return IntStream.range(0, 10_000)
-        .mapToObj(i -> "k" + i)
-        .filter(key -> partition.test(partition(key)));
+  private void whenCutOff(int count, long millisBefore, Watched watched) {
+    nodes.run(
+        () -> {
+          var here = nodes.keysOnFirst(Link.class).limit(2).toList();
+          var far = nodes.keysOnSecond(Link.class).limit(count);
+          var circle = Stream.concat(Stream.of(here.getFirst()), far).toList();
+          for (int i = 0; i < circle.size(); i++) {
+            link(circle.get(i)).pointTo(circle.get((i + 1) % circle.size()));
+          }
+          var reader = link(here.getLast());
+          reader.pointTo(circle.getFirst());
+          try (var computation = nodes.first().engine().reactive(reader::view)) {
+            var view = computation.tracker();
+            assertEquals("0 circle", view.next(Duration.ofMinutes(1)));
+            scheduler.sleep(10_000 * MILLI);
+            nodes.cut();
+            scheduler.sleep(millisBefore * MILLI);
+            assertTrue(view.poll(Duration.ZERO).isEmpty());
+            watched.by(reader, view);
+          }
+        });
   }
 
-  private int partition(String key) {
-    return Math.floorMod(new GrainId("Link", key).stableHash(), scenario.partitions());
+  private Link link(String key) {
+    return nodes.first().engine().grains().get(Link.class, key);
+  }
+
+  private static String lastOf(ResultTracker<String> view) {
+    var last = "nothing new";
+    for (var next = view.poll(Duration.ZERO); next.isPresent(); next = view.poll(Duration.ZERO)) {
+      last = next.get().get();
+    }
+    return last;
   }
 }

@@ -41,9 +41,19 @@ final class Run {
    * @throws SimulationFailure if a property does not hold
    */
   static String of(Scenario scenario, Trace trace) {
+    return new Run(scenario, trace).toEnd();
+  }
+
+  /** As {@link #of}, on nodes that are refused some of their threads and timers. */
+  static String withRefusals(Scenario scenario, Trace trace) {
     var run = new Run(scenario, trace);
-    run.world.scheduler.run(run::main);
-    return run.world.summary();
+    run.world.cluster.refuseSome();
+    return run.toEnd();
+  }
+
+  private String toEnd() {
+    world.scheduler.run(this::main);
+    return world.summary();
   }
 
   private void main() {

@@ -37,6 +37,7 @@ final class SimNetwork {
   private Weather weather = Weather.FINE;
   private Supplier<List<Copy>> post = this::byWeather;
   private Predicate<Message> refused = message -> false;
+  private Predicate<Message> failing = message -> false;
   private long sent;
 
   SimNetwork(Scheduler scheduler, SplittableRandom random) {
@@ -60,6 +61,11 @@ final class SimNetwork {
   /** These messages are too large for any link. */
   void refuses(Predicate<Message> tooLarge) {
     refused = tooLarge;
+  }
+
+  /** To send these messages fails, and they do not leave. */
+  void fails(Predicate<Message> which) {
+    failing = which;
   }
 
   /** How many messages nodes have sent. */
@@ -111,6 +117,9 @@ final class SimNetwork {
     }
     if (refused.test(message)) {
       throw new IllegalArgumentException("a message that no link takes");
+    }
+    if (failing.test(message)) {
+      throw new IllegalStateException("a link with a fault");
     }
     sent++;
     var copies = post.get();

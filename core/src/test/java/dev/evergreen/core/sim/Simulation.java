@@ -22,6 +22,9 @@ record Simulation(
 
   static final Simulation APPLICATION = new Simulation("SimulationTest", Scenario::of, Run::of);
 
+  static final Simulation REFUSALS =
+      new Simulation("RefusalsTest", Scenario::of, Run::withRefusals);
+
   static final Simulation STORM =
       new Simulation("StormTest", seed -> Scenario.of(seed).withoutApplication(), Storm::of);
 

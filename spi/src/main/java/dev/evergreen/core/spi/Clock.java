@@ -13,7 +13,7 @@ public interface Clock {
 
   /**
    * Runs a task once, {@code delayNanos} from now, on a thread of the engine. The task must not
-   * block.
+   * block. If this throws, the task does not run: the core waits for itself then.
    */
   Cancellable after(long delayNanos, Runnable task);
 

@@ -33,6 +33,7 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
     timers.setRemoveOnCancelPolicy(true);
     timers.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     timers.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
+    timers.prestartCoreThread(); // there may be no memory for a thread later
   }
 
   /** Starts a timer thread. */

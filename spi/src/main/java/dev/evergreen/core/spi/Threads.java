@@ -6,7 +6,10 @@ package dev.evergreen.core.spi;
  */
 public interface Threads {
 
-  /** Starts a thread that runs {@code task}. */
+  /**
+   * Starts a thread that runs {@code task}. If this throws, as there is no memory for a thread, the
+   * task does not run: the core tries again.
+   */
   Thread start(Runnable task);
 
   /** Waits until the calling thread is unparked or interrupted; may return without either. */

@@ -7,17 +7,22 @@ import java.util.function.BooleanSupplier;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
-/** A node's clock and threads: what is to be done is done here, at once or later. */
+/**
+ * A node's clock and threads: what is to be done is done here, at once or later. It is done also
+ * where they refuse it ({@link Handover}), so that no method here fails by that.
+ */
 public final class Workers {
 
   private final Clock clock;
   private final Threads threads;
   private final RandomGenerator random;
+  private final Handover handover;
 
   public Workers(Clock clock, Threads threads, RandomGenerator random) {
     this.clock = clock;
     this.threads = threads;
     this.random = random;
+    this.handover = new Handover(clock, threads);
   }
 
   public Clock clock() {
@@ -44,7 +49,17 @@ public final class Workers {
 
   /** Starts a thread for a task after a while. */
   public Clock.Cancellable after(long nanos, Tasks.Task task) {
-    return clock.after(nanos, () -> start(task));
+    return afterShortly(nanos, () -> start(task));
+  }
+
+  /** Runs something after a while that takes no time worth a thread, and does not block. */
+  public Clock.Cancellable afterShortly(long nanos, Runnable task) {
+    return handover.after(nanos, task);
+  }
+
+  /** Does this on a thread of its own. */
+  public void begin(Runnable work) {
+    handover.start(work);
   }
 
   /** Does this on the calling thread, and starts threads for what it makes possible. */
@@ -67,7 +82,7 @@ public final class Workers {
   /** Starts a thread for a task that has got what it needs; for none if it is null. */
   public void startPrepared(Tasks.@Nullable Task task) {
     if (task != null) {
-      threads.start(() -> work(task));
+      begin(() -> work(task));
     }
   }
 

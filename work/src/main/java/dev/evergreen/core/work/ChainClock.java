@@ -1,4 +1,4 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.work;
 
 import dev.evergreen.core.spi.Clock;
 import java.util.concurrent.atomic.AtomicLong;
@@ -10,10 +10,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * jumps there. So a chain that begins on a node after that has heard of another is not older. No
  * wall clock takes part, and no agreement about the time of day.
  */
-final class ChainClock {
+public final class ChainClock {
 
   /** No chain: what a message carries that is not part of one, or is of an older version. */
-  static final long NONE = 0;
+  public static final long NONE = 0;
 
   /** Two centuries; what is later is no time that a node has told. */
   private static final long LATEST = 1L << 62;
@@ -22,18 +22,18 @@ final class ChainClock {
   private final long origin;
   private final AtomicLong ahead = new AtomicLong(1);
 
-  ChainClock(Clock clock) {
+  public ChainClock(Clock clock) {
     this.clock = clock;
     this.origin = clock.nanos();
   }
 
   /** The present time, when this node's own clock says {@code nanos}; not before any heard of. */
-  long at(long nanos) {
+  public long at(long nanos) {
     return nanos - origin + ahead.get();
   }
 
   /** Another node knows of this time. */
-  void learns(long time) {
+  public void learns(long time) {
     long own = clock.nanos() - origin;
     if (time > own + ahead.get() && time < LATEST) {
       ahead.accumulateAndGet(time - own, Math::max);

@@ -1,6 +1,5 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.model;
 
-import dev.evergreen.core.model.Guard;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.spi.Tracing;
@@ -8,9 +7,10 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Has calls followed by an application's tracing; where that fails they are not traced. */
-record GuardedTracing(Tracing tracing, Guard guard) implements Tracing {
+public record GuardedTracing(Tracing tracing, Guard guard) implements Tracing {
 
-  static Tracing of(Tracing tracing) {
+  /** Guards a tracing, unless it traces nothing. */
+  public static Tracing of(Tracing tracing) {
     return tracing == NONE ? tracing : new GuardedTracing(tracing, new Guard("the tracing"));
   }
 

@@ -1,0 +1,138 @@
+package dev.evergreen.core.engine;
+
+import static dev.evergreen.core.engine.TestGrains.SOON;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.GrainContext;
+import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.engine.TestGrains.Cell;
+import dev.evergreen.core.engine.TestGrains.Sum;
+import dev.evergreen.core.spi.NodeId;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Threads and timers that cannot be had for a while: no grain is stuck, and nothing that waits is
+ * forgotten.
+ */
+@Timeout(60)
+final class RefusedThreadsTest {
+
+  private static final NodeId A = WiredNodes.id("a");
+  private static final NodeId B = WiredNodes.id("b");
+
+  /** So many in a row are refused. */
+  private static final int REFUSED = 3;
+
+  private final AtomicInteger wanted = new AtomicInteger();
+  private final WiredNodes wired = new WiredNodes(B);
+
+  static IntStream threads() {
+    return IntStream.range(0, 60);
+  }
+
+  static IntStream timers() {
+    return IntStream.range(0, 12);
+  }
+
+  @AfterEach
+  void stop() {
+    wired.close();
+  }
+
+  @ParameterizedTest
+  @MethodSource("threads")
+  void allGoesOnWhenThreadsCanBeHadAgain(int first) throws Exception {
+    wired.whenThreadIsWanted =
+        () -> {
+          if (isRefused(first)) {
+            throw new OutOfMemoryError("unable to create native thread");
+          }
+        };
+    useAll();
+  }
+
+  @ParameterizedTest
+  @MethodSource("timers")
+  void allGoesOnWhenTimersCanBeHadAgain(int first) throws Exception {
+    wired.whenTimerIsWanted =
+        () -> {
+          if (isRefused(first)) {
+            throw new RejectedExecutionException("no timer");
+          }
+        };
+    useAll();
+  }
+
+  private boolean isRefused(int first) {
+    int number = wanted.getAndIncrement();
+    return number >= first && number < first + REFUSED;
+  }
+
+  /** Ticks until it is told not to. */
+  interface Ticking extends Grain {
+    @ReadOnly
+    int ticks();
+  }
+
+  private static final class TickingGrain implements Ticking {
+    private int ticks;
+
+    TickingGrain(GrainContext<String> context) {
+      var often = Duration.ofMillis(5);
+      context.timer("tick", often, often, () -> ticks++);
+    }
+
+    @Override
+    public int ticks() {
+      return ticks;
+    }
+  }
+
+  /** Calls that wait for each other, timers, computations and branches, here and across nodes. */
+  private void useAll() throws Exception {
+    var settings =
+        WiredNodes.quick()
+            .withCallTimeout(SOON)
+            .withPushRetryAfter(Duration.ofMillis(200))
+            .withCycleSuspicion(Duration.ofMillis(200));
+    var types = TestGrains.types().add(Ticking.class, TickingGrain::new);
+    var a = wired.start(A, settings, types);
+    var b = wired.start(B, settings, types);
+    for (var node : List.of(b, a)) {
+      var sum = node.grains().get(Sum.class, "s");
+      // Of its own, of which no cache holds an earlier result.
+      var keys = node == a ? List.of("c", "d", "e") : List.of("f", "g", "h");
+      try (var computation = node.reactive(() -> sum.joinedInParallel(keys))) {
+        var results = computation.tracker();
+        assertEquals(",,", results.next(SOON));
+        var cells = keys.stream().map(key -> node.grains().get(Cell.class, key)).toList();
+        var writes =
+            cells.stream()
+                .map(
+                    cell ->
+                        CompletableFuture.runAsync(() -> cell.set("x"), Thread::startVirtualThread))
+                .toList();
+        for (var write : writes) {
+          write.get(20, TimeUnit.SECONDS);
+        }
+        assertEquals("y,x,x", computation.after(() -> cells.getFirst().set("y"), SOON));
+      }
+      var ticking = node.grains().get(Ticking.class, "t");
+      WiredNodes.await("some ticks", () -> ticking.ticks() > 2);
+    }
+    WiredNodes.await("the end of all caches", () -> a.caches.size() + b.caches.size() == 0);
+    assertTrue(wired.escaped().isEmpty(), () -> wired.escaped().toString());
+  }
+}

@@ -1,0 +1,90 @@
+package dev.evergreen.core.sim;
+
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.spi.GrainId;
+import java.util.SplittableRandom;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** Two nodes in virtual time, where nothing goes wrong but what a test does. */
+final class TwoNodes {
+
+  static final long MILLI = 1_000_000;
+
+  private final SplittableRandom random = new SplittableRandom(1);
+  private final Scenario scenario;
+  private final Cluster cluster;
+  final Scheduler scheduler =
+      new Scheduler(
+          new RandomPolicy(
+              random.split(), new RandomPolicy.Pace(1_000, 0, 0, 20, false, 3, 3_000_000)),
+          new Trace(false));
+  final SimNetwork network = new SimNetwork(scheduler, random.split());
+
+  TwoNodes(NodeSettings settings, Supplier<GrainTypes> types) {
+    this.scenario = Scenario.of(1).with(settings);
+    this.cluster =
+        new Cluster(
+            scheduler,
+            random.split(),
+            scenario,
+            network,
+            new SimStorage(scheduler, random.split(), 1),
+            address -> types.get());
+  }
+
+  /** Starts the nodes, does what a test does, and stops them. */
+  void run(Runnable test) {
+    scheduler.run(
+        () -> {
+          cluster.startAll(2, TwoNodes::host);
+          test.run();
+          cluster.serving().forEach(node -> node.engine().fence("the test has ended"));
+        });
+  }
+
+  private static int host(int partition) {
+    return partition == 0 ? 0 : 1;
+  }
+
+  SimNode first() {
+    return cluster.serving().getFirst();
+  }
+
+  SimNode second() {
+    return cluster.serving().getLast();
+  }
+
+  /** Keys of grains on the first node. */
+  Stream<String> keysOnFirst(Class<?> grain) {
+    return keys(grain, 0);
+  }
+
+  /** Keys of grains on the second node. */
+  Stream<String> keysOnSecond(Class<?> grain) {
+    return keys(grain, 1);
+  }
+
+  private Stream<String> keys(Class<?> grain, int node) {
+    return IntStream.range(0, 10_000)
+        .mapToObj(i -> "k" + i)
+        .filter(key -> host(partition(new GrainId(GrainTypes.nameOf(grain), key))) == node);
+  }
+
+  private int partition(GrainId grain) {
+    return Math.floorMod(grain.stableHash(), scenario.partitions());
+  }
+
+  /** Nothing passes between them, and both know it. */
+  void cut() {
+    network.cut(first().id(), second().id());
+    network.breakConnection(first().id(), second().id());
+    scheduler.sleep(20 * MILLI);
+  }
+
+  void join() {
+    network.join(first().id(), second().id());
+  }
+}

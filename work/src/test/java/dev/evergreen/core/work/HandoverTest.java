@@ -1,0 +1,153 @@
+package dev.evergreen.core.work;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import dev.evergreen.core.spi.Clock;
+import dev.evergreen.core.spi.Threads;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import org.junit.jupiter.api.Test;
+
+/** By threads and a clock that the test moves. */
+final class HandoverTest {
+
+  private final World world = new World();
+  private final List<String> done = new ArrayList<>();
+  private final Handover handover = new Handover(world, world);
+
+  /** Threads run when they are told to, one after the other; timers likewise. */
+  private static final class World implements Clock, Threads {
+    private record Alarm(long at, Runnable task) {}
+
+    private final List<Runnable> started = new ArrayList<>();
+    private final List<Alarm> alarms = new ArrayList<>();
+    private boolean refusesThreads;
+    private boolean refusesTimers;
+    private long now;
+
+    @Override
+    public long nanos() {
+      return now;
+    }
+
+    @Override
+    public Instant now() {
+      return Instant.ofEpochSecond(0, now);
+    }
+
+    @Override
+    public Cancellable after(long delayNanos, Runnable task) {
+      if (refusesTimers) {
+        throw new RejectedExecutionException("no timer");
+      }
+      var alarm = new Alarm(now + delayNanos, task);
+      alarms.add(alarm);
+      return () -> alarms.remove(alarm);
+    }
+
+    @Override
+    public Thread start(Runnable task) {
+      if (refusesThreads) {
+        throw new OutOfMemoryError("unable to create native thread");
+      }
+      started.add(task);
+      return Thread.currentThread();
+    }
+
+    @Override
+    public void park() {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public void parkNanos(long nanos) {
+      now += nanos;
+    }
+
+    @Override
+    public void unpark(Thread thread) {
+      throw new UnsupportedOperationException();
+    }
+
+    void runNext() {
+      started.removeFirst().run();
+    }
+
+    void ring() {
+      var alarm = alarms.removeFirst();
+      now = alarm.at;
+      alarm.task.run();
+    }
+  }
+
+  private Runnable work(String name) {
+    return () -> done.add(name);
+  }
+
+  @Test
+  void whatNoThreadCouldBeHadForGetsOneALittleLater() {
+    world.refusesThreads = true;
+    handover.start(work("a"));
+    handover.start(work("b"));
+    world.ring();
+    assertEquals(1, world.alarms.size(), "there is no thread yet, and it is tried again");
+    world.refusesThreads = false;
+    world.ring();
+    assertEquals(2 * Handover.AGAIN_NANOS, world.now);
+    assertEquals(2, world.started.size(), "none has to wait for another");
+    world.runNext();
+    world.runNext();
+    assertEquals(2, done.size());
+    assertEquals(List.of(), world.alarms);
+  }
+
+  @Test
+  void itIsTriedAgainAlsoTheNextTime() {
+    for (int i = 1; i <= 3; i++) {
+      world.refusesThreads = true;
+      handover.start(work("a"));
+      world.refusesThreads = false;
+      world.ring();
+      world.runNext();
+      assertEquals(i, done.size());
+    }
+  }
+
+  @Test
+  void whoHasEndedItsWorkDoesWhatIsLeft() {
+    handover.start(work("a"));
+    world.refusesThreads = true;
+    world.refusesTimers = true;
+    handover.start(work("b"));
+    handover.start(work("c"));
+    world.runNext();
+    assertEquals(List.of("a", "b", "c"), done);
+    world.refusesThreads = false;
+    world.refusesTimers = false;
+    handover.start(work("d"));
+    world.runNext();
+    assertEquals(List.of("a", "b", "c", "d"), done);
+  }
+
+  @Test
+  void aThreadWaitsWhereNoTimerCanBeSet() {
+    world.refusesTimers = true;
+    handover.after(100, work("a"));
+    world.runNext();
+    assertEquals(100, world.now);
+    assertEquals(List.of("a"), done);
+  }
+
+  @Test
+  void whatIsCancelledIsNotDone() {
+    handover.after(100, work("a")).cancel();
+    assertEquals(List.of(), world.alarms);
+    world.refusesTimers = true;
+    handover.after(100, work("b")).cancel();
+    world.runNext();
+    assertEquals(List.of(), done);
+    assertEquals(0, world.now, "nor is it waited for");
+  }
+}
