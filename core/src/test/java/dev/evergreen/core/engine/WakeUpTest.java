@@ -748,6 +748,42 @@ class WakeUpTest {
     }
   }
 
+  /** Its farewell went before it, and nothing that is pushed would be refused. */
+  @Test
+  void aSubscriptionWhoseCacheIsClosedWhileItIsSentIsEnded() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    var sent = new CountDownLatch(1);
+    var farewell = new CountDownLatch(1);
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT.withCacheGrace(Duration.ofMillis(1)));
+      var host = wired.start(far, PATIENT);
+      try (var other = host.reactive(host.grains().get(Cell.class, "c")::text)) {
+        assertEquals("", other.tracker().next(SOON));
+        var computation = node.reactive(node.grains().get(Cell.class, "c")::text);
+        assertEquals("", computation.tracker().next(SOON));
+        wired.wire =
+            (from, to, message) -> {
+              if (message instanceof Message.Subscribe) {
+                computation.close();
+                awaitOpen(farewell);
+              }
+              wired.deliver(from, to, message);
+              if (message instanceof Message.Subscribe) {
+                sent.countDown();
+              } else if (message instanceof Message.Unsubscribe) {
+                farewell.countDown();
+              }
+            };
+        node.linkBroken(far); // so that it is subscribed again
+        awaitOpen(sent);
+        var summary = host.activations.summary(WiredNodes.key(host, Cell.class, "c", "text()"));
+        var results = Objects.requireNonNull(summary).results();
+        WiredNodes.await("its end", () -> results.subscribers() == 1);
+      }
+    }
+  }
+
   /** However deep it reads, its end is the same. */
   interface Hop extends Grain {
     @ReadOnly

@@ -167,6 +167,22 @@ final class PromptnessTest {
         });
   }
 
+  /** It would be looked at again, but less and less often. */
+  @Test
+  void whoWaitsForAWriteToBeReflectedIsToldOfTheEndOfTheRun() {
+    nodes.run(
+        () -> {
+          var key = here(1).getFirst();
+          try (var computation = nodes.first().engine().reactive(link(key)::slow)) {
+            assertEquals("slow", computation.tracker().next(Duration.ofMinutes(1)));
+            long before = scheduler.now();
+            assertEquals("slow", computation.after(() -> link(key).touch()));
+            long took = scheduler.now() - before;
+            assertTrue(took < 1_530 * MILLI, () -> took + " ns");
+          }
+        });
+  }
+
   private record Told(long at, long began) {}
 
   /** The age is told again and again, but then it may take a second. */

@@ -6,7 +6,9 @@ import java.time.Instant;
 import java.util.SplittableRandom;
 import java.util.concurrent.RejectedExecutionException;
 
-/** The clock and the threads of a process that is short of memory: it refuses some of what is asked. */
+/**
+ * The clock and the threads of a process that is short of memory: it refuses some of what is asked.
+ */
 final class Refusing implements Clock, Threads {
 
   private static final int THREADS_REFUSED_ONE_IN = 50;
