@@ -126,7 +126,10 @@ final class MetaCommands {
       }
     }
     if (flags.has('R')) {
-      fetch.recacheBelow(flags.recacheBelow);
+      fetch.recacheBefore(flags.recacheBefore);
+      if (flags.has('T') && wordOf('R') < wordOf('T')) {
+        fetch.recacheUntouched();
+      }
     }
     if (flags.has('u')) {
       fetch.unnoticed();
