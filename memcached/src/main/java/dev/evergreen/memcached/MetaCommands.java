@@ -148,11 +148,11 @@ final class MetaCommands {
   }
 
   private void writeFlagsOfItem() {
-    boolean touched = false;
+    int expiry = item.previousExpiry();
     for (int word = 2; word < line.count(); word++) {
       switch (line.first(word)) {
-        case 'T', 'N' -> touched = true;
-        case 't' -> time(touched ? item.expiry() : item.previousExpiry());
+        case 'T', 'N' -> expiry = expiryAfter(line.first(word), expiry);
+        case 't' -> time(expiry);
         case 's' -> flag('s', item.valueLength());
         case 'c' -> flag('c', item.cas());
         case 'f' -> flag('f', item.flags() & 0xffffffffL);
@@ -176,6 +176,14 @@ final class MetaCommands {
     if (item.isWon()) {
       flag('W');
     }
+  }
+
+  /** The expiry when T or N has had its effect; the item has what the last one left. */
+  private int expiryAfter(int letter, int before) {
+    if (!item.isNew()) {
+      return letter == 'T' ? item.expiry() : before;
+    }
+    return letter == 'T' ? flags.expiry : flags.vivifiedExpiry;
   }
 
   private void flag(char letter) {
@@ -456,11 +464,11 @@ final class MetaCommands {
     } else {
       out.put(HD);
     }
-    boolean touched = false;
+    int expiry = item.previousExpiry();
     for (int word = 2; word < line.count(); word++) {
       switch (line.first(word)) {
-        case 'T', 'N' -> touched = true;
-        case 't' -> time(touched ? item.expiry() : item.previousExpiry());
+        case 'T', 'N' -> expiry = expiryAfter(line.first(word), expiry);
+        case 't' -> time(expiry);
         case 'c' -> flag('c', item.cas());
         default -> writeRequestFlag(word);
       }
