@@ -6,6 +6,7 @@ import static dev.evergreen.memcached.TextProtocol.ERROR;
 import static dev.evergreen.memcached.TextProtocol.NOT_NUMERIC;
 import static dev.evergreen.memcached.TextProtocol.REPLY;
 import static dev.evergreen.memcached.TextProtocol.bytes;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.live.LiveItemException;
@@ -16,6 +17,7 @@ import dev.evergreen.store.Mode;
 import dev.evergreen.store.Outcome;
 import dev.evergreen.store.Store;
 import java.io.IOException;
+import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
 /** The meta commands. What they are asked to return, they return in the order of the flags. */
@@ -498,9 +500,10 @@ final class MetaCommands {
       return protocol.reply(EN);
     }
     int now = protocol.server.clock.second();
+    var key = protocol.key.bytes().toArray(JAVA_BYTE);
     out.begin(REPLY);
     out.put("ME ");
-    out.put(line.memory(), line.begin(1), line.length(1));
+    out.put(item.isKeyBinary() ? Base64.getEncoder().encode(key) : key);
     out.put(
         " exp=%d la=%d cas=%s fetch=%s cls=1 size=%d"
             .formatted(

@@ -172,6 +172,21 @@ class WhatIsShownTest {
     }
   }
 
+  /** As it was stored, however it is asked for. */
+  @Test
+  void anItemIsDescribedWithItsKeyAsItWasStored() throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      client.exchange("ms YQ== 1 b\r\nx\r\nset b 0 0 1\r\nx\r\n");
+      for (var request : List.of("me a", "me YQ== b", "me a more")) {
+        assertTrue(client.ask(request).startsWith("ME YQ== exp="), request);
+      }
+      for (var request : List.of("me b", "me Yg== b")) {
+        assertTrue(client.ask(request).startsWith("ME b exp="), request);
+      }
+    }
+  }
+
   @Test
   void whatIsStoredIsWatchedWithTheTimeThatItHas() throws IOException {
     try (var server = TestServer.start(Mode.PROCESSORS);
