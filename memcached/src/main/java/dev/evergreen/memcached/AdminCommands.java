@@ -122,7 +122,7 @@ final class AdminCommands {
     }
     if (line.count() == 1 || (line.count() == 2 && line.is(1, "graceful"))) {
       server.end();
-      return Step.CLOSE;
+      return Step.LEAVE;
     }
     return say("CLIENT_ERROR invalid shutdown mode");
   }
@@ -374,6 +374,6 @@ final class AdminCommands {
       topics.add(Topic.FETCHERS);
     }
     protocol.session().watch(topics);
-    return Step.CLOSE;
+    return Step.LEAVE;
   }
 }

@@ -413,7 +413,7 @@ final class BinaryProtocol extends Protocol {
     if (!quiet) {
       respond(0, NOTHING);
     }
-    return Step.CLOSE;
+    return Step.LEAVE;
   }
 
   /** Answers a response for each line of the text protocol's report, and an empty one. */

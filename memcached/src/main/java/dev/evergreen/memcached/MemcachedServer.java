@@ -207,30 +207,31 @@ public final class MemcachedServer implements AutoCloseable {
     statistics.totalConnections.increment();
     // One that is closed, or reset, does not tell it any more.
     var client = connection.peerAddress();
-    tellConnection("conn_new", client, "");
+    int number = lastNumber.incrementAndGet();
+    tellConnection("conn_new", client, "", number);
     var reason = "error";
     try {
-      talk(connection);
-      reason = "normal";
+      reason = talk(connection, number) ? "normal" : "error";
     } catch (WriteTimeoutException e) {
       throw e;
     } catch (SocketTimeoutException e) {
       reason = "idle_timeout";
       throw e;
     } finally {
-      tellConnection("conn_close", client, " reason=" + reason);
+      tellConnection("conn_close", client, " reason=" + reason, number);
     }
   }
 
-  private void talk(Connection connection) throws IOException {
+  /** Answers whether the client ended it, or whatever it said was no reason to. */
+  private boolean talk(Connection connection, int number) throws IOException {
     if (tls == null || connection.localAddress() instanceof UnixDomainSocketAddress) {
-      new Session(this, connection).serve();
-    } else {
-      var secured = shakeHands(tls, connection);
-      new Session(this, secured).serve();
-      // The client shall know that nothing was cut off.
-      secured.shutdownOutput();
+      return new Session(this, connection, number).serve();
     }
+    var secured = shakeHands(tls, connection);
+    boolean inOrder = new Session(this, secured, number).serve();
+    // The client shall know that nothing was cut off.
+    secured.shutdownOutput();
+    return inOrder;
   }
 
   private Connection shakeHands(ServerTls tls, Connection connection) throws IOException {
@@ -244,14 +245,14 @@ public final class MemcachedServer implements AutoCloseable {
     }
   }
 
-  private void tellConnection(String event, SocketAddress client, String more) {
+  private void tellConnection(String event, SocketAddress client, String more, int number) {
     if (watchers.want(Topic.CONNEVENTS)) {
       var where =
           client instanceof InetSocketAddress inet
               ? "rip=%s rport=%d transport=tcp"
                   .formatted(inet.getAddress().getHostAddress(), inet.getPort())
-              : "rip=unix_socket rport=0 transport=local";
-      watchers.tell(Topic.CONNEVENTS, event + " " + where + more);
+              : "rip=unix rport=0 transport=local";
+      watchers.tell(Topic.CONNEVENTS, event + " " + where + more + " cfd=" + number);
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.live.LiveItem;
 import dev.evergreen.memcached.live.LiveItemException;
@@ -37,10 +38,10 @@ final class Session {
 
   private @Nullable Set<Topic> watched;
 
-  Session(MemcachedServer server, Connection connection) {
+  Session(MemcachedServer server, Connection connection, int number) {
     this.server = server;
     this.connection = connection;
-    number = server.lastNumber.incrementAndGet();
+    this.number = number;
     in = new Input(server, connection);
     authenticated = !server.authentication.isRequired();
   }
@@ -64,8 +65,12 @@ final class Session {
     watched = topics;
   }
 
-  /** Serves the client until it or the protocol ends. */
-  void serve() throws IOException {
+  /**
+   * Serves the client until it or the protocol ends.
+   *
+   * @return whether the client ended it, and not the protocol because of what the client said
+   */
+  boolean serve() throws IOException {
     var idle = server.settings.idleTimeout;
     connection.readTimeout(idle.isZero() ? FOR_EVER : idle);
     connection.writeTimeout(server.settings.writeTimeout);
@@ -73,27 +78,35 @@ final class Session {
     server.sessions.add(this);
     tell("new client connection");
     try {
-      answerAll();
+      boolean inOrder = answerAll();
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
+      return inOrder;
     } finally {
       server.sessions.remove(this);
       tell("connection closed.");
     }
   }
 
-  private void answerAll() throws IOException {
+  private boolean answerAll() throws IOException {
     try (in) {
-      boolean going = in.awaitRequest();
-      boolean binary = going && isBinary();
-      going &= binary ? server.settings.speaksBinary : server.settings.speaksText;
-      var workers = binary ? server.binaryWorkers : server.textWorkers;
-      while (going) {
-        going = answerSome(workers) && in.awaitRequest();
+      if (!in.awaitRequest()) {
+        return true;
       }
+      boolean binary = isBinary();
+      if (!(binary ? server.settings.speaksBinary : server.settings.speaksText)) {
+        return false;
+      }
+      var workers = binary ? server.binaryWorkers : server.textWorkers;
+      Step step;
+      do {
+        step = answerSome(workers);
+      } while (step == Step.DONE && in.awaitRequest());
+      return step != Step.CLOSE;
     } catch (EOFException e) {
       tell("gone amid a request");
+      return true;
     }
   }
 
@@ -102,7 +115,7 @@ final class Session {
     return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
   }
 
-  private boolean answerSome(Workers workers) throws IOException {
+  private Step answerSome(Workers workers) throws IOException {
     var worker = workers.borrow();
     try {
       return worker.answer(this);

@@ -217,7 +217,7 @@ final class TextProtocol extends Protocol {
       case "decr" -> arithmetic(false);
       case "touch" -> touch();
       case "flush_all" -> flushAll();
-      case "quit" -> Step.CLOSE;
+      case "quit" -> Step.LEAVE;
       default -> admin.answer(name);
     };
   }

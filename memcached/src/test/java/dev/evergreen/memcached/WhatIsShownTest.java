@@ -2,6 +2,7 @@ package dev.evergreen.memcached;
 
 import static dev.evergreen.memcached.BinaryProtocolTest.added;
 import static dev.evergreen.memcached.BinaryProtocolTest.request;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,10 @@ import dev.evergreen.fibers.Fibers.Mode;
 import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -203,6 +208,60 @@ class WhatIsShownTest {
       var refused = event(watcher);
       assertEquals("not_stored", value(refused, "status"));
       assertEquals("add", value(refused, "cmd"));
+    }
+  }
+
+  /** By memcached's words, and by the number that it has in other lists. */
+  @Test
+  void connectionsAreWatchedFromTheirBeginToTheirEnd() throws Exception {
+    assertEnds("normal", "");
+    assertEnds("normal", "get k\r\nquit\r\n");
+    assertEnds("normal", "set k 0 0 5\r\nab");
+    assertEnds("error", "GET / HTTP/1.1\r\n");
+    assertEnds("error", (char) 0x80 + " no request of the binary protocol");
+  }
+
+  private static void assertEnds(String reason, String said) throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var watcher = server.connect()) {
+      assertEquals("OK", watcher.ask("watch connevents"));
+      try (var client = server.connect()) {
+        var begun = event(watcher);
+        assertEquals("conn_new", value(begun, "type"));
+        client.send(said);
+        client.socket.shutdownOutput();
+        client.rest();
+        var ended = event(watcher);
+        assertEquals("conn_close", value(ended, "type"));
+        assertEquals(reason, value(ended, "reason"), said);
+        for (var line : List.of(begun, ended)) {
+          assertEquals("127.0.0.1", value(line, "rip"));
+          assertEquals("" + client.socket.getLocalPort(), value(line, "rport"));
+          assertEquals("tcp", value(line, "transport"));
+          assertEquals("3", value(line, "cfd"));
+        }
+      }
+    }
+  }
+
+  @Test
+  void aConnectionOfAUnixSocketIsWatched() throws Exception {
+    var folder = Files.createTempDirectory("socket");
+    var path = folder.resolve("s");
+    var settings = TestServer.settings(Mode.PROCESSORS).withUnixSocket(path, 0700);
+    try (var server = TestServer.start(settings);
+        var watcher = SocketChannel.open(UnixDomainSocketAddress.of(path))) {
+      watcher.write(ByteBuffer.wrap("watch connevents\r\n".getBytes(US_ASCII)));
+      var in = Channels.newInputStream(watcher);
+      assertEquals("OK\r", event(in));
+      SocketChannel.open(UnixDomainSocketAddress.of(path)).close();
+      var begun = event(in);
+      assertEquals("unix", value(begun, "rip"));
+      assertEquals("0", value(begun, "rport"));
+      assertEquals("local", value(begun, "transport"));
+      assertEquals("conn_close", value(event(in), "type"));
+    } finally {
+      Files.delete(folder);
     }
   }
 
