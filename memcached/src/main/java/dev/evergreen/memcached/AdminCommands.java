@@ -326,7 +326,7 @@ final class AdminCommands {
 
   private void metadump(MemorySegment key, Item item, StringBuilder to) {
     to.append("key=");
-    Watchers.encode(key, 0, (int) key.byteSize(), to);
+    Watchers.encode(key, to);
     to.append(" exp=").append(item.expiry() == 0 ? -1 : server.clock.unixTime(item.expiry()));
     to.append(" la=").append(server.clock.unixTime(item.lastAccess()));
     to.append(" cas=");

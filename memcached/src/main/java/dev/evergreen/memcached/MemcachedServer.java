@@ -108,7 +108,7 @@ public final class MemcachedServer implements AutoCloseable {
             new StoreOptions(settings.memory, settings.itemLimit, settings.evicts, settings.cas),
             clock::second);
     live = settings.liveViews == null ? null : new LiveItems(settings.liveViews, store);
-    watchers = new Watchers(store);
+    watchers = new Watchers(store, clock);
     textWorkers = new Workers(settings.processors, () -> new TextProtocol(this));
     binaryWorkers = new Workers(settings.processors, () -> new BinaryProtocol(this));
     var builder =

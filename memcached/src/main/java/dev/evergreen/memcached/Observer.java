@@ -24,7 +24,7 @@ final class Observer {
   }
 
   private String encodedKey() {
-    return Watchers.encode(key(), 0, (int) key().byteSize());
+    return Watchers.encode(key());
   }
 
   private void count(Kind kind) {

@@ -453,6 +453,33 @@ class WhatIsShownTest {
     }
   }
 
+  /** In memcached's words. */
+  @Test
+  void whatIsEvictedIsWatchedWithWhatIsKnownOfIt() throws IOException {
+    var timed = firstEviction(1000);
+    assertTrue(
+        timed.matches(
+            "ts=\\d+\\.\\d+ gid=\\d+ type=eviction key=key\\d+ fetch=no ttl=\\d+ la=\\d+"
+                + " clsid=1 size=700"),
+        timed);
+    assertLeft(1000, value(timed, "ttl"));
+    assertTrue(Integer.parseInt(value(timed, "la")) < NEAR, timed);
+    assertEquals("-1", value(firstEviction(0), "ttl"));
+  }
+
+  private static String firstEviction(int exptime) throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS, 2 << 20);
+        var watcher = server.connect();
+        var client = server.connect()) {
+      assertEquals("OK", watcher.ask("watch evictions"));
+      var value = "x".repeat(700);
+      for (int i = 0; i < 5_000; i++) {
+        client.send("set key%d 0 %d 700 noreply\r\n%s\r\n".formatted(i, exptime, value));
+      }
+      return event(watcher);
+    }
+  }
+
   @Test
   void evictionsAreShownWithTheClassToo() throws IOException {
     try (var server = TestServer.start(Mode.PROCESSORS, 2 << 20);
