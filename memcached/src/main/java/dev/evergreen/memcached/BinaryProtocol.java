@@ -122,11 +122,9 @@ final class BinaryProtocol extends Protocol {
   @Override
   String commandName() {
     return switch (kind) {
-      case ADD -> "add";
-      case REPLACE -> "replace";
       case APPEND -> "append";
       case PREPEND -> "prepend";
-      default -> "set";
+      default -> cas != 0 ? "cas" : kind == ADD ? "add" : kind == REPLACE ? "replace" : "set";
     };
   }
 

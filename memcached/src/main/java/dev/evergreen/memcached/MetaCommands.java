@@ -309,6 +309,16 @@ final class MetaCommands {
     return true;
   }
 
+  /** The classic command that does what this one does. */
+  String nameOfSet() {
+    return switch (flags.mode) {
+      case 'E' -> "add";
+      case 'A' -> "append";
+      case 'P' -> "prepend";
+      default -> flags.has('C') ? "cas" : flags.mode == 'R' ? "replace" : "set";
+    };
+  }
+
   private Step answerSet(Outcome outcome, int length) throws IOException {
     boolean stored = outcome == Outcome.STORED;
     statistics.countRefusal(outcome);

@@ -48,7 +48,12 @@ final class Observer {
     }
   }
 
-  void stored(Outcome outcome) {
+  /**
+   * Tells what became of a value.
+   *
+   * @param length of the value that was sent
+   */
+  void stored(Outcome outcome, long length) {
     count(Kind.SET);
     if (server.watchers.want(Topic.MUTATIONS)) {
       boolean stored = outcome == Outcome.STORED;
@@ -58,11 +63,13 @@ final class Observer {
           "item_store key=%s status=%s cmd=%s ttl=%d clsid=1 cfd=%d size=%d"
               .formatted(
                   encodedKey(),
-                  outcome.name().toLowerCase(Locale.ROOT),
+                  outcome == Outcome.OUT_OF_MEMORY
+                      ? "no_memory"
+                      : outcome.name().toLowerCase(Locale.ROOT),
                   protocol.commandName(),
                   expiry == 0 ? 0 : expiry - server.clock.second(),
                   protocol.session().number,
-                  stored ? protocol.item.valueLength() : 0));
+                  stored ? protocol.item.valueLength() : length));
     }
   }
 

@@ -86,7 +86,7 @@ final class TextProtocol extends Protocol {
 
   @Override
   String commandName() {
-    return line.text(0);
+    return line.packed(0) == MS ? meta.nameOfSet() : line.text(0);
   }
 
   /**

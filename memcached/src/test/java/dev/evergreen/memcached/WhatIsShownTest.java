@@ -211,6 +211,45 @@ class WhatIsShownTest {
     }
   }
 
+  /** With the numbers that any two servers need not share left out. */
+  private static String withoutNumbers(String event) {
+    return event.replaceAll("(ts|gid|clsid|cfd)=\\S+", "$1=");
+  }
+
+  /** memcached's line for a value that it refuses at once has two words that it did not set. */
+  private static String refusal(String event) {
+    return event.contains("too_large") ? event.replaceAll("(ttl|size)=\\S+", "$1=") : event;
+  }
+
+  @Test
+  void whatIsDoneWithValuesIsWatchedAsInMemcached() throws Exception {
+    var commands =
+        lines(
+            "set k 0 0 3", "abc", "add k 0 0 4", "abcd", "replace k 0 0 2", "xy", "append k 0 0 1",
+            "z", "prepend none 0 0 1", "z", "cas none 0 0 1 5", "x", "cas k 0 0 2 999999", "xy",
+            "ms k 1", "x", "ms k 2 C999999", "xy", "ms none 1 C5", "x", "ms k 1 ME", "x",
+            "ms k 1 MA", "y", "ms k 1 MP", "y", "ms k 1 MR", "x", "ms k 1 MR C999999", "x",
+            "ms k 1 MS q", "x", "set k 0 0 1048577 noreply", "x".repeat(1_048_577),
+            "cas k 0 0 1048577 5", "x".repeat(1_048_577), "incr k 1", "touch k 0", "md k I");
+    var told = new ArrayList<List<String>>();
+    try (var reference = Reference.startIfInstalled();
+        var server = TestServer.start(Mode.PROCESSORS)) {
+      for (int port : new int[] {reference.port(), server.port()}) {
+        try (var watcher = new Client(port);
+            var client = new Client(port)) {
+          assertEquals("OK", watcher.ask("watch mutations"));
+          client.exchange(commands + "set last 0 0 1\r\nx\r\n");
+          var lines = new ArrayList<String>();
+          do {
+            lines.add(refusal(withoutNumbers(event(watcher))));
+          } while (!lines.getLast().contains("key=last"));
+          told.add(lines);
+        }
+      }
+    }
+    assertEquals(String.join("\n", told.getFirst()), String.join("\n", told.getLast()));
+  }
+
   /** By memcached's words, and by the number that it has in other lists. */
   @Test
   void connectionsAreWatchedFromTheirBeginToTheirEnd() throws Exception {
