@@ -271,6 +271,7 @@ final class BinaryProtocol extends Protocol {
     if (lookup.isLive(key)) {
       return touched(0, 0);
     }
+    observer.tellLook();
     boolean hit = store.fetch(key, fetch, item) == Outcome.FOUND;
     (hit ? statistics.touchHits : statistics.touchMisses).increment();
     return hit ? touched(item.cas(), item.flags()) : refuse(Refusal.NOT_FOUND);
@@ -342,6 +343,7 @@ final class BinaryProtocol extends Protocol {
     if (cas != 0) {
       change.ifCas(cas);
     }
+    observer.tellLook();
     var outcome = store.delete(key, change, item);
     if (outcome == Outcome.STORED) {
       statistics.deleteHits.increment();
@@ -374,6 +376,7 @@ final class BinaryProtocol extends Protocol {
     if (cas != 0) {
       change.ifCas(cas);
     }
+    observer.tellLook();
     var outcome = store.arithmetic(key, change, item);
     statistics.countArithmetic(kind == INCREMENT, outcome, item.isNew());
     return switch (outcome) {

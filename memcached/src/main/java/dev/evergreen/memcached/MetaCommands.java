@@ -107,7 +107,7 @@ final class MetaCommands {
     }
     statistics.countGet(true, flags.has('T'));
     if (protocol.server.isObserved()) {
-      protocol.observer.fetched(true);
+      protocol.observer.fetched(!item.isNew());
     }
     return Step.DONE;
   }
@@ -374,6 +374,7 @@ final class MetaCommands {
     if (flags.has('T')) {
       change.expiry(flags.expiry);
     }
+    protocol.observer.tellLook();
     return switch (store.delete(protocol.key, change, item)) {
       case STORED -> {
         // What is only marked as stale is still there.
@@ -432,6 +433,7 @@ final class MetaCommands {
     }
     boolean decrements = flags.mode == 'D' || flags.mode == '-';
     describeArithmetic(decrements);
+    protocol.observer.tellLook();
     var outcome = store.arithmetic(protocol.key, change, item);
     statistics.countArithmetic(!decrements, outcome, item.isNew());
     return switch (outcome) {
@@ -504,6 +506,7 @@ final class MetaCommands {
       return protocol.reply(BAD_FORMAT);
     }
     statistics.metas.increment();
+    protocol.observer.tellLook();
     // Unlike a peek this needs no memory for a large value.
     fetch.clear().unnoticed().winless().withoutValue();
     if (store.fetch(protocol.key, fetch, item) != Outcome.FOUND) {

@@ -56,6 +56,7 @@ final class ValueReceiver {
     if (!ends(from + (int) length, terminator)) {
       return false;
     }
+    protocol.observer.tellLook();
     settle(
         protocol.store.store(
             protocol.key, in.memory, from, (int) length, protocol.change, protocol.item),
@@ -100,6 +101,7 @@ final class ValueReceiver {
       if (!ends(end, terminator)) {
         return false;
       }
+      protocol.observer.tellLook();
       settle(reservation.commit(protocol.change, protocol.item), length, replaces);
       return true;
     }

@@ -378,9 +378,11 @@ class AdminCommandsTest {
       client.exchange("");
       assertTrue(watcher.line().contains("type=item_get key=no-such-key status=not_found"));
       client.exchange("set a%b 0 0 3\r\nabc\r\nget a%b\r\ndelete a%b\r\n");
+      assertTrue(watcher.line().contains("type=item_get key=a%25b status=not_found"));
       var line = watcher.line();
       assertTrue(
           line.matches("ts=\\d+\\.\\d{6} gid=\\d+ type=item_store key=a%25b status=stored.*"));
+      assertTrue(watcher.line().contains("type=item_get key=a%25b status=found"));
       assertTrue(watcher.line().contains("type=item_get key=a%25b status=found"));
       assertTrue(watcher.line().contains("type=deleted key=a%25b cmd=delete"));
       watcher.line();
