@@ -36,6 +36,9 @@ final class Session {
   /** Whether the client may say anything but who he is. */
   boolean authenticated;
 
+  /** Whether a value is waited for; a moment ago is good enough. */
+  boolean receivesValue;
+
   private @Nullable Set<Topic> watched;
 
   Session(MemcachedServer server, Connection connection, int number) {
@@ -51,11 +54,11 @@ final class Session {
     if (watched != null) {
       return "conn_watch";
     }
-    if (server.blockedWriters.keepFor(connection)) {
-      return "conn_mwrite";
-    }
-    if (server.valueHolders.keepFor(connection)) {
+    if (receivesValue) {
       return "conn_nread";
+    }
+    if (server.blockedWriters.keepFor(connection) || server.valueHolders.keepFor(connection)) {
+      return "conn_mwrite";
     }
     return in.isWaiting() ? "conn_read" : "conn_parse_cmd";
   }

@@ -46,8 +46,13 @@ final class ValueReceiver {
     }
     if (protocol.in.available() < whole) {
       protocol.keepHead();
-      if (!comes((int) whole)) {
-        return receiveInPieces((int) length, terminator, replaces);
+      protocol.session().receivesValue = true;
+      try {
+        if (!comes((int) whole)) {
+          return receiveInPieces((int) length, terminator, replaces);
+        }
+      } finally {
+        protocol.session().receivesValue = false;
       }
     }
     var in = protocol.in;

@@ -227,6 +227,24 @@ class AdminCommandsTest {
     }
   }
 
+  /** Of however few bytes. */
+  @ParameterizedTest
+  @ValueSource(strings = {"set k 0 0 6\r\n", "set k 0 0 6\r\nabcdef", "ms k 3000\r\nab"})
+  void aConnectionThatOwesAValueIsListedSo(String said) throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect();
+        var sender = server.connect()) {
+      sender.send(said);
+      while (!stats(client, " conns").containsValue("conn_nread")) {
+        Thread.onSpinWait();
+      }
+      sender.send("x".repeat(3000) + "\r\n");
+      while (stats(client, " conns").containsValue("conn_nread")) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
   @Test
   void aConnectionIsListedWithTheTimeSinceItsLastCommand() throws Exception {
     try (var server = TestServer.start(Mode.JDK);
