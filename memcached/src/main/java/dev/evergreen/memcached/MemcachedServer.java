@@ -332,6 +332,16 @@ public final class MemcachedServer implements AutoCloseable {
     return fibers.report();
   }
 
+  /**
+   * Reads the file of accounts again, if there is one, for clients that say from now on who they
+   * are.
+   *
+   * @throws IOException if the file cannot be read or has a wrong line; the former accounts stay
+   */
+  public void reloadAccounts() throws IOException {
+    authentication.reload();
+  }
+
   /** Waits until a client has ended the server by the command shutdown, or it was closed. */
   public void awaitEnd() throws InterruptedException {
     ended.await();

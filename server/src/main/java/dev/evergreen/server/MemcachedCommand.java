@@ -4,6 +4,7 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.kernel.Account;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.memcached.MemcachedSettings;
+import dev.evergreen.settings.Signals;
 import dev.evergreen.telemetry.FibersMetrics;
 import dev.evergreen.tls.PemFiles;
 import dev.evergreen.tls.ServerTls;
@@ -280,6 +281,7 @@ public final class MemcachedCommand implements Callable<Integer> {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }
       closeAtSignals(server);
+      Signals.on("HUP", () -> reloadAccounts(server));
       if (user != null && Account.isRoot()) {
         becomeUser(user);
       }
@@ -305,6 +307,14 @@ public final class MemcachedCommand implements Callable<Integer> {
       }
     }
     account.become();
+  }
+
+  private void reloadAccounts(MemcachedServer server) {
+    try {
+      server.reloadAccounts();
+    } catch (IOException e) {
+      spec.commandLine().getErr().println("memcached: the former accounts stay: " + e.getMessage());
+    }
   }
 
   /** A signal begins the end of the JVM, whose exit code would tell of the signal. */

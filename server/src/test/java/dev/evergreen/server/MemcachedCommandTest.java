@@ -78,6 +78,35 @@ class MemcachedCommandTest {
     }
   }
 
+  private static void signal(String name, Process process) throws Exception {
+    new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor();
+  }
+
+  /** Seen: it ended. */
+  @Test
+  void aHangUpHasItReadItsAccountsAgain() throws Exception {
+    var accounts = Files.writeString(folder.resolve("accounts"), "anna:first\n");
+    var process = start("-p", "0", "-t", "1", "-Y", accounts.toString());
+    try (var output = process.inputReader()) {
+      int port = port(output.readLine());
+      assertEquals("STORED", ask(port, "set x 0 0 10\r\nanna first"));
+      Files.writeString(accounts, "no account\n");
+      signal("HUP", process);
+      var complaint = output.readLine();
+      assertTrue(complaint.startsWith("memcached: the former accounts stay: "), complaint);
+      assertEquals("STORED", ask(port, "set x 0 0 10\r\nanna first"));
+      Files.writeString(accounts, "anna:second\n");
+      signal("HUP", process);
+      while (!ask(port, "set x 0 0 11\r\nanna second").equals("STORED")) {
+        Thread.sleep(1);
+      }
+      assertEquals(
+          "CLIENT_ERROR authentication failure", ask(port, "set x 0 0 10\r\nanna first"));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
   @Test
   void aClientEndsItIfThatIsAllowed() throws Exception {
     var process = start("-p", "0", "-A", "-I", "2m", "-c", "10", "-M");
