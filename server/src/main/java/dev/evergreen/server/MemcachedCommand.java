@@ -282,6 +282,8 @@ public final class MemcachedCommand implements Callable<Integer> {
       }
       closeAtSignals(server);
       Signals.on("HUP", () -> reloadAccounts(server));
+      // memcached's signal for an end in order; the JVM would be gone at once.
+      Signals.on("USR1", () -> System.exit(ExitCode.OK));
       if (user != null && Account.isRoot()) {
         becomeUser(user);
       }

@@ -62,14 +62,14 @@ class MemcachedCommandTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"TERM", "INT"})
+  @ValueSource(strings = {"TERM", "INT", "USR1"})
   void aSignalEndsItInOrder(String signal) throws Exception {
     var pidFile = folder.resolve("pid");
     var process = start("-p", "0", "-m", "64", "-t", "1", "-P", pidFile.toString());
     try (var output = process.inputReader()) {
       assertEquals("END", ask(port(output.readLine()), "get a"));
       assertEquals(process.pid() + "\n", Files.readString(pidFile));
-      new ProcessBuilder("kill", "-" + signal, "" + process.pid()).start().waitFor();
+      signal(signal, process);
       assertEquals(0, process.waitFor());
       assertEquals(List.of(), output.lines().toList());
       assertFalse(Files.exists(pidFile));
