@@ -265,8 +265,13 @@ public final class MemcachedCommand implements Callable<Integer> {
   }
 
   static CommandLine commandLine() {
-    return ConfiguredOptions.addTo(new CommandLine(new MemcachedCommand()))
+    return configured(new CommandLine(new MemcachedCommand()))
         .setCaseInsensitiveEnumValuesAllowed(true);
+  }
+
+  /** Adds what other options stand for; of one that is repeated the last counts, as ever. */
+  static CommandLine configured(CommandLine command) {
+    return ConfiguredOptions.addTo(command).setOverwrittenOptionsAllowed(true);
   }
 
   @Override

@@ -217,14 +217,9 @@ class MemcachedCommandTest {
     var process = start("-p", "0", "-t", "1", "-C", "-vv");
     try (var output = process.inputReader()) {
       int port = port(output.readLine());
-      try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-        socket
-            .getOutputStream()
-            .write("stats settings\r\nquit\r\n".getBytes(StandardCharsets.US_ASCII));
-        var settings = reader(socket.getInputStream()).lines().toList();
-        assertTrue(settings.contains("STAT cas_enabled no"), settings::toString);
-        assertTrue(settings.contains("STAT verbosity 2"), settings::toString);
-      }
+      var settings = settings(port);
+      assertTrue(settings.contains("STAT cas_enabled no"), settings::toString);
+      assertTrue(settings.contains("STAT verbosity 2"), settings::toString);
       var logged = new ArrayList<String>();
       var line = output.readLine();
       while (!line.contains("connection closed")) {
@@ -272,6 +267,30 @@ class MemcachedCommandTest {
       port(output.readLine());
     } finally {
       process.destroyForcibly();
+    }
+  }
+
+  /** A script that has flags of its own has more behind them. */
+  @Test
+  void ofAFlagThatIsRepeatedTheLastCounts() throws Exception {
+    var process =
+        start("-m", "64", "-M", "-p", "1", "-t", "2", "-m", "32", "-M", "-p", "0", "-t", "1");
+    try (var output = process.inputReader()) {
+      var settings = settings(port(output.readLine()));
+      assertTrue(settings.contains("STAT maxbytes 33554432"), settings::toString);
+      assertTrue(settings.contains("STAT num_threads 1"), settings::toString);
+      assertTrue(settings.contains("STAT evictions off"), settings::toString);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private static List<String> settings(int port) throws IOException {
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      socket
+          .getOutputStream()
+          .write("stats settings\r\nquit\r\n".getBytes(StandardCharsets.US_ASCII));
+      return reader(socket.getInputStream()).lines().toList();
     }
   }
 
