@@ -54,7 +54,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       names = {"-p", "--port"},
       paramLabel = "N",
       defaultValue = "11211",
-      description = "TCP port; 0 for any that is free. Default: ${DEFAULT-VALUE}.")
+      description = "TCP port; 0 or -1 for any that is free. Default: ${DEFAULT-VALUE}.")
   private int port;
 
   @Option(
@@ -440,7 +440,8 @@ public final class MemcachedCommand implements Callable<Integer> {
     int colon = text.lastIndexOf(':');
     boolean hasPort = colon > 0 && (text.indexOf(':') == colon || text.charAt(colon - 1) == ']');
     var host = (hasPort ? text.substring(0, colon) : text).replaceAll("[\\[\\]]", "");
-    var number = hasPort ? text.substring(colon + 1) : "" + port;
+    // memcached's word for any port that is free is -1.
+    var number = hasPort ? text.substring(colon + 1) : "" + (port == -1 ? 0 : port);
     check(
         number.matches("[0-9]{1,5}") && Integer.parseInt(number) <= 0xFFFF,
         "a port must be between 0 and 65535, but is " + number);

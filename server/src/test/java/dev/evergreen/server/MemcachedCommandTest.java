@@ -285,6 +285,17 @@ class MemcachedCommandTest {
     }
   }
 
+  /** As memcached calls it. */
+  @Test
+  void aPortBelowZeroIsAnyThatIsFree() throws Exception {
+    var process = start("-p", "-1", "-t", "1");
+    try (var output = process.inputReader()) {
+      assertEquals("END", ask(port(output.readLine()), "get a"));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
   private static List<String> settings(int port) throws IOException {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
       socket
@@ -309,6 +320,7 @@ class MemcachedCommandTest {
         "-c 0",
         "-a 9",
         "-p x",
+        "-p -2",
         "--metrics 70000",
         "-l 127.0.0.1:99999",
         "-B udp",
