@@ -11,8 +11,11 @@ import dev.evergreen.tls.ServerTls;
 import dev.evergreen.tls.ServerTls.Clients;
 import dev.evergreen.tls.ServerTls.Version;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.SocketAddress;
+import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +25,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -401,7 +405,7 @@ public final class MemcachedCommand implements Callable<Integer> {
     if (unixSocket != null) {
       settings = settings.withUnixSocket(unixSocket, mask);
     } else {
-      settings = settings.withAddresses(addresses.stream().map(this::address).toList());
+      settings = settings.withAddresses(addresses.stream().flatMap(this::addresses).toList());
     }
     if (authFile != null) {
       settings = settings.withAuthFile(authFile);
@@ -436,7 +440,7 @@ public final class MemcachedCommand implements Callable<Integer> {
     return Integer.parseInt(mask, 8);
   }
 
-  private InetSocketAddress address(String text) {
+  private Stream<InetSocketAddress> addresses(String text) {
     int colon = text.lastIndexOf(':');
     boolean hasPort = colon > 0 && (text.indexOf(':') == colon || text.charAt(colon - 1) == ']');
     var host = (hasPort ? text.substring(0, colon) : text).replaceAll("[\\[\\]]", "");
@@ -445,7 +449,26 @@ public final class MemcachedCommand implements Callable<Integer> {
     check(
         number.matches("[0-9]{1,5}") && Integer.parseInt(number) <= 0xFFFF,
         "a port must be between 0 and 65535, but is " + number);
-    return new InetSocketAddress(host, Integer.parseInt(number));
+    try {
+      return here(InetAddress.getAllByName(host)).stream()
+          .map(address -> new InetSocketAddress(address, Integer.parseInt(number)));
+    } catch (IOException e) {
+      throw new ParameterException(spec.commandLine(), "-l: can't find the address " + host, e);
+    }
+  }
+
+  /**
+   * The addresses of a name that this machine has: a client may try any of them, and only that. All
+   * if it has none, so that the first one is complained of.
+   */
+  static List<InetAddress> here(InetAddress... addresses) throws SocketException {
+    var here = new ArrayList<InetAddress>();
+    for (var address : addresses) {
+      if (address.isAnyLocalAddress() || NetworkInterface.getByInetAddress(address) != null) {
+        here.add(address);
+      }
+    }
+    return here.isEmpty() ? List.of(addresses) : here;
   }
 
   private MemcachedSettings extended(MemcachedSettings given) {

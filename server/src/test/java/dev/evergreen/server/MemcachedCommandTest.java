@@ -285,6 +285,27 @@ class MemcachedCommandTest {
     }
   }
 
+  /** A client may try any of them, such as 127.0.0.1 and ::1 of localhost. */
+  @Test
+  void allAddressesOfANameThatAreHereAreListenedAt() throws Exception {
+    var first = InetAddress.getByName("127.0.0.1");
+    var second = InetAddress.getByName("127.0.0.1");
+    var elsewhere = InetAddress.getByName("192.0.2.1");
+    var any = InetAddress.getByName("0.0.0.0");
+    assertEquals(List.of(first, second), MemcachedCommand.here(first, elsewhere, second));
+    assertEquals(List.of(any), MemcachedCommand.here(any));
+    assertEquals(List.of(elsewhere), MemcachedCommand.here(elsewhere));
+    var process = start("-p", "0", "-t", "1", "-l", "localhost");
+    try (var output = process.inputReader()) {
+      var announced = output.readLine();
+      for (var address : MemcachedCommand.here(InetAddress.getAllByName("localhost"))) {
+        assertTrue(announced.contains(address.getHostAddress() + ":"), announced);
+      }
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
   /** As memcached calls it. */
   @Test
   void aPortBelowZeroIsAnyThatIsFree() throws Exception {
