@@ -177,7 +177,7 @@ public final class MemcachedCommand implements Callable<Integer> {
   private @Nullable Path pidFile;
 
   @Option(
-      names = "-v",
+      names = {"-v", "--verbose"},
       description = "-vv logs connections, commands and replies; without effect alone.")
   private boolean[] verbosity = {};
 
@@ -237,7 +237,7 @@ public final class MemcachedCommand implements Callable<Integer> {
 
   @Option(
       names = {"-d", "--daemon", "-r", "--enable-coredumps", "-k", "--lock-memory", "-L"},
-      description = "-d, -r, -k, -L, -f, -n: accepted, without effect.")
+      description = "-d, -r, -k, -L, -f, -n, -N: accepted, without effect.")
   private boolean[] ignoredSwitches = {};
 
   @Option(
@@ -255,7 +255,7 @@ public final class MemcachedCommand implements Callable<Integer> {
   private boolean[] moreIgnoredSwitches = {};
 
   @Option(
-      names = {"-f", "--slab-growth-factor", "-n", "--slab-min-size"},
+      names = {"-f", "--slab-growth-factor", "-n", "--slab-min-size", "-N", "--napi-ids"},
       paramLabel = "VALUE",
       hidden = true)
   private List<String> ignoredValues = List.of();
@@ -489,7 +489,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       settings = settings.withTls(tls(secure));
     }
     if (ignoredSwitches.length + moreIgnoredSwitches.length + ignoredValues.size() > 0) {
-      ignored.add("-d, -r, -k, -L, -f, -n");
+      ignored.add("-d, -r, -k, -L, -f, -n, -N");
     }
     if (!ignored.isEmpty()) {
       var names = String.join("; ", ignored);

@@ -261,9 +261,12 @@ class MemcachedCommandTest {
   @Test
   void memcachedsOtherFlagsAreNamedOnce() throws Exception {
     var process =
-        start("-p", "0", "-U", "0", "-f", "1.1", "-L", "-vv", "-o", "modern,idle_timeout=9");
+        start(
+            "-p", "0", "-U", "0", "-f", "1.1", "-L", "-vv", "-o", "modern,idle_timeout=9", "-N", "2",
+            "--verbose");
     try (var output = process.inputReader()) {
-      assertTrue(output.readLine().startsWith("memcached: without effect here: -o modern"));
+      var said = output.readLine();
+      assertTrue(said.startsWith("memcached: without effect here: -o modern"), said);
       port(output.readLine());
     } finally {
       process.destroyForcibly();
