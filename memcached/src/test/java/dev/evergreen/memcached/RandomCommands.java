@@ -339,7 +339,7 @@ final class RandomCommands {
     }
     // See DifferentialTest.
     var all = text.indexOf(" N") >= 0 ? text.toString().replace(" b", "") : text.toString();
-    return all.matches(".* [NT](-1|2592001).*") ? all.replaceAll(" t(?= |$)", "") : all;
+    return all.matches(".* [NT](-1|2592001|2147483648).*") ? all.replaceAll(" t(?= |$)", "") : all;
   }
 
   private static String malformed(Random random) {
