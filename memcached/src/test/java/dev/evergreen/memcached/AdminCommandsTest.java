@@ -227,6 +227,31 @@ class AdminCommandsTest {
     }
   }
 
+  /** The last one is the one that asks, if no other came after it. */
+  @Test
+  void connectionsAreListedInTheOrderInWhichTheyCame() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS)) {
+      var clients = new ArrayList<Client>();
+      for (int i = 0; i < 30; i++) {
+        clients.add(server.connect());
+        clients.getLast().exchange("");
+      }
+      var numbers =
+          clients
+              .getLast()
+              .exchange("stats conns\r\n")
+              .lines()
+              .filter(line -> line.contains(":addr "))
+              .map(line -> Integer.parseInt(line.replaceAll("STAT |:.*", "")))
+              .toList();
+      assertEquals(numbers.stream().sorted().toList(), numbers);
+      assertEquals(31, numbers.size());
+      for (var client : clients) {
+        client.close();
+      }
+    }
+  }
+
   /** Of however few bytes. */
   @ParameterizedTest
   @ValueSource(strings = {"set k 0 0 6\r\n", "set k 0 0 6\r\nabcdef", "ms k 3000\r\nab"})
