@@ -225,12 +225,45 @@ class WhatIsShownTest {
   void whatIsDoneWithValuesIsWatchedAsInMemcached() throws Exception {
     var commands =
         lines(
-            "set k 0 0 3", "abc", "add k 0 0 4", "abcd", "replace k 0 0 2", "xy", "append k 0 0 1",
-            "z", "prepend none 0 0 1", "z", "cas none 0 0 1 5", "x", "cas k 0 0 2 999999", "xy",
-            "ms k 1", "x", "ms k 2 C999999", "xy", "ms none 1 C5", "x", "ms k 1 ME", "x",
-            "ms k 1 MA", "y", "ms k 1 MP", "y", "ms k 1 MR", "x", "ms k 1 MR C999999", "x",
-            "ms k 1 MS q", "x", "set k 0 0 1048577 noreply", "x".repeat(1_048_577),
-            "cas k 0 0 1048577 5", "x".repeat(1_048_577), "incr k 1", "touch k 0", "md k I");
+            "set k 0 0 3",
+            "abc",
+            "add k 0 0 4",
+            "abcd",
+            "replace k 0 0 2",
+            "xy",
+            "append k 0 0 1",
+            "z",
+            "prepend none 0 0 1",
+            "z",
+            "cas none 0 0 1 5",
+            "x",
+            "cas k 0 0 2 999999",
+            "xy",
+            "ms k 1",
+            "x",
+            "ms k 2 C999999",
+            "xy",
+            "ms none 1 C5",
+            "x",
+            "ms k 1 ME",
+            "x",
+            "ms k 1 MA",
+            "y",
+            "ms k 1 MP",
+            "y",
+            "ms k 1 MR",
+            "x",
+            "ms k 1 MR C999999",
+            "x",
+            "ms k 1 MS q",
+            "x",
+            "set k 0 0 1048577 noreply",
+            "x".repeat(1_048_577),
+            "cas k 0 0 1048577 5",
+            "x".repeat(1_048_577),
+            "incr k 1",
+            "touch k 0",
+            "md k I");
     assertWatchedAsInMemcached("watch mutations", commands + "set last 0 0 1\r\nx\r\n");
   }
 
@@ -260,10 +293,36 @@ class WhatIsShownTest {
     assertWatchedAsInMemcached(
         "watch fetchers mutations",
         lines(
-            "get k", "set k 0 0 3", "abc", "set k 0 0 1", "5", "add k 0 0 1", "x", "get k k none",
-            "gat 0 k", "touch k 0", "touch none 0", "incr k 1", "decr none 1", "append k 0 0 1",
-            "7", "cas k 0 0 1 999999", "y", "ms k 2", "12", "mg k v", "mg none", "mg made N0",
-            "ma k", "ma none", "me k", "md k I", "delete k", "delete k", "md k", "get last"));
+            "get k",
+            "set k 0 0 3",
+            "abc",
+            "set k 0 0 1",
+            "5",
+            "add k 0 0 1",
+            "x",
+            "get k k none",
+            "gat 0 k",
+            "touch k 0",
+            "touch none 0",
+            "incr k 1",
+            "decr none 1",
+            "append k 0 0 1",
+            "7",
+            "cas k 0 0 1 999999",
+            "y",
+            "ms k 2",
+            "12",
+            "mg k v",
+            "mg none",
+            "mg made N0",
+            "ma k",
+            "ma none",
+            "me k",
+            "md k I",
+            "delete k",
+            "delete k",
+            "md k",
+            "get last"));
   }
 
   /** By memcached's words, and by the number that it has in other lists. */
@@ -304,7 +363,7 @@ class WhatIsShownTest {
     var folder = Files.createTempDirectory("socket");
     var path = folder.resolve("s");
     var settings = TestServer.settings(Mode.PROCESSORS).withUnixSocket(path, 0700);
-    try (var server = TestServer.start(settings);
+    try (var _ = TestServer.start(settings);
         var watcher = SocketChannel.open(UnixDomainSocketAddress.of(path))) {
       watcher.write(ByteBuffer.wrap("watch connevents\r\n".getBytes(US_ASCII)));
       var in = Channels.newInputStream(watcher);

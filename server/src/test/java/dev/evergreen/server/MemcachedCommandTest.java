@@ -100,8 +100,7 @@ class MemcachedCommandTest {
       while (!ask(port, "set x 0 0 11\r\nanna second").equals("STORED")) {
         Thread.sleep(1);
       }
-      assertEquals(
-          "CLIENT_ERROR authentication failure", ask(port, "set x 0 0 10\r\nanna first"));
+      assertEquals("CLIENT_ERROR authentication failure", ask(port, "set x 0 0 10\r\nanna first"));
     } finally {
       process.destroyForcibly();
     }
@@ -262,7 +261,18 @@ class MemcachedCommandTest {
   void memcachedsOtherFlagsAreNamedOnce() throws Exception {
     var process =
         start(
-            "-p", "0", "-U", "0", "-f", "1.1", "-L", "-vv", "-o", "modern,idle_timeout=9", "-N", "2",
+            "-p",
+            "0",
+            "-U",
+            "0",
+            "-f",
+            "1.1",
+            "-L",
+            "-vv",
+            "-o",
+            "modern,idle_timeout=9",
+            "-N",
+            "2",
             "--verbose");
     try (var output = process.inputReader()) {
       var said = output.readLine();
