@@ -301,10 +301,10 @@ class MemcachedCommandTest {
   /** A client may try any of them, such as 127.0.0.1 and ::1 of localhost. */
   @Test
   void allAddressesOfANameThatAreHereAreListenedAt() throws Exception {
-    var first = InetAddress.getByName("127.0.0.1");
-    var second = InetAddress.getByName("127.0.0.1");
-    var elsewhere = InetAddress.getByName("192.0.2.1");
-    var any = InetAddress.getByName("0.0.0.0");
+    var first = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+    var second = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+    var elsewhere = InetAddress.getByAddress(new byte[] {(byte) 192, 0, 2, 1});
+    var any = InetAddress.getByAddress(new byte[4]);
     assertEquals(List.of(first, second), MemcachedCommand.here(first, elsewhere, second));
     assertEquals(List.of(any), MemcachedCommand.here(any));
     assertEquals(List.of(elsewhere), MemcachedCommand.here(elsewhere));
