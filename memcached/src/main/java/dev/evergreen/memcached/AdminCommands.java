@@ -122,7 +122,7 @@ final class AdminCommands {
     }
     if (line.count() == 1 || (line.count() == 2 && line.is(1, "graceful"))) {
       server.end();
-      return Step.CLOSE;
+      return Step.LEAVE;
     }
     return say("CLIENT_ERROR invalid shutdown mode");
   }
@@ -144,7 +144,7 @@ final class AdminCommands {
     if (!line.readLong(2)) {
       return protocol.reply(BAD_FORMAT);
     }
-    return protocol.reply(line.number() <= 2 && line.number() >= 0 ? OK : ERROR);
+    return protocol.reply(Integer.compareUnsigned(line.integer(), 2) <= 0 ? OK : ERROR);
   }
 
   /** There is no such list to tune: the answers are those of a memcached without its thread. */
@@ -223,15 +223,15 @@ final class AdminCommands {
     if (!line.readLong(2)) {
       return protocol.reply(BAD_FORMAT);
     }
-    long slabClass = line.number();
+    int slabClass = line.integer();
     if (!line.readLong(3)) {
       return protocol.reply(BAD_FORMAT);
     }
     if (slabClass < 0 || slabClass >= MOST_CLASSES) {
       return say("CLIENT_ERROR Illegal slab id");
     }
-    long limit = slabClass == 1 ? line.number() == 0 ? Long.MAX_VALUE : line.number() : 0;
-    dump(this::cachedump, limit);
+    long most = Integer.toUnsignedLong(line.integer());
+    dump(this::cachedump, slabClass != 1 ? 0 : most == 0 ? Long.MAX_VALUE : most);
     return write("END\r\n");
   }
 
@@ -247,7 +247,7 @@ final class AdminCommands {
       case "tocrawl" -> protocol.reply(line.readLong(2) ? OK : BAD_FORMAT);
       case "sleep" -> {
         boolean number = line.readLong(2);
-        yield number && Long.compareUnsigned(line.number(), 1_000_000) > 0
+        yield number && Integer.compareUnsigned(line.integer(), 1_000_000) > 0
             ? say("CLIENT_ERROR sleep must be one second or less")
             : protocol.reply(number ? OK : BAD_FORMAT);
       }
@@ -326,7 +326,7 @@ final class AdminCommands {
 
   private void metadump(MemorySegment key, Item item, StringBuilder to) {
     to.append("key=");
-    Watchers.encode(key, 0, (int) key.byteSize(), to);
+    Watchers.encode(key, to);
     to.append(" exp=").append(item.expiry() == 0 ? -1 : server.clock.unixTime(item.expiry()));
     to.append(" la=").append(server.clock.unixTime(item.lastAccess()));
     to.append(" cas=");
@@ -374,6 +374,6 @@ final class AdminCommands {
       topics.add(Topic.FETCHERS);
     }
     protocol.session().watch(topics);
-    return Step.CLOSE;
+    return Step.LEAVE;
   }
 }

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * Who may use the server: lines {@code user:password}. Nobody need say who he is if there are none.
  */
 final class Authentication {
-  private final @Nullable List<byte[]> accounts;
+  private final @Nullable Path file;
+  private volatile List<byte[]> accounts = List.of();
 
   /**
    * Reads the file, null for none.
@@ -21,7 +22,19 @@ final class Authentication {
    * @throws IOException if it cannot be read, or a line has no colon
    */
   Authentication(@Nullable Path file) throws IOException {
-    accounts = file == null ? null : read(file);
+    this.file = file;
+    reload();
+  }
+
+  /**
+   * Reads the file again. Who has said who he is need not say it again.
+   *
+   * @throws IOException if it cannot be read, or a line has no colon; nothing changes then
+   */
+  void reload() throws IOException {
+    if (file != null) {
+      accounts = read(file);
+    }
   }
 
   private static List<byte[]> read(Path file) throws IOException {
@@ -36,17 +49,15 @@ final class Authentication {
   }
 
   boolean isRequired() {
-    return accounts != null;
+    return file != null;
   }
 
   /** Whether there is such an account; how long that takes does not tell how much is right. */
   boolean admits(String user, String password) {
     var claim = (user + ":" + password).getBytes(ISO_8859_1);
     boolean found = false;
-    if (accounts != null) {
-      for (var account : accounts) {
-        found |= MessageDigest.isEqual(account, claim);
-      }
+    for (var account : accounts) {
+      found |= MessageDigest.isEqual(account, claim);
     }
     return found;
   }

@@ -122,11 +122,9 @@ final class BinaryProtocol extends Protocol {
   @Override
   String commandName() {
     return switch (kind) {
-      case ADD -> "add";
-      case REPLACE -> "replace";
       case APPEND -> "append";
       case PREPEND -> "prepend";
-      default -> "set";
+      default -> cas != 0 ? "cas" : kind == ADD ? "add" : kind == REPLACE ? "replace" : "set";
     };
   }
 
@@ -273,6 +271,7 @@ final class BinaryProtocol extends Protocol {
     if (lookup.isLive(key)) {
       return touched(0, 0);
     }
+    observer.tellLook();
     boolean hit = store.fetch(key, fetch, item) == Outcome.FOUND;
     (hit ? statistics.touchHits : statistics.touchMisses).increment();
     return hit ? touched(item.cas(), item.flags()) : refuse(Refusal.NOT_FOUND);
@@ -344,6 +343,7 @@ final class BinaryProtocol extends Protocol {
     if (cas != 0) {
       change.ifCas(cas);
     }
+    observer.tellLook();
     var outcome = store.delete(key, change, item);
     if (outcome == Outcome.STORED) {
       statistics.deleteHits.increment();
@@ -376,6 +376,7 @@ final class BinaryProtocol extends Protocol {
     if (cas != 0) {
       change.ifCas(cas);
     }
+    observer.tellLook();
     var outcome = store.arithmetic(key, change, item);
     statistics.countArithmetic(kind == INCREMENT, outcome, item.isNew());
     return switch (outcome) {
@@ -413,7 +414,7 @@ final class BinaryProtocol extends Protocol {
     if (!quiet) {
       respond(0, NOTHING);
     }
-    return Step.CLOSE;
+    return Step.LEAVE;
   }
 
   /** Answers a response for each line of the text protocol's report, and an empty one. */

@@ -108,7 +108,7 @@ public final class MemcachedServer implements AutoCloseable {
             new StoreOptions(settings.memory, settings.itemLimit, settings.evicts, settings.cas),
             clock::second);
     live = settings.liveViews == null ? null : new LiveItems(settings.liveViews, store);
-    watchers = new Watchers(store);
+    watchers = new Watchers(store, clock);
     textWorkers = new Workers(settings.processors, () -> new TextProtocol(this));
     binaryWorkers = new Workers(settings.processors, () -> new BinaryProtocol(this));
     var builder =
@@ -207,30 +207,31 @@ public final class MemcachedServer implements AutoCloseable {
     statistics.totalConnections.increment();
     // One that is closed, or reset, does not tell it any more.
     var client = connection.peerAddress();
-    tellConnection("conn_new", client, "");
+    int number = lastNumber.incrementAndGet();
+    tellConnection("conn_new", client, "", number);
     var reason = "error";
     try {
-      talk(connection);
-      reason = "normal";
+      reason = talk(connection, number) ? "normal" : "error";
     } catch (WriteTimeoutException e) {
       throw e;
     } catch (SocketTimeoutException e) {
       reason = "idle_timeout";
       throw e;
     } finally {
-      tellConnection("conn_close", client, " reason=" + reason);
+      tellConnection("conn_close", client, " reason=" + reason, number);
     }
   }
 
-  private void talk(Connection connection) throws IOException {
+  /** Answers whether the client ended it, or whatever it said was no reason to. */
+  private boolean talk(Connection connection, int number) throws IOException {
     if (tls == null || connection.localAddress() instanceof UnixDomainSocketAddress) {
-      new Session(this, connection).serve();
-    } else {
-      var secured = shakeHands(tls, connection);
-      new Session(this, secured).serve();
-      // The client shall know that nothing was cut off.
-      secured.shutdownOutput();
+      return new Session(this, connection, number).serve();
     }
+    var secured = shakeHands(tls, connection);
+    boolean inOrder = new Session(this, secured, number).serve();
+    // The client shall know that nothing was cut off.
+    secured.shutdownOutput();
+    return inOrder;
   }
 
   private Connection shakeHands(ServerTls tls, Connection connection) throws IOException {
@@ -244,14 +245,14 @@ public final class MemcachedServer implements AutoCloseable {
     }
   }
 
-  private void tellConnection(String event, SocketAddress client, String more) {
+  private void tellConnection(String event, SocketAddress client, String more, int number) {
     if (watchers.want(Topic.CONNEVENTS)) {
       var where =
           client instanceof InetSocketAddress inet
               ? "rip=%s rport=%d transport=tcp"
                   .formatted(inet.getAddress().getHostAddress(), inet.getPort())
-              : "rip=unix_socket rport=0 transport=local";
-      watchers.tell(Topic.CONNEVENTS, event + " " + where + more);
+              : "rip=unix rport=0 transport=local";
+      watchers.tell(Topic.CONNEVENTS, event + " " + where + more + " cfd=" + number);
     }
   }
 
@@ -329,6 +330,16 @@ public final class MemcachedServer implements AutoCloseable {
   /** What its processors do and have done. */
   public FibersReport fibers() {
     return fibers.report();
+  }
+
+  /**
+   * Reads the file of accounts again, if there is one, for clients that say from now on who they
+   * are.
+   *
+   * @throws IOException if the file cannot be read or has a wrong line; the former accounts stay
+   */
+  public void reloadAccounts() throws IOException {
+    authentication.reload();
   }
 
   /** Waits until a client has ended the server by the command shutdown, or it was closed. */

@@ -6,6 +6,7 @@ import static dev.evergreen.memcached.TextProtocol.ERROR;
 import static dev.evergreen.memcached.TextProtocol.NOT_NUMERIC;
 import static dev.evergreen.memcached.TextProtocol.REPLY;
 import static dev.evergreen.memcached.TextProtocol.bytes;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.live.LiveItemException;
@@ -16,6 +17,7 @@ import dev.evergreen.store.Mode;
 import dev.evergreen.store.Outcome;
 import dev.evergreen.store.Store;
 import java.io.IOException;
+import java.util.Base64;
 import org.jspecify.annotations.Nullable;
 
 /** The meta commands. What they are asked to return, they return in the order of the flags. */
@@ -105,7 +107,7 @@ final class MetaCommands {
     }
     statistics.countGet(true, flags.has('T'));
     if (protocol.server.isObserved()) {
-      protocol.observer.fetched(true);
+      protocol.observer.fetched(!item.isNew());
     }
     return Step.DONE;
   }
@@ -126,7 +128,10 @@ final class MetaCommands {
       }
     }
     if (flags.has('R')) {
-      fetch.recacheBelow(flags.recacheBelow);
+      fetch.recacheBefore(flags.recacheBefore);
+      if (flags.has('T') && wordOf('R') < wordOf('T')) {
+        fetch.recacheUntouched();
+      }
     }
     if (flags.has('u')) {
       fetch.unnoticed();
@@ -145,11 +150,11 @@ final class MetaCommands {
   }
 
   private void writeFlagsOfItem() {
-    boolean touched = false;
+    int expiry = item.previousExpiry();
     for (int word = 2; word < line.count(); word++) {
       switch (line.first(word)) {
-        case 'T', 'N' -> touched = true;
-        case 't' -> time(touched ? item.expiry() : item.previousExpiry());
+        case 'T', 'N' -> expiry = expiryAfter(line.first(word), expiry);
+        case 't' -> time(expiry);
         case 's' -> flag('s', item.valueLength());
         case 'c' -> flag('c', item.cas());
         case 'f' -> flag('f', item.flags() & 0xffffffffL);
@@ -173,6 +178,14 @@ final class MetaCommands {
     if (item.isWon()) {
       flag('W');
     }
+  }
+
+  /** The expiry when T or N has had its effect; the item has what the last one left. */
+  private int expiryAfter(int letter, int before) {
+    if (!item.isNew()) {
+      return letter == 'T' ? item.expiry() : before;
+    }
+    return letter == 'T' ? flags.expiry : flags.vivifiedExpiry;
   }
 
   private void flag(char letter) {
@@ -296,6 +309,16 @@ final class MetaCommands {
     return true;
   }
 
+  /** The classic command that does what this one does. */
+  String nameOfSet() {
+    return switch (flags.mode) {
+      case 'E' -> "add";
+      case 'A' -> "append";
+      case 'P' -> "prepend";
+      default -> flags.has('C') ? "cas" : flags.mode == 'R' ? "replace" : "set";
+    };
+  }
+
   private Step answerSet(Outcome outcome, int length) throws IOException {
     boolean stored = outcome == Outcome.STORED;
     statistics.countRefusal(outcome);
@@ -351,6 +374,7 @@ final class MetaCommands {
     if (flags.has('T')) {
       change.expiry(flags.expiry);
     }
+    protocol.observer.tellLook();
     return switch (store.delete(protocol.key, change, item)) {
       case STORED -> {
         // What is only marked as stale is still there.
@@ -409,6 +433,7 @@ final class MetaCommands {
     }
     boolean decrements = flags.mode == 'D' || flags.mode == '-';
     describeArithmetic(decrements);
+    protocol.observer.tellLook();
     var outcome = store.arithmetic(protocol.key, change, item);
     statistics.countArithmetic(!decrements, outcome, item.isNew());
     return switch (outcome) {
@@ -453,11 +478,11 @@ final class MetaCommands {
     } else {
       out.put(HD);
     }
-    boolean touched = false;
+    int expiry = item.previousExpiry();
     for (int word = 2; word < line.count(); word++) {
       switch (line.first(word)) {
-        case 'T', 'N' -> touched = true;
-        case 't' -> time(touched ? item.expiry() : item.previousExpiry());
+        case 'T', 'N' -> expiry = expiryAfter(line.first(word), expiry);
+        case 't' -> time(expiry);
         case 'c' -> flag('c', item.cas());
         default -> writeRequestFlag(word);
       }
@@ -481,15 +506,17 @@ final class MetaCommands {
       return protocol.reply(BAD_FORMAT);
     }
     statistics.metas.increment();
+    protocol.observer.tellLook();
     // Unlike a peek this needs no memory for a large value.
     fetch.clear().unnoticed().winless().withoutValue();
     if (store.fetch(protocol.key, fetch, item) != Outcome.FOUND) {
       return protocol.reply(EN);
     }
     int now = protocol.server.clock.second();
+    var key = protocol.key.bytes().toArray(JAVA_BYTE);
     out.begin(REPLY);
     out.put("ME ");
-    out.put(line.memory(), line.begin(1), line.length(1));
+    out.put(item.isKeyBinary() ? Base64.getEncoder().encode(key) : key);
     out.put(
         " exp=%d la=%d cas=%s fetch=%s cls=1 size=%d"
             .formatted(

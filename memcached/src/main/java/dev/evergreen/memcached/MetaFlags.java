@@ -35,7 +35,7 @@ final class MetaFlags {
 
   int vivifiedExpiry;
   int expiry;
-  int recacheBelow;
+  int recacheBefore;
   int clientFlags;
   long cas;
   long newCas;
@@ -110,7 +110,7 @@ final class MetaFlags {
       }
       case 'R' -> {
         check(line.readFlagInt(word), BAD_TOKEN);
-        recacheBelow = line.integer();
+        recacheBefore = protocol.expiry();
       }
       case 'F' -> {
         // This one has no words of its own.

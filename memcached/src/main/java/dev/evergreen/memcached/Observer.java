@@ -5,6 +5,8 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.memcached.Details.Kind;
 import dev.evergreen.memcached.Watchers.Topic;
+import dev.evergreen.store.Fetch;
+import dev.evergreen.store.Item;
 import dev.evergreen.store.Outcome;
 import java.lang.foreign.MemorySegment;
 import java.util.Locale;
@@ -13,6 +15,8 @@ import java.util.Locale;
 final class Observer {
   private final Protocol protocol;
   private final MemcachedServer server;
+  private final Fetch look = new Fetch().unnoticed().winless().withoutValue();
+  private final Item looked = new Item();
 
   Observer(Protocol protocol) {
     this.protocol = protocol;
@@ -24,7 +28,7 @@ final class Observer {
   }
 
   private String encodedKey() {
-    return Watchers.encode(key(), 0, (int) key().byteSize());
+    return Watchers.encode(key());
   }
 
   private void count(Kind kind) {
@@ -39,16 +43,36 @@ final class Observer {
       count(Kind.HIT);
     }
     if (server.watchers.want(Topic.FETCHERS)) {
-      var what = hit ? "found clsid=1" : "not_found clsid=0";
-      int size = hit ? protocol.item.valueLength() : 0;
-      server.watchers.tell(
-          Topic.FETCHERS,
-          "item_get key=%s status=%s cfd=%d size=%d"
-              .formatted(encodedKey(), what, protocol.session().number, size));
+      tellFetch(hit, protocol.item);
     }
   }
 
-  void stored(Outcome outcome) {
+  private void tellFetch(boolean hit, Item item) {
+    var what = hit ? "found clsid=1" : "not_found clsid=0";
+    server.watchers.tell(
+        Topic.FETCHERS,
+        "item_get key=%s status=%s cfd=%d size=%d"
+            .formatted(
+                encodedKey(), what, protocol.session().number, hit ? item.valueLength() : 0));
+  }
+
+  /**
+   * Tells that somebody looks for the item that is to be changed or described: memcached does, and
+   * tells it as a fetch.
+   */
+  void tellLook() {
+    if (server.watchers.want(Topic.FETCHERS)) {
+      boolean hit = server.store.fetch(protocol.key, look, looked) == Outcome.FOUND;
+      tellFetch(hit, looked);
+    }
+  }
+
+  /**
+   * Tells what became of a value.
+   *
+   * @param length of the value that was sent
+   */
+  void stored(Outcome outcome, long length) {
     count(Kind.SET);
     if (server.watchers.want(Topic.MUTATIONS)) {
       boolean stored = outcome == Outcome.STORED;
@@ -58,11 +82,13 @@ final class Observer {
           "item_store key=%s status=%s cmd=%s ttl=%d clsid=1 cfd=%d size=%d"
               .formatted(
                   encodedKey(),
-                  outcome.name().toLowerCase(Locale.ROOT),
+                  outcome == Outcome.OUT_OF_MEMORY
+                      ? "no_memory"
+                      : outcome.name().toLowerCase(Locale.ROOT),
                   protocol.commandName(),
                   expiry == 0 ? 0 : expiry - server.clock.second(),
                   protocol.session().number,
-                  stored ? protocol.item.valueLength() : 0));
+                  stored ? protocol.item.valueLength() : length));
     }
   }
 

@@ -59,7 +59,9 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
   enum Step {
     /** It was answered. */
     DONE,
-    /** The connection is to be closed. */
+    /** The client wants nothing more to be answered. */
+    LEAVE,
+    /** The connection is to be closed, as what was said is none. */
     CLOSE
   }
 
@@ -67,9 +69,9 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
    * Answers the requests that are there, up to the number of a turn, and waits for the rest of one
    * that has begun.
    *
-   * @return false if the connection is to be closed
+   * @return what became of the last one
    */
-  final boolean answer(Session session) throws IOException {
+  final Step answer(Session session) throws IOException {
     begin(session);
     try {
       beginTurn();
@@ -77,15 +79,16 @@ abstract sealed class Protocol permits TextProtocol, BinaryProtocol {
         answeredBefore = 0;
         while (in.available() > 0) {
           if (isTurnOver()) {
-            return true;
+            return Step.DONE;
           }
-          if (answerNext() == Step.CLOSE) {
-            return false;
+          var step = answerNext();
+          if (step != Step.DONE) {
+            return step;
           }
           answeredBefore++;
         }
       } while (in.fill());
-      return true;
+      return Step.DONE;
     } finally {
       end();
     }

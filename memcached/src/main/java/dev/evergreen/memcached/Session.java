@@ -1,6 +1,7 @@
 package dev.evergreen.memcached;
 
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.memcached.Protocol.Step;
 import dev.evergreen.memcached.Watchers.Topic;
 import dev.evergreen.memcached.live.LiveItem;
 import dev.evergreen.memcached.live.LiveItemException;
@@ -35,12 +36,15 @@ final class Session {
   /** Whether the client may say anything but who he is. */
   boolean authenticated;
 
+  /** Whether a value is waited for; a moment ago is good enough. */
+  boolean receivesValue;
+
   private @Nullable Set<Topic> watched;
 
-  Session(MemcachedServer server, Connection connection) {
+  Session(MemcachedServer server, Connection connection, int number) {
     this.server = server;
     this.connection = connection;
-    number = server.lastNumber.incrementAndGet();
+    this.number = number;
     in = new Input(server, connection);
     authenticated = !server.authentication.isRequired();
   }
@@ -50,11 +54,11 @@ final class Session {
     if (watched != null) {
       return "conn_watch";
     }
-    if (server.blockedWriters.keepFor(connection)) {
-      return "conn_mwrite";
-    }
-    if (server.valueHolders.keepFor(connection)) {
+    if (receivesValue) {
       return "conn_nread";
+    }
+    if (server.blockedWriters.keepFor(connection) || server.valueHolders.keepFor(connection)) {
+      return "conn_mwrite";
     }
     return in.isWaiting() ? "conn_read" : "conn_parse_cmd";
   }
@@ -64,8 +68,12 @@ final class Session {
     watched = topics;
   }
 
-  /** Serves the client until it or the protocol ends. */
-  void serve() throws IOException {
+  /**
+   * Serves the client until it or the protocol ends.
+   *
+   * @return whether the client ended it, and not the protocol because of what the client said
+   */
+  boolean serve() throws IOException {
     var idle = server.settings.idleTimeout;
     connection.readTimeout(idle.isZero() ? FOR_EVER : idle);
     connection.writeTimeout(server.settings.writeTimeout);
@@ -73,27 +81,35 @@ final class Session {
     server.sessions.add(this);
     tell("new client connection");
     try {
-      answerAll();
+      boolean inOrder = answerAll();
       if (watched != null && !server.watchers.watch(server, connection, watched)) {
         connection.write(TextProtocol.bytes("WATCHER_TOO_MANY log watcher limit reached\r\n"));
       }
+      return inOrder;
     } finally {
       server.sessions.remove(this);
       tell("connection closed.");
     }
   }
 
-  private void answerAll() throws IOException {
+  private boolean answerAll() throws IOException {
     try (in) {
-      boolean going = in.awaitRequest();
-      boolean binary = going && isBinary();
-      going &= binary ? server.settings.speaksBinary : server.settings.speaksText;
-      var workers = binary ? server.binaryWorkers : server.textWorkers;
-      while (going) {
-        going = answerSome(workers) && in.awaitRequest();
+      if (!in.awaitRequest()) {
+        return true;
       }
+      boolean binary = isBinary();
+      if (!(binary ? server.settings.speaksBinary : server.settings.speaksText)) {
+        return false;
+      }
+      var workers = binary ? server.binaryWorkers : server.textWorkers;
+      Step step;
+      do {
+        step = answerSome(workers);
+      } while (step == Step.DONE && in.awaitRequest());
+      return step != Step.CLOSE;
     } catch (EOFException e) {
       tell("gone amid a request");
+      return true;
     }
   }
 
@@ -102,7 +118,7 @@ final class Session {
     return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
   }
 
-  private boolean answerSome(Workers workers) throws IOException {
+  private Step answerSome(Workers workers) throws IOException {
     var worker = workers.borrow();
     try {
       return worker.answer(this);

@@ -10,6 +10,8 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -339,7 +341,9 @@ final class StatsReport {
           .stat(prefix + "secs_since_last_cmd", server.clock.uptime());
     }
     int listed = 0;
-    for (var session : server.sessions) {
+    var inOrder = new ArrayList<>(server.sessions);
+    inOrder.sort(Comparator.comparingInt(session -> session.number));
+    for (var session : inOrder) {
       if (++listed % SESSIONS_PER_STEP == 0) {
         Fibers.letOthersRun();
       }

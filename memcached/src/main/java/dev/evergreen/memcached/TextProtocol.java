@@ -86,7 +86,7 @@ final class TextProtocol extends Protocol {
 
   @Override
   String commandName() {
-    return line.text(0);
+    return line.packed(0) == MS ? meta.nameOfSet() : line.text(0);
   }
 
   /**
@@ -217,7 +217,7 @@ final class TextProtocol extends Protocol {
       case "decr" -> arithmetic(false);
       case "touch" -> touch();
       case "flush_all" -> flushAll();
-      case "quit" -> Step.CLOSE;
+      case "quit" -> Step.LEAVE;
       default -> admin.answer(name);
     };
   }
@@ -455,6 +455,7 @@ final class TextProtocol extends Protocol {
     if (lookup.isLive(line.key(1, key))) {
       return reply(Lookup.KEY_IS_LIVE);
     }
+    observer.tellLook();
     boolean deleted = store.delete(key, change.clear(), item) == Outcome.STORED;
     observer.deleted("delete", deleted);
     (deleted ? statistics.deleteHits : statistics.deleteMisses).increment();
@@ -481,6 +482,7 @@ final class TextProtocol extends Protocol {
     if (lookup.isLive(line.key(1, key))) {
       return reply(Lookup.KEY_IS_LIVE);
     }
+    observer.tellLook();
     var outcome = store.arithmetic(key, change, item);
     statistics.countArithmetic(increments, outcome, item.isNew());
     return switch (outcome) {
@@ -513,8 +515,9 @@ final class TextProtocol extends Protocol {
       return reply(BAD_EXPTIME);
     }
     fetch.clear().touch(expiry()).winless().withoutValue();
-    boolean touched =
-        lookup.isLive(line.key(1, key)) || store.fetch(key, fetch, item) == Outcome.FOUND;
+    line.key(1, key);
+    observer.tellLook();
+    boolean touched = lookup.isLive(key) || store.fetch(key, fetch, item) == Outcome.FOUND;
     (touched ? statistics.touchHits : statistics.touchMisses).increment();
     return reply(touched ? TOUCHED : NOT_FOUND);
   }

@@ -41,13 +41,18 @@ final class ValueReceiver {
   boolean receive(long length, byte[] terminator, boolean replaces) throws IOException {
     long whole = length + terminator.length;
     if (!protocol.store.takes(protocol.key.length(), length, protocol.change.flags())) {
-      refuse(Outcome.TOO_LARGE, whole, replaces);
+      refuse(Outcome.TOO_LARGE, length, terminator, replaces);
       return true;
     }
     if (protocol.in.available() < whole) {
       protocol.keepHead();
-      if (!comes((int) whole)) {
-        return receiveInPieces((int) length, terminator, replaces);
+      protocol.session().receivesValue = true;
+      try {
+        if (!comes((int) whole)) {
+          return receiveInPieces((int) length, terminator, replaces);
+        }
+      } finally {
+        protocol.session().receivesValue = false;
       }
     }
     var in = protocol.in;
@@ -56,9 +61,11 @@ final class ValueReceiver {
     if (!ends(from + (int) length, terminator)) {
       return false;
     }
+    protocol.observer.tellLook();
     settle(
         protocol.store.store(
             protocol.key, in.memory, from, (int) length, protocol.change, protocol.item),
+        length,
         replaces);
     return true;
   }
@@ -80,7 +87,7 @@ final class ValueReceiver {
       throws IOException {
     var reservation = reserve(length);
     if (reservation == null) {
-      refuse(Outcome.OUT_OF_MEMORY, (long) length + terminator.length, replaces);
+      refuse(Outcome.OUT_OF_MEMORY, length, terminator, replaces);
       return true;
     }
     var in = protocol.in;
@@ -99,7 +106,8 @@ final class ValueReceiver {
       if (!ends(end, terminator)) {
         return false;
       }
-      settle(reservation.commit(protocol.change, protocol.item), replaces);
+      protocol.observer.tellLook();
+      settle(reservation.commit(protocol.change, protocol.item), length, replaces);
       return true;
     }
   }
@@ -140,21 +148,27 @@ final class ValueReceiver {
     return same == terminator.length;
   }
 
-  private void settle(Outcome settled, boolean replaces) {
+  private void settle(Outcome settled, long length, boolean replaces) {
     // That a value fits was looked at before: what it was to be joined with makes it too large.
     outcome = settled == Outcome.TOO_LARGE ? Outcome.NOT_STORED : settled;
-    if (protocol.server.isObserved()) {
-      protocol.observer.stored(outcome);
-    }
+    tell(length);
     if (outcome == Outcome.OUT_OF_MEMORY) {
       deleteOld(replaces);
     }
   }
 
-  private void refuse(Outcome outcome, long bytes, boolean replaces) throws IOException {
+  private void refuse(Outcome outcome, long length, byte[] terminator, boolean replaces)
+      throws IOException {
     this.outcome = outcome;
+    tell(length);
     deleteOld(replaces);
-    protocol.in.skip(bytes);
+    protocol.in.skip(length + terminator.length);
+  }
+
+  private void tell(long length) {
+    if (protocol.server.isObserved()) {
+      protocol.observer.stored(outcome, length);
+    }
   }
 
   private void deleteOld(boolean replaces) {

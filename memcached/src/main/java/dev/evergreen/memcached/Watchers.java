@@ -4,6 +4,7 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 import dev.evergreen.fibers.Connection;
+import dev.evergreen.store.Item;
 import dev.evergreen.store.Store;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -46,6 +47,7 @@ final class Watchers {
   private static final int LINES_KEPT = 4096;
 
   private final Store store;
+  private final Clock clock;
   private final List<Watcher> all = new CopyOnWriteArrayList<>();
   private final AtomicLong lastNumber = new AtomicLong();
   private final AtomicLong skipped = new AtomicLong();
@@ -53,8 +55,9 @@ final class Watchers {
   private volatile long numbersBefore;
   private volatile Set<Topic> wanted = EnumSet.noneOf(Topic.class);
 
-  Watchers(Store store) {
+  Watchers(Store store, Clock clock) {
     this.store = store;
+    this.clock = clock;
   }
 
   private record Watcher(Set<Topic> topics, BlockingQueue<String> lines, AtomicLong missed) {}
@@ -101,11 +104,17 @@ final class Watchers {
     }
   }
 
-  private void tellEviction(MemorySegment memory, long at, int length, long size, boolean fetched) {
-    var key = encode(memory, at, length);
+  private void tellEviction(MemorySegment key, Item item) {
+    int now = clock.second();
     tell(
         Topic.EVICTIONS,
-        "eviction key=%s fetch=%s clsid=1 size=%d".formatted(key, fetched ? "yes" : "no", size));
+        "eviction key=%s fetch=%s ttl=%d la=%d clsid=1 size=%d"
+            .formatted(
+                encode(key),
+                item.isFetched() ? "yes" : "no",
+                item.expiry() == 0 ? -1 : item.expiry() - now,
+                now - item.lastAccess(),
+                item.valueLength()));
   }
 
   /**
@@ -191,16 +200,16 @@ final class Watchers {
   }
 
   /** A key in which all that is not a letter, a digit or one of {@code -._~} is encoded. */
-  static String encode(MemorySegment memory, long at, int length) {
-    var text = new StringBuilder(length);
-    encode(memory, at, length, text);
+  static String encode(MemorySegment key) {
+    var text = new StringBuilder((int) key.byteSize());
+    encode(key, text);
     return text.toString();
   }
 
   /** Appends such a key. */
-  static void encode(MemorySegment memory, long at, int length, StringBuilder to) {
-    for (int i = 0; i < length; i++) {
-      int c = memory.get(JAVA_BYTE, at + i) & 0xff;
+  static void encode(MemorySegment key, StringBuilder to) {
+    for (long i = 0; i < key.byteSize(); i++) {
+      int c = key.get(JAVA_BYTE, i) & 0xff;
       if (c < 128 && (Character.isLetterOrDigit(c) || "-._~".indexOf(c) >= 0)) {
         to.append((char) c);
       } else {

@@ -227,6 +227,49 @@ class AdminCommandsTest {
     }
   }
 
+  /** The last one is the one that asks, if no other came after it. */
+  @Test
+  void connectionsAreListedInTheOrderInWhichTheyCame() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS)) {
+      var clients = new ArrayList<Client>();
+      for (int i = 0; i < 30; i++) {
+        clients.add(server.connect());
+        clients.getLast().exchange("");
+      }
+      var numbers =
+          clients
+              .getLast()
+              .exchange("stats conns\r\n")
+              .lines()
+              .filter(line -> line.contains(":addr "))
+              .map(line -> Integer.parseInt(line.replaceAll("STAT |:.*", "")))
+              .toList();
+      assertEquals(numbers.stream().sorted().toList(), numbers);
+      assertEquals(31, numbers.size());
+      for (var client : clients) {
+        client.close();
+      }
+    }
+  }
+
+  /** Of however few bytes. */
+  @ParameterizedTest
+  @ValueSource(strings = {"set k 0 0 6\r\n", "set k 0 0 6\r\nabcdef", "ms k 3000\r\nab"})
+  void aConnectionThatOwesAValueIsListedSo(String said) throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect();
+        var sender = server.connect()) {
+      sender.send(said);
+      while (!stats(client, " conns").containsValue("conn_nread")) {
+        Thread.onSpinWait();
+      }
+      sender.send("x".repeat(3000) + "\r\n");
+      while (stats(client, " conns").containsValue("conn_nread")) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
   @Test
   void aConnectionIsListedWithTheTimeSinceItsLastCommand() throws Exception {
     try (var server = TestServer.start(Mode.JDK);
@@ -378,9 +421,11 @@ class AdminCommandsTest {
       client.exchange("");
       assertTrue(watcher.line().contains("type=item_get key=no-such-key status=not_found"));
       client.exchange("set a%b 0 0 3\r\nabc\r\nget a%b\r\ndelete a%b\r\n");
+      assertTrue(watcher.line().contains("type=item_get key=a%25b status=not_found"));
       var line = watcher.line();
       assertTrue(
           line.matches("ts=\\d+\\.\\d{6} gid=\\d+ type=item_store key=a%25b status=stored.*"));
+      assertTrue(watcher.line().contains("type=item_get key=a%25b status=found"));
       assertTrue(watcher.line().contains("type=item_get key=a%25b status=found"));
       assertTrue(watcher.line().contains("type=deleted key=a%25b cmd=delete"));
       watcher.line();

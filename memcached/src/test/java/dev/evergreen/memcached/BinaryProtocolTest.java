@@ -141,7 +141,9 @@ class BinaryProtocolTest {
       exchange(client, request(0x00, "", "k", "") + request(0x02, stored(5, 0), "k", "abc"));
       exchange(client, request(0x0d, "", "k", "") + request(0x04, "", "k", ""));
       assertTrue(watcher.line().contains("type=item_get key=k status=not_found"));
+      assertTrue(watcher.line().contains("type=item_get key=k status=not_found"));
       assertTrue(watcher.line().contains("type=item_store key=k status=stored cmd=add ttl=0"));
+      assertTrue(watcher.line().contains("type=item_get key=k status=found"));
       assertTrue(watcher.line().contains("type=item_get key=k status=found"));
       assertTrue(watcher.line().contains("type=deleted key=k cmd=delete"));
     }

@@ -2,6 +2,7 @@ package dev.evergreen.memcached;
 
 import static dev.evergreen.memcached.BinaryProtocolTest.added;
 import static dev.evergreen.memcached.BinaryProtocolTest.request;
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,10 @@ import dev.evergreen.fibers.Fibers.Mode;
 import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -172,6 +177,21 @@ class WhatIsShownTest {
     }
   }
 
+  /** As it was stored, however it is asked for. */
+  @Test
+  void anItemIsDescribedWithItsKeyAsItWasStored() throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      client.exchange("ms YQ== 1 b\r\nx\r\nset b 0 0 1\r\nx\r\n");
+      for (var request : List.of("me a", "me YQ== b", "me a more")) {
+        assertTrue(client.ask(request).startsWith("ME YQ== exp="), request);
+      }
+      for (var request : List.of("me b", "me Yg== b")) {
+        assertTrue(client.ask(request).startsWith("ME b exp="), request);
+      }
+    }
+  }
+
   @Test
   void whatIsStoredIsWatchedWithTheTimeThatItHas() throws IOException {
     try (var server = TestServer.start(Mode.PROCESSORS);
@@ -191,6 +211,174 @@ class WhatIsShownTest {
     }
   }
 
+  /** With the numbers that any two servers need not share left out. */
+  private static String withoutNumbers(String event) {
+    return event.replaceAll("(ts|gid|clsid|cfd)=\\S+", "$1=");
+  }
+
+  /** memcached's line for a value that it refuses at once has two words that it did not set. */
+  private static String refusal(String event) {
+    return event.contains("too_large") ? event.replaceAll("(ttl|size)=\\S+", "$1=") : event;
+  }
+
+  @Test
+  void whatIsDoneWithValuesIsWatchedAsInMemcached() throws Exception {
+    var commands =
+        lines(
+            "set k 0 0 3",
+            "abc",
+            "add k 0 0 4",
+            "abcd",
+            "replace k 0 0 2",
+            "xy",
+            "append k 0 0 1",
+            "z",
+            "prepend none 0 0 1",
+            "z",
+            "cas none 0 0 1 5",
+            "x",
+            "cas k 0 0 2 999999",
+            "xy",
+            "ms k 1",
+            "x",
+            "ms k 2 C999999",
+            "xy",
+            "ms none 1 C5",
+            "x",
+            "ms k 1 ME",
+            "x",
+            "ms k 1 MA",
+            "y",
+            "ms k 1 MP",
+            "y",
+            "ms k 1 MR",
+            "x",
+            "ms k 1 MR C999999",
+            "x",
+            "ms k 1 MS q",
+            "x",
+            "set k 0 0 1048577 noreply",
+            "x".repeat(1_048_577),
+            "cas k 0 0 1048577 5",
+            "x".repeat(1_048_577),
+            "incr k 1",
+            "touch k 0",
+            "md k I");
+    assertWatchedAsInMemcached("watch mutations", commands + "set last 0 0 1\r\nx\r\n");
+  }
+
+  private static void assertWatchedAsInMemcached(String watch, String commands) throws Exception {
+    var told = new ArrayList<String>();
+    try (var reference = Reference.startIfInstalled();
+        var server = TestServer.start(Mode.PROCESSORS)) {
+      for (int port : new int[] {reference.port(), server.port()}) {
+        try (var watcher = new Client(port);
+            var client = new Client(port)) {
+          assertEquals("OK", watcher.ask(watch));
+          client.exchange(commands);
+          var lines = new ArrayList<String>();
+          do {
+            lines.add(refusal(withoutNumbers(event(watcher))));
+          } while (!lines.getLast().contains("key=last"));
+          told.add(String.join("\n", lines));
+        }
+      }
+    }
+    assertEquals(told.getFirst(), told.getLast());
+  }
+
+  /** Of an item that is changed, too: memcached looks for it first. */
+  @Test
+  void whatIsFetchedIsWatchedAsInMemcached() throws Exception {
+    assertWatchedAsInMemcached(
+        "watch fetchers mutations",
+        lines(
+            "get k",
+            "set k 0 0 3",
+            "abc",
+            "set k 0 0 1",
+            "5",
+            "add k 0 0 1",
+            "x",
+            "get k k none",
+            "gat 0 k",
+            "touch k 0",
+            "touch none 0",
+            "incr k 1",
+            "decr none 1",
+            "append k 0 0 1",
+            "7",
+            "cas k 0 0 1 999999",
+            "y",
+            "ms k 2",
+            "12",
+            "mg k v",
+            "mg none",
+            "mg made N0",
+            "ma k",
+            "ma none",
+            "me k",
+            "md k I",
+            "delete k",
+            "delete k",
+            "md k",
+            "get last"));
+  }
+
+  /** By memcached's words, and by the number that it has in other lists. */
+  @Test
+  void connectionsAreWatchedFromTheirBeginToTheirEnd() throws Exception {
+    assertEnds("normal", "");
+    assertEnds("normal", "get k\r\nquit\r\n");
+    assertEnds("normal", "set k 0 0 5\r\nab");
+    assertEnds("error", "GET / HTTP/1.1\r\n");
+    assertEnds("error", (char) 0x80 + " no request of the binary protocol");
+  }
+
+  private static void assertEnds(String reason, String said) throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var watcher = server.connect()) {
+      assertEquals("OK", watcher.ask("watch connevents"));
+      try (var client = server.connect()) {
+        var begun = event(watcher);
+        assertEquals("conn_new", value(begun, "type"));
+        client.send(said);
+        client.socket.shutdownOutput();
+        client.rest();
+        var ended = event(watcher);
+        assertEquals("conn_close", value(ended, "type"));
+        assertEquals(reason, value(ended, "reason"), said);
+        for (var line : List.of(begun, ended)) {
+          assertEquals("127.0.0.1", value(line, "rip"));
+          assertEquals("" + client.socket.getLocalPort(), value(line, "rport"));
+          assertEquals("tcp", value(line, "transport"));
+          assertEquals("3", value(line, "cfd"));
+        }
+      }
+    }
+  }
+
+  @Test
+  void aConnectionOfAUnixSocketIsWatched() throws Exception {
+    var folder = Files.createTempDirectory("socket");
+    var path = folder.resolve("s");
+    var settings = TestServer.settings(Mode.PROCESSORS).withUnixSocket(path, 0700);
+    try (var _ = TestServer.start(settings);
+        var watcher = SocketChannel.open(UnixDomainSocketAddress.of(path))) {
+      watcher.write(ByteBuffer.wrap("watch connevents\r\n".getBytes(US_ASCII)));
+      var in = Channels.newInputStream(watcher);
+      assertEquals("OK\r", event(in));
+      SocketChannel.open(UnixDomainSocketAddress.of(path)).close();
+      var begun = event(in);
+      assertEquals("unix", value(begun, "rip"));
+      assertEquals("0", value(begun, "rport"));
+      assertEquals("local", value(begun, "transport"));
+      assertEquals("conn_close", value(event(in), "type"));
+    } finally {
+      Files.delete(folder);
+    }
+  }
+
   /** And not what others asked for. */
   @Test
   void eachWatcherSeesWhatItAskedFor() throws IOException {
@@ -205,6 +393,9 @@ class WhatIsShownTest {
       client.exchange("delete none\r\nset k 0 0 3\r\nabc\r\nget k\r\ndelete k\r\n");
       assertEquals("item_store", value(event(writes), "type"));
       var read = event(reads);
+      while (value(read, "status").equals("not_found")) {
+        read = event(reads);
+      }
       assertEquals("item_get", value(read, "type"));
       assertEquals("3", value(read, "size"));
       var deleted = event(ends);
@@ -376,6 +567,33 @@ class WhatIsShownTest {
       assertEquals("VALUE a 0 1\r\nx\r\nEND\r\n", text.exchange("get a\r\n"));
       BinaryProtocolTest.exchange(binary, request(0x08, "\0\0\0\0", "", ""));
       assertEquals("END\r\n", text.exchange("get a\r\n"));
+    }
+  }
+
+  /** In memcached's words. */
+  @Test
+  void whatIsEvictedIsWatchedWithWhatIsKnownOfIt() throws IOException {
+    var timed = firstEviction(1000);
+    assertTrue(
+        timed.matches(
+            "ts=\\d+\\.\\d+ gid=\\d+ type=eviction key=key\\d+ fetch=no ttl=\\d+ la=\\d+"
+                + " clsid=1 size=700"),
+        timed);
+    assertLeft(1000, value(timed, "ttl"));
+    assertTrue(Integer.parseInt(value(timed, "la")) < NEAR, timed);
+    assertEquals("-1", value(firstEviction(0), "ttl"));
+  }
+
+  private static String firstEviction(int exptime) throws IOException {
+    try (var server = TestServer.start(Mode.PROCESSORS, 2 << 20);
+        var watcher = server.connect();
+        var client = server.connect()) {
+      assertEquals("OK", watcher.ask("watch evictions"));
+      var value = "x".repeat(700);
+      for (int i = 0; i < 5_000; i++) {
+        client.send("set key%d 0 %d 700 noreply\r\n%s\r\n".formatted(i, exptime, value));
+      }
+      return event(watcher);
     }
   }
 

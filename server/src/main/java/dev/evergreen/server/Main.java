@@ -60,7 +60,7 @@ public final class Main implements Runnable {
 
   static CommandLine commandLine() {
     var all = new CommandLine(new Main()).setCaseInsensitiveEnumValuesAllowed(true);
-    ConfiguredOptions.addTo(subcommand(all, "memcached"));
+    MemcachedCommand.configured(subcommand(all, "memcached"));
     ConfiguredOptions.addTo(subcommand(all, "proxy"));
     ConfiguredOptions.addTo(subcommand(subcommand(all, "shim"), "redis"));
     // The words of a store's command may begin like an option: ZRANGE board 0 -1.

@@ -4,14 +4,18 @@ import dev.evergreen.fibers.Fibers;
 import dev.evergreen.kernel.Account;
 import dev.evergreen.memcached.MemcachedServer;
 import dev.evergreen.memcached.MemcachedSettings;
+import dev.evergreen.settings.Signals;
 import dev.evergreen.telemetry.FibersMetrics;
 import dev.evergreen.tls.PemFiles;
 import dev.evergreen.tls.ServerTls;
 import dev.evergreen.tls.ServerTls.Clients;
 import dev.evergreen.tls.ServerTls.Version;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
 import java.net.SocketAddress;
+import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -21,6 +25,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -53,7 +58,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       names = {"-p", "--port"},
       paramLabel = "N",
       defaultValue = "11211",
-      description = "TCP port; 0 for any that is free. Default: ${DEFAULT-VALUE}.")
+      description = "TCP port; 0 or -1 for any that is free. Default: ${DEFAULT-VALUE}.")
   private int port;
 
   @Option(
@@ -172,7 +177,7 @@ public final class MemcachedCommand implements Callable<Integer> {
   private @Nullable Path pidFile;
 
   @Option(
-      names = "-v",
+      names = {"-v", "--verbose"},
       description = "-vv logs connections, commands and replies; without effect alone.")
   private boolean[] verbosity = {};
 
@@ -232,7 +237,7 @@ public final class MemcachedCommand implements Callable<Integer> {
 
   @Option(
       names = {"-d", "--daemon", "-r", "--enable-coredumps", "-k", "--lock-memory", "-L"},
-      description = "-d, -r, -k, -L, -f, -n: accepted, without effect.")
+      description = "-d, -r, -k, -L, -f, -n, -N: accepted, without effect.")
   private boolean[] ignoredSwitches = {};
 
   @Option(
@@ -250,7 +255,7 @@ public final class MemcachedCommand implements Callable<Integer> {
   private boolean[] moreIgnoredSwitches = {};
 
   @Option(
-      names = {"-f", "--slab-growth-factor", "-n", "--slab-min-size"},
+      names = {"-f", "--slab-growth-factor", "-n", "--slab-min-size", "-N", "--napi-ids"},
       paramLabel = "VALUE",
       hidden = true)
   private List<String> ignoredValues = List.of();
@@ -264,8 +269,13 @@ public final class MemcachedCommand implements Callable<Integer> {
   }
 
   static CommandLine commandLine() {
-    return ConfiguredOptions.addTo(new CommandLine(new MemcachedCommand()))
+    return configured(new CommandLine(new MemcachedCommand()))
         .setCaseInsensitiveEnumValuesAllowed(true);
+  }
+
+  /** Adds what other options stand for; of one that is repeated the last counts, as ever. */
+  static CommandLine configured(CommandLine command) {
+    return ConfiguredOptions.addTo(command).setOverwrittenOptionsAllowed(true);
   }
 
   @Override
@@ -280,6 +290,9 @@ public final class MemcachedCommand implements Callable<Integer> {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }
       closeAtSignals(server);
+      Signals.on("HUP", () -> reloadAccounts(server));
+      // memcached's signal for an end in order; the JVM would be gone at once.
+      Signals.on("USR1", () -> System.exit(ExitCode.OK));
       if (user != null && Account.isRoot()) {
         becomeUser(user);
       }
@@ -305,6 +318,14 @@ public final class MemcachedCommand implements Callable<Integer> {
       }
     }
     account.become();
+  }
+
+  private void reloadAccounts(MemcachedServer server) {
+    try {
+      server.reloadAccounts();
+    } catch (IOException e) {
+      spec.commandLine().getErr().println("memcached: the former accounts stay: " + e.getMessage());
+    }
   }
 
   /** A signal begins the end of the JVM, whose exit code would tell of the signal. */
@@ -384,7 +405,7 @@ public final class MemcachedCommand implements Callable<Integer> {
     if (unixSocket != null) {
       settings = settings.withUnixSocket(unixSocket, mask);
     } else {
-      settings = settings.withAddresses(addresses.stream().map(this::address).toList());
+      settings = settings.withAddresses(addresses.stream().flatMap(this::addresses).toList());
     }
     if (authFile != null) {
       settings = settings.withAuthFile(authFile);
@@ -419,15 +440,35 @@ public final class MemcachedCommand implements Callable<Integer> {
     return Integer.parseInt(mask, 8);
   }
 
-  private InetSocketAddress address(String text) {
+  private Stream<InetSocketAddress> addresses(String text) {
     int colon = text.lastIndexOf(':');
     boolean hasPort = colon > 0 && (text.indexOf(':') == colon || text.charAt(colon - 1) == ']');
     var host = (hasPort ? text.substring(0, colon) : text).replaceAll("[\\[\\]]", "");
-    var number = hasPort ? text.substring(colon + 1) : "" + port;
+    // memcached's word for any port that is free is -1.
+    var number = hasPort ? text.substring(colon + 1) : "" + (port == -1 ? 0 : port);
     check(
         number.matches("[0-9]{1,5}") && Integer.parseInt(number) <= 0xFFFF,
         "a port must be between 0 and 65535, but is " + number);
-    return new InetSocketAddress(host, Integer.parseInt(number));
+    try {
+      return here(InetAddress.getAllByName(host)).stream()
+          .map(address -> new InetSocketAddress(address, Integer.parseInt(number)));
+    } catch (IOException e) {
+      throw new ParameterException(spec.commandLine(), "-l: can't find the address " + host, e);
+    }
+  }
+
+  /**
+   * The addresses of a name that this machine has: a client may try any of them, and only that. All
+   * if it has none, so that the first one is complained of.
+   */
+  static List<InetAddress> here(InetAddress... addresses) throws SocketException {
+    var here = new ArrayList<InetAddress>();
+    for (var address : addresses) {
+      if (address.isAnyLocalAddress() || NetworkInterface.getByInetAddress(address) != null) {
+        here.add(address);
+      }
+    }
+    return here.isEmpty() ? List.of(addresses) : here;
   }
 
   private MemcachedSettings extended(MemcachedSettings given) {
@@ -448,7 +489,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       settings = settings.withTls(tls(secure));
     }
     if (ignoredSwitches.length + moreIgnoredSwitches.length + ignoredValues.size() > 0) {
-      ignored.add("-d, -r, -k, -L, -f, -n");
+      ignored.add("-d, -r, -k, -L, -f, -n, -N");
     }
     if (!ignored.isEmpty()) {
       var names = String.join("; ", ignored);

@@ -62,17 +62,45 @@ class MemcachedCommandTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"TERM", "INT"})
+  @ValueSource(strings = {"TERM", "INT", "USR1"})
   void aSignalEndsItInOrder(String signal) throws Exception {
     var pidFile = folder.resolve("pid");
     var process = start("-p", "0", "-m", "64", "-t", "1", "-P", pidFile.toString());
     try (var output = process.inputReader()) {
       assertEquals("END", ask(port(output.readLine()), "get a"));
       assertEquals(process.pid() + "\n", Files.readString(pidFile));
-      new ProcessBuilder("kill", "-" + signal, "" + process.pid()).start().waitFor();
+      signal(signal, process);
       assertEquals(0, process.waitFor());
       assertEquals(List.of(), output.lines().toList());
       assertFalse(Files.exists(pidFile));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private static void signal(String name, Process process) throws Exception {
+    new ProcessBuilder("kill", "-" + name, "" + process.pid()).start().waitFor();
+  }
+
+  /** Seen: it ended. */
+  @Test
+  void aHangUpHasItReadItsAccountsAgain() throws Exception {
+    var accounts = Files.writeString(folder.resolve("accounts"), "anna:first\n");
+    var process = start("-p", "0", "-t", "1", "-Y", accounts.toString());
+    try (var output = process.inputReader()) {
+      int port = port(output.readLine());
+      assertEquals("STORED", ask(port, "set x 0 0 10\r\nanna first"));
+      Files.writeString(accounts, "no account\n");
+      signal("HUP", process);
+      var complaint = output.readLine();
+      assertTrue(complaint.startsWith("memcached: the former accounts stay: "), complaint);
+      assertEquals("STORED", ask(port, "set x 0 0 10\r\nanna first"));
+      Files.writeString(accounts, "anna:second\n");
+      signal("HUP", process);
+      while (!ask(port, "set x 0 0 11\r\nanna second").equals("STORED")) {
+        Thread.sleep(1);
+      }
+      assertEquals("CLIENT_ERROR authentication failure", ask(port, "set x 0 0 10\r\nanna first"));
     } finally {
       process.destroyForcibly();
     }
@@ -188,14 +216,9 @@ class MemcachedCommandTest {
     var process = start("-p", "0", "-t", "1", "-C", "-vv");
     try (var output = process.inputReader()) {
       int port = port(output.readLine());
-      try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-        socket
-            .getOutputStream()
-            .write("stats settings\r\nquit\r\n".getBytes(StandardCharsets.US_ASCII));
-        var settings = reader(socket.getInputStream()).lines().toList();
-        assertTrue(settings.contains("STAT cas_enabled no"), settings::toString);
-        assertTrue(settings.contains("STAT verbosity 2"), settings::toString);
-      }
+      var settings = settings(port);
+      assertTrue(settings.contains("STAT cas_enabled no"), settings::toString);
+      assertTrue(settings.contains("STAT verbosity 2"), settings::toString);
       var logged = new ArrayList<String>();
       var line = output.readLine();
       while (!line.contains("connection closed")) {
@@ -237,12 +260,82 @@ class MemcachedCommandTest {
   @Test
   void memcachedsOtherFlagsAreNamedOnce() throws Exception {
     var process =
-        start("-p", "0", "-U", "0", "-f", "1.1", "-L", "-vv", "-o", "modern,idle_timeout=9");
+        start(
+            "-p",
+            "0",
+            "-U",
+            "0",
+            "-f",
+            "1.1",
+            "-L",
+            "-vv",
+            "-o",
+            "modern,idle_timeout=9",
+            "-N",
+            "2",
+            "--verbose");
     try (var output = process.inputReader()) {
-      assertTrue(output.readLine().startsWith("memcached: without effect here: -o modern"));
+      var said = output.readLine();
+      assertTrue(said.startsWith("memcached: without effect here: -o modern"), said);
       port(output.readLine());
     } finally {
       process.destroyForcibly();
+    }
+  }
+
+  /** A script that has flags of its own has more behind them. */
+  @Test
+  void ofAFlagThatIsRepeatedTheLastCounts() throws Exception {
+    var process =
+        start("-m", "64", "-M", "-p", "1", "-t", "2", "-m", "32", "-M", "-p", "0", "-t", "1");
+    try (var output = process.inputReader()) {
+      var settings = settings(port(output.readLine()));
+      assertTrue(settings.contains("STAT maxbytes 33554432"), settings::toString);
+      assertTrue(settings.contains("STAT num_threads 1"), settings::toString);
+      assertTrue(settings.contains("STAT evictions off"), settings::toString);
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  /** A client may try any of them, such as 127.0.0.1 and ::1 of localhost. */
+  @Test
+  void allAddressesOfANameThatAreHereAreListenedAt() throws Exception {
+    var first = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+    var second = InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
+    var elsewhere = InetAddress.getByAddress(new byte[] {(byte) 192, 0, 2, 1});
+    var any = InetAddress.getByAddress(new byte[4]);
+    assertEquals(List.of(first, second), MemcachedCommand.here(first, elsewhere, second));
+    assertEquals(List.of(any), MemcachedCommand.here(any));
+    assertEquals(List.of(elsewhere), MemcachedCommand.here(elsewhere));
+    var process = start("-p", "0", "-t", "1", "-l", "localhost");
+    try (var output = process.inputReader()) {
+      var announced = output.readLine();
+      for (var address : MemcachedCommand.here(InetAddress.getAllByName("localhost"))) {
+        assertTrue(announced.contains(address.getHostAddress() + ":"), announced);
+      }
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  /** As memcached calls it. */
+  @Test
+  void aPortBelowZeroIsAnyThatIsFree() throws Exception {
+    var process = start("-p", "-1", "-t", "1");
+    try (var output = process.inputReader()) {
+      assertEquals("END", ask(port(output.readLine()), "get a"));
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
+  private static List<String> settings(int port) throws IOException {
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      socket
+          .getOutputStream()
+          .write("stats settings\r\nquit\r\n".getBytes(StandardCharsets.US_ASCII));
+      return reader(socket.getInputStream()).lines().toList();
     }
   }
 
@@ -261,6 +354,7 @@ class MemcachedCommandTest {
         "-c 0",
         "-a 9",
         "-p x",
+        "-p -2",
         "--metrics 70000",
         "-l 127.0.0.1:99999",
         "-B udp",

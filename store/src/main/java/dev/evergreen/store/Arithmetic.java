@@ -101,6 +101,7 @@ final class Arithmetic {
         || records.headSize(records.keyLength(old), length) != records.size(old)) {
       return false;
     }
+    records.bits(old, bitsFor(digits, old));
     records.valueLength(old, length);
     write(old, item.number, digits, length);
     records.cas(old, linker.newCas(change, records.cas(old)));
@@ -112,6 +113,13 @@ final class Arithmetic {
     item.loadWithoutValue(items, old);
     item.previousExpiry = former;
     return true;
+  }
+
+  /** As in memcached a number that becomes longer is another item: neither stale nor read. */
+  private int bitsFor(int digits, long old) {
+    int bits = records.bits(old);
+    boolean longer = digits > records.valueLength(old);
+    return longer ? bits & ~(Records.STALE | Records.WON | Records.FETCHED) : bits;
   }
 
   /** Links the record with the new number if the item has the number that it had then. */
@@ -128,7 +136,7 @@ final class Arithmetic {
           place,
           old == 0 ? 0 : records.flags(old),
           expiry,
-          old == 0 ? change.bits() : records.bits(old),
+          old == 0 ? change.bits() : bitsFor(records.valueLength(place), old),
           linker.newCas(change, old == 0 ? 0 : records.cas(old)),
           now);
       linker.link(bucket, slot, old, key.hash, place, item);

@@ -12,7 +12,8 @@ public final class Fetch {
   boolean setsCas;
   long vivifiedCas;
   boolean recaches;
-  int recacheBelow;
+  int recacheBefore;
+  boolean recachesUntouched;
   boolean unnoticed;
   boolean valueless;
   boolean binaryKey;
@@ -47,6 +48,7 @@ public final class Fetch {
     vivifies = false;
     setsCas = false;
     recaches = false;
+    recachesUntouched = false;
     unnoticed = false;
     valueless = false;
     binaryKey = false;
@@ -76,11 +78,18 @@ public final class Fetch {
   }
 
   /**
-   * Lets the first reader win the right to renew the item when it has fewer seconds left than this.
+   * Lets the first reader win the right to renew an item that expires before this second of the
+   * store's clock.
    */
-  public Fetch recacheBelow(int seconds) {
+  public Fetch recacheBefore(int second) {
     recaches = true;
-    recacheBelow = seconds;
+    recacheBefore = second;
+    return this;
+  }
+
+  /** Judges by the expiry that the item had before it is touched whether it is to be renewed. */
+  public Fetch recacheUntouched() {
+    recachesUntouched = true;
     return this;
   }
 

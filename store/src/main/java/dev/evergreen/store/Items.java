@@ -131,23 +131,21 @@ final class Items {
       counters.evictedActive.increment();
     }
     ghosts.add(hash);
-    tellEvicted(place, fetched);
+    tellEvicted(place);
     unlink(slot);
   }
 
   /** What the listener throws must neither end the request of another one, nor leave a lock. */
-  private void tellEvicted(long place, boolean fetched) {
+  private void tellEvicted(long place) {
     var listener = this.listener;
     if (listener == null) {
       return;
     }
     try {
+      var item = new Item();
+      item.loadWithoutValue(this, place);
       listener.evicted(
-          records.memory,
-          Records.keyAt(place),
-          records.keyLength(place),
-          records.itemSize(place),
-          fetched);
+          records.memory.asSlice(Records.keyAt(place), records.keyLength(place)), item);
     } catch (Throwable e) {
       this.listener = null;
       listenerFailure = e;

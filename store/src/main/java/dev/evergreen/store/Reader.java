@@ -114,7 +114,8 @@ final class Reader {
       item.expiry = fetch.expiry;
       items.expiry(place, fetch.expiry);
     }
-    boolean due = fetch.recaches && item.expiry != 0 && item.expiry - now < fetch.recacheBelow;
+    int judged = fetch.recachesUntouched ? item.previousExpiry : item.expiry;
+    boolean due = fetch.recaches && judged != 0 && judged < fetch.recacheBefore;
     if ((due || item.isStale()) && !item.wonBefore && !fetch.isGet) {
       win(place, item);
     }

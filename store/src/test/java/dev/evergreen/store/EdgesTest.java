@@ -99,7 +99,7 @@ class EdgesTest {
     try (var test = new TestStore(MIB)) {
       int[] calls = {0};
       test.store.listener(
-          (memory, keyAt, keyLength, size, fetched) -> {
+          (_, _) -> {
             calls[0]++;
             if (error) {
               throw new StackOverflowError("of the listener");

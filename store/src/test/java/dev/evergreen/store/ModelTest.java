@@ -188,7 +188,10 @@ class ModelTest {
         fetch.winless();
       }
       if (random.nextBoolean()) {
-        fetch.recacheBelow(random.nextInt(30));
+        fetch.recacheBefore(now + random.nextInt(30));
+      }
+      if (random.nextBoolean()) {
+        fetch.recacheUntouched();
       }
       var entry = live(key);
       boolean made = entry == null && fetch.vivifies;
@@ -204,13 +207,15 @@ class ModelTest {
         return;
       }
       assertEquals(entry.value, value);
+      int former = entry.expiry;
       if (made) {
         newCas(entry, fetch.setsCas ? new Change().setCas(fetch.vivifiedCas) : new Change());
       } else if (fetch.touches) {
         entry.expiry = fetch.expiry;
       }
       checkPicture(entry);
-      boolean due = fetch.recaches && entry.expiry != 0 && entry.expiry - now < fetch.recacheBelow;
+      int judged = fetch.recachesUntouched ? former : entry.expiry;
+      boolean due = fetch.recaches && judged != 0 && judged < fetch.recacheBefore;
       boolean wins = !entry.won && (made || (!fetch.isGet && (entry.stale || due)));
       assertEquals(entry.won, test.item.isWonBefore());
       assertEquals(wins, test.item.isWon());
@@ -425,6 +430,11 @@ class ModelTest {
               ? number.subtract(operand).max(BigInteger.ZERO)
               : number.add(operand).mod(TWO_TO_64);
       assertEquals(result.toString(), Long.toUnsignedString(test.item.number()));
+      if (result.toString().length() > old.value.length()) {
+        old.stale = false;
+        old.won = false;
+        old.fetched = false;
+      }
       old.value = result + " ".repeat(Math.max(0, old.value.length() - result.toString().length()));
       old.lastAccess = now;
       if (change.touches) {

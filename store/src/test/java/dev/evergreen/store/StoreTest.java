@@ -410,12 +410,12 @@ class StoreTest {
       var keys = new HashSet<String>();
       long[] size = new long[1];
       test.store.listener(
-          (memory, at, length, bytes, fetched) -> {
+          (key, item) -> {
             keys.add(
                 new String(
-                    memory.asSlice(at, length).toArray(java.lang.foreign.ValueLayout.JAVA_BYTE),
+                    key.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE),
                     java.nio.charset.StandardCharsets.ISO_8859_1));
-            size[0] += bytes;
+            size[0] += item.size();
           });
       long stored = 0;
       for (int i = 0; i < 20_000; i++) {
