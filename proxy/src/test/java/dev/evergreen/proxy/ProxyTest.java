@@ -878,7 +878,7 @@ class ProxyTest {
           wire.send(chunked("Connection: X-Mine"));
           wire.send("4\r\nbody\r\n0\r\nX-Mine: 1\r\nX-Sum: 2\r\nHost: evil\r\n\r\n");
         });
-    browser.ask("GET", "/a", "TE: trailers", "Connection: TE");
+    browser.ask("GET", "/a", "TE: trailers, gzip", "Connection: TE");
     while (!browser.line().isEmpty()) {}
     var expected = "4\r\nbody\r\n0\r\nX-Sum: 2\r\n\r\n";
     assertEquals(expected, browser.read(expected.length()), "RFC 9110 §7.6.1");
@@ -889,6 +889,8 @@ class ProxyTest {
     origin.then(200, "1", "Cache-Control: max-age=60", "Cache-Status: other; hit");
     get("/a");
     var said =
+    var asked = origin.next();
+    assertEquals("trailers TE", asked.field("TE") + " " + asked.field("Connection"), "§10.1.4");
         get("/a").fields().stream().filter(line -> line.startsWith("Cache-Status:")).toList();
     assertEquals(
         List.of("Cache-Status: other; hit", "Cache-Status: evergreen; hit; ttl=60"),
