@@ -344,6 +344,19 @@ final class Http2Heads {
         .version(Version.HTTP_2);
   }
 
+  /**
+   * Checks the answer to a request that stands for an extended CONNECT. Its key was made here, so
+   * nobody else sees whether the other side has read it (RFC 6455 §4.1).
+   */
+  static void checkAccepted(RequestHead asked, Fields answer) throws MalformedMessageException {
+    if ("websocket".equals(asked.fields().get("upgrade"))) {
+      var key = String.valueOf(asked.fields().get("sec-websocket-key"));
+      if (!accept(key).equals(answer.get("sec-websocket-accept"))) {
+        throw new MalformedMessageException("a WebSocket is accepted by another key");
+      }
+    }
+  }
+
   private static String accept(String key) {
     try {
       var digest = MessageDigest.getInstance("SHA-1").digest((key + WEB_SOCKET).getBytes(US_ASCII));
