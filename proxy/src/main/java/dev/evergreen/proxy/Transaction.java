@@ -942,6 +942,9 @@ final class Transaction {
 
   private Tunnel consent(ResponseHead head) throws IOException {
     try {
+      if (!exchange.body().ended()) {
+        throw new MalformedMessageException("the origin leaves HTTP amid the request");
+      }
       return exchange.tunnel(head);
     } catch (MalformedMessageException e) {
       throw OriginFailure.of(e);
