@@ -304,6 +304,18 @@ final class CompressionTest {
         received.append(client.some());
       }
     }
+  @Test
+  void onlyTheFirstFrameSaysThatAMessageIsCompressed() throws Exception {
+    try (var client = connect(server, "permessage-deflate")) {
+      client.status();
+      var message = compress("{\"type\":\"heartbeat\"}".getBytes(StandardCharsets.UTF_8));
+      client.send(RawClient.frame(0x41, Arrays.copyOf(message, 9)));
+      client.send(RawClient.frame(0xC0, Arrays.copyOfRange(message, 9, message.length)));
+      assertTrue(client.rest().contains("\u0088"), "RFC 7692 §6");
+      assertEquals(1, server.counts().malformed());
+    }
+  }
+
   }
 
   private static byte[] message(ByteBuffer head, byte[] tail) {
