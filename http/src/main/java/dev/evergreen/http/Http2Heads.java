@@ -15,6 +15,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
@@ -225,6 +226,7 @@ final class Http2Heads {
         }
         setHost(head);
         head.extendedConnect(protocol != null);
+        head.named(scheme == null ? "" : scheme.toLowerCase(Locale.ROOT));
         long _ = Framing.contentLength(fields);
       } catch (IllegalArgumentException | MalformedMessageException e) {
         throw malformed("no request can have this head");

@@ -86,7 +86,7 @@ final class Transaction {
     demands = Demands.of(request.fields());
     delivery = new Delivery(exchange, course, setup);
     authority = OriginRequests.authority(request, client, setup);
-    var scheme = setup.settings().forward == null ? client.scheme() : request.scheme();
+    var scheme = setup.settings().forward == null ? client.scheme() : request.namedScheme();
     reach = Reach.of(setup.settings().forward, client, request.fields());
     key = reach.key(CacheKey.of(scheme, authority, request.path()));
   }
@@ -187,10 +187,11 @@ final class Transaction {
 
   // What a forward proxy does.
 
-  /** Whom the request is for, if its target is a whole URI that can be asked for; else null. */
+  /** Whom the request is for, if it names a whole URI that can be asked for; else null. */
   private @Nullable Origin originOfUri() {
-    boolean secure = request.scheme().equals("https");
-    boolean known = request.isAbsolute() && (secure || request.scheme().equals("http"));
+    var scheme = request.namedScheme();
+    boolean secure = scheme.equals("https");
+    boolean known = request.namesScheme() && (secure || scheme.equals("http"));
     return known ? Origin.parse(secure, request.authority(), secure ? 443 : 80) : null;
   }
 
