@@ -80,6 +80,8 @@ public interface Exchange {
    * 2xx to CONNECT.
    *
    * @throws IllegalStateException if the request is neither, or the response has begun
+   * @throws MalformedMessageException if the head does not accept the WebSocket that an extended
+   *     CONNECT of HTTP/2 stands for; nothing was sent
    */
   Tunnel tunnel(ResponseHead head) throws IOException;
 

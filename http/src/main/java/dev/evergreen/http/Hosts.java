@@ -6,10 +6,13 @@ final class Hosts {
 
   private Hosts() {}
 
-  /** Whether some bytes are a host, with or without a port, or nothing. */
+  /**
+   * Whether some bytes are a host, with or without a port, or nothing: RFC 9110 §4.2.1 refuses a
+   * port of no host.
+   */
   static boolean isHost(byte[] bytes, int from, int to) {
     int end = hostEnd(bytes, from, to);
-    return end >= 0 && (end == to || isPort(bytes, end, to));
+    return end >= 0 && (end == to || (end > from && isPort(bytes, end, to)));
   }
 
   /** Whether some bytes are a host that is not empty, and a port that is not. */

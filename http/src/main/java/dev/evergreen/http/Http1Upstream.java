@@ -100,6 +100,10 @@ final class Http1Upstream implements Upstream {
         Text.put(out, "Host: " + (toConnect ? head.target() : origin.authority()) + "\r\n");
       }
       Http1Output.fields(out, fields, upgrades);
+      if (fields.hasMember("te", "trailers") && !upgrades) {
+        // Of this connection, so it is said anew: who asks takes trailers (RFC 9110 §10.1.4).
+        Text.put(out, "TE: trailers\r\nConnection: TE\r\n");
+      }
       var persistence = upgrades ? Persistence.UPGRADES : Persistence.STAYS;
       if (length == 0 && !tellsThatNothingFollows(head)) {
         Http1Output.endWithout(out, persistence);

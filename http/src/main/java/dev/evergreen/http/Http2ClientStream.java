@@ -100,6 +100,7 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
   private static boolean wantsWebSocket(RequestHead head) {
     var fields = head.fields();
     return head.is("GET")
+        && fields.has("sec-websocket-key") // Without one it is none, and nobody could accept it.
         && "websocket".equalsIgnoreCase(fields.get("upgrade"))
         && fields.hasMember("connection", "upgrade");
   }

@@ -15,6 +15,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
@@ -225,6 +226,7 @@ final class Http2Heads {
         }
         setHost(head);
         head.extendedConnect(protocol != null);
+        head.named(scheme == null ? "" : scheme.toLowerCase(Locale.ROOT));
         long _ = Framing.contentLength(fields);
       } catch (IllegalArgumentException | MalformedMessageException e) {
         throw malformed("no request can have this head");
@@ -342,6 +344,19 @@ final class Http2Heads {
     fields.set("connection", "upgrade").set("upgrade", "websocket");
     return ResponseHead.of(101, fields.set("sec-websocket-accept", accept(key)))
         .version(Version.HTTP_2);
+  }
+
+  /**
+   * Checks the answer to a request that stands for an extended CONNECT. Its key was made here, so
+   * nobody else sees whether the other side has read it (RFC 6455 §4.1).
+   */
+  static void checkAccepted(RequestHead asked, Fields answer) throws MalformedMessageException {
+    if ("websocket".equals(asked.fields().get("upgrade"))) {
+      var key = String.valueOf(asked.fields().get("sec-websocket-key"));
+      if (!accept(key).equals(answer.get("sec-websocket-accept"))) {
+        throw new MalformedMessageException("a WebSocket is accepted by another key");
+      }
+    }
   }
 
   private static String accept(String key) {

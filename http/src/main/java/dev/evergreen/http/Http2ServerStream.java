@@ -204,11 +204,12 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     if (!connects && !upgrades) {
       throw new IllegalStateException("the request does not want to leave HTTP");
     }
-    left = true;
     var fields = response.fields().copy();
     if (upgrades) {
+      Http2Heads.checkAccepted(head, fields);
       fields.remove("sec-websocket-accept"); // RFC 8441 §5: of HTTP/1.1
     }
+    left = true;
     begin(upgrades ? 200 : response.status(), fields, null, -1, -1);
     return new Tunnel(this, this);
   }

@@ -21,6 +21,9 @@ public final class RequestHead {
   private boolean secure;
   private boolean extendedConnect;
 
+  /** The scheme that a request of HTTP/2 names, in small letters; empty if there is none. */
+  private String named = "";
+
   private byte[] target;
   private int targetLength;
   private @Nullable String targetText;
@@ -68,6 +71,7 @@ public final class RequestHead {
     made.method = method;
     made.version = version;
     made.secure = secure;
+    made.named = named;
     made.targetText = targetText;
     made.target(target, 0, targetLength);
     return made;
@@ -214,6 +218,28 @@ public final class RequestHead {
       return target().substring(0, authorityAt - 3).toLowerCase(Locale.ROOT);
     }
     return secure ? "https" : "http";
+  }
+
+  /** Says which scheme a request of HTTP/2 names, in small letters. */
+  RequestHead named(String scheme) {
+    named = scheme;
+    return this;
+  }
+
+  /**
+   * Whether it says what scheme the URI has that it is for: by a target that is a whole URI, or by
+   * HTTP/2, where all but CONNECT do (RFC 9113 §8.3.1).
+   */
+  public boolean namesScheme() {
+    return isAbsolute() || !named.isEmpty();
+  }
+
+  /**
+   * The scheme of the URI that it is for, in small letters: that which it {@linkplain #namesScheme
+   * names}, else that of the connection. Only to a proxy may these two be different.
+   */
+  public String namedScheme() {
+    return named.isEmpty() ? scheme() : named;
   }
 
   /** Says whether it came by TLS. */

@@ -17,6 +17,7 @@ import static dev.evergreen.http.Http2Client.get;
 import static dev.evergreen.http.Http2Client.request;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.CancelScope;
@@ -928,10 +929,14 @@ class Http2ServerTest {
         exchange -> {
           var request = exchange.request();
           var asked = request.method() + " " + request.fields().get("upgrade");
-          assertEquals(24, String.valueOf(request.fields().get("sec-websocket-key")).length());
+          var key = String.valueOf(request.fields().get("sec-websocket-key"));
+          assertEquals(24, key.length());
           assertTrue(exchange.body().ended(), "what follows is no body");
-          var fields = Fields.of("Upgrade", "websocket", "Sec-WebSocket-Accept", "x", "A", asked);
-          var tunnel = exchange.tunnel(ResponseHead.of(101, fields));
+          assertThrows(
+              MalformedMessageException.class,
+              () -> exchange.tunnel(accepting("dGhlIHNhbXBsZSBub25jZQ==", asked)),
+              "RFC 6455 §4.1");
+          var tunnel = exchange.tunnel(accepting(key, asked));
           var piece = ByteBuffer.allocate(100);
           while (tunnel.in().read(piece) >= 0) {
             tunnel.out().write(piece.flip());
@@ -944,5 +949,9 @@ class Http2ServerTest {
       client.send(DATA, END_STREAM, 1, Talk.bytes("hello"));
       assertEquals("200 hello", client.response(1), "RFC 8441 §5");
     }
+  }
+
+  private static ResponseHead accepting(String key, String asked) {
+    return Http2Heads.webSocketAccepted(ResponseHead.of(200, Fields.of("A", asked)), key);
   }
 }

@@ -646,7 +646,7 @@ class Http2UpstreamTest {
   @Test
   void aWebSocketIsNotAskedForWhereTheOriginDoesNotTakeIt() throws Exception {
     try (var exchange = upstreams.open(saying())) {
-      var wish = Fields.of("Host", "a", "Connection", "upgrade", "Upgrade", "websocket");
+      var wish = webSocket("dGhlIHNhbXBsZSBub25jZQ==");
       var head = RequestHead.of("GET", "/asked", wish);
       assertThrows(NoWebSocketException.class, () -> exchange.send(head));
       assertFalse(exchange.anySent(), "it may be asked for by HTTP/1.1");
@@ -657,12 +657,26 @@ class Http2UpstreamTest {
   void aConnectionThatEndsBeforeItsSettingsSaysNothingOfWebSockets() throws Exception {
     var origin = serving(connection -> connection.read(ByteBuffer.allocate(1)));
     try (var exchange = upstreams.open(origin)) {
-      var wish = Fields.of("Host", "a", "Connection", "upgrade", "Upgrade", "websocket");
+      var wish = webSocket("dGhlIHNhbXBsZSBub25jZQ==");
       var thrown =
           assertThrows(
               IOException.class, () -> exchange.send(RequestHead.of("GET", "/asked", wish)));
       assertFalse(thrown instanceof NoWebSocketException, thrown.toString());
       assertFalse(exchange.anySent());
+    }
+  }
+
+  private static Fields webSocket(String key) {
+    var wish = Fields.of("Host", "a", "Connection", "upgrade", "Upgrade", "websocket");
+    return key.isEmpty() ? wish : wish.add("Sec-WebSocket-Key", key);
+  }
+
+  @Test
+  void whatHasNoKeyIsNoWishForAWebSocket() throws Exception {
+    // ":status: 400" and the end, from an origin that takes no WebSockets.
+    try (var exchange = upstreams.open(saying(head(5, 0x8c)))) {
+      exchange.send(RequestHead.of("GET", "/asked", webSocket("")));
+      assertEquals(400, exchange.receive().status(), "it is asked as it is");
     }
   }
 

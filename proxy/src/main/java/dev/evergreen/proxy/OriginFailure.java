@@ -39,6 +39,11 @@ final class OriginFailure extends IOException {
     return new OriginFailure(status, ANSWERED, new IOException("it answered " + status));
   }
 
+  /** An origin has answered a request to leave HTTP by what is no refusal, but stays with HTTP. */
+  static OriginFailure staysWithHttp(int status) {
+    return new OriginFailure(502, "stays-with-http", new IOException("it answered " + status));
+  }
+
   /** What a client is answered: such as 502, 503 or 504. */
   int status() {
     return status;

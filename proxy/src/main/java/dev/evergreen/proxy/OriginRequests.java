@@ -44,7 +44,7 @@ final class OriginRequests {
   /** The authority by which origins are asked, which is also that of the key. */
   static String authority(RequestHead request, Client client, Proxy.Setup setup) {
     if (setup.settings().forward != null) {
-      return CacheKey.normal(request.scheme(), request.authority());
+      return CacheKey.normal(request.namedScheme(), request.authority());
     }
     if (setup.settings().keepHost && !request.authority().isEmpty()) {
       return CacheKey.normal(client.scheme(), request.authority());

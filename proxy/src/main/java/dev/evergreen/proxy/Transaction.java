@@ -11,9 +11,11 @@ import dev.evergreen.http.ClientExchange;
 import dev.evergreen.http.Exchange;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.HttpDate;
+import dev.evergreen.http.MalformedMessageException;
 import dev.evergreen.http.Origin;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
+import dev.evergreen.http.Tunnel;
 import dev.evergreen.http.Version;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.CacheKey;
@@ -84,7 +86,7 @@ final class Transaction {
     demands = Demands.of(request.fields());
     delivery = new Delivery(exchange, course, setup);
     authority = OriginRequests.authority(request, client, setup);
-    var scheme = setup.settings().forward == null ? client.scheme() : request.scheme();
+    var scheme = setup.settings().forward == null ? client.scheme() : request.namedScheme();
     reach = Reach.of(setup.settings().forward, client, request.fields());
     key = reach.key(CacheKey.of(scheme, authority, request.path()));
   }
@@ -157,6 +159,8 @@ final class Transaction {
       refuse(508, "the request goes in a circle");
     } else if (Forwarding.maxForwards(request).orElse(1) == 0) {
       answerLastHop();
+    } else if (standsForConnect() && OriginRequests.upgrade(request).isEmpty()) {
+      refuse(501, "that protocol does not pass"); // RFC 9220 §3 says so of :protocol
     } else if (request.is("PURGE")) {
       purge();
     } else {
@@ -176,12 +180,18 @@ final class Transaction {
             && scheme.equals(request.fields().get("x-forwarded-proto")));
   }
 
+  /** Whether it is an extended CONNECT (RFC 8441): no other request of HTTP/2 has an Upgrade. */
+  private boolean standsForConnect() {
+    return request.version() == Version.HTTP_2 && request.fields().has("upgrade");
+  }
+
   // What a forward proxy does.
 
-  /** Whom the request is for, if its target is a whole URI that can be asked for; else null. */
+  /** Whom the request is for, if it names a whole URI that can be asked for; else null. */
   private @Nullable Origin originOfUri() {
-    boolean secure = request.scheme().equals("https");
-    boolean known = request.isAbsolute() && (secure || request.scheme().equals("http"));
+    var scheme = request.namedScheme();
+    boolean secure = scheme.equals("https");
+    boolean known = request.namesScheme() && (secure || scheme.equals("http"));
     return known ? Origin.parse(secure, request.authority(), secure ? 443 : 80) : null;
   }
 
@@ -739,6 +749,9 @@ final class Transaction {
         if (answer.head().status() == 101) {
           leaving.close(); // An end passes through.
           tunnel(answer);
+        } else if (standsForConnect() && answer.head().status() / 100 == 2) {
+          // By HTTP/1.1 that is an answer of the origin's own. By HTTP/2 it would be its consent.
+          throw OriginFailure.staysWithHttp(answer.head().status());
         } else {
           var status = CacheStatus.forwarded(why).withForwardStatus(answer.head().status());
           relay(answer, status, upload);
@@ -914,7 +927,6 @@ final class Transaction {
 
   /** From here on it is no HTTP: bytes pass both ways until both sides have ended theirs. */
   private void tunnel(OriginAnswer answer) throws IOException {
-    proxy.count(Count.TUNNELS);
     var head = answer.head().copy();
     var upgrade = head.fields().get("upgrade");
     Forwarding.strip(head.fields());
@@ -922,9 +934,22 @@ final class Transaction {
       head.fields().set("Connection", "upgrade").set("Upgrade", upgrade);
     }
     Forwarding.addVia(head.fields(), answer.head().version(), setup.settings().name);
+    var client = consent(head);
+    proxy.count(Count.TUNNELS);
     course.status = 101;
     course.reached(Point.ANSWER, "101");
-    Relays.run(proxy.fibers(), exchange.tunnel(head), answer.exchange().tunnel());
+    Relays.run(proxy.fibers(), client, answer.exchange().tunnel());
+  }
+
+  private Tunnel consent(ResponseHead head) throws IOException {
+    try {
+      if (!exchange.body().ended()) {
+        throw new MalformedMessageException("the origin leaves HTTP amid the request");
+      }
+      return exchange.tunnel(head);
+    } catch (MalformedMessageException e) {
+      throw OriginFailure.of(e);
+    }
   }
 
   /** An answer that is closed here, unless somebody else takes it over. */

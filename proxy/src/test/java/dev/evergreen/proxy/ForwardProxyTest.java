@@ -92,6 +92,25 @@ class ForwardProxyTest {
   }
 
   @Test
+  void byHttp2TheWholeUriIsInPieces() throws Exception {
+    origin.then(200, "one", "Cache-Control: max-age=60");
+    var proxy = proxy();
+    try (var client = new RawHttp2(proxy.addresses().getFirst())) {
+      client.frame(
+          RawHttp2.HEADERS,
+          RawHttp2.END_HEADERS | RawHttp2.END_STREAM,
+          1,
+          RawHttp2.block(
+              ":method", "GET", ":scheme", "HTTP", ":authority", at(origin), ":path", "/a?b"));
+      assertEquals("200", client.status(1), "RFC 9113 §8.3.1");
+      assertEquals("one", client.data(1, 3));
+    }
+    assertEquals("GET /a?b HTTP/1.1", origin.next().line());
+    assertEquals("one", browser(proxy).get("http://" + at(origin) + "/a?b").body());
+    assertEquals(1, origin.count(), "the same to the cache");
+  }
+
+  @Test
   void theProxysOwnAdministrationIsNotReachedThroughIt() throws Exception {
     var address = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
     var proxy =

@@ -29,7 +29,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -298,6 +301,8 @@ class Http2OriginTest {
           assertEquals("13", exchange.request().fields().get("sec-websocket-version"));
           var fields = Fields.of("Connection", "upgrade", "Upgrade", "websocket");
           fields.add("Sec-WebSocket-Protocol", "chat");
+          var key = String.valueOf(exchange.request().fields().get("sec-websocket-key"));
+          fields.add("Sec-WebSocket-Accept", accept(key));
           var tunnel = exchange.tunnel(ResponseHead.of(101, fields));
           tunnel.out().write("hello".getBytes(ISO_8859_1));
           var piece = ByteBuffer.allocate(4);
@@ -473,36 +478,59 @@ class Http2OriginTest {
     }
   }
 
+  /** RFC 6455 §4.2.2. */
+  private static String accept(String key) {
+    try {
+      var whole = (key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").getBytes(ISO_8859_1);
+      return Base64.getEncoder().encodeToString(MessageDigest.getInstance("SHA-1").digest(whole));
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("every JDK has SHA-1", e);
+    }
+  }
+
+  /** What an origin of HTTP/1.1 says to consent. */
+  private static String consent(String key) {
+    return "HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "
+        + accept(key)
+        + "\r\n\r\n";
+  }
+
+  private static void connect(RawHttp2 client, int stream, String protocol) throws IOException {
+    client.frame(
+        RawHttp2.HEADERS,
+        RawHttp2.END_HEADERS,
+        stream,
+        RawHttp2.block(
+            ":method",
+            "CONNECT",
+            ":protocol",
+            protocol,
+            ":scheme",
+            "http",
+            ":path",
+            "/socket",
+            ":authority",
+            "test",
+            "sec-websocket-version",
+            "13"));
+  }
+
+  private RawHttp2 before(ScriptedOrigin origin) throws IOException {
+    var settings = ProxySettings.DEFAULT.withOrigins(List.of(origin.origin()));
+    return new RawHttp2(start(settings).addresses().getFirst());
+  }
+
   @Test
   void webSocketsByHttp2PassToOriginsByHttp1() throws Exception {
     try (var origin = new ScriptedOrigin()) {
       origin.then(
           (request, wire) -> {
-            wire.send("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: websocket\r\n");
-            wire.send("Sec-WebSocket-Accept: x\r\n\r\nhello");
+            wire.send(consent(request.field("Sec-WebSocket-Key")) + "hello");
             wire.send(new String(wire.in().readNBytes(4), ISO_8859_1) + "!");
             wire.socket().close();
           });
-      var address =
-          start(ProxySettings.DEFAULT.withOrigins(List.of(origin.origin()))).addresses().getFirst();
-      try (var client = new RawHttp2(address)) {
-        client.frame(
-            RawHttp2.HEADERS,
-            RawHttp2.END_HEADERS,
-            1,
-            RawHttp2.block(
-                ":method",
-                "CONNECT",
-                ":protocol",
-                "websocket",
-                ":scheme",
-                "http",
-                ":path",
-                "/socket",
-                ":authority",
-                "test",
-                "sec-websocket-version",
-                "13"));
+      try (var client = before(origin)) {
+        connect(client, 1, "websocket");
         assertEquals("200", client.status(1), "RFC 8441 §5");
         client.frame(RawHttp2.DATA, 0, 1, "ping".getBytes(ISO_8859_1));
         assertEquals("helloping!", client.data(1, 10));
@@ -512,6 +540,48 @@ class Http2OriginTest {
       assertEquals("websocket", asked.field("Upgrade"));
       assertEquals(24, asked.field("Sec-WebSocket-Key").length());
       assertEquals("13", asked.field("Sec-WebSocket-Version"));
+    }
+  }
+
+  @Test
+  void whoHasNotReadTheKeyHasNotConsented() throws Exception {
+    try (var origin = new ScriptedOrigin()) {
+      origin
+          .then((_, wire) -> wire.send(consent("dGhlIHNhbXBsZSBub25jZQ==")))
+          .then((_, wire) -> wire.send("HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n"));
+      try (var client = before(origin)) {
+        connect(client, 1, "websocket");
+        assertEquals("502", client.status(1), "RFC 6455 §4.1");
+        connect(client, 3, "websocket");
+        assertEquals("502", client.status(3));
+      }
+    }
+  }
+
+  @Test
+  void anAnswerOfHttpIsNoConsentToLeaveIt() throws Exception {
+    try (var origin = new ScriptedOrigin()) {
+      origin.then(200, "a page").then(404, "none");
+      try (var client = before(origin)) {
+        connect(client, 1, "websocket");
+        assertEquals("502", client.status(1), "200 would open the WebSocket");
+        connect(client, 3, "websocket");
+        assertEquals("404", client.status(3));
+      }
+    }
+  }
+
+  @Test
+  void aProtocolThatDoesNotPassIsNotAnsweredFromTheCache() throws Exception {
+    try (var origin = new ScriptedOrigin()) {
+      origin.then(200, "a page", "Cache-Control: max-age=60");
+      try (var client = before(origin)) {
+        client.get(1, "/socket");
+        assertEquals("200", client.status(1));
+        connect(client, 3, "h2c");
+        assertEquals("501", client.status(3), "200 would open a tunnel");
+      }
+      assertEquals(1, origin.count());
     }
   }
 }

@@ -872,14 +872,25 @@ class ProxyTest {
   }
 
   @Test
+  void anOriginDoesNotLeaveHttpAmidTheRequest() throws Exception {
+    origin.then(
+        (_, wire) -> wire.send("HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: foo\r\n\r\n"));
+    browser.send("POST /a HTTP/1.1\r\nHost: test\r\nX-Unread: 1\r\nConnection: upgrade\r\n");
+    browser.send("Upgrade: foo\r\nContent-Length: 4\r\n\r\nbo");
+    assertEquals(502, browser.receive().status());
+  }
+
+  @Test
   void trailersAreForwardedButForThoseOfTheConnection() throws Exception {
     origin.then(
         (_, wire) -> {
           wire.send(chunked("Connection: X-Mine"));
           wire.send("4\r\nbody\r\n0\r\nX-Mine: 1\r\nX-Sum: 2\r\nHost: evil\r\n\r\n");
         });
-    browser.ask("GET", "/a", "TE: trailers", "Connection: TE");
+    browser.ask("GET", "/a", "TE: trailers, gzip", "Connection: TE");
     while (!browser.line().isEmpty()) {}
+    var asked = origin.next();
+    assertEquals("trailers TE", asked.field("TE") + " " + asked.field("Connection"), "§10.1.4");
     var expected = "4\r\nbody\r\n0\r\nX-Sum: 2\r\n\r\n";
     assertEquals(expected, browser.read(expected.length()), "RFC 9110 §7.6.1");
   }

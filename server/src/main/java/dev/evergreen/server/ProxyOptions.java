@@ -328,9 +328,9 @@ final class ProxyOptions {
     check((certificate == null) == (key == null), "--tls-cert and --tls-key belong together");
     if (certificate != null && key != null) {
       var files = new PemFiles(key, certificate, null);
-      settings =
-          settings.withTls(
-              new ServerTls(ServerTls.Settings.of(files).withProtocols("h2", "http/1.1")));
+      // Some clients offer nothing but the version that they were told to speak.
+      var tls = ServerTls.Settings.of(files).withProtocols("h2", "http/1.1", "http/1.0");
+      settings = settings.withTls(new ServerTls(tls));
     }
     return settings.withOriginTls(
         originAuthorities == null

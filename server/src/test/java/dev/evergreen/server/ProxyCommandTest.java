@@ -194,6 +194,9 @@ class ProxyCommandTest {
           curl("-i", "--cacert", authority(), proxy + "/a").startsWith("HTTP/2 200"),
           "ALPN chooses HTTP/2");
       assertTrue(curl("-i", "--http1.1", "--cacert", authority(), proxy + "/a").contains("; hit"));
+      assertTrue(
+          curl("-i", "--http1.0", "--cacert", authority(), proxy + "/a").contains("; hit"),
+          "that offers http/1.0 alone");
       makeCertificate();
       signal("HUP", process);
       assertEquals("proxy: reloaded", output.readLine());

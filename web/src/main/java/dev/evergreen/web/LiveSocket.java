@@ -32,6 +32,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   /** So many messages may come in one, however many views may be watched. */
   static final int MOST_IN_ONE = 1_000;
 
+  private static final int PROTOCOL_ERROR = 1002;
   private static final int UNSUPPORTED_DATA = 1003;
   private static final int INVALID_DATA = 1007;
   private static final int POLICY_VIOLATION = 1008;
@@ -134,6 +135,10 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     var bytes = payload(frame);
     if (frame.getOpCode() == OpCode.TEXT) {
       partialIsCompressed = frame.isRsv1();
+    } else if (frame.isRsv1()) {
+      // RFC 7692 §6: a message is compressed or not, which its first frame says.
+      malformed(PROTOCOL_ERROR, "Only a message's first frame says that it is compressed.");
+      return;
     }
     if (frame.isFin() && partial == null) {
       inflateAndTake(bytes);

@@ -66,6 +66,9 @@ final class SharedDeflate {
         var answer = new ExtensionConfig(NAME);
         answer.setParameter(SERVER_FORGETS);
         answer.setParameter(CLIENT_FORGETS);
+        if (offer.getParameters().containsKey(SERVER_WINDOW)) {
+          answer.setParameter(SERVER_WINDOW, "15"); // Who demands it wants to read it (§7.1.2.1).
+        }
         return List.of(answer);
       }
     }
@@ -79,7 +82,8 @@ final class SharedDeflate {
                 switch (parameter.getKey()) {
                   case SERVER_FORGETS, CLIENT_FORGETS -> parameter.getValue() == null;
                   case SERVER_WINDOW -> "15".equals(parameter.getValue());
-                  case CLIENT_WINDOW -> true;
+                  case CLIENT_WINDOW ->
+                      parameter.getValue() == null || parameter.getValue().matches("[89]|1[0-5]");
                   default -> false;
                 });
   }
