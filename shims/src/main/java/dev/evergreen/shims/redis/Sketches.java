@@ -4,6 +4,7 @@ import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 
 /**
@@ -49,7 +50,7 @@ final class Sketches {
 
   /** What has gone to another server is removed here, if that was not to be a copy. */
   private static void touchMigrated(Call call) {
-    int named = call.place("KEYS", 6);
+    int named = call.place("KEYS", 6, Map.of("AUTH", 1, "AUTH2", 2));
     var keys =
         call.word(3).length() > 0
             ? List.of(call.key(3))

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Sorted sets: a cell for each member. */
@@ -63,7 +64,10 @@ final class SortedSets {
     c.on(
         "ZUNION ZINTER ZDIFF",
         call -> sources(call, 1).forEach(call::reads),
-        call -> written(ordered(combined(call, 1), false), call.has("WITHSCORES", 3)),
+        call ->
+            written(
+                ordered(combined(call, 1), false),
+                call.has("WITHSCORES", 2 + sources(call, 1).size())),
         SortedSets::flat);
     c.on("ZINTERCARD", call -> sources(call, 1).forEach(call::reads), SortedSets::countCommon);
     c.on(
@@ -94,12 +98,18 @@ final class SortedSets {
     return at;
   }
 
+  /** The words before the scores, which begin there. */
+  private static List<String> flags(Call call, int scores) {
+    return IntStream.range(2, scores).mapToObj(call::option).toList();
+  }
+
   private static void touchAdd(Call call) {
     int at = scoresFrom(call);
-    boolean plain = at == 2 || (at == 3 && call.option(2).equals("CH"));
+    var flags = flags(call, at);
+    boolean plain = at == 2 || (at == 3 && flags.contains("CH"));
     // Without CH the reply counts new members only, and 0 may hide a changed score; with NX there
     // is none to hide.
-    boolean sure = call.has("CH", 2) || call.has("NX", 2);
+    boolean sure = flags.contains("CH") || flags.contains("NX");
     boolean effect = !call.repliedNil() && !(sure && call.replied(0));
     for (int i = at + 1; i < call.words(); i += 2) {
       if (plain) {
@@ -112,10 +122,7 @@ final class SortedSets {
 
   private static Object add(Call call) {
     int at = scoresFrom(call);
-    var flags =
-        call.from(2).subList(0, at - 2).stream()
-            .map(word -> word.text().toUpperCase(java.util.Locale.ROOT))
-            .toList();
+    var flags = flags(call, at);
     boolean increment = flags.contains("INCR");
     if ((call.words() - at) % 2 != 0
         || call.words() == at
@@ -392,7 +399,7 @@ final class SortedSets {
 
   private static Object countCommon(Call call) {
     long count = combined(call, 1).size();
-    int at = call.place("LIMIT", 3);
+    int at = call.place("LIMIT", 2 + sources(call, 1).size());
     long limit = at < 0 ? 0 : call.number(at + 1);
     return limit == 0 ? count : Math.min(limit, count);
   }

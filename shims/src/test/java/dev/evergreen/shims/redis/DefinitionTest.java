@@ -202,6 +202,17 @@ class DefinitionTest {
           SET x axbyc; SET y abc; SET y bcab                                    | LCS x y LEN
           SET x a; RPUSH y b; SET x b                                           | LCS x y
           SET x a                                                               | LCS x y
+          ZADD x 1 ch; ZADD x 2 ch                                              | ZSCORE x ch
+          ZADD x 1 nx; ZADD x 2 nx                                              | ZSCORE x nx
+          ZADD limit 1 a; ZADD b 1 a                                            | ZINTERCARD 2 b limit
+          ZADD withscores 1 a; ZADD b 1 a                                       | ZUNION 2 b withscores
+          XADD x 1-1 nomkstream v                                               | XLEN x
+          XADD x 1-1 f v; XGROUP CREATE x streams 0; XREADGROUP GROUP streams c STREAMS x > | XPENDING x streams
+          XADD x 1-1 f v; XGROUP CREATE x g 0; XREADGROUP COUNT 1 GROUP g c STREAMS x > | XPENDING x g
+          GEOADD g 15 37 store; GEORADIUSBYMEMBER g store 100 km STORE h         | ZCARD h
+          GEOADD g 15 37 byradius 15.1 37 b                                     | GEOSEARCH g FROMMEMBER byradius BYRADIUS 10 km
+          RPUSH l 2 1; SET store 9; SORT l BY nosort GET store STORE s          | LRANGE s 0 -1
+          SET type 1; SET b 1                                                   | SCAN 0 MATCH type
           """)
   void explainsHistoriesOfApplications(String steps, String question) {
     var verdict =
