@@ -213,6 +213,7 @@ class DefinitionTest {
           GEOADD g 15 37 byradius 15.1 37 b                                     | GEOSEARCH g FROMMEMBER byradius BYRADIUS 10 km
           RPUSH l 2 1; SET store 9; SORT l BY nosort GET store STORE s          | LRANGE s 0 -1
           SET type 1; SET b 1                                                   | SCAN 0 MATCH type
+          PFADD h a; PFADD h e36709                                            | PFCOUNT h
           """)
   void explainsHistoriesOfApplications(String steps, String question) {
     var verdict =
