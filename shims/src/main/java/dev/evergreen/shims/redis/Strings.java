@@ -8,8 +8,6 @@ import static dev.evergreen.shims.redis.Kind.STRING;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
-import java.math.BigDecimal;
-import java.math.RoundingMode;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
@@ -18,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Strings and counters. */
 final class Strings {
+  private static final Bytes ZERO = Bytes.of("0");
   private static final long MOST_COMPARED = 1 << 20;
 
   private Strings() {}
@@ -301,19 +300,8 @@ final class Strings {
     return sum;
   }
 
-  /** Redis writes no more digits behind the point. */
-  private static final int MOST_DECIMALS = 17;
-
   /** The sum of two numbers with fractions, as Redis writes it. */
   static Bytes plus(@Nullable Bytes value, Bytes delta) {
-    try {
-      var sum =
-          new BigDecimal(value == null ? "0" : value.text()).add(new BigDecimal(delta.text()));
-      var written =
-          sum.scale() > MOST_DECIMALS ? sum.setScale(MOST_DECIMALS, RoundingMode.HALF_EVEN) : sum;
-      return Bytes.of(written.signum() == 0 ? "0" : written.stripTrailingZeros().toPlainString());
-    } catch (NumberFormatException e) {
-      throw new Refusal("ERR");
-    }
+    return LongDoubles.sum(value == null ? ZERO : value, delta);
   }
 }

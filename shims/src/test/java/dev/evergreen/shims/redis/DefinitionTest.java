@@ -214,6 +214,15 @@ class DefinitionTest {
           RPUSH l 2 1; SET store 9; SORT l BY nosort GET store STORE s          | LRANGE s 0 -1
           SET type 1; SET b 1                                                   | SCAN 0 MATCH type
           PFADD h a; PFADD h e36709                                            | PFCOUNT h
+          INCRBYFLOAT x 1e30; INCRBYFLOAT x 0.1                                 | GET x
+          INCRBYFLOAT x 3.5; INCRBYFLOAT x 1e2000000000                         | GET x
+          SET x 3; INCRBYFLOAT x 1e-2000000000                                  | GET x
+          HSET h f 12345678901234567890.5; HINCRBYFLOAT h f 0.25                | HGET h f
+          ZADD x 1 a; ZADD x 2d a; ZADD x 1e400 a; ZADD x 1e-400 a              | ZSCORE x a
+          ZADD x inf a; ZADD x inf a; ZINCRBY x -inf a                          | ZSCORE x a
+          ZADD x inf a; ZADD x inf a; ZADD y -inf a; ZUNIONSTORE z 2 x y        | ZSCORE z a
+          ZADD x inf a; ZADD x inf a; ZUNIONSTORE z 1 x WEIGHTS 0               | ZSCORE z a
+          ZADD x 0e1 a 1e-300 b                                                 | ZRANGE x 0 -1 WITHSCORES
           """)
   void explainsHistoriesOfApplications(String steps, String question) {
     var verdict =
