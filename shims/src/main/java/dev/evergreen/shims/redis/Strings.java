@@ -19,6 +19,12 @@ final class Strings {
   private static final Bytes ZERO = Bytes.of("0");
   private static final long MOST_COMPARED = 1 << 20;
 
+  /** Redis lets no string become longer, if it was not told otherwise. */
+  private static final int LONGEST = 512 << 20;
+
+  /** Longer strings are not written again and again. */
+  private static final int LONGEST_MADE = 16 << 20;
+
   private Strings() {}
 
   static void define(Commands commands) {
@@ -231,11 +237,21 @@ final class Strings {
     if (call.word(3).length() == 0) {
       return (long) value.length();
     }
-    var written =
-        Arrays.copyOf(value.toArray(), Math.max(value.length(), at + call.word(3).length()));
+    var written = grown(value, (long) at + call.word(3).length());
     System.arraycopy(call.word(3).toArray(), 0, written, at, call.word(3).length());
     call.change(call.key(1), STRING, Bytes.of(written));
     return (long) written.length;
+  }
+
+  /** The bytes of a string that is at least so long, if need be with zeros behind. */
+  static byte[] grown(Bytes value, long length) {
+    if (length > LONGEST) {
+      throw new Refusal("ERR");
+    }
+    if (length > LONGEST_MADE) {
+      throw new UnsupportedOperationException("a string of " + length + " bytes");
+    }
+    return Arrays.copyOf(value.toArray(), (int) Math.max(value.length(), length));
   }
 
   private static Object add(Call call, long delta) {

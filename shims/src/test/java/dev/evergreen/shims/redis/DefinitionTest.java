@@ -223,6 +223,7 @@ class DefinitionTest {
           ZADD x inf a; ZADD x inf a; ZADD y -inf a; ZUNIONSTORE z 2 x y        | ZSCORE z a
           ZADD x inf a; ZADD x inf a; ZUNIONSTORE z 1 x WEIGHTS 0               | ZSCORE z a
           ZADD x 0e1 a 1e-300 b                                                 | ZRANGE x 0 -1 WITHSCORES
+          SET x a; SETRANGE x 2147483646 b                                      | GET x
           """)
   void explainsHistoriesOfApplications(String steps, String question) {
     var verdict =
