@@ -237,7 +237,8 @@ final class Geo {
   }
 
   private static Bytes shown(double metres, double unit) {
-    return Bytes.of("%.4f".formatted(metres / unit));
+    return Bytes.of(
+        new BigDecimal(metres / unit).setScale(4, RoundingMode.HALF_EVEN).toPlainString());
   }
 
   private static Object distance(Call call) {

@@ -55,7 +55,8 @@ final class Refusals {
               "bit is not an integer",
               "weight value is not a float",
               "decrement would overflow",
-              "timeout is")
+              "timeout is",
+              "STORE option in")
           .map(text -> Bytes.of("-ERR " + text))
           .toList();
 

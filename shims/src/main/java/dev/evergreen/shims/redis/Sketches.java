@@ -30,9 +30,17 @@ final class Sketches {
   }
 
   private static void connection(Commands c) {
-    c.on("PING", call -> {}, call -> call.words() > 1 ? call.word(1) : Bytes.of("PONG"));
+    c.on("PING", call -> {}, Sketches::ping);
     c.on("ECHO", call -> {}, call -> call.word(1));
     on(c, "COMMAND LOLWUT", call -> {});
+  }
+
+  /** Who listens to channels hears it in the form of their messages. */
+  private static Object ping(Call call) {
+    if (call.elements().isEmpty()) {
+      return call.words() > 1 ? call.word(1) : Bytes.of("PONG");
+    }
+    return List.of(Bytes.of("pong"), call.words() > 1 ? call.word(1) : Bytes.EMPTY);
   }
 
   private static void values(Commands c) {

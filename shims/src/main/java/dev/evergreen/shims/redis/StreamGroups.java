@@ -135,10 +135,11 @@ final class StreamGroups {
       throw new Refusal("ERR");
     }
     var stream = there == null ? Streams.Stream.NONE : there;
+    var start = start(call, there);
     if (stream.groups().containsKey(name)) {
       throw new Refusal("BUSYGROUP");
     }
-    put(call, key, stream.with(name, Group.at(start(call, there))));
+    put(call, key, stream.with(name, Group.at(start)));
     return OK;
   }
 

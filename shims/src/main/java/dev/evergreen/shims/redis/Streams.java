@@ -199,6 +199,10 @@ final class Streams {
       }
     }
     long count = call.words() > 5 ? call.number(5) : found.size();
+    if (count <= 0 && call.words() > 5 && there(call) != null) {
+      // Who asks for nothing gets nothing, and no list either.
+      return Resp.NIL;
+    }
     return List.copyOf(found.subList(0, (int) Math.min(count, found.size())));
   }
 

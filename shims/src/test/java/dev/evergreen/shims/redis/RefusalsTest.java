@@ -10,6 +10,7 @@ import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Why;
 import java.time.Instant;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -34,6 +35,13 @@ final class RefusalsTest {
     assertEquals(Certainty.CERTAIN, answer.certainty(), answer.note());
     assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
     assertEquals(Certainty.NO_SPECIFICATION, ask(trace, refused).certainty());
+  }
+
+  @Test
+  void whoListensToChannelsHasPingAnsweredInAnotherForm() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    var ping = operation(1, "PING", "*2\r\n$4\r\npong\r\n$0\r\n");
+    assertEquals(Certainty.CERTAIN, ask(trace, ping).certainty());
   }
 
   private static Answer ask(MemoryTrace trace, Operation question) {
