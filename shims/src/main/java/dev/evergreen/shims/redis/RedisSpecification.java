@@ -75,7 +75,7 @@ public final class RedisSpecification implements Specification, Model {
     if (!operation.parts().isEmpty()) {
       return Knowledge.SPECIFIED;
     }
-    if (Refusals.isOfTheServer(operation)) {
+    if (Refusals.isOfTheServer(operation) || RedisKind.isQueued(operation)) {
       return Knowledge.NONE;
     }
     var command = commands.get(name(operation));
