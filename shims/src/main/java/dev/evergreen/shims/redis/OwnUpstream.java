@@ -1014,6 +1014,8 @@ final class OwnUpstream {
       case DISCARD -> unqueue();
       case WATCH -> watching = true;
       case UNWATCH -> watching = false;
+      case PAUSES -> session.othersArePaused(words.number());
+      case RELEASES -> session.othersAreReleased();
       case MONITOR -> monitoring = true;
       case REPLACES -> session.storeIsReplaced();
       case RESET -> {

@@ -438,7 +438,7 @@ final class Session {
   }
 
   private boolean maySharePresently(int words, int length) {
-    if (keepsToOwn || changing || isAddressed()) {
+    if (keepsToOwn || changing || isAddressed() || shim.pause.isOn()) {
       return false;
     }
     if (output.isBehind()) {
@@ -1000,6 +1000,15 @@ final class Session {
   /** The store may be another one from here on. */
   void storeIsReplaced() {
     shim.watch.renew();
+  }
+
+  void othersArePaused(long millis) {
+    shim.pause.begin(millis);
+  }
+
+  /** From whatever kept Redis from answering them. */
+  void othersAreReleased() {
+    shim.pause.end();
   }
 
   private void tellChange() {

@@ -244,6 +244,30 @@ class LanesTest {
   }
 
   @Test
+  @Test
+  void readsAreAnsweredWhileWritesArePaused() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var pausing = shimmed.client();
+        var writing = shimmed.client();
+        var reading = shimmed.client()) {
+      assertEquals("$-1\r\n", reading.ask("GET", "k"));
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      writing.send("SET", "k", "v");
+      while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
+        Thread.onSpinWait();
+      }
+      assertEquals("$-1\r\n", reading.ask("GET", "k"));
+      assertEquals("$-1\r\n", pausing.ask("GET", "k"));
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "UNPAUSE"));
+      assertEquals("+OK\r\n", writing.reply());
+      int upstreams = shimmed.upstreams();
+      try (var later = shimmed.client()) {
+        assertEquals("$1\r\nv\r\n", later.ask("GET", "k"));
+        assertEquals(upstreams, shimmed.upstreams(), "who comes later shares again");
+      }
+    }
+  }
+
   void whoWaitsForAReplicaThatHasStoppedHoldsNobodyUp() throws IOException, InterruptedException {
     try (var shimmed = Shimmed.start();
         var replica = RedisServer.start("--replicaof", "127.0.0.1 " + shimmed.redis.port);
