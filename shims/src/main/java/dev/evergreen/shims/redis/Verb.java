@@ -191,7 +191,7 @@ enum Verb {
                 default -> CONNECTION;
               };
       case "tracking" -> count > 2 ? TRACKING : CONNECTION;
-      case "no-touch" -> PINS;
+      case "no-touch", "no-evict" -> PINS;
       case "pause" -> PAUSES;
       case "unpause" -> RELEASES;
       case "kill", "unblock" -> ENDS_WAITS;

@@ -96,6 +96,19 @@ class LanesTest {
     }
   }
 
+  /** Else it would ask by a connection that Redis may end. */
+  @Test
+  void whoIsNotToBeEvictedKeepsToItsUpstream() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("CLIENT", "NO-EVICT", "ON"));
+      assertEquals("$-1\r\n", client.ask("GET", "k"));
+      var its =
+          shimmed.redis.ask("CLIENT", "LIST").lines().filter(line -> line.contains(" flags=e "));
+      assertEquals(List.of("get"), its.map(line -> line.split(" cmd=| user=", -1)[1]).toList());
+    }
+  }
+
   @Test
   void aBusyScriptIsEndedByAnotherClientAndOthersHearThatRedisIsBusy() throws IOException {
     try (var shimmed = Shimmed.start("--busy-reply-threshold", "100");
@@ -232,19 +245,6 @@ class LanesTest {
   }
 
   @Test
-  void aPausedServerIsUnpausedByAnotherClient() throws IOException {
-    try (var shimmed = Shimmed.start();
-        var pausing = shimmed.client();
-        var waiting = shimmed.client()) {
-      assertEquals("+OK\r\n", pausing.ask("CLIENT", "PAUSE", "100000", "WRITE"));
-      waiting.send("SET", "k", "v");
-      assertEquals("+OK\r\n", pausing.ask("CLIENT", "UNPAUSE"));
-      assertEquals("+OK\r\n", waiting.reply());
-    }
-  }
-
-  @Test
-  @Test
   void readsAreAnsweredWhileWritesArePaused() throws IOException {
     try (var shimmed = Shimmed.start();
         var pausing = shimmed.client();
@@ -268,6 +268,19 @@ class LanesTest {
     }
   }
 
+  @Test
+  void aPausedServerIsUnpausedByAnotherClient() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var pausing = shimmed.client();
+        var waiting = shimmed.client()) {
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      waiting.send("SET", "k", "v");
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "UNPAUSE"));
+      assertEquals("+OK\r\n", waiting.reply());
+    }
+  }
+
+  @Test
   void whoWaitsForAReplicaThatHasStoppedHoldsNobodyUp() throws IOException, InterruptedException {
     try (var shimmed = Shimmed.start();
         var replica = RedisServer.start("--replicaof", "127.0.0.1 " + shimmed.redis.port);
