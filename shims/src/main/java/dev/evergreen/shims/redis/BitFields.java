@@ -4,7 +4,6 @@ import static dev.evergreen.shims.redis.Kind.STRING;
 
 import java.math.BigInteger;
 import java.util.ArrayList;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** Integers of so many bits in strings; the string is one cell, as a field may lie anywhere. */
@@ -155,8 +154,7 @@ final class BitFields {
 
   /** The string, as long as the last field that may be written needs it. */
   private static byte[] grown(Call call) {
-    var bytes = Strings.bytes(call, call.key(1)).toArray();
-    long length = bytes.length;
+    long length = 0;
     for (int at = 2; at < call.words(); ) {
       switch (call.option(at)) {
         case "OVERFLOW" -> at += 2;
@@ -168,6 +166,6 @@ final class BitFields {
         }
       }
     }
-    return Arrays.copyOf(bytes, Math.toIntExact(length));
+    return Strings.grown(Strings.bytes(call, call.key(1)), length);
   }
 }

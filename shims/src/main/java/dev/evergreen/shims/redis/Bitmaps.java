@@ -6,7 +6,6 @@ import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
 import java.util.ArrayList;
-import java.util.Arrays;
 
 /** Bits of strings: a cell for each that is set or asked for alone. */
 final class Bitmaps {
@@ -39,8 +38,7 @@ final class Bitmaps {
     if (value != 0 && value != 1) {
       throw new Refusal("ERR");
     }
-    var written =
-        Arrays.copyOf(bytes.toArray(), Math.max(bytes.length(), Math.toIntExact(index / 8 + 1)));
+    var written = Strings.grown(bytes, index / 8 + 1);
     int mask = 0x80 >> index % 8;
     written[(int) (index / 8)] =
         (byte)

@@ -86,6 +86,21 @@ final class Call {
     return -1;
   }
 
+  /**
+   * Where the option is among the words from here on, or -1. What belongs to an option is none
+   * itself, whatever it is called.
+   *
+   * @param arguments how many words belong to an option, where any do
+   */
+  int place(String option, int from, Map<String, Integer> arguments) {
+    for (int i = from; i < words(); i += 1 + arguments.getOrDefault(option(i), 0)) {
+      if (option(i).equals(option)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
   long number(int index) {
     return number(word(index));
   }

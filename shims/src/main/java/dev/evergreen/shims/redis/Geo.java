@@ -26,6 +26,12 @@ final class Geo {
   private static final double EARTH = 6372797.560856;
   private static final String ALPHABET = "0123456789bcdefghjkmnpqrstuvwxyz";
 
+  private static final Map<String, Integer> OF_RADIUS =
+      Map.of("COUNT", 1, "STORE", 1, "STOREDIST", 1);
+
+  private static final Map<String, Integer> OF_SEARCH =
+      Map.of("FROMMEMBER", 1, "FROMLONLAT", 2, "BYRADIUS", 2, "BYBOX", 3, "COUNT", 1);
+
   private Geo() {}
 
   private record Place(double longitude, double latitude) {
@@ -131,7 +137,17 @@ final class Geo {
   }
 
   private static int storeAt(Call call) {
-    return Math.max(call.place("STORE", 2), call.place("STOREDIST", 2));
+    return Math.max(option(call, "STORE"), option(call, "STOREDIST"));
+  }
+
+  /** Where an option is, or -1. */
+  private static int option(Call call, String option) {
+    return switch (call.option(0)) {
+      case "GEORADIUS", "GEORADIUS_RO" -> call.place(option, 6, OF_RADIUS);
+      case "GEORADIUSBYMEMBER", "GEORADIUSBYMEMBER_RO" -> call.place(option, 5, OF_RADIUS);
+      case "GEOSEARCHSTORE" -> call.place(option, 3, OF_SEARCH);
+      default -> call.place(option, 2, OF_SEARCH);
+    };
   }
 
   private static Place place(Call call, int at) {
@@ -221,7 +237,8 @@ final class Geo {
   }
 
   private static Bytes shown(double metres, double unit) {
-    return Bytes.of("%.4f".formatted(metres / unit));
+    return Bytes.of(
+        new BigDecimal(metres / unit).setScale(4, RoundingMode.HALF_EVEN).toPlainString());
   }
 
   private static Object distance(Call call) {
@@ -253,11 +270,10 @@ final class Geo {
       double unit = metres(call.option(at + 1));
       return new Area(middle, SortedSets.number(call.word(at)) * unit, 0, true, unit);
     }
-    int from = name.endsWith("STORE") ? 3 : 2;
-    int member = call.place("FROMMEMBER", from);
-    int place = call.place("FROMLONLAT", from);
-    int radius = call.place("BYRADIUS", from);
-    int box = call.place("BYBOX", from);
+    int member = option(call, "FROMMEMBER");
+    int place = option(call, "FROMLONLAT");
+    int radius = option(call, "BYRADIUS");
+    int box = option(call, "BYBOX");
     var middle = member > 0 ? member(scores, call.word(member + 1)) : place(call, place + 1);
     if (radius > 0) {
       double unit = metres(call.option(radius + 2));
@@ -284,7 +300,7 @@ final class Geo {
     var name = call.option(0);
     boolean storing = name.equals("GEOSEARCHSTORE");
     int store = name.startsWith("GEORADIUS") ? storeAt(call) : -1;
-    if (call.has("ANY", 2) || call.has("STOREDIST", 2)) {
+    if (option(call, "ANY") > 0 || option(call, "STOREDIST") > 0) {
       throw new UnsupportedOperationException("as many as the store finds first");
     }
     var scores = call.scores(call.key(storing ? 2 : 1));
@@ -311,20 +327,20 @@ final class Geo {
           }
         });
     var order = Comparator.comparingDouble(Found::distance);
-    all.sort(call.has("DESC", 2) ? order.reversed() : order);
-    int count = call.place("COUNT", 2);
+    all.sort(option(call, "DESC") > 0 ? order.reversed() : order);
+    int count = option(call, "COUNT");
     return count < 0 ? all : all.subList(0, (int) Math.min(all.size(), call.number(count + 1)));
   }
 
   private static Object told(Call call, Found one, double unit) {
     var told = new ArrayList<Object>(List.of(one.member));
-    if (call.has("WITHDIST", 2)) {
+    if (option(call, "WITHDIST") > 0) {
       told.add(shown(one.distance, unit));
     }
-    if (call.has("WITHHASH", 2)) {
+    if (option(call, "WITHHASH") > 0) {
       told.add((long) one.score);
     }
-    if (call.has("WITHCOORD", 2)) {
+    if (option(call, "WITHCOORD") > 0) {
       told.add(shown(one.place));
     }
     return told.size() == 1 ? one.member : told;

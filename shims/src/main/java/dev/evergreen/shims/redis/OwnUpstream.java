@@ -953,9 +953,7 @@ final class OwnUpstream {
       stays = true;
       session.becomesUnknown();
     }
-    if (next.told.changesRules()) {
-      session.rulesChanged();
-    }
+    session.settingsMayHaveChanged(next.told, refused);
     done(next);
   }
 
@@ -1016,6 +1014,8 @@ final class OwnUpstream {
       case UNWATCH -> watching = false;
       case MONITOR -> monitoring = true;
       case REPLACES -> session.storeIsReplaced();
+      case PAUSES -> session.othersArePaused(words.number());
+      case RELEASES -> session.othersAreReleased();
       case RESET -> {
         reset();
         session.wasReset();
@@ -1035,9 +1035,7 @@ final class OwnUpstream {
       return;
     }
     for (var one : List.copyOf(queued)) {
-      if (one.told.changesRules()) {
-        session.rulesChanged();
-      }
+      session.settingsMayHaveChanged(one.told, scanner.holdsError());
       if (!scanner.holdsError()) {
         carriedOut(one);
       } else if (one.verb == Verb.SELECT) {

@@ -20,15 +20,18 @@ final class Redaction {
    * @param bytes in place of its own, or null
    * @param hidesReply whether its reply may hold credentials
    * @param changesRules whether it may change who may do what
+   * @param busyMillis after how long a script is to be busy from now on; {@link #UNCHANGED}
    */
-  record Told(@Nullable ByteBuffer bytes, boolean hidesReply, boolean changesRules) {
+  record Told(
+      @Nullable ByteBuffer bytes, boolean hidesReply, boolean changesRules, long busyMillis) {
+    static final long UNCHANGED = -1;
 
     /** All as it is. */
-    static final Told ALL = new Told(null, false, false);
+    static final Told ALL = new Told(null, false, false, UNCHANGED);
 
     /** The same, with other bytes if there are none yet. */
     Told orElse(ByteBuffer other) {
-      return bytes != null ? this : new Told(other, hidesReply, changesRules);
+      return bytes != null ? this : new Told(other, hidesReply, changesRules, busyMillis);
     }
   }
 
@@ -43,7 +46,7 @@ final class Redaction {
   Told of(List<byte[]> words) {
     var hidden = hidden(words);
     var bytes = hidden == null ? null : ByteBuffer.wrap(Inline.asArray(hidden));
-    return new Told(bytes, hidesReply(words), changesRules(words));
+    return new Told(bytes, hidesReply(words), changesRules(words), busyMillis(words));
   }
 
   /** The words of any request, with marks for what must not be on record. */
@@ -81,6 +84,20 @@ final class Redaction {
       case "config set" -> words.stream().map(Redaction::text).anyMatch("requirepass"::equals);
       default -> false;
     };
+  }
+
+  private static long busyMillis(List<byte[]> words) {
+    long millis = Told.UNCHANGED;
+    if (word(words, 0).equals("config") && word(words, 1).equals("set")) {
+      for (int i = 2; i + 1 < words.size(); i += 2) {
+        var setting = word(words, i);
+        boolean named = setting.equals("busy-reply-threshold") || setting.equals("lua-time-limit");
+        if (named && word(words, i + 1).matches("[0-9]{1,12}")) {
+          millis = Long.parseLong(word(words, i + 1));
+        }
+      }
+    }
+    return millis;
   }
 
   private @Nullable List<byte[]> hidden(List<byte[]> words) {

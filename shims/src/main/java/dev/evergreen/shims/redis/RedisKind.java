@@ -221,7 +221,8 @@ public final class RedisKind implements StoreKind {
     }
   }
 
-  private static boolean isQueued(Operation operation) {
+  /** Whether it waits for its EXEC: its reply says no more. */
+  static boolean isQueued(Operation operation) {
     return operation.reply() != null && operation.reply().equals(QUEUED);
   }
 

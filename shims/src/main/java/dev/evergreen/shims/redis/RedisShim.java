@@ -36,6 +36,7 @@ public final class RedisShim implements AutoCloseable {
   final Redaction redaction;
   final Lanes lanes;
   final Batches batches = new Batches();
+  final Pause pause = new Pause();
   final Set<Session> sessions = ConcurrentHashMap.newKeySet();
   private final RedisShimSettings settings;
   final ServerWatch watch;

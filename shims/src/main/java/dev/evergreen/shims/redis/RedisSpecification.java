@@ -75,7 +75,7 @@ public final class RedisSpecification implements Specification, Model {
     if (!operation.parts().isEmpty()) {
       return Knowledge.SPECIFIED;
     }
-    if (Refusals.isOfTheServer(operation)) {
+    if (Refusals.isOfTheServer(operation) || RedisKind.isQueued(operation)) {
       return Knowledge.NONE;
     }
     var command = commands.get(name(operation));
@@ -127,7 +127,11 @@ public final class RedisSpecification implements Specification, Model {
     }
     // Of several keys, some may have gone to another server before that has failed.
     boolean mayHaveRun = Scripts.mayHaveRun(operation) || name.equals("MIGRATE");
-    return asReplied(call.touches(), call.reply(), mayHaveRun);
+    var touches = asReplied(call.touches(), call.reply(), mayHaveRun);
+    // Whatever it would have looked at first, it would have been refused.
+    return Refusals.isOfTheWordsAtLast(operation)
+        ? touches.stream().filter(touch -> !touch.writes()).toList()
+        : touches;
   }
 
   /**

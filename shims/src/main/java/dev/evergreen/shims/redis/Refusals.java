@@ -14,7 +14,7 @@ import java.util.stream.Stream;
  * rules of ours.
  */
 final class Refusals {
-  /** Memory, rights, load: nothing on record tells when Redis says so. */
+  /** Memory, rights, load, another client: nothing on record tells when Redis says so. */
   private static final Set<String> OF_THE_SERVER =
       Set.of(
           "OOM",
@@ -25,7 +25,8 @@ final class Refusals {
           "NOPERM",
           "READONLY",
           "MASTERDOWN",
-          "NOREPLICAS");
+          "NOREPLICAS",
+          "UNBLOCKED");
 
   private static final List<Bytes> OF_THE_WORDS =
       Stream.of(
@@ -55,7 +56,8 @@ final class Refusals {
               "bit is not an integer",
               "weight value is not a float",
               "decrement would overflow",
-              "timeout is")
+              "timeout is",
+              "STORE option in")
           .map(text -> Bytes.of("-ERR " + text))
           .toList();
 

@@ -19,6 +19,8 @@ final class Scans {
   static final String FAMILY = "scans";
   private static final Bytes ZERO = Bytes.of("0");
 
+  private static final Map<String, Integer> ARGUMENTS = Map.of("MATCH", 1, "COUNT", 1, "TYPE", 1);
+
   private Scans() {}
 
   static void define(Commands commands) {
@@ -47,12 +49,12 @@ final class Scans {
   }
 
   private static boolean matches(Call call, int from, Bytes name) {
-    int at = call.place("MATCH", from);
+    int at = call.place("MATCH", from, ARGUMENTS);
     return at < 0 || Glob.matches(call.word(at + 1), name);
   }
 
   private static Object keys(Call call) {
-    int type = call.place("TYPE", 2);
+    int type = call.place("TYPE", 2, ARGUMENTS);
     var found = new HashSet<>();
     Keys.live(call, call.database())
         .forEach(

@@ -222,9 +222,14 @@ final class ServerWatch {
     var lines = reply.lines().toList();
     var last = lines.getLast();
     if (lines.size() > 1 && last.matches("[0-9]{1,12}")) {
-      var read = Duration.ofMillis(Long.parseLong(last));
-      threshold = read.isZero() || read.compareTo(LONGEST_PATIENCE) > 0 ? LONGEST_PATIENCE : read;
+      setThreshold(Long.parseLong(last));
     }
+  }
+
+  /** The store has another busy-reply-threshold, or one that was not known; 0 for none. */
+  void setThreshold(long millis) {
+    var read = Duration.ofMillis(millis);
+    threshold = read.isZero() || read.compareTo(LONGEST_PATIENCE) > 0 ? LONGEST_PATIENCE : read;
   }
 
   /** Whether it says that it has nothing, and takes nothing from another. */

@@ -39,7 +39,11 @@ final class Session {
 
   /** What the record is told of a long request that may hold credentials. */
   private static final Told LONG_SECRET =
-      new Told(ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer(), true, true);
+      new Told(
+          ByteBuffer.wrap(Identity.request("<hidden>")).asReadOnlyBuffer(),
+          true,
+          true,
+          Told.UNCHANGED);
 
   private static final ByteBuffer GOODBYE = direct("+OK\r\n");
 
@@ -438,7 +442,7 @@ final class Session {
   }
 
   private boolean maySharePresently(int words, int length) {
-    if (keepsToOwn || changing || isAddressed()) {
+    if (keepsToOwn || changing || isAddressed() || shim.pause.isOn()) {
       return false;
     }
     if (output.isBehind()) {
@@ -598,7 +602,7 @@ final class Session {
 
   private boolean shareSingle(Verb verb, Words words, Batch batch, Told told) throws IOException {
     if (verb.isShared()) {
-      share(batch, told, told.changesRules() ? _ -> rulesChanged() : null);
+      share(batch, told, reply -> settingsMayHaveChanged(told, reply.isError()));
       return true;
     }
     if (own != null || keepsToOwn) {
@@ -992,14 +996,28 @@ final class Session {
     tellChange();
   }
 
-  /** Who may do what has changed, maybe. */
-  void rulesChanged() {
-    shim.lanes.renewThoseOfNobody();
+  /** A request that may be about the server's settings was replied to. */
+  void settingsMayHaveChanged(Told told, boolean refused) {
+    if (told.changesRules()) {
+      shim.lanes.renewThoseOfNobody();
+    }
+    if (!refused && told.busyMillis() != Told.UNCHANGED) {
+      shim.watch.setThreshold(told.busyMillis());
+    }
   }
 
   /** The store may be another one from here on. */
   void storeIsReplaced() {
     shim.watch.renew();
+  }
+
+  void othersArePaused(long millis) {
+    shim.pause.begin(millis);
+  }
+
+  /** From whatever kept Redis from answering them. */
+  void othersAreReleased() {
+    shim.pause.end();
   }
 
   private void tellChange() {

@@ -4,6 +4,7 @@ import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 
 /**
@@ -29,9 +30,17 @@ final class Sketches {
   }
 
   private static void connection(Commands c) {
-    c.on("PING", call -> {}, call -> call.words() > 1 ? call.word(1) : Bytes.of("PONG"));
+    c.on("PING", call -> {}, Sketches::ping);
     c.on("ECHO", call -> {}, call -> call.word(1));
     on(c, "COMMAND LOLWUT", call -> {});
+  }
+
+  /** Who listens to channels hears it in the form of their messages. */
+  private static Object ping(Call call) {
+    if (call.elements().isEmpty()) {
+      return call.words() > 1 ? call.word(1) : Bytes.of("PONG");
+    }
+    return List.of(Bytes.of("pong"), call.words() > 1 ? call.word(1) : Bytes.EMPTY);
   }
 
   private static void values(Commands c) {
@@ -49,7 +58,7 @@ final class Sketches {
 
   /** What has gone to another server is removed here, if that was not to be a copy. */
   private static void touchMigrated(Call call) {
-    int named = call.place("KEYS", 6);
+    int named = call.place("KEYS", 6, Map.of("AUTH", 1, "AUTH2", 2));
     var keys =
         call.word(3).length() > 0
             ? List.of(call.key(3))

@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Sorted sets: a cell for each member. */
@@ -63,7 +64,10 @@ final class SortedSets {
     c.on(
         "ZUNION ZINTER ZDIFF",
         call -> sources(call, 1).forEach(call::reads),
-        call -> written(ordered(combined(call, 1), false), call.has("WITHSCORES", 3)),
+        call ->
+            written(
+                ordered(combined(call, 1), false),
+                call.has("WITHSCORES", 2 + sources(call, 1).size())),
         SortedSets::flat);
     c.on("ZINTERCARD", call -> sources(call, 1).forEach(call::reads), SortedSets::countCommon);
     c.on(
@@ -94,12 +98,18 @@ final class SortedSets {
     return at;
   }
 
+  /** The words before the scores, which begin there. */
+  private static List<String> flags(Call call, int scores) {
+    return IntStream.range(2, scores).mapToObj(call::option).toList();
+  }
+
   private static void touchAdd(Call call) {
     int at = scoresFrom(call);
-    boolean plain = at == 2 || (at == 3 && call.option(2).equals("CH"));
+    var flags = flags(call, at);
+    boolean plain = at == 2 || (at == 3 && flags.contains("CH"));
     // Without CH the reply counts new members only, and 0 may hide a changed score; with NX there
     // is none to hide.
-    boolean sure = call.has("CH", 2) || call.has("NX", 2);
+    boolean sure = flags.contains("CH") || flags.contains("NX");
     boolean effect = !call.repliedNil() && !(sure && call.replied(0));
     for (int i = at + 1; i < call.words(); i += 2) {
       if (plain) {
@@ -112,10 +122,7 @@ final class SortedSets {
 
   private static Object add(Call call) {
     int at = scoresFrom(call);
-    var flags =
-        call.from(2).subList(0, at - 2).stream()
-            .map(word -> word.text().toUpperCase(java.util.Locale.ROOT))
-            .toList();
+    var flags = flags(call, at);
     boolean increment = flags.contains("INCR");
     if ((call.words() - at) % 2 != 0
         || call.words() == at
@@ -129,7 +136,8 @@ final class SortedSets {
     for (int i = at; i < call.words(); i += 2) {
       var member = call.word(i + 1);
       var old = scores.get(member);
-      double score = number(call.word(i)) + (increment && old != null ? old : 0);
+      // A zero has no sign.
+      double score = increment ? increased(old, call.word(i)) : 0 + number(call.word(i));
       if (allowed(flags, old, score)) {
         scores.put(member, score);
         added += old == null ? 1 : 0;
@@ -150,9 +158,17 @@ final class SortedSets {
         && !(flags.contains("LT") && score >= old);
   }
 
+  private static double increased(@Nullable Double score, Bytes by) {
+    double sum = (score == null ? 0 : score) + number(by);
+    if (Double.isNaN(sum)) {
+      throw new Refusal("ERR");
+    }
+    return sum;
+  }
+
   private static Object increment(Call call) {
     var scores = call.scores(call.key(1));
-    double sum = scores.getOrDefault(call.word(3), 0.0) + number(call.word(2));
+    double sum = increased(scores.get(call.word(3)), call.word(2));
     scores.put(call.word(3), sum);
     call.change(call.key(1), SORTED, scores);
     return text(sum);
@@ -258,15 +274,20 @@ final class SortedSets {
 
   /** Whether a score is not below a bound, which a bracket in front excludes. */
   private static boolean above(double score, Bytes bound) {
-    boolean exclusive = bound.text().startsWith("(");
-    double limit = number(exclusive ? bound.slice(1, bound.length()) : bound);
-    return exclusive ? score > limit : score >= limit;
+    double limit = limit(bound);
+    return bound.text().startsWith("(") ? score > limit : score >= limit;
   }
 
   private static Bytes negated(Bytes bound) {
-    boolean exclusive = bound.text().startsWith("(");
-    double limit = -number(exclusive ? bound.slice(1, bound.length()) : bound);
-    return Bytes.of((exclusive ? "(" : "") + limit);
+    return Bytes.of((bound.text().startsWith("(") ? "(" : "") + -limit(bound));
+  }
+
+  /** Where a range ends; a number may be out of range here. */
+  private static double limit(Bytes bound) {
+    var text = bound.text().startsWith("(") ? bound.slice(1, bound.length()) : bound;
+    return LongDoubles.DECIMAL.matcher(text.text()).matches()
+        ? Double.parseDouble(text.text())
+        : number(text);
   }
 
   private static boolean after(Bytes member, Bytes bound) {
@@ -353,7 +374,7 @@ final class SortedSets {
     for (int i = 0; i < keys.size(); i++) {
       double weight = weights < 0 ? 1 : number(call.word(weights + 1 + i));
       var scores = members(call, keys.get(i));
-      scores.replaceAll((member, score) -> score * weight);
+      scores.replaceAll((member, score) -> orZero(score * weight));
       if (i == 0) {
         result.putAll(scores);
       } else if (name.startsWith("ZDIFF")) {
@@ -375,8 +396,13 @@ final class SortedSets {
     return switch (how) {
       case "MIN" -> Math.min(one, other);
       case "MAX" -> Math.max(one, other);
-      default -> one + other;
+      default -> orZero(one + other);
     };
+  }
+
+  /** Of what is no number, such as the sum of all and less than all, Redis makes nothing here. */
+  private static double orZero(double score) {
+    return Double.isNaN(score) ? 0 : score;
   }
 
   /** The scores of a sorted set, or of a set, whose members all have 1. */
@@ -392,7 +418,7 @@ final class SortedSets {
 
   private static Object countCommon(Call call) {
     long count = combined(call, 1).size();
-    int at = call.place("LIMIT", 3);
+    int at = call.place("LIMIT", 2 + sources(call, 1).size());
     long limit = at < 0 ? 0 : call.number(at + 1);
     return limit == 0 ? count : Math.min(limit, count);
   }
@@ -435,15 +461,24 @@ final class SortedSets {
   }
 
   static double number(Bytes text) {
-    try {
-      return switch (text.text().toLowerCase(java.util.Locale.ROOT)) {
-        case "inf", "+inf", "infinity" -> Double.POSITIVE_INFINITY;
-        case "-inf", "-infinity" -> Double.NEGATIVE_INFINITY;
-        default -> Double.parseDouble(text.text());
-      };
-    } catch (NumberFormatException e) {
-      throw new Refusal("ERR");
+    LongDoubles.refuseHexadecimal(text);
+    if (LongDoubles.DECIMAL.matcher(text.text()).matches()) {
+      double number = Double.parseDouble(text.text());
+      if (Double.isInfinite(number) || (number == 0 && !isZero(text))) {
+        throw new Refusal("ERR");
+      }
+      return number;
     }
+    return switch (text.text().toLowerCase(Locale.ROOT)) {
+      case "inf", "+inf", "infinity", "+infinity" -> Double.POSITIVE_INFINITY;
+      case "-inf", "-infinity" -> Double.NEGATIVE_INFINITY;
+      default -> throw new Refusal("ERR");
+    };
+  }
+
+  /** Whether all digits are zeros, and it is no number that is too small to be told from zero. */
+  private static boolean isZero(Bytes text) {
+    return text.text().split("[eE]", 2)[0].chars().noneMatch(c -> c > '0');
   }
 
   private static final int DIGITS = 17;

@@ -7,29 +7,38 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** SORT, which may look at any key. */
 final class Sorting {
+  private static final Map<String, Integer> ARGUMENTS =
+      Map.of("BY", 1, "GET", 1, "LIMIT", 2, "STORE", 1);
+
   private Sorting() {}
 
   static void define(Commands commands) {
     commands.family("sorting").on("SORT SORT_RO", Sorting::touch, Sorting::sort);
   }
 
+  /** Where an option is, or -1. */
+  private static int option(Call call, String option) {
+    return call.place(option, 2, ARGUMENTS);
+  }
+
   /** BY and GET may lead to any key of the database. */
   private static void touch(Call call) {
-    boolean farther = call.has("BY", 2) || call.has("GET", 2);
+    boolean farther = option(call, "BY") > 0 || option(call, "GET") > 0;
     var from = farther ? call.database() : call.key(1);
     call.reads(from);
-    int at = call.place("STORE", 2);
+    int at = option(call, "STORE");
     if (at > 0) {
       call.touch(Touch.replaces(call.key(at + 1)).from(from));
     }
   }
 
   private static Object sort(Call call) {
-    int store = call.place("STORE", 2);
+    int store = option(call, "STORE");
     var sorted = limited(call, sorted(call, store > 0));
     var result = new ArrayList<Object>();
     for (var element : sorted) {
@@ -39,7 +48,7 @@ final class Sorting {
           result.add(found(call, call.word(++i), element));
           got = true;
         } else {
-          i += call.option(i).equals("LIMIT") ? 2 : arguments(call.option(i));
+          i += ARGUMENTS.getOrDefault(call.option(i), 0);
         }
       }
       if (!got) {
@@ -54,22 +63,18 @@ final class Sorting {
     return (long) texts.size();
   }
 
-  private static int arguments(String option) {
-    return option.equals("BY") || option.equals("STORE") ? 1 : 0;
-  }
-
   private static List<Bytes> sorted(Call call, boolean stored) {
     var key = call.key(1);
     var entry = call.entry(key);
-    int by = call.place("BY", 2);
+    int by = option(call, "BY");
     boolean unsorted = by > 0 && !call.word(by + 1).text().contains("*");
-    boolean alpha = call.has("ALPHA", 2);
+    boolean alpha = option(call, "ALPHA") > 0;
     var pattern = by > 0 && !unsorted ? call.word(by + 1) : null;
     List<Bytes> elements =
         switch (entry == null ? Kind.LIST : entry.kind()) {
           case LIST -> call.list(key);
           case SET -> new ArrayList<>(call.set(key));
-          case SORTED -> SortedSets.members(call, key, unsorted && call.has("DESC", 2));
+          case SORTED -> SortedSets.members(call, key, unsorted && option(call, "DESC") > 0);
           default -> throw new Refusal("WRONGTYPE");
         };
     if (unsorted) {
@@ -82,7 +87,7 @@ final class Sorting {
       alpha = true;
     }
     var order = alpha ? byText(call, pattern) : byNumber(call, pattern, elements);
-    elements.sort(call.has("DESC", 2) ? order.reversed() : order);
+    elements.sort(option(call, "DESC") > 0 ? order.reversed() : order);
     return elements;
   }
 
@@ -145,7 +150,7 @@ final class Sorting {
   }
 
   private static List<Bytes> limited(Call call, List<Bytes> all) {
-    int at = call.place("LIMIT", 2);
+    int at = option(call, "LIMIT");
     if (at < 0) {
       return all;
     }

@@ -135,18 +135,20 @@ final class StreamGroups {
       throw new Refusal("ERR");
     }
     var stream = there == null ? Streams.Stream.NONE : there;
+    var start = start(call, there);
     if (stream.groups().containsKey(name)) {
       throw new Refusal("BUSYGROUP");
     }
-    put(call, key, stream.with(name, Group.at(start(call, there))));
+    put(call, key, stream.with(name, Group.at(start)));
     return OK;
   }
 
   private static Object read(Call call) {
     var keys = Streams.streams(call);
     int ids = call.words() - keys.size();
-    var groupName = call.word(2);
-    var consumer = call.word(3);
+    int named = Streams.place(call, "GROUP");
+    var groupName = call.word(named + 1);
+    var consumer = call.word(named + 2);
     for (var key : keys) {
       group(stream(call, key, "NOGROUP"), groupName);
     }
@@ -184,7 +186,7 @@ final class StreamGroups {
   private static List<Object> next(
       Call call, Streams.Stream stream, Group group, Bytes consumer, long count) {
     var items = unread(stream, group, count);
-    if (call.place("NOACK", 4) < 0 || call.place("NOACK", 4) > call.place("STREAMS", 4)) {
+    if (Streams.place(call, "NOACK") < 0) {
       items.forEach(item -> group.pending.put(item.id(), new Pending(consumer, 1)));
     }
     return items.stream().<Object>map(Streams::shown).toList();

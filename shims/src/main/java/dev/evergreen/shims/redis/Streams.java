@@ -6,6 +6,7 @@ import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -40,6 +41,8 @@ final class Streams {
       return Bytes.of(Long.toUnsignedString(time) + "-" + Long.toUnsignedString(number));
     }
   }
+
+  private static final Map<String, Integer> ARGUMENTS = Map.of("GROUP", 2, "COUNT", 1, "BLOCK", 1);
 
   record Item(Id id, List<Bytes> fields) {}
 
@@ -89,7 +92,7 @@ final class Streams {
   }
 
   static List<Cell> streams(Call call) {
-    int from = call.place("STREAMS", 1) + 1;
+    int from = place(call, "STREAMS") + 1;
     return call.keys(from, from + (call.words() - from) / 2, 1);
   }
 
@@ -107,11 +110,13 @@ final class Streams {
   }
 
   private static Object add(Call call) {
-    boolean make = !call.has("NOMKSTREAM", 2);
+    boolean make = true;
     int at = 2;
     var trim = Trim.NONE;
     for (; List.of("NOMKSTREAM", "MAXLEN", "MINID").contains(call.option(at)); at++) {
-      if (!call.option(at).equals("NOMKSTREAM")) {
+      if (call.option(at).equals("NOMKSTREAM")) {
+        make = false;
+      } else {
         trim = Trim.of(call, at);
         at = trim.at;
       }
@@ -194,6 +199,10 @@ final class Streams {
       }
     }
     long count = call.words() > 5 ? call.number(5) : found.size();
+    if (count <= 0 && call.words() > 5 && there(call) != null) {
+      // Who asks for nothing gets nothing, and no list either.
+      return Resp.NIL;
+    }
     return List.copyOf(found.subList(0, (int) Math.min(count, found.size())));
   }
 
@@ -253,8 +262,15 @@ final class Streams {
 
   /** The number behind an option before the streams' names, or this one if it is not there. */
   static long option(Call call, String name, long otherwise) {
-    int at = call.place(name, 1);
-    return at < 0 || at > call.place("STREAMS", 1) ? otherwise : call.number(at + 1);
+    int at = place(call, name);
+    return at < 0 ? otherwise : call.number(at + 1);
+  }
+
+  /** Where an option before the streams' names is, or -1. */
+  static int place(Call call, String option) {
+    int streams = call.place("STREAMS", 1, ARGUMENTS);
+    int at = call.place(option, 1, ARGUMENTS);
+    return at > streams ? -1 : at;
   }
 
   private static Object read(Call call) {

@@ -8,8 +8,6 @@ import static dev.evergreen.shims.redis.Kind.STRING;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
-import java.math.BigDecimal;
-import java.math.RoundingMode;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
@@ -18,7 +16,14 @@ import org.jspecify.annotations.Nullable;
 
 /** Strings and counters. */
 final class Strings {
+  private static final Bytes ZERO = Bytes.of("0");
   private static final long MOST_COMPARED = 1 << 20;
+
+  /** Redis lets no string become longer, if it was not told otherwise. */
+  private static final int LONGEST = 512 << 20;
+
+  /** Longer strings are not written again and again. */
+  private static final int LONGEST_MADE = 16 << 20;
 
   private Strings() {}
 
@@ -232,11 +237,21 @@ final class Strings {
     if (call.word(3).length() == 0) {
       return (long) value.length();
     }
-    var written =
-        Arrays.copyOf(value.toArray(), Math.max(value.length(), at + call.word(3).length()));
+    var written = grown(value, (long) at + call.word(3).length());
     System.arraycopy(call.word(3).toArray(), 0, written, at, call.word(3).length());
     call.change(call.key(1), STRING, Bytes.of(written));
     return (long) written.length;
+  }
+
+  /** The bytes of a string that is at least so long, if need be with zeros behind. */
+  static byte[] grown(Bytes value, long length) {
+    if (length > LONGEST) {
+      throw new Refusal("ERR");
+    }
+    if (length > LONGEST_MADE) {
+      throw new UnsupportedOperationException("a string of " + length + " bytes");
+    }
+    return Arrays.copyOf(value.toArray(), (int) Math.max(value.length(), length));
   }
 
   private static Object add(Call call, long delta) {
@@ -301,19 +316,8 @@ final class Strings {
     return sum;
   }
 
-  /** Redis writes no more digits behind the point. */
-  private static final int MOST_DECIMALS = 17;
-
   /** The sum of two numbers with fractions, as Redis writes it. */
   static Bytes plus(@Nullable Bytes value, Bytes delta) {
-    try {
-      var sum =
-          new BigDecimal(value == null ? "0" : value.text()).add(new BigDecimal(delta.text()));
-      var written =
-          sum.scale() > MOST_DECIMALS ? sum.setScale(MOST_DECIMALS, RoundingMode.HALF_EVEN) : sum;
-      return Bytes.of(written.signum() == 0 ? "0" : written.stripTrailingZeros().toPlainString());
-    } catch (NumberFormatException e) {
-      throw new Refusal("ERR");
-    }
+    return LongDoubles.sum(value == null ? ZERO : value, delta);
   }
 }

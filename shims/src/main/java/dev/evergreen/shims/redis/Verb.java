@@ -24,6 +24,8 @@ enum Verb {
   ENDS_WAITS,
   /** The same, and it does nothing else: it may be carried out before what its client has asked. */
   RELEASES,
+  /** It speaks to connections, and holds back what others ask. */
+  PAUSES,
   /** Another server's content may come in the place of this one's. */
   REPLACES,
   /** The connection is another one for ever afterwards, in a way that cannot be moved. */
@@ -189,7 +191,8 @@ enum Verb {
                 default -> CONNECTION;
               };
       case "tracking" -> count > 2 ? TRACKING : CONNECTION;
-      case "no-touch" -> PINS;
+      case "no-touch", "no-evict" -> PINS;
+      case "pause" -> PAUSES;
       case "unpause" -> RELEASES;
       case "kill", "unblock" -> ENDS_WAITS;
       default -> CONNECTION;

@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
  * and are empty where the request has nothing there.
  *
  * @param count of its words, the name of the command included
- * @param first such as the number of a database or the version of the protocol
+ * @param first such as the number of a database, the version of the protocol or a time
  * @param name of the connection, if it is to get one
  * @param ofShim whether the shim itself has asked
  * @param whole whether these are all; if not, only Redis knows as whom the client speaks afterwards
@@ -34,7 +34,7 @@ record Words(
     int count = request.count;
     return switch (verb) {
       case SELECT -> of(count, word(request, bytes, 1), "", "", "", true);
-      case TRACKING -> of(count, word(request, bytes, 2), "", "", "", true);
+      case TRACKING, PAUSES -> of(count, word(request, bytes, 2), "", "", "", true);
       case SET_NAME -> of(count, "", "", "", word(request, bytes, 2), request.has(2));
       case SUBSCRIBE, UNSUBSCRIBE -> of(count, "", "", "", "", true);
       case AUTH ->

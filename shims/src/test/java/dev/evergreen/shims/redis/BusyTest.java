@@ -11,6 +11,8 @@ import java.util.Arrays;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** From where a busy script, or a pause, can be ended: with the shim as with Redis alone. */
 @Timeout(60)
@@ -61,6 +63,23 @@ class BusyTest {
       } catch (SocketTimeoutException e) {
         left = false;
       }
+    }
+  }
+
+  /** The lane is left as soon as Redis would say so. */
+  @ParameterizedTest
+  @ValueSource(strings = {"busy-reply-threshold", "LUA-TIME-LIMIT"})
+  void aThresholdThatIsChangedHoldsForLanesToo(String setting) throws IOException {
+    try (var shimmed = Shimmed.start("--busy-reply-threshold", "3600000");
+        var busy = shimmed.client();
+        var client = shimmed.client();
+        var other = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("CONFIG", "SET", "save", "", setting, "10"));
+      busy.send("EVAL", ENDLESS, "0");
+      shimmed.redis.awaitBusy();
+      assertTrue(client.ask("GET", "k").startsWith("-BUSY"));
+      assertEquals("+OK\r\n", other.ask("SCRIPT", "KILL"));
+      assertTrue(busy.reply().contains("Script killed by user"));
     }
   }
 

@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -202,12 +203,53 @@ class DefinitionTest {
           SET x axbyc; SET y abc; SET y bcab                                    | LCS x y LEN
           SET x a; RPUSH y b; SET x b                                           | LCS x y
           SET x a                                                               | LCS x y
+          ZADD x 1 ch; ZADD x 2 ch                                              | ZSCORE x ch
+          ZADD x 1 nx; ZADD x 2 nx                                              | ZSCORE x nx
+          ZADD limit 1 a; ZADD b 1 a                                            | ZINTERCARD 2 b limit
+          ZADD withscores 1 a; ZADD b 1 a                                       | ZUNION 2 b withscores
+          XADD x 1-1 nomkstream v                                               | XLEN x
+          XADD x 1-1 f v; XGROUP CREATE x streams 0; XREADGROUP GROUP streams c STREAMS x > | XPENDING x streams
+          XADD x 1-1 f v; XGROUP CREATE x g 0; XREADGROUP COUNT 1 GROUP g c STREAMS x > | XPENDING x g
+          GEOADD g 15 37 store; GEORADIUSBYMEMBER g store 100 km STORE h         | ZCARD h
+          GEOADD g 15 37 byradius 15.1 37 b                                     | GEOSEARCH g FROMMEMBER byradius BYRADIUS 10 km
+          GEOADD g 15 37 a; GEORADIUS g 15 37 9 km STORE h WITHDIST             | EXISTS h
+          RPUSH l 2 1; SET store 9; SORT l BY nosort GET store STORE s          | LRANGE s 0 -1
+          SET type 1; SET b 1                                                   | SCAN 0 MATCH type
+          XGROUP CREATE x g 0 MKSTREAM; XGROUP CREATE x g none                  | XLEN x
+          XADD x 1-1 f v                                                        | XRANGE x - + COUNT 0
+          XADD x 1-1 f v; DEL x                                                 | XREVRANGE x + - COUNT -1
+          PFADD h a; PFADD h e36709                                            | PFCOUNT h
+          INCRBYFLOAT x 1e30; INCRBYFLOAT x 0.1                                 | GET x
+          INCRBYFLOAT x 3.5; INCRBYFLOAT x 1e2000000000                         | GET x
+          SET x 3; INCRBYFLOAT x 1e-2000000000                                  | GET x
+          HSET h f 12345678901234567890.5; HINCRBYFLOAT h f 0.25                | HGET h f
+          ZADD x 1 a; ZADD x 2d a; ZADD x 1e400 a; ZADD x 1e-400 a              | ZSCORE x a
+          ZADD x inf a; ZADD x inf a; ZINCRBY x -inf a                          | ZSCORE x a
+          ZADD x inf a; ZADD x inf a; ZADD y -inf a; ZUNIONSTORE z 2 x y        | ZSCORE z a
+          ZADD x inf a; ZADD x inf a; ZUNIONSTORE z 1 x WEIGHTS 0               | ZSCORE z a
+          ZADD x 0e1 a 1e-300 b                                                 | ZRANGE x 0 -1 WITHSCORES
+          SET x a; SETRANGE x 2147483646 b                                      | GET x
+          PFADD h MANY; PFADD g b; PFMERGE h g                                  | PFCOUNT h g
           """)
   void explainsHistoriesOfApplications(String steps, String question) {
+    var many = IntStream.range(0, 150).mapToObj(i -> "m" + i).collect(Collectors.joining(" "));
     var verdict =
         new Oracle(redis, SPECIFICATION)
-            .judge(Arrays.stream(steps.split("; ", -1)).map(List::of).toList(), question);
+            .judge(
+                Arrays.stream(steps.replace("MANY", many).split("; ", -1)).map(List::of).toList(),
+                question);
     check(verdict, steps + " ; " + question);
+  }
+
+  @Test
+  void writesNumbersTheSameInEveryCountry() {
+    var before = Locale.getDefault();
+    Locale.setDefault(Locale.GERMANY);
+    try {
+      explainsHistoriesOfApplications("GEOADD g 13 38 a 15 37 b", "GEODIST g a b km");
+    } finally {
+      Locale.setDefault(before);
+    }
   }
 
   @TestFactory

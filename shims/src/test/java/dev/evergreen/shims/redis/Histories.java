@@ -137,8 +137,8 @@ final class Histories {
               "PFCOUNT {k};PFCOUNT a b;PFADD {k} {m};EXISTS {k}"));
 
   /**
-   * All but the counts of distinct elements: the model knows their elements, not the strings that
-   * they are to other commands.
+   * All but the counts of distinct elements: the model knows what they count by, not the strings
+   * that they are to other commands.
    */
   static final List<Family> MIXED =
       ALL.stream().filter(family -> !family.name().equals("hyperloglog")).toList();

@@ -96,6 +96,19 @@ class LanesTest {
     }
   }
 
+  /** Else it would ask by a connection that Redis may end. */
+  @Test
+  void whoIsNotToBeEvictedKeepsToItsUpstream() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var client = shimmed.client()) {
+      assertEquals("+OK\r\n", client.ask("CLIENT", "NO-EVICT", "ON"));
+      assertEquals("$-1\r\n", client.ask("GET", "k"));
+      var its =
+          shimmed.redis.ask("CLIENT", "LIST").lines().filter(line -> line.contains(" flags=e "));
+      assertEquals(List.of("get"), its.map(line -> line.split(" cmd=| user=", -1)[1]).toList());
+    }
+  }
+
   @Test
   void aBusyScriptIsEndedByAnotherClientAndOthersHearThatRedisIsBusy() throws IOException {
     try (var shimmed = Shimmed.start("--busy-reply-threshold", "100");
@@ -227,6 +240,30 @@ class LanesTest {
         answer = next.reply();
       } catch (SocketTimeoutException e) {
         answer = "";
+      }
+    }
+  }
+
+  @Test
+  void readsAreAnsweredWhileWritesArePaused() throws IOException {
+    try (var shimmed = Shimmed.start();
+        var pausing = shimmed.client();
+        var writing = shimmed.client();
+        var reading = shimmed.client()) {
+      assertEquals("$-1\r\n", reading.ask("GET", "k"));
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "PAUSE", "100000", "WRITE"));
+      writing.send("SET", "k", "v");
+      while (!shimmed.redis.ask("INFO", "clients").contains("blocked_clients:1")) {
+        Thread.onSpinWait();
+      }
+      assertEquals("$-1\r\n", reading.ask("GET", "k"));
+      assertEquals("$-1\r\n", pausing.ask("GET", "k"));
+      assertEquals("+OK\r\n", pausing.ask("CLIENT", "UNPAUSE"));
+      assertEquals("+OK\r\n", writing.reply());
+      int upstreams = shimmed.upstreams();
+      try (var later = shimmed.client()) {
+        assertEquals("$1\r\nv\r\n", later.ask("GET", "k"));
+        assertEquals(upstreams, shimmed.upstreams(), "who comes later shares again");
       }
     }
   }

@@ -10,6 +10,7 @@ import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Why;
 import java.time.Instant;
 import java.util.List;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -23,6 +24,7 @@ final class RefusalsTest {
         "-OOM command not allowed when used memory > 'maxmemory'.",
         "-NOPERM this user has no permissions to run the 'set' command",
         "-READONLY You can't write against a read only replica.",
+        "-UNBLOCKED client unblocked via CLIENT UNBLOCK",
         "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
       })
   void whatTheServerRefusedHasDoneNothingAndNobodyKnowsWhy(String refusal) {
@@ -34,6 +36,23 @@ final class RefusalsTest {
     assertEquals(Certainty.CERTAIN, answer.certainty(), answer.note());
     assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
     assertEquals(Certainty.NO_SPECIFICATION, ask(trace, refused).certainty());
+  }
+
+  @Test
+  void whoListensToChannelsHasPingAnsweredInAnotherForm() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    var ping = operation(1, "PING", "*2\r\n$4\r\npong\r\n$0\r\n");
+    assertEquals(Certainty.CERTAIN, ask(trace, ping).certainty());
+  }
+
+  /** What it did is for its EXEC to tell. */
+  @Test
+  void nothingIsClaimedOfAReplyThatOnlySaysThatACommandWaits() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, "MULTI", "+OK"));
+    var queued = operation(2, "SET a 1", "+QUEUED");
+    trace.add(queued);
+    assertEquals(Certainty.NO_SPECIFICATION, ask(trace, queued).certainty());
   }
 
   private static Answer ask(MemoryTrace trace, Operation question) {
