@@ -83,8 +83,7 @@ final class HiddenCircleTest {
           scenario,
           network,
           new SimStorage(scheduler, random.split(), 1),
-          address ->
-              GrainTypes.create().add(Link.class, context -> new LinkGrain(context, runs)));
+          address -> GrainTypes.create().add(Link.class, context -> new LinkGrain(context, runs)));
 
   @Test
   void itsMembersRunEachOtherSlowlyUntilItIsSeen() {

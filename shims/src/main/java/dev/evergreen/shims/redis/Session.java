@@ -602,7 +602,9 @@ final class Session {
 
   private boolean shareSingle(Verb verb, Words words, Batch batch, Told told) throws IOException {
     if (verb.isShared()) {
-      share(batch, told, reply -> settingsMayHaveChanged(told, reply.isError()));
+      boolean ofSettings = told.changesRules() || told.busyMillis() != Told.UNCHANGED;
+      share(
+          batch, told, ofSettings ? reply -> settingsMayHaveChanged(told, reply.isError()) : null);
       return true;
     }
     if (own != null || keepsToOwn) {
