@@ -160,7 +160,7 @@ final class ValueReceiver {
   private void refuse(Outcome outcome, long length, byte[] terminator, boolean replaces)
       throws IOException {
     this.outcome = outcome;
-    tell(length);
+    tell(0); // nothing was stored, and that is what memcached tells
     deleteOld(replaces);
     protocol.in.skip(length + terminator.length);
   }

@@ -11,6 +11,7 @@ import dev.evergreen.tls.ServerTls;
 import dev.evergreen.tls.ServerTls.Clients;
 import dev.evergreen.tls.ServerTls.Version;
 import java.io.IOException;
+import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
@@ -464,7 +465,11 @@ public final class MemcachedCommand implements Callable<Integer> {
   static List<InetAddress> here(InetAddress... addresses) throws SocketException {
     var here = new ArrayList<InetAddress>();
     for (var address : addresses) {
-      if (address.isAnyLocalAddress() || NetworkInterface.getByInetAddress(address) != null) {
+      // All of 127.0.0.0/8 is here, whichever of them an interface lists.
+      boolean always = address instanceof Inet4Address && address.isLoopbackAddress();
+      if (always
+          || address.isAnyLocalAddress()
+          || NetworkInterface.getByInetAddress(address) != null) {
         here.add(address);
       }
     }

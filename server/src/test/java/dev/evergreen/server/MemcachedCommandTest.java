@@ -307,6 +307,8 @@ class MemcachedCommandTest {
     var any = InetAddress.getByAddress(new byte[4]);
     assertEquals(List.of(first, second), MemcachedCommand.here(first, elsewhere, second));
     assertEquals(List.of(any), MemcachedCommand.here(any));
+    var lesser = InetAddress.getByName("127.0.1.1");
+    assertEquals(List.of(lesser), MemcachedCommand.here(elsewhere, lesser));
     assertEquals(List.of(elsewhere), MemcachedCommand.here(elsewhere));
     var process = start("-p", "0", "-t", "1", "-l", "localhost");
     try (var output = process.inputReader()) {
