@@ -31,7 +31,7 @@ final class Handover {
 
   private final AtomicBoolean triesAgain = new AtomicBoolean();
 
-  /** Whether the last timer was. */
+  /** Whether the last timer that was wanted was refused. */
   private final AtomicBoolean timersRefused = new AtomicBoolean();
 
   Handover(Clock clock, Threads threads) {
@@ -52,7 +52,9 @@ final class Handover {
       return true;
     } catch (RuntimeException | Error e) {
       left.add(work);
-      log("no thread can be started; what it is for is done as soon as that is possible", e);
+      if (!triesAgain.get()) { // once, until it is possible again
+        log("no thread can be started; what it is for is done as soon as that is possible", e);
+      }
       return false;
     }
   }
@@ -132,14 +134,12 @@ final class Handover {
     return () -> cancelled.set(true);
   }
 
-  /** Once until it is possible again; a log that fails as well has nobody to tell. */
-  private void log(String what, Throwable why) {
-    if (!triesAgain.get()) {
-      try {
-        LOG.log(System.Logger.Level.WARNING, what, why);
-      } catch (RuntimeException | Error e) {
-        return;
-      }
+  /** A log that fails as well has nobody to tell. */
+  private static void log(String what, Throwable why) {
+    try {
+      LOG.log(System.Logger.Level.WARNING, what, why);
+    } catch (RuntimeException | Error e) {
+      return;
     }
   }
 }
