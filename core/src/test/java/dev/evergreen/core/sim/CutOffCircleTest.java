@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.CsvSource;
  */
 final class CutOffCircleTest {
 
-  private static final long MILLI = TwoNodes.MILLI;
+  private static final long MILLI = FewNodes.MILLI;
 
   /** A member of a circle, or who looks at one. */
   interface Link extends Grain {
@@ -78,8 +78,8 @@ final class CutOffCircleTest {
 
   private static final NodeSettings SETTINGS = NodeSettings.DEFAULT;
 
-  private final TwoNodes nodes =
-      new TwoNodes(SETTINGS, () -> GrainTypes.create().add(Link.class, LinkGrain::new));
+  private final FewNodes nodes =
+      new FewNodes(2, SETTINGS, () -> GrainTypes.create().add(Link.class, LinkGrain::new));
   private final Scheduler scheduler = nodes.scheduler;
 
   private interface Watched {

@@ -19,10 +19,10 @@ import org.junit.jupiter.api.Test;
 /** A push that fails by an exception of a link comes again, long before the renewal. */
 final class FailingPushTest {
 
-  private static final long MILLI = TwoNodes.MILLI;
+  private static final long MILLI = FewNodes.MILLI;
   private static final NodeSettings SETTINGS = NodeSettings.DEFAULT;
 
-  private final TwoNodes nodes = new TwoNodes(SETTINGS, TestGrains::types);
+  private final FewNodes nodes = new FewNodes(2, SETTINGS, TestGrains::types);
   private final Scheduler scheduler = nodes.scheduler;
 
   /** When pushes have failed. */
@@ -95,6 +95,23 @@ final class FailingPushTest {
             }
           }
           assertTrue(bad.poll(Duration.ZERO).isEmpty());
+        });
+  }
+
+  @Test
+  void severalThatCanNeverBeSentDoNotKeepTheOthersEither() {
+    whenRead(
+        8,
+        texts -> {
+          fail(push -> push.updates().stream().anyMatch(u -> isOf(1, u) || isOf(4, u)));
+          IntStream.range(0, 8).forEach(cell -> write(cell, "x"));
+          for (int cell : List.of(0, 2, 3, 5, 6, 7)) {
+            assertEquals("x", texts.get(cell).next(Duration.ofSeconds(1)));
+          }
+          fail(push -> false);
+          var longest = SETTINGS.pushRetryAfter().multipliedBy(2);
+          assertEquals("x", texts.get(1).next(longest));
+          assertEquals("x", texts.get(4).next(longest));
         });
   }
 

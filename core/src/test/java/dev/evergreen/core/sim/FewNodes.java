@@ -8,11 +8,12 @@ import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Two nodes in virtual time, where nothing goes wrong but what a test does. */
-final class TwoNodes {
+/** Some nodes in virtual time, where nothing goes wrong but what a test does. */
+final class FewNodes {
 
   static final long MILLI = 1_000_000;
 
+  private final int count;
   private final SplittableRandom random = new SplittableRandom(1);
   private final Scenario scenario;
   private final Cluster cluster;
@@ -23,7 +24,8 @@ final class TwoNodes {
           new Trace(false));
   final SimNetwork network = new SimNetwork(scheduler, random.split());
 
-  TwoNodes(NodeSettings settings, Supplier<GrainTypes> types) {
+  FewNodes(int count, NodeSettings settings, Supplier<GrainTypes> types) {
+    this.count = count;
     this.scenario = Scenario.of(1).with(settings);
     this.cluster =
         new Cluster(
@@ -39,14 +41,19 @@ final class TwoNodes {
   void run(Runnable test) {
     scheduler.run(
         () -> {
-          cluster.startAll(2, TwoNodes::host);
+          cluster.startAll(count, this::host);
           test.run();
           cluster.serving().forEach(node -> node.engine().fence("the test has ended"));
         });
   }
 
-  private static int host(int partition) {
-    return partition == 0 ? 0 : 1;
+  /** The first ones have a partition each, and the last one all others. */
+  private int host(int partition) {
+    return Math.min(partition, count - 1);
+  }
+
+  SimNode node(int index) {
+    return cluster.serving().get(index);
   }
 
   SimNode first() {
@@ -67,7 +74,8 @@ final class TwoNodes {
     return keys(grain, 1);
   }
 
-  private Stream<String> keys(Class<?> grain, int node) {
+  /** Keys of grains on a node. */
+  Stream<String> keys(Class<?> grain, int node) {
     return IntStream.range(0, 10_000)
         .mapToObj(i -> "k" + i)
         .filter(key -> host(partition(new GrainId(GrainTypes.nameOf(grain), key))) == node);
@@ -77,14 +85,23 @@ final class TwoNodes {
     return Math.floorMod(grain.stableHash(), scenario.partitions());
   }
 
-  /** Nothing passes between them, and both know it. */
+  /** Nothing passes between the two, and both know it. */
   void cut() {
-    network.cut(first().id(), second().id());
-    network.breakConnection(first().id(), second().id());
+    cut(0, 1);
     scheduler.sleep(20 * MILLI);
   }
 
+  /** Nothing passes between two of them any more; both know it soon. */
+  void cut(int one, int other) {
+    network.cut(node(one).id(), node(other).id());
+    network.breakConnection(node(one).id(), node(other).id());
+  }
+
   void join() {
-    network.join(first().id(), second().id());
+    join(0, 1);
+  }
+
+  void join(int one, int other) {
+    network.join(node(one).id(), node(other).id());
   }
 }

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What would happen without being told, too, but much later: by virtual time. */
 final class PromptnessTest {
 
-  private static final long MILLI = TwoNodes.MILLI;
+  private static final long MILLI = FewNodes.MILLI;
   private static final NodeSettings SETTINGS =
       NodeSettings.DEFAULT.withCacheGrace(Duration.ofMinutes(5));
 
@@ -103,8 +103,8 @@ final class PromptnessTest {
     }
   }
 
-  private final TwoNodes nodes =
-      new TwoNodes(SETTINGS, () -> GrainTypes.create().add(Link.class, LinkGrain::new));
+  private final FewNodes nodes =
+      new FewNodes(2, SETTINGS, () -> GrainTypes.create().add(Link.class, LinkGrain::new));
   private final Scheduler scheduler = nodes.scheduler;
 
   private Link link(String key) {
