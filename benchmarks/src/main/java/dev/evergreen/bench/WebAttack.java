@@ -31,8 +31,9 @@ enum WebAttack implements Attack {
     public void attack(Talk talk, int number) throws Exception {
       if (number < 2) {
         talk.readAside();
-        while (true) {
-          talk.send(post(BODY.length()) + BODY);
+        for (int i = 0; ; i++) {
+          var body = "{\"owner\":\"busy\",\"note\":\"news %d of %d\"}".formatted(i, number);
+          talk.send(post(body.length()) + body);
           Thread.sleep(10);
         }
       }
@@ -125,7 +126,6 @@ enum WebAttack implements Attack {
           "Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==",
           "",
           "");
-  private static final String BODY = "{\"owner\":\"busy\",\"note\":\"news\"}";
 
   private final String description;
   private final int connections;

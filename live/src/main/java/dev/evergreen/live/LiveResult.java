@@ -150,10 +150,14 @@ public abstract class LiveResult {
     try {
       var every = every();
       if (every == null) {
-        followResults();
+        followWhileItMay();
       } else {
         askEvery(every);
       }
+    } catch (ComputationClosedException e) {
+      // Closed because nobody looks any more, or by the application's node.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     } catch (RuntimeException e) {
       why = e;
     }
@@ -162,32 +166,61 @@ public abstract class LiveResult {
     first.countDown();
   }
 
-  private void followResults() {
-    try (var computing = home.node().reactive(computationOnce());
-        var tracker = computing.tracker()) {
-      running = computing;
-      results = tracker;
-      while (!isStopped()) {
-        var result = tracker.poll(LONG);
-        if (result.isPresent()) {
-          publish(read(result.get(), tracker.freshness()));
-        }
-      }
-    } catch (ComputationClosedException e) {
-      // Closed because nobody looks any more, or by the application's node.
-      return;
+  /**
+   * The runtime keeps it true, as long as its payers may have as many results made as there are. In
+   * the times when they may not it is asked for now and then, which costs nothing between.
+   */
+  private void followWhileItMay() throws InterruptedException {
+    var computation = computationOnce();
+    while (!isStopped()) {
+      long pause = followResults(computation);
+      askWhileItChanges(computation, pause);
     }
   }
 
-  private void askEvery(Duration pause) {
-    var computation = computationOnce();
-    try {
-      do {
-        publish(ask(computation));
-      } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+  /**
+   * Takes the results that the runtime pushes until there are too many.
+   *
+   * @return for how many nanoseconds no other is to be made
+   */
+  private long followResults(Computation<?> computation) {
+    try (var computing = home.node().reactive(computation);
+        var tracker = computing.tracker()) {
+      running = computing;
+      results = tracker;
+      long pause = 0;
+      while (pause == 0 && !isStopped()) {
+        var result = tracker.poll(LONG);
+        if (result.isPresent() && publish(read(result.get(), tracker.freshness()))) {
+          pause = home.countMade(this);
+        }
+      }
+      return pause;
+    } finally {
+      results = null;
     }
+  }
+
+  private void askWhileItChanges(Computation<?> computation, long pause)
+      throws InterruptedException {
+    boolean changed = true;
+    long wait = pause;
+    while (changed && !closing.await(wait, TimeUnit.NANOSECONDS)) {
+      var last = present;
+      var asked = ask(computation, Freshness.IN_DOUBT);
+      changed = last == null || !last.tag().equals(asked.tag());
+      if (changed) {
+        publish(asked);
+      }
+      wait = home.countMade(this);
+    }
+  }
+
+  private void askEvery(Duration pause) throws InterruptedException {
+    var computation = computationOnce();
+    do {
+      publish(ask(computation, Freshness.CURRENT));
+    } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
   }
 
   private Computation<@Nullable Object> computationOnce() {
@@ -202,11 +235,11 @@ public abstract class LiveResult {
     };
   }
 
-  private Present ask(Computation<?> computation) {
+  private Present ask(Computation<?> computation, Freshness freshness) {
     try {
-      return write(computation.compute(), Freshness.CURRENT);
+      return write(computation.compute(), freshness);
     } catch (Exception e) {
-      return failure(e, Freshness.CURRENT);
+      return failure(e, freshness);
     }
   }
 
@@ -246,20 +279,24 @@ public abstract class LiveResult {
   /**
    * Makes this the latest result.
    *
+   * @return whether it is another than the last one
    * @throws RefusedException if it is more than whoever had it made may have held
    */
-  private synchronized void publish(Present next) {
+  private synchronized boolean publish(Present next) {
     var last = present;
     if (last == null || !last.tag().equals(next.tag())) {
       var latest = home.hold(this, next);
       present = latest;
       changed(last, latest);
       first.countDown();
-    } else if (last.freshness() != next.freshness()) {
+      return true;
+    }
+    if (last.freshness() != next.freshness()) {
       // The bytes stay those that connections are writing already.
       var latest = last.with(next.freshness());
       present = latest;
       changed(last, latest);
     }
+    return false;
   }
 }

@@ -40,6 +40,7 @@ final class Hub {
         settings.maxViews(),
         settings.maxViewsPerAddress(),
         settings.maxNewViewsPerSecond(),
+        settings.maxResultsPerSecond(),
         settings.maxHeldBytes(),
         settings.maxHeldBytesPerAddress(),
         settings.keepViewFor());

@@ -35,7 +35,6 @@ import com.fasterxml.jackson.databind.type.LogicalType;
 import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.lang.reflect.RecordComponent;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Period;
 import java.time.Year;
@@ -343,8 +342,9 @@ final class Json {
 
   private static JsonNode jsonOrText(String value, ObjectNode factory) {
     try {
-      return tree(value.getBytes(StandardCharsets.UTF_8));
-    } catch (WebException notJson) {
+      var node = MAPPER.readTree(value);
+      return node.isMissingNode() ? factory.textNode(value) : node;
+    } catch (JacksonException notJson) {
       return factory.textNode(value);
     }
   }

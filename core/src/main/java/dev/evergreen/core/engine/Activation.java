@@ -106,6 +106,14 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private final Runs runs;
 
+  /** Whether a {@link NextRun} waits for the baton. */
+  @GuardedBy("this")
+  private boolean runIsDue;
+
+  /** Whether a timer is set for when the protection of runs ends. */
+  @GuardedBy("this")
+  private boolean looksAgain;
+
   @GuardedBy("this")
   private long sequence;
 
@@ -434,16 +442,14 @@ final class Activation implements Summary.Home {
     if (phase != Phase.OPEN) {
       return;
     }
-    if (!admission.isWritten() && runs.overdue()) {
-      runs.start(next);
-    }
     var turn = admission.next();
     while (turn != null && (turn.readOnly() || !heldUpByRuns())) {
       begin(turn, next);
       turn = admission.next();
     }
-    if (!admission.isWritten() && runs.awaited()) {
-      runs.start(next);
+    if (!admission.isWritten() && runs.awaited() && !runIsDue) {
+      runIsDue = true;
+      next.add(new NextRun());
     }
   }
 
@@ -452,10 +458,62 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private boolean heldUpByRuns() {
     long left = runs.protectedFor();
-    if (left > 0) {
-      workers.after(left, this::admit);
+    if (left > 0 && !looksAgain) {
+      looksAgain = true;
+      workers.after(left, this::lookAgain);
     }
     return left > 0;
+  }
+
+  private synchronized void lookAgain(Tasks next) {
+    looksAgain = false;
+    admit(next);
+  }
+
+  /** The next run, whichever it is by the time that the baton comes to it. */
+  private final class NextRun implements Tasks.Task {
+
+    @Override
+    public boolean prepare() {
+      boolean held = baton.acquireFor(this);
+      if (held) {
+        granted();
+      }
+      return held;
+    }
+
+    /** Only now it waits for a processor, and no longer for a turn or another run. */
+    @Override
+    public void granted() {
+      parts.backlog().runScheduled();
+    }
+
+    @Override
+    public void run(Tasks next) {
+      Summary.Run run = null;
+      boolean others = false;
+      try {
+        synchronized (Activation.this) {
+          runIsDue = false;
+          run = phase == Phase.OPEN && !admission.isWritten() ? runs.begin() : null;
+          others = run != null && runs.awaited();
+          runIsDue = others;
+        }
+      } finally {
+        if (run == null) {
+          parts.backlog().runBegins();
+          next.addPrepared(baton.release());
+        }
+      }
+      if (run == null) {
+        return;
+      }
+      if (others) {
+        // This one has the baton: who comes next gets it when this one ends, or blocks.
+        new NextRun().prepare();
+      }
+      run.run(next);
+    }
   }
 
   /** Marks every summary, for a write or for a change that the runtime cannot see. */

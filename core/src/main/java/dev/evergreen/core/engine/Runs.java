@@ -1,7 +1,6 @@
 package dev.evergreen.core.engine;
 
 import dev.evergreen.core.work.Chain;
-import dev.evergreen.core.work.Tasks;
 import dev.evergreen.core.work.Workers;
 import org.jspecify.annotations.Nullable;
 
@@ -9,10 +8,12 @@ import org.jspecify.annotations.Nullable;
  * The runs of one activation's summaries: those that are under way, and the summaries that wait for
  * one.
  *
- * <p>Runs start whenever no write is inside, and never delay one: a write that is admitted discards
- * them, and they start again after it. A summary that was interrupted three times in a row gets its
- * run protected for a short time (design §4), and so do those that could not even begin for as
- * long, since a write was always waiting.
+ * <p>A run begins when the activation's baton comes to it, one after the other, so that neither
+ * reads nor writes are behind more than one of them, however many summaries there are. It begins
+ * only while no write is inside, and never delays one: a write that is admitted discards what is
+ * under way, which runs again after it. Two things protect runs, for a short time in which writes
+ * wait until all have run (design §4): that one of them was interrupted three times in a row, and
+ * that writes that follow each other have kept them from beginning for as long.
  *
  * <p>Not thread-safe: for who holds the activation's monitor.
  */
@@ -22,13 +23,21 @@ final class Runs {
 
   private final Workers workers;
 
-  /** How long writes may hold a run back, and a run a write. */
+  /** How long writes may hold runs back, and runs a write. */
   private final long longest;
 
   private final Chain<Summary> waiting = new Chain<>();
   private final Chain<Summary.Run> underWay = new Chain<>();
+
+  /** Whether writes have kept all from ending since then. */
   private boolean heldBack;
+
   private long heldBackSince;
+
+  /** Whether runs are protected until then, or were since the last write. */
+  private boolean sheltered;
+
+  private long shelteredUntil;
 
   Runs(Propagation parts) {
     this.workers = parts.base().workers();
@@ -49,41 +58,45 @@ final class Runs {
     return !waiting.isEmpty();
   }
 
-  /** Whether writes that follow each other without a pause have held runs back for long. */
-  boolean overdue() {
-    return heldBack && workers.nanos() - heldBackSince >= longest;
-  }
-
-  /** Starts what waits; nothing is written. */
-  void start(Tasks next) {
-    boolean overdue = overdue();
-    heldBack = false;
+  /** Begins the next; null if none can. Nothing is written. */
+  Summary.@Nullable Run begin() {
     // One that does not begin is under way, and comes back when it ends, or needs no run any more.
     for (var summary = waiting.poll(); summary != null; summary = waiting.poll()) {
       var run = summary.begin();
       if (run != null) {
-        if (overdue || run.discardedBefore() >= DISCARDS_BEFORE_PROTECTION) {
-          run.protectUntil(workers.nanos() + longest);
+        if (run.discardedBefore() >= DISCARDS_BEFORE_PROTECTION) {
+          shelter();
         }
         underWay.add(run);
-        next.add(run);
+        return run;
       }
+    }
+    return null;
+  }
+
+  /** Once between two writes, so that these come between the runs, however many there are. */
+  private void shelter() {
+    if (!sheltered) {
+      sheltered = true;
+      shelteredUntil = workers.nanos() + longest;
     }
   }
 
-  /** How long a write must still wait for a run; 0 if it need not. */
+  /** How long a write must still wait for runs; 0 if it need not. */
   long protectedFor() {
-    for (var run : underWay.toList()) {
-      long left = run.protectedFor();
-      if (left > 0) {
-        return left;
-      }
+    if (waiting.isEmpty() && underWay.isEmpty()) {
+      return 0;
     }
-    return 0;
+    if (heldBack && workers.nanos() - heldBackSince >= longest) {
+      heldBack = false;
+      shelter();
+    }
+    return sheltered ? Math.max(0, shelteredUntil - workers.nanos()) : 0;
   }
 
   /** A write begins: what is under way runs again after it. */
   void makeWay() {
+    sheltered = false;
     for (var run : underWay.drain()) {
       run.discardForWrite();
       waiting.add(run.summary());
@@ -96,6 +109,8 @@ final class Runs {
 
   /** A run has ended, or is not wanted any more; returns whether its result is. */
   boolean ended(Summary.@Nullable Run run) {
-    return run != null && underWay.remove(run) && !run.discarded();
+    boolean wanted = run != null && underWay.remove(run) && !run.discarded();
+    heldBack &= !wanted;
+    return wanted;
   }
 }

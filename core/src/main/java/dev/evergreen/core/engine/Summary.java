@@ -202,9 +202,6 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
     /** How many runs before this one writes have discarded. */
     private final int discardedBefore;
 
-    @GuardedBy("guard")
-    private long protectedUntil;
-
     private Run(@Nullable TraceContext cause, int discardedBefore) {
       this.cause = cause;
       this.discardedBefore = discardedBefore;
@@ -225,20 +222,6 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
 
     int discardedBefore() {
       return discardedBefore;
-    }
-
-    /** Writes wait for this run until then, by the node's clock. */
-    void protectUntil(long nanos) {
-      synchronized (guard) {
-        protectedUntil = nanos;
-      }
-    }
-
-    /** How long writes still wait for this run; 0 if they do not. */
-    long protectedFor() {
-      synchronized (guard) {
-        return protectedUntil == 0 ? 0 : protectedUntil - base.workers().nanos();
-      }
     }
 
     boolean discarded() {

@@ -401,6 +401,13 @@ class WakeUpTest {
     return node.activations.all().stream().mapToInt(Activation::waiting).sum();
   }
 
+  private static long runs(NodeRuntime node) {
+    return node.activations.all().stream()
+        .flatMap(activation -> activation.summaries().stream())
+        .mapToLong(Summary::runs)
+        .sum();
+  }
+
   private static Turn turn(Activation home, boolean readOnly) {
     return new Turn(home, "test", readOnly, grain -> null, outcome -> {});
   }
@@ -434,9 +441,11 @@ class WakeUpTest {
       try (var computation = started.reactive(board::shown)) {
         assertTrue(computation.tracker().poll(Duration.ZERO).isEmpty());
         WiredNodes.await("the run", () -> started.counts().summaries() == 2);
-        board.change();
-        board.change();
-        board.change();
+        for (int i = 1; i <= 3; i++) {
+          long again = runs(started) + 1;
+          board.change();
+          WiredNodes.await("the next run", () -> runs(started) == again);
+        }
         var held = new Aside(board::change);
         WiredNodes.await("its waiting", () -> waiting(started) == 1);
         atLast.countDown();
