@@ -110,7 +110,7 @@ final class TieredStorage implements Storage {
     return marks.stamp();
   }
 
-  private long hashOf(MemorySegment key) {
+  long hashOf(MemorySegment key) {
     return hash.of(key, 0, Math.toIntExact(key.byteSize()));
   }
 
@@ -374,7 +374,7 @@ final class TieredStorage implements Storage {
         return;
       }
       generation = generations.get(hash);
-      try (var held = memory.find(hash)) {
+      try (var held = memory.peek(hash)) {
         if (held == null || Objects.equals(beingWritten.get(hash), generation)) {
           return;
         }

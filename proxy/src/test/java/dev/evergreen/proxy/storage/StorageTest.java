@@ -270,6 +270,23 @@ class StorageTest {
   }
 
   @Test
+  void whatIsWrittenToDiskCountsAsHitByWhoAsksForItOnly() throws Exception {
+    try (var storage =
+        TieredStorage.open(StorageOptions.memory(4 * MIB).onDisk(directory, 64 * MIB))) {
+      put(storage, "a", 1, 100);
+      awaitObjects(storage, 1);
+      long hash = storage.hashOf(key("a"));
+      try (var held = storage.memory().peek(hash)) {
+        assertTrue(held != null && held.isFirstHit);
+      }
+      assertEquals(1, version(storage, "a"));
+      try (var held = storage.memory().peek(hash)) {
+        assertFalse(held == null || held.isFirstHit);
+      }
+    }
+  }
+
+  @Test
   void onAFullDiskThereIsRoomForWhatIsHitOnly() throws Exception {
     var options =
         StorageOptions.memory(4 * MIB).memoryObject(1000).onDisk(directory, 8 * MIB).segment(MIB);
