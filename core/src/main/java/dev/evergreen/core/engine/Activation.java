@@ -147,7 +147,7 @@ final class Activation implements Summary.Home {
     this.id = id;
     this.epoch = epoch;
     this.baton = new Baton(workers.threads());
-    this.runs = new Runs(parts);
+    this.runs = new Runs(workers, base.settings().writeDelay());
     this.whenClosed = whenClosed;
     this.lastUsed = workers.nanos();
     this.inside = inside.apply(this);

@@ -2,6 +2,7 @@ package dev.evergreen.core.engine;
 
 import dev.evergreen.core.work.Chain;
 import dev.evergreen.core.work.Workers;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,7 +27,6 @@ final class Runs {
 
   private final Workers workers;
 
-  /** How long writes may hold runs back, and runs a write. */
   private final long longest;
 
   private final Chain<Summary> waiting = new Chain<>();
@@ -43,9 +43,12 @@ final class Runs {
 
   private long shelteredUntil;
 
-  Runs(Propagation parts) {
-    this.workers = parts.base().workers();
-    this.longest = parts.base().settings().writeDelay().toNanos();
+  /**
+   * @param writeDelay how long writes may hold runs back, and runs a write
+   */
+  Runs(Workers workers, Duration writeDelay) {
+    this.workers = workers;
+    this.longest = writeDelay.toNanos();
   }
 
   /** A summary is to run as soon as it may. */

@@ -5,15 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.engine.TestGrains.Cell;
-import dev.evergreen.core.spi.Clock;
-import dev.evergreen.core.spi.Threads;
-import dev.evergreen.core.work.Workers;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.PriorityQueue;
-import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,88 +17,18 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class RetriesTest {
 
-  private static final long MILLI = 1_000_000;
+  private static final long MILLI = HandClock.MILLI;
 
   private final WiredNodes wired = new WiredNodes(WiredNodes.id("b"));
   private final HandClock clock = new HandClock();
   private final List<Long> asked = new ArrayList<>();
-
-  /** Does what is due when it is set to a later time. */
-  private static final class HandClock implements Clock {
-    private record Alarm(long at, Runnable action) {}
-
-    private final PriorityQueue<Alarm> alarms =
-        new PriorityQueue<>((one, other) -> Long.compare(one.at, other.at));
-    private long now;
-
-    @Override
-    public long nanos() {
-      return now;
-    }
-
-    @Override
-    public Instant now() {
-      return Instant.ofEpochSecond(0, now);
-    }
-
-    @Override
-    public Cancellable after(long nanos, Runnable action) {
-      var alarm = new Alarm(now + nanos, action);
-      alarms.add(alarm);
-      return () -> alarms.remove(alarm);
-    }
-
-    void passTo(long then) {
-      for (var next = alarms.peek(); next != null && next.at <= then; next = alarms.peek()) {
-        alarms.remove();
-        now = Math.max(now, next.at);
-        next.action.run();
-      }
-      now = then;
-    }
-  }
-
-  /** Runs what is started at once. */
-  private static final class Immediately implements Threads {
-    @Override
-    public Thread start(Runnable task) {
-      task.run();
-      return Thread.currentThread();
-    }
-
-    @Override
-    public void park() {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void parkNanos(long nanos) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void unpark(Thread thread) {}
-  }
-
-  /** Draws half of the bound. */
-  private static final class Halves implements RandomGenerator {
-    @Override
-    public long nextLong() {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long nextLong(long bound) {
-      return bound / 2;
-    }
-  }
 
   private Cache cache;
   private Runnable whileAsking = () -> {};
 
   private final Retries retries =
       new Retries(
-          new Workers(clock, new Immediately(), new Halves()),
+          clock.workers(),
           Duration.ofSeconds(30),
           (caches, next) -> caches.forEach(this::askInVain));
 

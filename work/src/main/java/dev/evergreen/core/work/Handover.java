@@ -13,7 +13,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * while there is no memory for one, and who does not take work may be closed.
  *
  * <p>What was refused is done by the next thread that has ended its own work, or by one that can be
- * had a little later. So nothing else than slow threads is seen of it: what the work holds, such as
+ * had a little later; while timers are refused, too, a thread waits for that, or else it is tried
+ * again when anything else is to be started. So nothing else than slow threads is seen of it: what the work holds, such as
  * a {@link Baton}, goes on when it is done, and who waits for it has its time limit.
  */
 final class Handover {
@@ -41,7 +42,8 @@ final class Handover {
 
   /** Starts a thread for this, now or as soon as there can be one. */
   void start(Runnable work) {
-    if (!starts(work)) {
+    boolean started = starts(work);
+    if (!started || !left.isEmpty()) {
       tryAgain();
     }
   }
@@ -85,7 +87,19 @@ final class Handover {
     try {
       clock.after(AGAIN_NANOS, this::startLeft);
     } catch (RuntimeException | Error e) {
-      triesAgain.set(false); // whoever ends its work next does what is left
+      startLeftByThread();
+    }
+  }
+
+  private void startLeftByThread() {
+    try {
+      threads.start(
+          () -> {
+            threads.parkNanos(AGAIN_NANOS);
+            startLeft();
+          });
+    } catch (RuntimeException | Error e) {
+      triesAgain.set(false); // whoever ends its work next does what is left, or starts any
     }
   }
 

@@ -25,6 +25,10 @@ final class HandoverTest {
     private final List<Alarm> alarms = new ArrayList<>();
     private boolean refusesThreads;
     private boolean refusesTimers;
+
+    /** How many threads are refused before they can be had. */
+    private int refusals;
+
     private long now;
 
     @Override
@@ -49,7 +53,7 @@ final class HandoverTest {
 
     @Override
     public Thread start(Runnable task) {
-      if (refusesThreads) {
+      if (refusesThreads || refusals-- > 0) {
         throw new OutOfMemoryError("unable to create native thread");
       }
       started.add(task);
@@ -129,6 +133,35 @@ final class HandoverTest {
     handover.start(work("d"));
     world.runNext();
     assertEquals(List.of("a", "b", "c", "d"), done);
+  }
+
+  /** Nobody else may ever start or end any work there. */
+  @Test
+  void aThreadWaitsToTryAgainWhereNoTimerCanBeSet() {
+    world.refusesTimers = true;
+    world.refusals = 1;
+    handover.start(work("a"));
+    world.runNext();
+    assertEquals(Handover.AGAIN_NANOS, world.now);
+    world.runNext();
+    assertEquals(List.of("a"), done);
+    assertEquals(List.of(), world.started);
+  }
+
+  /** Its own work may take long, or need what is left. */
+  @Test
+  void whoStartsAnythingSeesThatWhatIsLeftIsTriedAgain() {
+    world.refusesThreads = true;
+    world.refusesTimers = true;
+    handover.start(work("a"));
+    world.refusesThreads = false;
+    world.refusesTimers = false;
+    handover.start(work("b"));
+    world.ring();
+    assertEquals(2, world.started.size());
+    world.started.removeFirst();
+    world.runNext();
+    assertEquals(List.of("a"), done);
   }
 
   @Test

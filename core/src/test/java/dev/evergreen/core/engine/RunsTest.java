@@ -1,0 +1,281 @@
+package dev.evergreen.core.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.model.CallKey;
+import dev.evergreen.core.model.Outcome;
+import dev.evergreen.core.work.Tasks;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Which runs begin, and for how long a write waits for them, by a clock that the test sets. */
+class RunsTest {
+
+  private static final long MILLI = HandClock.MILLI;
+  private static final long LONGEST = 100;
+
+  private final WiredNodes wired = new WiredNodes(WiredNodes.id("a"));
+  private final Propagation parts =
+      ((LiveComputation<Integer>)
+              wired.start(WiredNodes.id("a"), NodeSettings.DEFAULT).reactive(() -> 1))
+          .root()
+          .parts;
+  private final HandClock clock = new HandClock();
+  private final Runs runs = new Runs(clock.workers(), Duration.ofMillis(LONGEST));
+  private final Watched one = new Watched();
+  private final Watched other = new Watched();
+
+  @AfterEach
+  void stop() {
+    wired.close();
+  }
+
+  /** What runs when it is marked, and is never over. */
+  private final class Watched extends Summary {
+    Watched() {
+      super(RunsTest.this.parts, null);
+    }
+
+    @Override
+    public @Nullable CallKey key() {
+      return null;
+    }
+
+    @Override
+    Integer compute() {
+      return 1;
+    }
+
+    @Override
+    void accept(Run run, @Nullable Outcome outcome, Tasks next) {}
+
+    @Override
+    boolean over() {
+      return false;
+    }
+
+    @Override
+    @Nullable List<Cache> computedFrom() {
+      return null;
+    }
+
+    @Override
+    public void schedule(Tasks next) {}
+
+    @Override
+    public void standingChanged() {}
+
+    /** As when a write has ended, or something that it has read is another. */
+    void change() {
+      mark(null);
+      runs.await(this);
+    }
+  }
+
+  private void at(long millis) {
+    clock.passTo(millis * MILLI);
+  }
+
+  /** For how many milliseconds a write is held up. */
+  private long held() {
+    return runs.protectedFor() / MILLI;
+  }
+
+  private Summary.Run begin() {
+    return Objects.requireNonNull(runs.begin());
+  }
+
+  private boolean ended(Summary.Run run) {
+    boolean wanted = runs.ended(run);
+    synchronized (run.summary().guard) {
+      run.summary().ended(run, false);
+    }
+    return wanted;
+  }
+
+  /** Writes interrupt runs of these, one after the other, until they are to be protected. */
+  private void interrupt(Watched... summaries) {
+    for (var summary : summaries) {
+      summary.change();
+    }
+    for (int i = 0; i < 3; i++) {
+      for (var summary : summaries) {
+        assertSame(summary, begin().summary());
+      }
+      runs.makeWay();
+    }
+  }
+
+  @Test
+  void theyBeginInTheOrderInWhichTheyWereAwaited() {
+    one.change();
+    other.change();
+    assertSame(one, begin().summary());
+    assertTrue(runs.awaited());
+    assertSame(other, begin().summary());
+    assertFalse(runs.awaited());
+    assertNull(runs.begin());
+  }
+
+  /** One that is under way comes back when it ends. */
+  @Test
+  void whatCannotBeginKeepsNobody() {
+    one.change();
+    begin();
+    one.change();
+    other.change();
+    assertSame(other, begin().summary());
+  }
+
+  @Test
+  void whatIsUnderWayRunsAgainAfterAWrite() {
+    one.change();
+    var run = begin();
+    runs.makeWay();
+    assertTrue(run.discarded());
+    assertFalse(ended(run));
+    var again = begin();
+    assertSame(one, again.summary());
+    assertEquals(1, again.discardedBefore());
+    assertTrue(ended(again));
+  }
+
+  @Test
+  void aWriteWaitsForNoneThatWasNotInterrupted() {
+    one.change();
+    assertEquals(0, held());
+    begin();
+    at(10 * LONGEST);
+    assertEquals(0, held());
+  }
+
+  @Test
+  void aWriteWaitsForOneThatWasInterruptedThreeTimes() {
+    interrupt(one);
+    assertEquals(0, held());
+    var run = begin();
+    assertEquals(LONGEST, held());
+    at(60);
+    assertEquals(40, held());
+    ended(run);
+    assertEquals(0, held());
+  }
+
+  @Test
+  void whileOneIsProtectedAllOthersMayRun() {
+    interrupt(one);
+    other.change();
+    ended(begin());
+    assertEquals(LONGEST, held());
+    ended(begin());
+    assertEquals(0, held());
+  }
+
+  @Test
+  void aWriteWaitsForSeveralNoLongerThanForOne() {
+    interrupt(one, other);
+    ended(begin());
+    at(50);
+    begin();
+    assertEquals(50, held());
+    at(LONGEST);
+    assertEquals(0, held());
+  }
+
+  /** As one that came back to where its chain is inside, which waits for nobody. */
+  @Test
+  void aWriteThatDoesNotWaitEndsTheProtectionUntilTheNextRun() {
+    interrupt(one);
+    begin();
+    at(50);
+    runs.makeWay();
+    assertEquals(0, held());
+    begin();
+    assertEquals(LONGEST, held());
+  }
+
+  @Test
+  void aWriteWaitsForThoseThatWritesHaveKeptFromBeginning() {
+    one.change();
+    runs.makeWay();
+    at(50);
+    runs.makeWay();
+    at(LONGEST - 1);
+    assertEquals(0, held());
+    at(LONGEST);
+    assertEquals(LONGEST, held());
+    at(150);
+    assertEquals(50, held());
+  }
+
+  @Test
+  void thereWritesComeAtOnceAgainForAsLong() {
+    one.change();
+    runs.makeWay();
+    at(LONGEST);
+    assertEquals(LONGEST, held());
+    at(2 * LONGEST);
+    runs.makeWay();
+    assertEquals(0, held());
+    at(3 * LONGEST - 1);
+    assertEquals(0, held());
+    at(3 * LONGEST);
+    assertEquals(LONGEST, held());
+  }
+
+  /** Nobody waited when that was written. */
+  @Test
+  void aWriteBeforeTheFirstIsAwaitedHoldsNothingBack() {
+    runs.makeWay();
+    at(2 * LONGEST);
+    one.change();
+    assertEquals(0, held());
+  }
+
+  @Test
+  void oneThatEndsShowsThatWritesLeaveRoom() {
+    one.change();
+    runs.makeWay();
+    ended(begin());
+    at(60);
+    one.change();
+    runs.makeWay();
+    at(LONGEST);
+    assertEquals(0, held());
+    at(60 + LONGEST);
+    assertEquals(LONGEST, held());
+  }
+
+  @Test
+  void oneThatAWriteHasDiscardedShowsNothing() {
+    one.change();
+    runs.makeWay();
+    var run = begin();
+    runs.makeWay();
+    assertFalse(ended(run));
+    at(LONGEST);
+    assertEquals(LONGEST, held());
+  }
+
+  /** Its summary is gone. */
+  @Test
+  void oneThatNobodyWantsAnyMoreShowsNothing() {
+    one.change();
+    other.change();
+    runs.makeWay();
+    var run = begin();
+    run.discard();
+    assertFalse(ended(run));
+    at(LONGEST);
+    assertEquals(LONGEST, held());
+  }
+}
