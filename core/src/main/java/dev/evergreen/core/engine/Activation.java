@@ -492,11 +492,6 @@ final class Activation implements Summary.Home {
     public void run(Tasks next) {
       Summary.Run run = null;
       try {
-        if (leavesTooFew()) {
-          // The baton is held: who waits for it now gets it when the run ends, or blocks.
-          prepare();
-          isDue();
-        }
         run = begin();
       } finally {
         if (run == null) {
@@ -505,26 +500,36 @@ final class Activation implements Summary.Home {
         }
       }
       if (run != null) {
-        run.run(next);
+        try {
+          dueAgain();
+        } finally {
+          run.run(next);
+        }
       }
     }
 
-    /** This one waits no more; returns whether too few others do. */
-    private boolean leavesTooFew() {
-      synchronized (Activation.this) {
-        runsDue--;
-        return runsDue + 1 < runs.due();
+    /**
+     * The baton is held: who waits for it now gets it when the run ends, or blocks. Not where none
+     * begins, or they would follow each other without end while a write is inside that waits.
+     */
+    private void dueAgain() {
+      if (tooFewAreDue()) {
+        prepare();
+        synchronized (Activation.this) {
+          runsDue++;
+        }
       }
     }
 
-    private void isDue() {
+    private boolean tooFewAreDue() {
       synchronized (Activation.this) {
-        runsDue++;
+        return runsDue < runs.due();
       }
     }
 
     private Summary.@Nullable Run begin() {
       synchronized (Activation.this) {
+        runsDue--;
         return phase == Phase.OPEN && !admission.isWritten() ? runs.begin() : null;
       }
     }

@@ -170,14 +170,10 @@ class ManySummariesTest {
               },
               Thread::startVirtualThread));
     }
+    var seen = new long[MANY];
     try {
       for (int round = 0; round < 3; round++) {
-        int least = board.written();
-        for (var tracker : trackers) {
-          while (tracker.next(SOON) < least) {
-            // An older one, of before this round.
-          }
-        }
+        awaitAll(trackers, seen, board.written());
       }
     } finally {
       stop.set(true);
@@ -185,9 +181,13 @@ class ManySummariesTest {
         writer.get();
       }
     }
-    for (var tracker : trackers) {
-      while (tracker.next(SOON) < board.written()) {
-        // The last one comes, too.
+    awaitAll(trackers, seen, board.written());
+  }
+
+  private static void awaitAll(List<ResultTracker<Long>> trackers, long[] seen, int least) {
+    for (int i = 0; i < MANY; i++) {
+      while (seen[i] < least) {
+        seen[i] = trackers.get(i).next(SOON);
       }
     }
   }

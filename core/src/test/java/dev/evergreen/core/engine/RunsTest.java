@@ -120,9 +120,9 @@ class RunsTest {
     one.change();
     other.change();
     assertSame(one, begin().summary());
-    assertTrue(runs.awaited());
+    assertEquals(1, runs.due());
     assertSame(other, begin().summary());
-    assertFalse(runs.awaited());
+    assertEquals(0, runs.due());
     assertNull(runs.begin());
   }
 
@@ -239,6 +239,45 @@ class RunsTest {
     at(2 * LONGEST);
     one.change();
     assertEquals(0, held());
+  }
+
+  /** However long it takes. */
+  @Test
+  void whatHasBegunIsNotHeldBack() {
+    one.change();
+    runs.makeWay();
+    begin();
+    at(2 * LONGEST);
+    assertEquals(0, held());
+  }
+
+  @Test
+  void whatIsNotAwaitedAnyMoreIsNotHeldBack() {
+    one.change();
+    runs.makeWay();
+    runs.withdraw(one);
+    at(2 * LONGEST);
+    one.change();
+    assertEquals(0, held());
+  }
+
+  /** It ends between two writes, and others do not even begin. */
+  @Test
+  void oneThatEndsIsNoComfortForOthers() {
+    one.change();
+    other.change();
+    runs.makeWay();
+    assertTrue(ended(begin()));
+    at(LONGEST);
+    assertEquals(LONGEST, held());
+  }
+
+  @Test
+  void fewAreDueAtATime() {
+    for (int i = 0; i < 1_000; i++) {
+      new Watched().change();
+    }
+    assertEquals(32, runs.due());
   }
 
   @Test
