@@ -1,0 +1,191 @@
+package dev.evergreen.core.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.engine.Publication.Follower;
+import dev.evergreen.core.work.Tasks;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * When a grain's runs begin. What becomes possible is done by the test, which so decides the order.
+ */
+@Timeout(60)
+class NextRunTest {
+
+  private final AtomicInteger threads = new AtomicInteger();
+  private final List<String> executed = new CopyOnWriteArrayList<>();
+  private final CountDownLatch secondBegins = new CountDownLatch(1);
+  private final CountDownLatch secondEnds = new CountDownLatch(1);
+  private final WiredNodes wired = new WiredNodes(WiredNodes.id("a"));
+  private final NodeRuntime node =
+      wired.start(
+          WiredNodes.id("a"),
+          NodeSettings.DEFAULT,
+          GrainTypes.create().add(Board.class, context -> new BoardGrain()));
+  private final Tasks next = new Tasks();
+  private final Activation board;
+
+  interface Board extends Grain {
+    @ReadOnly
+    String first();
+
+    @ReadOnly
+    String second();
+
+    @ReadOnly
+    String third();
+
+    @ReadOnly
+    String fourth();
+
+    void touch();
+  }
+
+  private final class BoardGrain implements Board {
+    private String note(String operation) {
+      executed.add(operation);
+      return operation;
+    }
+
+    @Override
+    public String first() {
+      return note("first");
+    }
+
+    @Override
+    public String second() {
+      secondBegins.countDown();
+      try {
+        assertTrue(secondEnds.await(20, TimeUnit.SECONDS));
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      return note("second");
+    }
+
+    @Override
+    public String third() {
+      return note("third");
+    }
+
+    @Override
+    public String fourth() {
+      return note("fourth");
+    }
+
+    @Override
+    public void touch() {}
+  }
+
+  NextRunTest() {
+    node.grains().get(Board.class, "b").touch();
+    board = node.activations.all().getFirst();
+    wired.awaitNoThreads();
+    wired.whenStarted = thread -> threads.incrementAndGet();
+  }
+
+  @AfterEach
+  void stop() {
+    secondEnds.countDown();
+    wired.close();
+  }
+
+  /** By a cache of this node that is gone by now, so that no result is sent. */
+  private void watch(String operation) {
+    var key = WiredNodes.key(node, Board.class, "b", operation + "()");
+    board.subscribe(key, new Follower(WiredNodes.id("a"), null, 1, null, 0), next);
+  }
+
+  private void submit(String name, boolean readOnly) {
+    Turn.Body body = grain -> executed.add(name);
+    board.submit(new Turn(board, name, readOnly, body, outcome -> {}), next);
+  }
+
+  private Tasks.Task begun() {
+    return Objects.requireNonNull(next.poll());
+  }
+
+  private void assertNothingBegins() {
+    assertNull(next.poll());
+  }
+
+  private long runs() {
+    return board.summaries().stream().mapToLong(Summary::runs).sum();
+  }
+
+  @Test
+  void aReadIsBehindOneRunAndNotBehindAllThatWait() {
+    secondEnds.countDown();
+    watch("first");
+    watch("second");
+    watch("third");
+    submit("read", true);
+    var run = begun();
+    assertNothingBegins();
+    run.run(next);
+    WiredNodes.await("all", () -> executed.size() == 4);
+    assertEquals(List.of("first", "read", "second", "third"), executed);
+  }
+
+  /** Also when another one has just ended, which lets begin what may. */
+  @Test
+  void aReadIsBehindOneOfThoseThatWaitWhileARunIsUnderWay() throws InterruptedException {
+    watch("first");
+    watch("second");
+    watch("third");
+    watch("fourth");
+    begun().run(next);
+    assertNothingBegins();
+    secondBegins.await();
+    submit("read", true);
+    assertNothingBegins();
+    secondEnds.countDown();
+    WiredNodes.await("all", () -> executed.size() == 5);
+    assertEquals(List.of("first", "second", "third", "read", "fourth"), executed);
+  }
+
+  @Test
+  void noThreadIsStartedForARunThatNobodyWaitsFor() {
+    submit("read", true);
+    begun().run(next);
+    assertNothingBegins();
+    watch("first");
+    begun().run(next);
+    assertNothingBegins();
+    assertEquals(List.of("read", "first"), executed);
+    assertEquals(0, threads.get());
+  }
+
+  /** The write waits for another grain meanwhile. */
+  @Test
+  void noThreadIsStartedForARunWhileAWriteIsInside() {
+    submit("write", false);
+    begun();
+    board.baton().release();
+    watch("first");
+    assertNothingBegins();
+  }
+
+  @Test
+  void noRunBeginsInAGrainThatIsBeingClosed() {
+    watch("first");
+    var run = begun();
+    board.beginClosing("the test wants it");
+    run.run(next);
+    assertEquals(0, runs());
+  }
+}
