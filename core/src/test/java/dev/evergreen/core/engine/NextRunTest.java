@@ -1,6 +1,7 @@
 package dev.evergreen.core.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,7 @@ import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.engine.Publication.Follower;
 import dev.evergreen.core.work.Tasks;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -26,6 +28,9 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class NextRunTest {
 
+  private static final long WRITE_DELAY = 100;
+
+  private final AtomicInteger timers = new AtomicInteger();
   private final AtomicInteger threads = new AtomicInteger();
   private final List<String> executed = new CopyOnWriteArrayList<>();
   private final CountDownLatch secondBegins = new CountDownLatch(1);
@@ -34,7 +39,7 @@ class NextRunTest {
   private final NodeRuntime node =
       wired.start(
           WiredNodes.id("a"),
-          NodeSettings.DEFAULT,
+          NodeSettings.DEFAULT.withWriteDelay(Duration.ofMillis(WRITE_DELAY)),
           GrainTypes.create().add(Board.class, context -> new BoardGrain()));
   private final Tasks next = new Tasks();
   private final Activation board;
@@ -108,6 +113,11 @@ class NextRunTest {
   private void watch(String operation) {
     var key = WiredNodes.key(node, Board.class, "b", operation + "()");
     board.subscribe(key, new Follower(WiredNodes.id("a"), null, 1, null, 0), next);
+  }
+
+  private void unwatch(String operation) {
+    var key = WiredNodes.key(node, Board.class, "b", operation + "()");
+    board.unsubscribe(key, new Follower(WiredNodes.id("a"), null, 1, null, 0));
   }
 
   private void submit(String name, boolean readOnly) {
@@ -187,5 +197,72 @@ class NextRunTest {
     board.beginClosing("the test wants it");
     run.run(next);
     assertEquals(0, runs());
+  }
+
+  /** One that has the baton, and waits for another grain. */
+  private Tasks.Task beginWrite() {
+    submit("write", false);
+    return begun();
+  }
+
+  @Test
+  void noThreadIsStartedForWhatNobodyReadsAnyMore() {
+    var write = beginWrite();
+    watch("first");
+    unwatch("first");
+    write.run(next);
+    assertNothingBegins();
+  }
+
+  @Test
+  void noThreadIsStartedForAComputationThatIsClosed() {
+    var root =
+        new RootComputation<>(parts(), board, () -> 1, null, closed -> board.disown(closed));
+    board.own(root);
+    var write = beginWrite();
+    root.startOnce(false);
+    root.close();
+    write.run(next);
+    assertNothingBegins();
+  }
+
+  private Propagation parts() {
+    return ((LiveComputation<Integer>) node.reactive(() -> 1)).root().parts;
+  }
+
+  /** Nor does anybody run it again. */
+  @Test
+  void aWriteDoesNotInterruptWhatNobodyWantsAnyMore() throws InterruptedException {
+    watch("second");
+    var summary = board.summaries().getFirst();
+    var run = begun();
+    var running = Thread.startVirtualThread(() -> run.run(new Tasks()));
+    secondBegins.await();
+    unwatch("second");
+    submit("write", false);
+    synchronized (summary.guard) {
+      assertFalse(summary.marked);
+    }
+    secondEnds.countDown();
+    running.join();
+  }
+
+  /** However often it is looked whether it may begin. */
+  @Test
+  void oneTimerIsSetForAWriteThatRunsHoldUp() {
+    var first = beginWrite();
+    watch("first");
+    first.run(next);
+    submit("write", false);
+    long since = System.nanoTime();
+    begun().run(next); // the next run, which does not begin beside the write
+    begun().run(next);
+    WiredNodes.await(
+        "its time", () -> System.nanoTime() - since > Duration.ofMillis(WRITE_DELAY).toNanos());
+    wired.whenTimerIsWanted = timers::incrementAndGet;
+    submit("another", false);
+    board.admit(next);
+    board.admit(next);
+    assertEquals(1, timers.get());
   }
 }

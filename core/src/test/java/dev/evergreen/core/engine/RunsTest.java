@@ -39,8 +39,10 @@ class RunsTest {
     wired.close();
   }
 
-  /** What runs when it is marked, and is never over. */
+  /** What runs when it is marked. */
   private final class Watched extends Summary {
+    private boolean over;
+
     Watched() {
       super(RunsTest.this.parts, null);
     }
@@ -60,7 +62,7 @@ class RunsTest {
 
     @Override
     boolean over() {
-      return false;
+      return over;
     }
 
     @Override
@@ -134,6 +136,27 @@ class RunsTest {
     one.change();
     other.change();
     assertSame(other, begin().summary());
+  }
+
+  @Test
+  void whatIsOverDoesNotRun() {
+    one.change();
+    other.change();
+    one.over = true;
+    assertSame(other, begin().summary());
+  }
+
+  /** What was interrupted before that is forgotten. */
+  @Test
+  void whoHasAResultIsInterruptedThreeTimesAnew() {
+    interrupt(one);
+    var run = begin();
+    ended(run);
+    synchronized (one.guard) {
+      one.accepted(Edges.NONE);
+    }
+    one.change();
+    assertEquals(0, begin().discardedBefore());
   }
 
   @Test
