@@ -216,8 +216,7 @@ class NextRunTest {
 
   @Test
   void noThreadIsStartedForAComputationThatIsClosed() {
-    var root =
-        new RootComputation<>(parts(), board, () -> 1, null, closed -> board.disown(closed));
+    var root = new RootComputation<>(parts(), board, () -> 1, null, closed -> board.disown(closed));
     board.own(root);
     var write = beginWrite();
     root.startOnce(false);

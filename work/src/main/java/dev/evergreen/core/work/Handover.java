@@ -14,8 +14,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  *
  * <p>What was refused is done by the next thread that has ended its own work, or by one that can be
  * had a little later; while timers are refused, too, a thread waits for that, or else it is tried
- * again when anything else is to be started. So nothing else than slow threads is seen of it: what the work holds, such as
- * a {@link Baton}, goes on when it is done, and who waits for it has its time limit.
+ * again when anything else is to be started. So nothing else than slow threads is seen of it: what
+ * the work holds, such as a {@link Baton}, goes on when it is done, and who waits for it has its
+ * time limit.
  */
 final class Handover {
 
