@@ -150,14 +150,10 @@ public abstract class LiveResult {
     try {
       var every = every();
       if (every == null) {
-        followWhileItMay();
+        followResults();
       } else {
         askEvery(every);
       }
-    } catch (ComputationClosedException e) {
-      // Closed because nobody looks any more, or by the application's node.
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     } catch (RuntimeException e) {
       why = e;
     }
@@ -166,61 +162,32 @@ public abstract class LiveResult {
     first.countDown();
   }
 
-  /**
-   * The runtime keeps it true, as long as its payers may have as many results made as there are. In
-   * the times when they may not it is asked for now and then, which costs nothing between.
-   */
-  private void followWhileItMay() throws InterruptedException {
-    var computation = computationOnce();
-    while (!isStopped()) {
-      long pause = followResults(computation);
-      askWhileItChanges(computation, pause);
-    }
-  }
-
-  /**
-   * Takes the results that the runtime pushes until there are too many.
-   *
-   * @return for how many nanoseconds no other is to be made
-   */
-  private long followResults(Computation<?> computation) {
-    try (var computing = home.node().reactive(computation);
+  private void followResults() {
+    try (var computing = home.node().reactive(computationOnce());
         var tracker = computing.tracker()) {
       running = computing;
       results = tracker;
-      long pause = 0;
-      while (pause == 0 && !isStopped()) {
+      while (!isStopped()) {
         var result = tracker.poll(LONG);
-        if (result.isPresent() && publish(read(result.get(), tracker.freshness()))) {
-          pause = home.countMade(this);
+        if (result.isPresent()) {
+          publish(read(result.get(), tracker.freshness()));
         }
       }
-      return pause;
-    } finally {
-      results = null;
+    } catch (ComputationClosedException e) {
+      // Closed because nobody looks any more, or by the application's node.
+      return;
     }
   }
 
-  private void askWhileItChanges(Computation<?> computation, long pause)
-      throws InterruptedException {
-    boolean changed = true;
-    long wait = pause;
-    while (changed && !closing.await(wait, TimeUnit.NANOSECONDS)) {
-      var last = present;
-      var asked = ask(computation, Freshness.IN_DOUBT);
-      changed = last == null || !last.tag().equals(asked.tag());
-      if (changed) {
-        publish(asked);
-      }
-      wait = home.countMade(this);
-    }
-  }
-
-  private void askEvery(Duration pause) throws InterruptedException {
+  private void askEvery(Duration pause) {
     var computation = computationOnce();
-    do {
-      publish(ask(computation, Freshness.CURRENT));
-    } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
+    try {
+      do {
+        publish(ask(computation));
+      } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private Computation<@Nullable Object> computationOnce() {
@@ -235,11 +202,11 @@ public abstract class LiveResult {
     };
   }
 
-  private Present ask(Computation<?> computation, Freshness freshness) {
+  private Present ask(Computation<?> computation) {
     try {
-      return write(computation.compute(), freshness);
+      return write(computation.compute(), Freshness.CURRENT);
     } catch (Exception e) {
-      return failure(e, freshness);
+      return failure(e, Freshness.CURRENT);
     }
   }
 
@@ -279,24 +246,20 @@ public abstract class LiveResult {
   /**
    * Makes this the latest result.
    *
-   * @return whether it is another than the last one
    * @throws RefusedException if it is more than whoever had it made may have held
    */
-  private synchronized boolean publish(Present next) {
+  private synchronized void publish(Present next) {
     var last = present;
     if (last == null || !last.tag().equals(next.tag())) {
       var latest = home.hold(this, next);
       present = latest;
       changed(last, latest);
       first.countDown();
-      return true;
-    }
-    if (last.freshness() != next.freshness()) {
+    } else if (last.freshness() != next.freshness()) {
       // The bytes stay those that connections are writing already.
       var latest = last.with(next.freshness());
       present = latest;
       changed(last, latest);
     }
-    return false;
   }
 }

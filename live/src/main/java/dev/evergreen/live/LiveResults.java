@@ -26,7 +26,6 @@ import org.jspecify.annotations.Nullable;
 public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   private static final int BURST_SECONDS = 60;
-  private static final int BURST_SECONDS_OF_RESULTS = 2;
 
   /** So much for its key is a part of what every computation costs. */
   private static final int SHORT_KEY_BYTES = 512;
@@ -53,9 +52,6 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     private final Allowance newResults =
         new Allowance(limits.maxNewPerSecond(), BURST_SECONDS, System.nanoTime());
 
-    private final Allowance results =
-        new Allowance(limits.maxResultsPerSecond(), BURST_SECONDS_OF_RESULTS, System.nanoTime());
-
     /** Those of its results without users, the longest first. */
     private final Set<LiveResult> idle = new LinkedHashSet<>();
 
@@ -63,10 +59,6 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
     /** Of its results. */
     private long bytes;
-
-    private boolean isLikeNew(long now) {
-      return made == 0 && newResults.isFull(now) && results.isFull(now);
-    }
   }
 
   /** None yet, of what a node computes. */
@@ -161,21 +153,6 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     shares(result).forEach(share -> share.bytes += bytes);
     countBeside(result, ofKey);
     return shared;
-  }
-
-  /**
-   * Counts what was made for the payers of a result, which has it now.
-   *
-   * @return for how many nanoseconds no other is to be made of it
-   */
-  synchronized long countMade(LiveResult result) {
-    var present = result.present();
-    int cost = present == null ? 1 : 1 + present.length() / LiveLimits.COUNTED_BYTES;
-    long now = System.nanoTime();
-    return shares(result).stream()
-        .mapToLong(share -> share.results.borrow(cost, now))
-        .max()
-        .orElse(0);
   }
 
   /** What a long key takes, and the parameters that it stands for: clients choose them. */
@@ -330,7 +307,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
         }
       }
       gone.forEach(this::remove);
-      shares.values().removeIf(share -> share.isLikeNew(now));
+      shares.values().removeIf(share -> share.made == 0 && share.newResults.isFull(now));
       others = List.copyOf(live.values());
     }
     gone.forEach(LiveResult::stop);

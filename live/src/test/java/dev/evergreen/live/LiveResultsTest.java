@@ -31,7 +31,7 @@ final class LiveResultsTest {
   private static final int LENGTH = 1_000;
   private static final int MOST = 100 * LENGTH;
   private static final LiveLimits WIDE =
-      new LiveLimits(100, 100, 100, 1_000, MOST, MOST, Duration.ofHours(1));
+      new LiveLimits(100, 100, 100, MOST, MOST, Duration.ofHours(1));
 
   /** A value that JSON cannot show. */
   public record Unwritable() {
@@ -271,7 +271,7 @@ final class LiveResultsTest {
     results.release(one);
     results.sweep();
     assertSame(one, acquire("a", "p", () -> 1));
-    limits(new LiveLimits(9, 9, 9, 1_000, MOST, MOST, Duration.ofNanos(1)));
+    limits(new LiveLimits(9, 9, 9, MOST, MOST, Duration.ofNanos(1)));
     var used = acquire("b", "p", () -> 1);
     var left = acquire("c", "p", () -> 1);
     used.result();
@@ -295,7 +295,7 @@ final class LiveResultsTest {
 
   @Test
   void whatIsNotUsedMakesRoomTheLongestFirst() throws Exception {
-    limits(new LiveLimits(3, 2, 100, 1_000, MOST, MOST, Duration.ofHours(1)));
+    limits(new LiveLimits(3, 2, 100, MOST, MOST, Duration.ofHours(1)));
     var a = acquire("a", "p", () -> 1);
     var b = acquire("b", "p", () -> 1);
     assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
@@ -312,7 +312,7 @@ final class LiveResultsTest {
 
   @Test
   void whatIsUsedAgainMakesNoRoom() {
-    limits(new LiveLimits(2, 2, 100, 1_000, MOST, MOST, Duration.ofNanos(1)));
+    limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
     var back = acquire("a", "p", () -> 1);
     results.release(back);
     assertSame(back, acquire("a", "p", () -> 1));
@@ -325,7 +325,7 @@ final class LiveResultsTest {
 
   @Test
   void whatIsGoneCountsForNobody() {
-    limits(new LiveLimits(2, 2, 100, 1_000, MOST, MOST, Duration.ofNanos(1)));
+    limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
     for (int i = 0; i < 3; i++) {
       results.release(acquire("swept" + i, "p", () -> 1));
       results.end(acquire("ended" + i, "p", () -> 1));
@@ -336,7 +336,7 @@ final class LiveResultsTest {
 
   @Test
   void onePayerHasOnlySoManyMadeInAWhile() {
-    limits(new LiveLimits(1_000, 1_000, 1, 1_000, MOST, MOST, Duration.ofHours(1)));
+    limits(new LiveLimits(1_000, 1_000, 1, MOST, MOST, Duration.ofHours(1)));
     for (int i = 0; i < 60; i++) {
       acquire("a" + i, "p", () -> 1);
     }
@@ -347,7 +347,7 @@ final class LiveResultsTest {
 
   @Test
   void aPayersBytesAreBoundedAndWhatItDoesNotUseMakesRoom() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 1_000, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
     var a = ofLength("a", "p", LENGTH);
     ofLength("b", "p", LENGTH);
     results.release(a);
@@ -369,7 +369,7 @@ final class LiveResultsTest {
   /** It would be counted for ever: nobody can give it back. */
   @Test
   void aResultThatMakesRoomForItselfIsNotCounted() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 1_000, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
     var length = new AtomicInteger(LENGTH);
     var grows = acquire("a", "p", () -> "x".repeat(length.get() - 4));
     grows.result();
@@ -386,7 +386,7 @@ final class LiveResultsTest {
 
   @Test
   void allBytesAreBounded() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 1_000, 2 * LENGTH, 2 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 2 * LENGTH, 2 * LENGTH, Duration.ofHours(1)));
     ofLength("a", "p", LENGTH);
     var b = ofLength("b", "q", LENGTH);
     assertTrue(last(acquire("c", "r", () -> "1")).endsWith("TOO_LONG"));
@@ -398,7 +398,7 @@ final class LiveResultsTest {
   /** Parameters are what a client likes: short results must not bring along any number of them. */
   @Test
   void aLongKeyCountsWithItsResult() throws Exception {
-    limits(new LiveLimits(99, 99, 99, 1_000, 100 * LENGTH, 10 * LENGTH, Duration.ofHours(1)));
+    limits(new LiveLimits(99, 99, 99, 100 * LENGTH, 10 * LENGTH, Duration.ofHours(1)));
     var key = "k".repeat(3 * LENGTH);
     var one = acquire(key, "p", () -> 1);
     int length = one.result().length();
@@ -477,62 +477,5 @@ final class LiveResultsTest {
     assertEquals(0, results.size());
     assertEquals(0, results.heldBytes());
     until("closed", () -> node.running() == 0);
-  }
-
-  // How many results are made
-
-  private static LiveLimits resultsPerSecond(int most) {
-    return new LiveLimits(99, 99, 99, most, MOST, MOST, Duration.ofHours(1));
-  }
-
-  /** Changes a value until its results are too many to be pushed. */
-  private void changeTooOften(AtomicInteger value, Watched watched) throws Exception {
-    for (int i = 0; node.running() > 0; i++) {
-      assertTrue(i < 1_000, "it is pushed for ever");
-      value.incrementAndGet();
-      node.changed();
-      watched.next();
-    }
-  }
-
-  @Test
-  void whatChangesTooOftenIsAskedForNowAndThenUntilItChangesNoMore() throws Exception {
-    limits(resultsPerSecond(10));
-    var value = new AtomicInteger();
-    var one = acquire("a", "p", value::get);
-    assertEquals("0! CURRENT", one.next());
-    changeTooOften(value, one);
-    value.set(-1);
-    assertEquals("-1! IN_DOUBT", one.next());
-    assertEquals("-1! CURRENT", one.next());
-    assertEquals(1, node.running());
-    value.set(-2);
-    node.changed();
-    assertEquals("-2! CURRENT", one.next());
-  }
-
-  @Test
-  void longResultsCountAsSeveral() throws Exception {
-    limits(resultsPerSecond(1));
-    acquire("a", "p", () -> "x".repeat(3 * LiveLimits.COUNTED_BYTES)).next();
-    until("it goes on as if it were short", () -> node.running() == 0);
-    var other = acquire("b", "q", () -> "x");
-    other.next();
-    assertEquals(1, node.running(), "another payer has an allowance of its own");
-  }
-
-  @Test
-  void whoComesAgainHasNoNewAllowance() throws Exception {
-    limits(resultsPerSecond(1));
-    var value = new AtomicInteger();
-    var one = acquire("a", "p", value::get);
-    one.next();
-    changeTooOften(value, one);
-    results.end(one);
-    assertEquals("ended null", one.next());
-    results.sweep();
-    var again = acquire("b", "p", value::get);
-    again.next();
-    until("it is pushed", () -> node.running() == 0);
   }
 }

@@ -31,8 +31,8 @@ public final class Fetch {
     return fetch;
   }
 
-  static Fetch hold() {
-    var fetch = get(true);
+  static Fetch hold(boolean noticed) {
+    var fetch = get(noticed);
     fetch.holds = true;
     return fetch;
   }

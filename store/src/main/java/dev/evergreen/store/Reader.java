@@ -7,7 +7,8 @@ final class Reader {
 
   private static final Fetch GET = Fetch.get(true);
   private static final Fetch PEEK = Fetch.get(false);
-  private static final Fetch HOLD = Fetch.hold();
+  private static final Fetch HOLD = Fetch.hold(true);
+  private static final Fetch HOLD_UNNOTICED = Fetch.hold(false);
 
   private final Items items;
   private final Index index;
@@ -24,10 +25,10 @@ final class Reader {
   }
 
   /** Pins the value under the lock, since a pin counts only while its item is linked. */
-  Outcome hold(Key key, Item item) {
+  Outcome hold(Key key, Item item, boolean noticed) {
     item.release();
     key.hash = items.hash(key);
-    return fetchLocked(key, HOLD, item);
+    return fetchLocked(key, noticed ? HOLD : HOLD_UNNOTICED, item);
   }
 
   Outcome fetch(Key key, Fetch fetch, Item item) {

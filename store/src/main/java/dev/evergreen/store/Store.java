@@ -72,7 +72,12 @@ public final class Store implements AutoCloseable {
    * @return FOUND, NOT_FOUND, or BUSY if no more may be held; a small value can then be copied
    */
   public Outcome hold(Key key, Item item) {
-    return reader.hold(key, item);
+    return reader.hold(key, item, true);
+  }
+
+  /** As {@link #hold}, without counting as an access. */
+  public Outcome holdUnnoticed(Key key, Item item) {
+    return reader.hold(key, item, false);
   }
 
   /**

@@ -438,7 +438,7 @@ class EdgesTest {
 
     String get() {
       var item = new Item();
-      assertEquals(Outcome.FOUND, reader.hold(key(), item));
+      assertEquals(Outcome.FOUND, reader.hold(key(), item, true));
       var value = new StringBuilder();
       while (value.length() < item.valueLength()) {
         var part = item.valueFrom(value.length()).toArray(ValueLayout.JAVA_BYTE);
@@ -489,7 +489,7 @@ class EdgesTest {
       parts.set("a".repeat(length));
       var outcome = parts.append(() -> parts.remover.delete(parts.key(), new Change(), new Item()));
       assertEquals(Outcome.NOT_STORED, outcome);
-      assertEquals(Outcome.NOT_FOUND, parts.reader.hold(parts.key(), new Item()));
+      assertEquals(Outcome.NOT_FOUND, parts.reader.hold(parts.key(), new Item(), true));
       assertEquals(0, parts.items.segments.liveBytes());
       assertEquals(0, parts.items.segments.pins());
     }

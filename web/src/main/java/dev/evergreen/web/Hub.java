@@ -40,7 +40,6 @@ final class Hub {
         settings.maxViews(),
         settings.maxViewsPerAddress(),
         settings.maxNewViewsPerSecond(),
-        settings.maxResultsPerSecond(),
         settings.maxHeldBytes(),
         settings.maxHeldBytesPerAddress(),
         settings.keepViewFor());

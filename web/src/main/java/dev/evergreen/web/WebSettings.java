@@ -16,10 +16,6 @@ import java.util.function.Consumer;
  *     raise it as the limit of connections of one address
  * @param maxNewViewsPerSecond how many may be made for one address, or for one who has signed in,
  *     on average over a minute; raise it as the limit of connections of one address
- * @param maxResultsPerSecond how many results of views may be made for one address, or for one who
- *     has signed in; long ones count as several. Views that change more often are asked for as
- *     often as that allows, and marked as doubtful meanwhile; raise it as the limit of connections
- *     of one address
  * @param maxMessageBytes the most bytes of a message or body from a client
  * @param maxMessagesPerSecond how fast one WebSocket may send, on average over ten seconds
  * @param maxHeaderBytes the most bytes of a request's line and headers
@@ -51,7 +47,6 @@ public record WebSettings(
     int maxViews,
     int maxViewsPerAddress,
     int maxNewViewsPerSecond,
-    int maxResultsPerSecond,
     int maxMessageBytes,
     int maxMessagesPerSecond,
     int maxHeaderBytes,
@@ -79,7 +74,6 @@ public record WebSettings(
           10_000,
           2_500,
           50,
-          400,
           16 << 10,
           20,
           8 << 10,
@@ -105,7 +99,6 @@ public record WebSettings(
     positive("maxViews", maxViews);
     positive("maxViewsPerAddress", maxViewsPerAddress);
     positive("maxNewViewsPerSecond", maxNewViewsPerSecond);
-    positive("maxResultsPerSecond", maxResultsPerSecond);
     positive("maxMessageBytes", maxMessageBytes);
     positive("maxMessagesPerSecond", maxMessagesPerSecond);
     positive("maxHeaderBytes", maxHeaderBytes);
@@ -164,11 +157,6 @@ public record WebSettings(
   /** These settings with another {@code maxNewViewsPerSecond}. */
   public WebSettings withMaxNewViewsPerSecond(int value) {
     return with(copy -> copy.maxNewViewsPerSecond = value);
-  }
-
-  /** These settings with another {@code maxResultsPerSecond}. */
-  public WebSettings withMaxResultsPerSecond(int value) {
-    return with(copy -> copy.maxResultsPerSecond = value);
   }
 
   /** These settings with another {@code maxMessageBytes}. */
@@ -266,7 +254,6 @@ public record WebSettings(
     int maxViews;
     int maxViewsPerAddress;
     int maxNewViewsPerSecond;
-    int maxResultsPerSecond;
     int maxMessageBytes;
     int maxMessagesPerSecond;
     int maxHeaderBytes;
@@ -292,7 +279,6 @@ public record WebSettings(
       maxViews = from.maxViews;
       maxViewsPerAddress = from.maxViewsPerAddress;
       maxNewViewsPerSecond = from.maxNewViewsPerSecond;
-      maxResultsPerSecond = from.maxResultsPerSecond;
       maxMessageBytes = from.maxMessageBytes;
       maxMessagesPerSecond = from.maxMessagesPerSecond;
       maxHeaderBytes = from.maxHeaderBytes;
@@ -320,7 +306,6 @@ public record WebSettings(
           maxViews,
           maxViewsPerAddress,
           maxNewViewsPerSecond,
-          maxResultsPerSecond,
           maxMessageBytes,
           maxMessagesPerSecond,
           maxHeaderBytes,

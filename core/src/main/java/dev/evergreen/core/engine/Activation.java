@@ -106,9 +106,9 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private final Runs runs;
 
-  /** Whether a {@link NextRun} waits for the baton. */
+  /** How many {@link NextRun}s wait for the baton. */
   @GuardedBy("this")
-  private boolean runIsDue;
+  private int runsDue;
 
   /** Whether a timer is set for when the protection of runs ends. */
   @GuardedBy("this")
@@ -447,9 +447,9 @@ final class Activation implements Summary.Home {
       begin(turn, next);
       turn = admission.next();
     }
-    if (!admission.isWritten() && runs.awaited() && !runIsDue) {
-      runIsDue = true;
+    while (!admission.isWritten() && runsDue < runs.due()) {
       next.add(new NextRun());
+      runsDue++;
     }
   }
 
@@ -491,28 +491,42 @@ final class Activation implements Summary.Home {
     @Override
     public void run(Tasks next) {
       Summary.Run run = null;
-      boolean others = false;
       try {
-        synchronized (Activation.this) {
-          runIsDue = false;
-          run = phase == Phase.OPEN && !admission.isWritten() ? runs.begin() : null;
-          others = run != null && runs.awaited();
-          runIsDue = others;
+        if (leavesTooFew()) {
+          // The baton is held: who waits for it now gets it when the run ends, or blocks.
+          prepare();
+          isDue();
         }
+        run = begin();
       } finally {
         if (run == null) {
           parts.backlog().runBegins();
           next.addPrepared(baton.release());
         }
       }
-      if (run == null) {
-        return;
+      if (run != null) {
+        run.run(next);
       }
-      if (others) {
-        // This one has the baton: who comes next gets it when this one ends, or blocks.
-        new NextRun().prepare();
+    }
+
+    /** This one waits no more; returns whether too few others do. */
+    private boolean leavesTooFew() {
+      synchronized (Activation.this) {
+        runsDue--;
+        return runsDue + 1 < runs.due();
       }
-      run.run(next);
+    }
+
+    private void isDue() {
+      synchronized (Activation.this) {
+        runsDue++;
+      }
+    }
+
+    private Summary.@Nullable Run begin() {
+      synchronized (Activation.this) {
+        return phase == Phase.OPEN && !admission.isWritten() ? runs.begin() : null;
+      }
     }
   }
 

@@ -9,12 +9,12 @@ import org.jspecify.annotations.Nullable;
  * The runs of one activation's summaries: those that are under way, and the summaries that wait for
  * one.
  *
- * <p>A run begins when the activation's baton comes to it, one after the other, so that neither
- * reads nor writes are behind more than one of them, however many summaries there are. It begins
+ * <p>A run begins when the activation's baton comes to it, and so few wait for the baton at a time
+ * that a read or a write is not behind all of them, however many summaries there are. It begins
  * only while no write is inside, and never delays one: a write that is admitted discards what is
  * under way, which runs again after it. Two things protect runs, for a short time in which writes
  * wait until all have run (design §4): that one of them was interrupted three times in a row, and
- * that writes that follow each other have kept them from beginning for as long.
+ * that writes have kept one of them from beginning for as long.
  *
  * <p>Not thread-safe: for who holds the activation's monitor.
  */
@@ -22,14 +22,18 @@ final class Runs {
 
   private static final int DISCARDS_BEFORE_PROTECTION = 3;
 
+  /** Enough of them that they are not behind many reads, one by one. */
+  private static final int MOST_DUE = 32;
+
   private final Workers workers;
 
   private final long longest;
 
   private final Chain<Summary> waiting = new Chain<>();
   private final Chain<Summary.Run> underWay = new Chain<>();
+  private int waits;
 
-  /** Whether writes have kept all from ending since then. */
+  /** Whether some have waited since a write that began then. */
   private boolean heldBack;
 
   private long heldBackSince;
@@ -49,22 +53,30 @@ final class Runs {
 
   /** A summary is to run as soon as it may. */
   void await(Summary summary) {
-    waiting.add(summary);
+    waits += waiting.add(summary) ? 1 : 0;
   }
 
   void withdraw(Summary summary) {
-    waiting.remove(summary);
+    if (waiting.remove(summary)) {
+      waitsNoMore();
+    }
   }
 
-  /** Whether a summary waits. */
-  boolean awaited() {
-    return !waiting.isEmpty();
+  private void waitsNoMore() {
+    waits--;
+    heldBack &= waits > 0;
+  }
+
+  /** How many should wait for the baton to begin. */
+  int due() {
+    return Math.min(waits, MOST_DUE);
   }
 
   /** Begins the next; null if none can. Nothing is written. */
   Summary.@Nullable Run begin() {
     // One that does not begin is under way, and comes back when it ends, or needs no run any more.
     for (var summary = waiting.poll(); summary != null; summary = waiting.poll()) {
+      waitsNoMore();
       var run = summary.begin();
       if (run != null) {
         if (run.discardedBefore() >= DISCARDS_BEFORE_PROTECTION) {
@@ -87,7 +99,7 @@ final class Runs {
 
   /** How long a write must still wait for runs; 0 if it need not. */
   long protectedFor() {
-    if (waiting.isEmpty() && underWay.isEmpty()) {
+    if (waits == 0 && underWay.isEmpty()) {
       return 0;
     }
     if (heldBack && workers.nanos() - heldBackSince >= longest) {
@@ -102,9 +114,9 @@ final class Runs {
     sheltered = false;
     for (var run : underWay.drain()) {
       run.discardForWrite();
-      waiting.add(run.summary());
+      await(run.summary());
     }
-    if (!heldBack && awaited()) {
+    if (!heldBack && waits > 0) {
       heldBack = true;
       heldBackSince = workers.nanos();
     }
@@ -112,8 +124,6 @@ final class Runs {
 
   /** A run has ended, or is not wanted any more; returns whether its result is. */
   boolean ended(Summary.@Nullable Run run) {
-    boolean wanted = run != null && underWay.remove(run) && !run.discarded();
-    heldBack &= !wanted;
-    return wanted;
+    return run != null && underWay.remove(run) && !run.discarded();
   }
 }

@@ -23,6 +23,7 @@ final class Directory implements AutoCloseable {
   private static final int KEPT_BITS = 40;
   private static final double FILL = 0.75;
   private static final double FULL = 0.9;
+  private static final double ROOMY = 0.6;
 
   private final Arena arena = Arena.ofShared();
   private final Table[] tables = new Table[TABLES];
@@ -55,6 +56,12 @@ final class Directory implements AutoCloseable {
   /** Sets the place of the object; false if the directory is full. */
   boolean put(long hash, long place) {
     return table(hash).put(kept(hash), place);
+  }
+
+  /** Whether there is room for what may as well be left out, and then enough for what is not. */
+  boolean isRoomy(long hash) {
+    var table = table(hash);
+    return table.used < ROOMY * table.slots;
   }
 
   /** Removes the object; returns whether it was there. */

@@ -62,13 +62,14 @@ final class MemoryTier implements AutoCloseable {
 
     private final AtomicReferenceArray<@Nullable Used> free = new AtomicReferenceArray<>(MOST);
 
-    Outcome hold(Store store, long hash, Item item) {
+    Outcome hold(Store store, long hash, Item item, boolean noticed) {
       int slot = (int) Thread.currentThread().threadId() & (MOST - 1);
       var taken = free.getAndSet(slot, null);
       var used =
           taken != null ? taken : new Used(new Key(), MemorySegment.ofArray(new byte[KEY_LENGTH]));
       try {
-        return store.hold(set(used.key, used.bytes, hash), item);
+        var key = set(used.key, used.bytes, hash);
+        return noticed ? store.hold(key, item) : store.holdUnnoticed(key, item);
       } finally {
         free.setRelease(slot, used);
       }
@@ -152,21 +153,31 @@ final class MemoryTier implements AutoCloseable {
     }
   }
 
-  /** Finds an object and holds it. */
+  /** Finds an object and holds it; that is a hit. */
   @Nullable Held find(long hash) {
+    return find(hash, true);
+  }
+
+  /** Finds an object and holds it, to be written elsewhere: nobody has asked for it. */
+  @Nullable Held peek(long hash) {
+    return find(hash, false);
+  }
+
+  private @Nullable Held find(long hash, boolean noticed) {
     var item = new Item();
-    return switch (keys.hold(store, hash, item)) {
+    return switch (keys.hold(store, hash, item, noticed)) {
       case FOUND -> new Held(item, null);
-      case BUSY -> copy(key(hash), item);
+      case BUSY -> copy(key(hash), item, noticed);
       default -> null;
     };
   }
 
   /** For when slow readers hold all that may be held: a small object can be copied. */
-  private @Nullable Held copy(Key key, Item item) {
+  private @Nullable Held copy(Key key, Item item, boolean noticed) {
     var loan = Buffers.borrow();
     var buffer = MemorySegment.ofBuffer(loan.buffer());
-    while (store.get(key, item) == Outcome.FOUND && item.valueLength() <= buffer.byteSize()) {
+    while ((noticed ? store.get(key, item) : store.peek(key, item)) == Outcome.FOUND
+        && item.valueLength() <= buffer.byteSize()) {
       if (item.copyValue(buffer, 0)) {
         return new Held(item, loan);
       }

@@ -486,6 +486,7 @@ final class SegmentLog implements AutoCloseable {
         enter(segment, sealed);
       }
     }
+    wrapped = lastSequence > segments.length;
   }
 
   private long readHeader(Segment segment) throws IOException {

@@ -4,7 +4,10 @@ import dev.evergreen.store.Hash;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -12,10 +15,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * The two tiers as one.
  *
- * <p>A response goes to memory when it was received, and to disk at <em>second sight</em>: at its
+ * <p>A response goes to memory when it was received, and to disk as well as long as that has room
+ * that was never used. On a disk that is full it goes there at <em>second sight</em> only: at its
  * first hit, or when it is stored again soon. So what is asked for once, which is most of what a
- * cache stores, is never written to disk. What is too large for memory goes to disk at once. What
- * is found on disk and fits is also put into memory.
+ * cache stores, displaces nothing. What is too large for memory goes to disk at once. What is found
+ * on disk and fits is also put into memory.
  *
  * <p>Invariants:
  *
@@ -44,6 +48,10 @@ final class TieredStorage implements Storage {
   private final Counts counts;
   private final Sightings sightings = new Sightings();
   private final Generations generations = new Generations();
+
+  /** The generations of objects that are not in the directory yet. Of the log's thread. */
+  private final Map<Long, Long> beingWritten = new HashMap<>();
+
   private final ReentrantLock[] listLocks = new ReentrantLock[LOCKS];
   private final Thread upkeep;
   private volatile boolean closing;
@@ -102,7 +110,7 @@ final class TieredStorage implements Storage {
     return marks.stamp();
   }
 
-  private long hashOf(MemorySegment key) {
+  long hashOf(MemorySegment key) {
     return hash.of(key, 0, Math.toIntExact(key.byteSize()));
   }
 
@@ -284,7 +292,9 @@ final class TieredStorage implements Storage {
     if (disk != null) {
       generations.replaced(hash);
       boolean wasOnDisk = disk.directory.remove(hash);
-      if (sightings.again(hash) || wasOnDisk) {
+      boolean again = sightings.again(hash);
+      boolean displacesNothing = !disk.log.hasWrapped() && disk.directory.isRoomy(hash);
+      if (again || wasOnDisk || displacesNothing) {
         admit(hash);
       }
     }
@@ -364,13 +374,14 @@ final class TieredStorage implements Storage {
         return;
       }
       generation = generations.get(hash);
-      try (var held = memory.find(hash)) {
-        if (held == null) {
+      try (var held = memory.peek(hash)) {
+        if (held == null || Objects.equals(beingWritten.get(hash), generation)) {
           return;
         }
         var image = new Image(held);
         if (marks.state(held.stamp, image) == Marks.State.LIVE) {
           place = ObjectWriter.write(log, hash, held.stamp, image);
+          beingWritten.put(hash, generation);
           if (image.variantLength > 0) {
             admit(hashOf(MemorySegment.ofArray(image.bytes.copy(image.keyAt(), image.keyLength))));
           }
@@ -383,10 +394,16 @@ final class TieredStorage implements Storage {
       if (place == 0) {
         return;
       }
+      beingWritten.remove(hash, generation);
       boolean unused = disk.directory.put(hash, place);
       if (generations.get(hash) != generation) {
         unused = disk.directory.remove(hash, place);
       }
+    }
+
+    @Override
+    void failed() {
+      beingWritten.remove(hash, generation);
     }
   }
 

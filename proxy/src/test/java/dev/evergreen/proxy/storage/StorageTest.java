@@ -245,32 +245,71 @@ class StorageTest {
   }
 
   @Test
-  void whatIsHitGoesToDiskAndIsThereAfterARestart() throws Exception {
+  void whatIsStoredOnADiskWithRoomIsThereAfterARestart() throws Exception {
     try (var storage = onDisk()) {
       for (int i = 0; i < 20; i++) {
-        put(storage, "once" + i, 1, 1000);
-        put(storage, "hit" + i, 1, 1000 * i);
-        assertEquals(1, version(storage, "hit" + i));
+        put(storage, "once" + i, 1, 1000 * i);
       }
       put(storage, entry("v", "gzip", 1, 100, storage.stamp(), List.of()));
-      assertEquals(1, version(storage, "v", "gzip"));
       put(storage, "large", 1, 3_000_000);
       awaitObjects(storage, 23);
     }
     try (var storage = onDisk()) {
       assertEquals(23, storage.stats().diskObjects());
       for (int i = 0; i < 20; i++) {
-        assertEquals(0, version(storage, "once" + i));
-        assertEquals(1, version(storage, "hit" + i));
+        assertEquals(1, version(storage, "once" + i));
       }
       assertEquals(1, version(storage, "v", "gzip"));
       assertEquals(1, version(storage, "large"));
       assertEquals(22, storage.stats().diskHits());
-      assertEquals(1, version(storage, "hit3"));
+      assertEquals(1, version(storage, "once3"));
       assertEquals(1, storage.stats().memoryHits(), "it was promoted");
-      put(storage, "hit3", 2, 500);
-      assertEquals(2, version(storage, "hit3"));
+      put(storage, "once3", 2, 500);
+      assertEquals(2, version(storage, "once3"));
     }
+  }
+
+  @Test
+  void whatIsWrittenToDiskCountsAsHitByWhoAsksForItOnly() throws Exception {
+    try (var storage =
+        TieredStorage.open(StorageOptions.memory(4 * MIB).onDisk(directory, 64 * MIB))) {
+      put(storage, "a", 1, 100);
+      awaitObjects(storage, 1);
+      long hash = storage.hashOf(key("a"));
+      try (var held = storage.memory().peek(hash)) {
+        assertTrue(held != null && held.isFirstHit);
+      }
+      assertEquals(1, version(storage, "a"));
+      try (var held = storage.memory().peek(hash)) {
+        assertFalse(held == null || held.isFirstHit);
+      }
+    }
+  }
+
+  @Test
+  void onAFullDiskThereIsRoomForWhatIsHitOnly() throws Exception {
+    var options =
+        StorageOptions.memory(4 * MIB).memoryObject(1000).onDisk(directory, 8 * MIB).segment(MIB);
+    try (var storage = Storage.open(options)) {
+      // Too large for memory, so that they are on disk without having been hit.
+      for (int i = 0; i < 2_000; i++) {
+        put(storage, "large" + i, 1, 5_000);
+      }
+      assertTrue(storage.stats().evictedDisk() > 0);
+      storesWhatIsHitOnly(storage, "first");
+    }
+    try (var storage = Storage.open(options)) {
+      storesWhatIsHitOnly(storage, "second");
+    }
+  }
+
+  private static void storesWhatIsHitOnly(Storage storage, String name) throws Exception {
+    put(storage, name + "once", 1, 100);
+    put(storage, name + "hit", 1, 100);
+    long before = storage.stats().diskObjects();
+    assertEquals(1, version(storage, name + "hit"));
+    awaitObjects(storage, before + 1);
+    assertEquals(before + 1, storage.stats().diskObjects());
   }
 
   @Test

@@ -28,7 +28,6 @@ import org.jspecify.annotations.Nullable;
 final class ChirperServer implements AutoCloseable {
 
   private static final int MANY_NEW_VIEWS = 500;
-  private static final int MANY_RESULTS = 10_000;
   static final Duration SIGNED_IN_FOR = Duration.ofDays(30);
 
   /** On the loopback address all browsers are one address. */
@@ -37,7 +36,6 @@ final class ChirperServer implements AutoCloseable {
           .withMaxConnectionsPerAddress(WebSettings.DEFAULT.maxConnections())
           .withMaxViewsPerAddress(WebSettings.DEFAULT.maxViews())
           .withMaxNewViewsPerSecond(MANY_NEW_VIEWS)
-          .withMaxResultsPerSecond(MANY_RESULTS)
           .withMaxHeldBytesPerAddress(WebSettings.DEFAULT.maxHeldBytes())
           .withMaxAnswerBytesPerAddress(WebSettings.DEFAULT.maxAnswerBytes());
 
