@@ -18,6 +18,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -28,6 +29,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class NextRunTest {
 
+  private static final int MANY = 40;
   private static final long WRITE_DELAY = 100;
 
   private final AtomicInteger timers = new AtomicInteger();
@@ -52,10 +54,7 @@ class NextRunTest {
     String second();
 
     @ReadOnly
-    String third();
-
-    @ReadOnly
-    String fourth();
+    String numbered(int number);
 
     void touch();
   }
@@ -83,13 +82,8 @@ class NextRunTest {
     }
 
     @Override
-    public String third() {
-      return note("third");
-    }
-
-    @Override
-    public String fourth() {
-      return note("fourth");
+    public String numbered(int number) {
+      return note("numbered");
     }
 
     @Override
@@ -137,35 +131,29 @@ class NextRunTest {
     return board.summaries().stream().mapToLong(Summary::runs).sum();
   }
 
+  /** Each of those that are due begins one, and no thread is started in vain. */
   @Test
-  void aReadIsBehindOneRunAndNotBehindAllThatWait() {
-    secondEnds.countDown();
-    watch("first");
-    watch("second");
-    watch("third");
+  void aReadIsBehindThoseThatAreDueAndNotBehindAllThatWait() {
+    var all =
+        node.reactive(
+            () ->
+                IntStream.range(0, MANY)
+                    .mapToObj(i -> node.grains().get(Board.class, "b").numbered(i))
+                    .toList());
+    assertEquals(MANY, all.tracker().next(TestGrains.SOON).size());
+    wired.awaitNoThreads();
+    executed.clear();
+    threads.set(0);
+    board.markChanged(next);
     submit("read", true);
     var run = begun();
     assertNothingBegins();
     run.run(next);
-    WiredNodes.await("all", () -> executed.size() == 4);
-    assertEquals(List.of("first", "read", "second", "third"), executed);
-  }
-
-  /** Also when another one has just ended, which lets begin what may. */
-  @Test
-  void aReadIsBehindOneOfThoseThatWaitWhileARunIsUnderWay() throws InterruptedException {
-    watch("first");
-    watch("second");
-    watch("third");
-    watch("fourth");
-    begun().run(next);
     assertNothingBegins();
-    secondBegins.await();
-    submit("read", true);
-    assertNothingBegins();
-    secondEnds.countDown();
-    WiredNodes.await("all", () -> executed.size() == 5);
-    assertEquals(List.of("first", "second", "third", "read", "fourth"), executed);
+    WiredNodes.await("all", () -> executed.size() == MANY + 1);
+    wired.awaitNoThreads();
+    assertEquals(32, executed.indexOf("read"));
+    assertTrue(threads.get() <= MANY, () -> threads + " threads");
   }
 
   @Test

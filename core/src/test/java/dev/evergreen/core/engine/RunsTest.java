@@ -122,9 +122,9 @@ class RunsTest {
     one.change();
     other.change();
     assertSame(one, begin().summary());
-    assertTrue(runs.awaited());
+    assertEquals(1, runs.due());
     assertSame(other, begin().summary());
-    assertFalse(runs.awaited());
+    assertEquals(0, runs.due());
     assertNull(runs.begin());
   }
 
@@ -265,12 +265,12 @@ class RunsTest {
   }
 
   @Test
-  void oneThatEndsShowsThatWritesLeaveRoom() {
+  void whenAllHaveBegunNoneIsHeldBack() {
     one.change();
     runs.makeWay();
-    ended(begin());
+    begin();
     at(60);
-    one.change();
+    other.change();
     runs.makeWay();
     at(LONGEST);
     assertEquals(0, held());
@@ -279,26 +279,46 @@ class RunsTest {
   }
 
   @Test
-  void oneThatAWriteHasDiscardedShowsNothing() {
+  void whenSomeHaveBegunOthersAreHeldBack() {
     one.change();
+    other.change();
     runs.makeWay();
-    var run = begin();
-    runs.makeWay();
-    assertFalse(ended(run));
+    at(60);
+    assertTrue(ended(begin()));
     at(LONGEST);
     assertEquals(LONGEST, held());
   }
 
-  /** Its summary is gone. */
   @Test
-  void oneThatNobodyWantsAnyMoreShowsNothing() {
+  void whatIsWithdrawnIsNotHeldBack() {
     one.change();
-    other.change();
     runs.makeWay();
+    runs.withdraw(one);
+    assertEquals(0, runs.due());
+    runs.withdraw(one);
+    at(LONGEST);
+    other.change();
+    assertEquals(0, held());
+    assertEquals(1, runs.due());
+  }
+
+  @Test
+  void aRunThatNobodyWantsAnyMoreHasNoResult() {
+    one.change();
     var run = begin();
     run.discard();
     assertFalse(ended(run));
-    at(LONGEST);
-    assertEquals(LONGEST, held());
+    assertEquals(0, held());
+  }
+
+  @Test
+  void fewAreDueHoweverManyWait() {
+    for (int i = 0; i < 40; i++) {
+      new Watched().change();
+    }
+    assertEquals(32, runs.due());
+    begin();
+    runs.makeWay();
+    assertEquals(32, runs.due());
   }
 }
