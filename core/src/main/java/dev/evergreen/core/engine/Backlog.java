@@ -21,7 +21,7 @@ final class Backlog {
   }
 
   int size() {
-    return Math.max(0, runs.get());
+    return runs.get();
   }
 
   /** A run waits for a processor from now on. */

@@ -244,19 +244,11 @@ abstract class Summary extends Chain.Link<Summary> implements Cache.Dependent {
       base.observer().runDiscarded();
     }
 
+    /** One outside of grains: its baton is its own, so that it waits for a processor only. */
     @Override
     public boolean prepare() {
-      boolean held = baton.acquireFor(this);
-      if (held) {
-        granted();
-      }
-      return held;
-    }
-
-    /** Only now it waits for a processor, and no longer for a turn or another run. */
-    @Override
-    public void granted() {
       parts.backlog().runScheduled();
+      return baton.acquireFor(this);
     }
 
     /** Executes on a thread of its own, or at the end of another task's, with the baton held. */

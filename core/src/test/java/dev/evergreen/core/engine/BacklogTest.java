@@ -1,15 +1,20 @@
 package dev.evergreen.core.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import dev.evergreen.core.Grain;
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.engine.Publication.Follower;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
+import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
+import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
@@ -60,6 +65,60 @@ final class BacklogTest {
     backlog.runBegins();
     backlog.runBegins();
     assertEquals(1, acknowledged.get());
+  }
+
+  /** What waits for a processor is counted, and nothing else. */
+  private static void assertWaiting(int runs, NodeRuntime node) {
+    assertEquals(runs, node.view.backlog());
+  }
+
+  @Test
+  void aRunOfAGrainWaitsFromWhenItHasTheBaton() {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var node = wired.start(self, WiredNodes.quick());
+      node.grains().get(Cell.class, "c").touch();
+      var cell = node.activations.all().getFirst();
+      var next = new Tasks();
+      subscribe(node, cell, next);
+      var run = Objects.requireNonNull(next.poll());
+      assertWaiting(1, node);
+      run.run(next);
+      assertWaiting(0, node);
+      cell.baton().acquire();
+      cell.markChanged(next);
+      assertNull(next.poll());
+      assertWaiting(0, node);
+      var granted = Objects.requireNonNull(cell.baton().release());
+      assertWaiting(1, node);
+      // By now nobody wants it any more.
+      node.nodesRemoved(Set.of(WiredNodes.id("b")));
+      granted.run(next);
+      assertWaiting(0, node);
+    }
+  }
+
+  private static void subscribe(NodeRuntime node, Activation cell, Tasks next) {
+    var key = WiredNodes.key(node, Cell.class, "c", "text()");
+    cell.subscribe(key, new Follower(WiredNodes.id("b"), key.wire(), 1, null, 0), next);
+  }
+
+  @Test
+  void aRunOfAComputationWaitsFromWhenItIsScheduled() {
+    var self = WiredNodes.id("a");
+    try (var wired = new WiredNodes(self)) {
+      var node = wired.start(self, WiredNodes.quick());
+      var computation = (LiveComputation<Integer>) node.reactive(() -> node.view.backlog());
+      assertEquals(0, computation.tracker().next());
+      assertWaiting(0, node);
+      var next = new Tasks();
+      computation.root().mark(null);
+      computation.root().schedule(next);
+      var run = Objects.requireNonNull(next.poll());
+      assertWaiting(1, node);
+      run.run(next);
+      assertWaiting(0, node);
+    }
   }
 
   /** Shows a cell in many ways, and has an operation that does not return. */

@@ -16,16 +16,20 @@ import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Gate;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
 import dev.evergreen.core.engine.TestGrains.Sum;
+import dev.evergreen.core.spi.Failure;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
+import dev.evergreen.core.spi.SummaryKey;
 import dev.evergreen.core.spi.TraceContext;
 import dev.evergreen.core.spi.Tracing;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
@@ -51,6 +55,8 @@ final class FaultyWorldTest {
   private static final NodeId B = WiredNodes.id("b");
 
   private final AtomicInteger faults = new AtomicInteger();
+  private final AtomicInteger renewals = new AtomicInteger();
+  private volatile @Nullable Thread renewing;
   private volatile String disliked = "";
   private final WiredNodes wired = WiredNodes.observed(B, node -> new Observer());
 
@@ -83,6 +89,12 @@ final class FaultyWorldTest {
     public TurnSpan turnBegins(GrainId grain, String operation, boolean readOnly, long arrived) {
       failAt("a turn begins");
       return succeeded -> failAt("a turn ends");
+    }
+
+    @Override
+    public void renewed(NodeId publisher, int caches) {
+      renewals.incrementAndGet();
+      renewing = Thread.currentThread();
     }
 
     @Override
@@ -425,6 +437,68 @@ final class FaultyWorldTest {
     }
     await("two farewells", () -> faults.get() == 2);
     await("the end of one", () -> b.counts().summaries() == 1);
+  }
+
+  @Test
+  void aRenewalThatFailsIsNotTheLast() {
+    var a = wired.start(A, WiredNodes.quick().withRenewEvery(Duration.ofMillis(20)));
+    wired.start(B, WiredNodes.quick());
+    wired.whenTimeIsAsked =
+        () -> {
+          if (Thread.currentThread().equals(renewing)) {
+            failFirst("a clock", false);
+          }
+        };
+    try (var computation = a.reactive(a.grains().get(Cell.class, "c")::text)) {
+      assertEquals("", computation.tracker().next(SOON));
+      await("the failure of one", () -> faults.get() > 0);
+      int before = renewals.get();
+      await("the next", () -> renewals.get() > before);
+    }
+  }
+
+  /** Says what a result is, but not the first time. */
+  private final class Shy implements Outboxes.Recipient {
+    private final SummaryKey name;
+
+    Shy(SummaryKey name) {
+      this.name = name;
+    }
+
+    @Override
+    public NodeId node() {
+      return B;
+    }
+
+    @Override
+    public long takeRequest() {
+      return 0;
+    }
+
+    @Override
+    public Message.Update update() {
+      failFirst("a result", true);
+      var outcome = new Message.Answer.Threw(new Failure("shy", null, null, List.of()));
+      return new Message.Update(name, 1, new Message.Version(1, 1), outcome, 0, false, true, null);
+    }
+  }
+
+  @Test
+  void aResultThatCannotBeToldComesAgainAndKeepsNoOther() {
+    var a = wired.start(A, WiredNodes.quick());
+    var pushed = new CopyOnWriteArrayList<SummaryKey>();
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Push(var batch, var updates)) {
+            updates.forEach(update -> pushed.add(update.key()));
+            a.receive(B, new Message.PushAck(batch));
+          }
+        };
+    var first = WiredNodes.key(a, Cell.class, "c", "text()").wire();
+    var second = WiredNodes.key(a, Cell.class, "d", "text()").wire();
+    a.outboxes.send(new Shy(first));
+    a.outboxes.send(new Shy(second));
+    await("both", () -> Set.copyOf(pushed).equals(Set.of(first, second)));
   }
 
   @ParameterizedTest

@@ -192,6 +192,22 @@ class ManySummariesTest {
     }
   }
 
+  /** Both wait for the end of a write, and the one that begins waits for another grain. */
+  @Test
+  void aRunThatWaitsKeepsNoOther() {
+    try (var stuck = node.reactive(() -> board.behind("w" + board.written()));
+        var other = node.reactive(() -> board.oneOf(1))) {
+      assertEquals("0read", stuck.tracker().next(SOON));
+      var tracker = other.tracker();
+      assertEquals(0, tracker.next(SOON));
+      GateGrain.shut();
+      board.write();
+      assertEquals(1, tracker.next(SOON));
+    } finally {
+      GateGrain.open.countDown();
+    }
+  }
+
   @Test
   void aWriteDoesNotWaitForARunThatDoesNotEnd() throws Exception {
     GateGrain.shut();

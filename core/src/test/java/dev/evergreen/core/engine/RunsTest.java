@@ -39,8 +39,10 @@ class RunsTest {
     wired.close();
   }
 
-  /** What runs when it is marked, and is never over. */
+  /** What runs when it is marked. */
   private final class Watched extends Summary {
+    private boolean over;
+
     Watched() {
       super(RunsTest.this.parts, null);
     }
@@ -60,7 +62,7 @@ class RunsTest {
 
     @Override
     boolean over() {
-      return false;
+      return over;
     }
 
     @Override
@@ -134,6 +136,27 @@ class RunsTest {
     one.change();
     other.change();
     assertSame(other, begin().summary());
+  }
+
+  @Test
+  void whatIsOverDoesNotRun() {
+    one.change();
+    other.change();
+    one.over = true;
+    assertSame(other, begin().summary());
+  }
+
+  /** What was interrupted before that is forgotten. */
+  @Test
+  void whoHasAResultIsInterruptedThreeTimesAnew() {
+    interrupt(one);
+    var run = begin();
+    ended(run);
+    synchronized (one.guard) {
+      one.accepted(Edges.NONE);
+    }
+    one.change();
+    assertEquals(0, begin().discardedBefore());
   }
 
   @Test
@@ -281,12 +304,12 @@ class RunsTest {
   }
 
   @Test
-  void oneThatEndsShowsThatWritesLeaveRoom() {
+  void whenAllHaveBegunNoneIsHeldBack() {
     one.change();
     runs.makeWay();
-    ended(begin());
+    begin();
     at(60);
-    one.change();
+    other.change();
     runs.makeWay();
     at(LONGEST);
     assertEquals(0, held());
@@ -295,26 +318,46 @@ class RunsTest {
   }
 
   @Test
-  void oneThatAWriteHasDiscardedShowsNothing() {
+  void whenSomeHaveBegunOthersAreHeldBack() {
     one.change();
+    other.change();
     runs.makeWay();
-    var run = begin();
-    runs.makeWay();
-    assertFalse(ended(run));
+    at(60);
+    assertTrue(ended(begin()));
     at(LONGEST);
     assertEquals(LONGEST, held());
   }
 
-  /** Its summary is gone. */
   @Test
-  void oneThatNobodyWantsAnyMoreShowsNothing() {
+  void whatIsWithdrawnIsNotHeldBack() {
     one.change();
-    other.change();
     runs.makeWay();
+    runs.withdraw(one);
+    assertEquals(0, runs.due());
+    runs.withdraw(one);
+    at(LONGEST);
+    other.change();
+    assertEquals(0, held());
+    assertEquals(1, runs.due());
+  }
+
+  @Test
+  void aRunThatNobodyWantsAnyMoreHasNoResult() {
+    one.change();
     var run = begin();
     run.discard();
     assertFalse(ended(run));
-    at(LONGEST);
-    assertEquals(LONGEST, held());
+    assertEquals(0, held());
+  }
+
+  @Test
+  void fewAreDueHoweverManyWait() {
+    for (int i = 0; i < 40; i++) {
+      new Watched().change();
+    }
+    assertEquals(32, runs.due());
+    begin();
+    runs.makeWay();
+    assertEquals(32, runs.due());
   }
 }

@@ -721,6 +721,28 @@ class WakeUpTest {
     }
   }
 
+  /** It has moved, and where to is known only to who knows that it is not there. */
+  @Test
+  void whoAsksTheWrongNodeForAGrainAsksAgain() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      wired.start(far, PATIENT);
+      wired.wire =
+          (from, to, message) -> {
+            if (message instanceof Message.Subscribe) {
+              wired.hosts = grain -> WiredNodes.id("nowhere");
+            }
+            wired.deliver(from, to, message);
+          };
+      wired.whenNotThere = grain -> wired.hosts = moved -> near;
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        assertEquals("", computation.tracker().next(SOON));
+      }
+    }
+  }
+
   /** Of what is in a circle, lists are read by those who do not read the results. */
   @Test
   void whoReadsAListOfReadsOfAGrainThatMovesFollowsIt() {

@@ -93,6 +93,9 @@ public final class WiredNodes implements AutoCloseable {
   /** Called before a timer is set, which fails if this does. */
   volatile Runnable whenTimerIsWanted = () -> {};
 
+  /** Called whenever a node asks for the time, which it is not told if this fails. */
+  volatile Runnable whenTimeIsAsked = () -> {};
+
   /** Is given the threads of the nodes as they start. */
   volatile Consumer<Thread> whenStarted = thread -> {};
 
@@ -264,6 +267,7 @@ public final class WiredNodes implements AutoCloseable {
   private final class HookedClock implements Clock {
     @Override
     public long nanos() {
+      whenTimeIsAsked.run();
       return time.nanos();
     }
 

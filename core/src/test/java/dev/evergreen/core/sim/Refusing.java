@@ -14,14 +14,24 @@ final class Refusing implements Clock, Threads {
   private static final int THREADS_REFUSED_ONE_IN = 50;
   private static final int TIMERS_REFUSED_ONE_IN = 100;
 
+  /** Where threads, timers and threads again are refused there is nothing that could be done. */
+  private static final int MOST_IN_A_ROW = 2;
+
   private final Clock clock;
   private final Threads threads;
   private final SplittableRandom random;
+  private int inARow;
 
   Refusing(Clock clock, Threads threads, SplittableRandom random) {
     this.clock = clock;
     this.threads = threads;
     this.random = random;
+  }
+
+  private boolean refuses(int oneIn) {
+    boolean refuses = inARow < MOST_IN_A_ROW && random.nextInt(oneIn) == 0;
+    inARow = refuses ? inARow + 1 : 0;
+    return refuses;
   }
 
   @Override
@@ -36,7 +46,7 @@ final class Refusing implements Clock, Threads {
 
   @Override
   public Cancellable after(long delayNanos, Runnable task) {
-    if (random.nextInt(TIMERS_REFUSED_ONE_IN) == 0) {
+    if (refuses(TIMERS_REFUSED_ONE_IN)) {
       throw new RejectedExecutionException("no timer");
     }
     return clock.after(delayNanos, task);
@@ -44,7 +54,7 @@ final class Refusing implements Clock, Threads {
 
   @Override
   public Thread start(Runnable task) {
-    if (random.nextInt(THREADS_REFUSED_ONE_IN) == 0) {
+    if (refuses(THREADS_REFUSED_ONE_IN)) {
       throw new OutOfMemoryError("unable to create native thread");
     }
     return threads.start(task);

@@ -1,0 +1,255 @@
+package dev.evergreen.core.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.core.Grain;
+import dev.evergreen.core.GrainTypes;
+import dev.evergreen.core.NodeSettings;
+import dev.evergreen.core.ReadOnly;
+import dev.evergreen.core.engine.Publication.Follower;
+import dev.evergreen.core.work.Tasks;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * When a grain's runs begin. What becomes possible is done by the test, which so decides the order.
+ */
+@Timeout(60)
+class NextRunTest {
+
+  private static final int MANY = 40;
+  private static final long WRITE_DELAY = 100;
+
+  private final AtomicInteger timers = new AtomicInteger();
+  private final AtomicInteger threads = new AtomicInteger();
+  private final List<String> executed = new CopyOnWriteArrayList<>();
+  private final CountDownLatch secondBegins = new CountDownLatch(1);
+  private final CountDownLatch secondEnds = new CountDownLatch(1);
+  private final WiredNodes wired = new WiredNodes(WiredNodes.id("a"));
+  private final NodeRuntime node =
+      wired.start(
+          WiredNodes.id("a"),
+          NodeSettings.DEFAULT.withWriteDelay(Duration.ofMillis(WRITE_DELAY)),
+          GrainTypes.create().add(Board.class, context -> new BoardGrain()));
+  private final Tasks next = new Tasks();
+  private final Activation board;
+
+  interface Board extends Grain {
+    @ReadOnly
+    String first();
+
+    @ReadOnly
+    String second();
+
+    @ReadOnly
+    String numbered(int number);
+
+    void touch();
+  }
+
+  private final class BoardGrain implements Board {
+    private String note(String operation) {
+      executed.add(operation);
+      return operation;
+    }
+
+    @Override
+    public String first() {
+      return note("first");
+    }
+
+    @Override
+    public String second() {
+      secondBegins.countDown();
+      try {
+        assertTrue(secondEnds.await(20, TimeUnit.SECONDS));
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      return note("second");
+    }
+
+    @Override
+    public String numbered(int number) {
+      return note("numbered");
+    }
+
+    @Override
+    public void touch() {}
+  }
+
+  NextRunTest() {
+    node.grains().get(Board.class, "b").touch();
+    board = node.activations.all().getFirst();
+    wired.awaitNoThreads();
+    wired.whenStarted = thread -> threads.incrementAndGet();
+  }
+
+  @AfterEach
+  void stop() {
+    secondEnds.countDown();
+    wired.close();
+  }
+
+  /** By a cache of this node that is gone by now, so that no result is sent. */
+  private void watch(String operation) {
+    var key = WiredNodes.key(node, Board.class, "b", operation + "()");
+    board.subscribe(key, new Follower(WiredNodes.id("a"), null, 1, null, 0), next);
+  }
+
+  private void unwatch(String operation) {
+    var key = WiredNodes.key(node, Board.class, "b", operation + "()");
+    board.unsubscribe(key, new Follower(WiredNodes.id("a"), null, 1, null, 0));
+  }
+
+  private void submit(String name, boolean readOnly) {
+    Turn.Body body = grain -> executed.add(name);
+    board.submit(new Turn(board, name, readOnly, body, outcome -> {}), next);
+  }
+
+  private Tasks.Task begun() {
+    return Objects.requireNonNull(next.poll());
+  }
+
+  private void assertNothingBegins() {
+    assertNull(next.poll());
+  }
+
+  private long runs() {
+    return board.summaries().stream().mapToLong(Summary::runs).sum();
+  }
+
+  /** Each of those that are due begins one, and no thread is started in vain. */
+  @Test
+  void aReadIsBehindThoseThatAreDueAndNotBehindAllThatWait() {
+    var all =
+        node.reactive(
+            () ->
+                IntStream.range(0, MANY)
+                    .mapToObj(i -> node.grains().get(Board.class, "b").numbered(i))
+                    .toList());
+    assertEquals(MANY, all.tracker().next(TestGrains.SOON).size());
+    wired.awaitNoThreads();
+    executed.clear();
+    threads.set(0);
+    board.markChanged(next);
+    submit("read", true);
+    var run = begun();
+    assertNothingBegins();
+    run.run(next);
+    assertNothingBegins();
+    WiredNodes.await("all", () -> executed.size() == MANY + 1);
+    wired.awaitNoThreads();
+    assertEquals(32, executed.indexOf("read"));
+    assertTrue(threads.get() <= MANY, () -> threads + " threads");
+  }
+
+  @Test
+  void noThreadIsStartedForARunThatNobodyWaitsFor() {
+    submit("read", true);
+    begun().run(next);
+    assertNothingBegins();
+    watch("first");
+    begun().run(next);
+    assertNothingBegins();
+    assertEquals(List.of("read", "first"), executed);
+    assertEquals(0, threads.get());
+  }
+
+  /** The write waits for another grain meanwhile. */
+  @Test
+  void noThreadIsStartedForARunWhileAWriteIsInside() {
+    submit("write", false);
+    begun();
+    board.baton().release();
+    watch("first");
+    assertNothingBegins();
+  }
+
+  @Test
+  void noRunBeginsInAGrainThatIsBeingClosed() {
+    watch("first");
+    var run = begun();
+    board.beginClosing("the test wants it");
+    run.run(next);
+    assertEquals(0, runs());
+  }
+
+  /** One that has the baton, and waits for another grain. */
+  private Tasks.Task beginWrite() {
+    submit("write", false);
+    return begun();
+  }
+
+  @Test
+  void noThreadIsStartedForWhatNobodyReadsAnyMore() {
+    var write = beginWrite();
+    watch("first");
+    unwatch("first");
+    write.run(next);
+    assertNothingBegins();
+  }
+
+  @Test
+  void noThreadIsStartedForAComputationThatIsClosed() {
+    var root = new RootComputation<>(parts(), board, () -> 1, null, closed -> board.disown(closed));
+    board.own(root);
+    var write = beginWrite();
+    root.startOnce(false);
+    root.close();
+    write.run(next);
+    assertNothingBegins();
+  }
+
+  private Propagation parts() {
+    return ((LiveComputation<Integer>) node.reactive(() -> 1)).root().parts;
+  }
+
+  /** Nor does anybody run it again. */
+  @Test
+  void aWriteDoesNotInterruptWhatNobodyWantsAnyMore() throws InterruptedException {
+    watch("second");
+    var summary = board.summaries().getFirst();
+    var run = begun();
+    var running = Thread.startVirtualThread(() -> run.run(new Tasks()));
+    secondBegins.await();
+    unwatch("second");
+    submit("write", false);
+    synchronized (summary.guard) {
+      assertFalse(summary.marked);
+    }
+    secondEnds.countDown();
+    running.join();
+  }
+
+  /** However often it is looked whether it may begin. */
+  @Test
+  void oneTimerIsSetForAWriteThatRunsHoldUp() {
+    var first = beginWrite();
+    watch("first");
+    first.run(next);
+    submit("write", false);
+    long since = System.nanoTime();
+    begun().run(next); // the next run, which does not begin beside the write
+    begun().run(next);
+    WiredNodes.await(
+        "its time", () -> System.nanoTime() - since > Duration.ofMillis(WRITE_DELAY).toNanos());
+    wired.whenTimerIsWanted = timers::incrementAndGet;
+    submit("another", false);
+    board.admit(next);
+    board.admit(next);
+    assertEquals(1, timers.get());
+  }
+}
