@@ -178,6 +178,19 @@ class NextRunTest {
     assertNothingBegins();
   }
 
+  /** Or they would follow each other without end while the write waits for another grain. */
+  @Test
+  void whatCannotBeginBesideAWriteDoesNotComeBack() {
+    watch("first");
+    watch("second");
+    var one = begun();
+    submit("write", false);
+    one.run(next);
+    begun().run(next);
+    begun().run(next);
+    assertEquals("write", executed.getFirst());
+  }
+
   @Test
   void noRunBeginsInAGrainThatIsBeingClosed() {
     watch("first");
