@@ -137,7 +137,8 @@ final class Demands {
   void removeClosed() {
     for (var demand : over) {
       open.computeIfPresent(
-          demand.cell, (_, demands) -> demands.remove(demand) && demands.isEmpty() ? null : demands);
+          demand.cell,
+          (_, demands) -> demands.remove(demand) && demands.isEmpty() ? null : demands);
     }
     over.clear();
   }

@@ -177,7 +177,9 @@ final class Folding {
   }
 
   private boolean isOpen(Cell cell, Operation operation) {
-    return cell.overlapsAny(demanded.navigableKeySet()) || !isReplaced(cell, operation) || isLookedAt(cell, operation);
+    return cell.overlapsAny(demanded.navigableKeySet())
+        || !isReplaced(cell, operation)
+        || isLookedAt(cell, operation);
   }
 
   /** Whether one that is under way on another lane looks at the cell. */

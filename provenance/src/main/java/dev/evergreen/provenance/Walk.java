@@ -377,7 +377,9 @@ final class Walk implements Iterator<Operation> {
     return beside.iterator();
   }
 
-  /** What an operation could have written, which is asked of those that are near again and again. */
+  /**
+   * What an operation could have written, which is asked of those that are near again and again.
+   */
   private List<Touch> writes(Operation operation) {
     var known = writes.get(operation.row());
     if (known == null) {

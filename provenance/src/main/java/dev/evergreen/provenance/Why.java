@@ -295,10 +295,7 @@ public final class Why {
         return plain.answer(recorded.orElse(null), null, "");
       }
       result.add(
-          new Closures(execution, order, unknown, reply.get(), steps),
-          reply.get(),
-          causes,
-          wish);
+          new Closures(execution, order, unknown, reply.get(), steps), reply.get(), causes, wish);
     }
     return result.answer(plain.question, wish, cut || folded);
   }

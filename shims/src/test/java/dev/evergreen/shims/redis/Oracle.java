@@ -188,8 +188,7 @@ final class Oracle {
         // Before the last there may be one that is not of the history.
         var reply = i < n ? recorded.get(operations.size()) : recorded.getLast();
         var time = Instant.EPOCH.plusMillis(i > tick ? PATIENCE + 1 : 0);
-        operations.add(
-            new Operation(i + 1L, 1, 1, 1, "0", time, time, command, reply));
+        operations.add(new Operation(i + 1L, 1, 1, 1, "0", time, time, command, reply));
       }
     }
     var replies = new ArrayList<Bytes>();
