@@ -6,15 +6,20 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Bytes;
+import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.MemoryTrace;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.Trace;
 import dev.evergreen.provenance.Why;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -411,6 +416,45 @@ class DefinitionTest {
       assertEquals(
           Answer.Certainty.OUTSIDE, why.ask(question, Why.Wish.ONE).certainty(), "" + impossible);
     }
+  }
+
+  /**
+   * What was under way together is asked of the whole set, which is at hand, not of each member.
+   */
+  @Test
+  void aQuestionAboutASetDoesNotLookForEachMember() {
+    var memory = new MemoryTrace(SPECIFICATION);
+    for (int i = 1; i <= 200; i++) {
+      memory.add(operation(i, Instant.EPOCH, "SADD s m" + i, ":1\r\n"));
+    }
+    var asked = new HashSet<Cell>();
+    var trace =
+        new Trace() {
+          @Override
+          public Iterator<Operation> writers(Cell cell, long before) {
+            return memory.writers(cell, before);
+          }
+
+          @Override
+          public Iterator<Operation> beside(Cell cell, Operation operation) {
+            asked.add(cell);
+            return memory.beside(cell, operation);
+          }
+
+          @Override
+          public long end(Operation operation) {
+            return memory.end(operation);
+          }
+
+          @Override
+          public Optional<Break> lastBreak(Cell cell, long before) {
+            return memory.lastBreak(cell, before);
+          }
+        };
+    var question = operation(201, Instant.EPOCH, "SRANDMEMBER s", "$2\r\nm1\r\n");
+    var answer = new Why(SPECIFICATION, trace).ask(question, Why.Wish.ONE);
+    assertEquals(200, answer.witnesses().getFirst().rows().size());
+    assertTrue(asked.size() < 20, asked::toString);
   }
 
   private static Operation operation(long row, Instant time, String command, String reply) {
