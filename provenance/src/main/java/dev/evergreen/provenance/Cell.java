@@ -3,6 +3,8 @@ package dev.evergreen.provenance;
 import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableSet;
+import java.util.Set;
 
 /**
  * A place in a store where an answer can live, as a path from the whole store down: of Redis {@code
@@ -96,6 +98,18 @@ public final class Cell implements Comparable<Cell> {
   /** Whether one of the two contains the other, so that who writes one may change the other. */
   public boolean overlaps(Cell other) {
     return contains(other) || other.contains(this);
+  }
+
+  /** Whether it overlaps with one of these. */
+  boolean overlapsAny(NavigableSet<Cell> cells) {
+    // Those within it come right behind it.
+    var next = cells.ceiling(this);
+    return (next != null && contains(next)) || isWithinAny(cells);
+  }
+
+  /** Whether it is one of these, or within one. */
+  boolean isWithinAny(Set<Cell> cells) {
+    return cells.contains(this) || ancestors().stream().anyMatch(cells::contains);
   }
 
   /**

@@ -44,6 +44,21 @@ final class Closures {
     this.steps = steps;
   }
 
+  /** Whether the answer is the same with these elements alone, which is found by one run. */
+  private boolean isWitness(BitSet part) {
+    return leadsToAnswer(start, 0, part);
+  }
+
+  /** Whether a state leads to the answer if of the elements from one on these are done. */
+  private boolean leadsToAnswer(State before, int from, BitSet part) {
+    var state = before.copy();
+    for (int i = part.nextSetBit(from); i >= 0; i = part.nextSetBit(i + 1)) {
+      execution.run(elements.get(i), state);
+      steps--;
+    }
+    return leadsToAnswer(state);
+  }
+
   /** Whether the answer is the same with these elements, whatever others are done too. */
   boolean closed(BitSet part) {
     return closed(List.of(start), 0, part);
@@ -55,9 +70,11 @@ final class Closures {
     for (int i = from; i < elements.size() && possible(states); i++) {
       states = after(states, i, part.get(i));
     }
-    return possible(states)
-        && states.stream()
-            .allMatch(state -> execution.reply(state).filter(expected::equals).isPresent());
+    return possible(states) && states.stream().allMatch(this::leadsToAnswer);
+  }
+
+  private boolean leadsToAnswer(State state) {
+    return execution.reply(state).filter(expected::equals).isPresent();
   }
 
   private boolean possible(List<State> states) {
@@ -66,17 +83,24 @@ final class Closures {
 
   /** The states to which an element leads, which must be done or may be. */
   private List<State> after(List<State> states, int element, boolean must) {
+    if (must && states.size() == 1) {
+      return List.of(after(states.getFirst(), element));
+    }
     var after = new LinkedHashSet<State>();
     for (var state : states) {
-      var done = state.copy();
-      execution.run(elements.get(element), done);
       if (!must) {
         after.add(state);
       }
-      after.add(done);
+      after.add(after(state, element));
     }
-    steps -= states.size();
     return List.copyOf(after);
+  }
+
+  private State after(State state, int element) {
+    var done = state.copy();
+    execution.run(elements.get(element), done);
+    steps--;
+    return done;
   }
 
   /** Whether work was cut short, so that parts that are closed may have been taken for others. */
@@ -98,6 +122,10 @@ final class Closures {
   private final class Shrinking {
     final BitSet part;
     private List<State> before = List.of(start);
+
+    /** The one of them to which all leads that is decided, also what was left out. */
+    private State all = start;
+
     private int decided;
 
     Shrinking(BitSet part) {
@@ -111,7 +139,7 @@ final class Closures {
         return;
       }
       present.forEach(part::clear);
-      if (closed(before, decided, part)) {
+      if (!isNeeded(present) && closed(before, decided, part)) {
         return;
       }
       present.forEach(part::set);
@@ -121,13 +149,26 @@ final class Closures {
       }
     }
 
+    /**
+     * Whether the answer is another one if all is done but these: then no closed part lacks them,
+     * and it need not be tried what else could be done.
+     */
+    private boolean isNeeded(List<Integer> candidates) {
+      var others = new BitSet();
+      others.set(decided, elements.size());
+      candidates.forEach(others::clear);
+      return !leadsToAnswer(all, decided, others);
+    }
+
     private boolean decideUpTo(int element) {
       if (element < decided) {
         before = List.of(start);
+        all = start;
         decided = 0;
       }
       for (; decided < element && possible(before); decided++) {
         before = after(before, decided, part.get(decided));
+        all = after(all, decided);
       }
       return decided == element;
     }
@@ -146,7 +187,7 @@ final class Closures {
       if (part == null) {
         var rest = (BitSet) without.clone();
         rest.flip(0, elements.size());
-        if (!closed(rest)) {
+        if (!isWitness(rest) || !closed(rest)) {
           continue;
         }
         part = shrink(rest, order);

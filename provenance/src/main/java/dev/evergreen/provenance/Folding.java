@@ -5,7 +5,6 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableMap;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
@@ -178,19 +177,14 @@ final class Folding {
   }
 
   private boolean isOpen(Cell cell, Operation operation) {
-    return overlaps(demanded, cell) || !isReplaced(cell, operation) || isLookedAt(cell, operation);
-  }
-
-  private static boolean overlaps(NavigableMap<Cell, ?> cells, Cell cell) {
-    // Those within it come right behind it.
-    var next = cells.ceilingKey(cell);
-    return (next != null && cell.contains(next))
-        || cell.ancestors().stream().anyMatch(cells::containsKey);
+    return cell.overlapsAny(demanded.navigableKeySet())
+        || !isReplaced(cell, operation)
+        || isLookedAt(cell, operation);
   }
 
   /** Whether one that is under way on another lane looks at the cell. */
   private boolean isLookedAt(Cell cell, Operation operation) {
-    return overlaps(lookedAt, cell)
+    return cell.overlapsAny(lookedAt.navigableKeySet())
         && underWay.values().stream()
             .anyMatch(
                 looking ->

@@ -62,6 +62,12 @@ public record Operation(
         row, epoch, lane, 0, "", sent, replied, List.of(), reply == null ? null : Bytes.EMPTY);
   }
 
+  /** By its number, as what was said may be long. */
+  @Override
+  public int hashCode() {
+    return Long.hashCode(row);
+  }
+
   /** Whether no reply is known, so that the store may or may not have carried it out. */
   public boolean outcomeUnknown() {
     return reply == null;

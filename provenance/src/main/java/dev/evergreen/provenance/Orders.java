@@ -12,9 +12,12 @@ import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -165,26 +168,30 @@ final class Orders {
   }
 
   /** What an operation could have written. */
-  private List<Cell> written(Operation operation) {
-    return touches(operation).filter(Touch::writes).map(Touch::cell).toList();
+  private NavigableSet<Cell> written(Operation operation) {
+    return cells(touches(operation).filter(Touch::writes).map(Touch::cell));
   }
 
   /** What an operation touches or looks at. */
-  private List<Cell> lookedAt(Operation operation) {
-    return touches(operation)
-        .flatMap(
-            touch ->
-                Stream.of(List.of(touch.cell()), touch.from(), touch.unless())
-                    .flatMap(Collection::stream))
-        .toList();
+  private NavigableSet<Cell> lookedAt(Operation operation) {
+    return cells(
+        touches(operation)
+            .flatMap(
+                touch ->
+                    Stream.of(List.of(touch.cell()), touch.from(), touch.unless())
+                        .flatMap(Collection::stream)));
+  }
+
+  private static NavigableSet<Cell> cells(Stream<Cell> cells) {
+    return cells.collect(Collectors.toCollection(TreeSet::new));
   }
 
   private Stream<Touch> touches(Operation operation) {
     return execution.specification().allTouches(operation).stream();
   }
 
-  private static boolean overlap(List<Cell> some, List<Cell> others) {
-    return some.stream().anyMatch(one -> others.stream().anyMatch(one::overlaps));
+  private static boolean overlap(NavigableSet<Cell> some, NavigableSet<Cell> others) {
+    return some.stream().anyMatch(one -> one.overlapsAny(others));
   }
 
   /** The question is asked. */

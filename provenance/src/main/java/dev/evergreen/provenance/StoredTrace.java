@@ -16,6 +16,7 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
@@ -62,6 +63,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** What is held of operations has fewer bytes. */
   private static final long SMALL = 4_096;
 
+  /** So many are held of those that have more. */
+  private static final int MOST_LARGE = 4;
+
   /** So many operations are held: more than a walk looks ahead. */
   private static final int HELD = 2 * (int) TraceDatabase.LONG;
 
@@ -87,6 +91,17 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** The long operations, if they are few; asked once for a question. */
   private Optional<LongOnes> longOnes = Optional.empty();
 
+  /** Who touches cells that have very many below them: the same for each of these. */
+  private final Map<Cell, Few> aboveMany = new HashMap<>();
+
+  /** The newest break of all cells below some row; asked once for what one operation demands. */
+  private Optional<Break> breakOfAll = Optional.empty();
+
+  private long breakBefore = -1;
+
+  /** Whether nothing comes or goes at present, for a question. */
+  private boolean still;
+
   private final Neighbours neighbours =
       new Neighbours((cell, before) -> held(writersOf(new OfPlaces(), cell, before)));
 
@@ -98,6 +113,18 @@ public final class StoredTrace implements Trace, AutoCloseable {
   /** Small ones that were read lately, each at the place of its row. */
   private final @Nullable Operation[] near = new @Nullable Operation[HELD];
 
+  /** An operation, and how many bytes it has, which takes long to count. */
+  private record Large(Operation operation, long bytes) {}
+
+  /** Large ones that were read lately, for a question. */
+  private final Map<Long, Large> large =
+      new LinkedHashMap<>(16, 0.75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, Large> eldest) {
+          return size() > MOST_LARGE;
+        }
+      };
+
   /** Below that row all was sent on one lane, if not on several: asked once, not at each step. */
   private long oneLaneBelow;
 
@@ -107,6 +134,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** Whether there are signs that are older than those that are known. */
   private boolean outsideCut;
+
+  /** Whether all of them that there are to be known are, for a question. */
+  private boolean outsideLearnt;
 
   /** How long a question may take, or zero for any time; and until when. */
   private Duration allowed = Duration.ZERO;
@@ -570,6 +600,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           connection.setAutoCommit(false);
           return true;
         });
+    still = true;
     T answer;
     try {
       answer = question.get();
@@ -591,6 +622,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
           try {
             connection.rollback();
           } finally {
+            still = false;
             connection.setAutoCommit(true);
             forget();
           }
@@ -732,6 +764,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
     Arrays.fill(near, null);
     written.clear();
     longOnes = Optional.empty();
+    aboveMany.clear();
+    large.clear();
+    outsideLearnt = false;
+    breakBefore = -1;
   }
 
   static <T> Stream<T> stream(Iterator<T> operations) {
@@ -899,8 +935,17 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
     @Override
     public Operation read(ResultSet row) throws SQLException {
+      // Many cells may have the same writers: each of these is read once.
+      var known = still ? large.get(row.getLong(1)) : null;
+      if (known != null) {
+        return known.operation();
+      }
       var operation = rows.read(row);
       end(operation.row(), row.getLong(15));
+      long bytes = still ? operation.bytes() : 0;
+      if (bytes >= SMALL) {
+        large.put(operation.row(), new Large(operation, bytes));
+      }
       return operation;
     }
 
@@ -951,7 +996,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private <T> Iterator<T> writersOf(Shape<T> shape, Cell cell, long before) throws SQLException {
     var iterators = new ArrayList<Iterator<T>>();
     for (var above : cell.ancestors()) {
-      touching(shape, above, before).ifPresent(iterators::add);
+      touchingAbove(shape, above, before).ifPresent(iterators::add);
     }
     iterators.addAll(within(shape, cell, before));
     return iterators.size() == 1 ? iterators.getFirst() : new Merged<>(shape, iterators);
@@ -1039,6 +1084,48 @@ public final class StoredTrace implements Trace, AutoCloseable {
   private <T> Optional<Iterator<T>> touching(Shape<T> shape, Cell cell, long before)
       throws SQLException {
     return id(cell).map(id -> touching(shape, OWN, id, before));
+  }
+
+  /**
+   * All that touch a cell itself, as a rule few.
+   *
+   * @param before their rows are below this one
+   * @param all empty if they are many
+   */
+  private record Few(long before, Optional<List<Operation>> all) {}
+
+  /** The same of a cell above others, about each of which it is asked. */
+  private <T> Optional<Iterator<T>> touchingAbove(Shape<T> shape, Cell cell, long before)
+      throws SQLException {
+    if (!still) {
+      return touching(shape, cell, before);
+    }
+    var known = aboveMany.get(cell);
+    if (known == null || known.before() < before) {
+      known = new Few(before, few(cell, before));
+      if (aboveMany.size() > MOST_KNOWN) {
+        aboveMany.clear();
+      }
+      aboveMany.put(cell, known);
+    }
+    if (known.all().isEmpty()) {
+      return touching(shape, cell, before);
+    }
+    var those = known.all().get().stream().filter(operation -> operation.row() < before);
+    return Optional.of(those.map(shape::of).iterator()).filter(Iterator::hasNext);
+  }
+
+  private Optional<List<Operation>> few(Cell cell, long before) throws SQLException {
+    var found = touching(new OfOperations(), cell, before);
+    var all = new ArrayList<Operation>();
+    while (found.isPresent() && found.get().hasNext()) {
+      var next = found.get().next();
+      if (all.size() == FIRST_PAGE || next.bytes() > SMALL) {
+        return Optional.empty();
+      }
+      all.add(next);
+    }
+    return Optional.of(all);
   }
 
   private Optional<Long> id(Cell cell) throws SQLException {
@@ -1136,10 +1223,15 @@ public final class StoredTrace implements Trace, AutoCloseable {
     try (var found = select.executeQuery()) {
       while (bytes < MOST_BYTES && found.next()) {
         all.add(shape.read(found));
-        bytes += shape.operation(all.getLast()).bytes();
+        bytes += bytes(shape.operation(all.getLast()));
       }
     }
     return all;
+  }
+
+  private long bytes(Operation operation) {
+    var known = large.get(operation.row());
+    return known != null && known.operation().equals(operation) ? known.bytes() : operation.bytes();
   }
 
   /**
@@ -1176,23 +1268,34 @@ public final class StoredTrace implements Trace, AutoCloseable {
   public Optional<Break> lastBreak(Cell cell, long before) {
     return read(
         () -> {
-          var breaks = new ArrayList<Break>();
-          last("select max(seq) from gap where seq < ?", before)
-              .ifPresent(row -> breaks.add(new Break(row, Break.Kind.GAP)));
-          outside(cell, before).ifPresent(row -> breaks.add(new Break(row, Break.Kind.OUTSIDE)));
-          // A store that was empty at the very beginning has nothing from before it.
-          last(
-                  """
-                  select max(id) from epoch where id < ?
-                  and (id > (select min(id) from epoch) or facts not like '%"""
-                      + StoreKind.EMPTY
-                      + "%')",
-                  before)
-              .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
-          last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
-              .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
-          return breaks.stream().max(Comparator.comparingLong(Break::row));
+          if (!still || breakBefore != before) {
+            breakOfAll = lastBreakOfAll(before);
+            breakBefore = before;
+          }
+          var outside = outside(cell, before).map(row -> new Break(row, Break.Kind.OUTSIDE));
+          return Stream.of(outside, breakOfAll)
+              .flatMap(Optional::stream)
+              .max(Comparator.comparingLong(Break::row));
         });
+  }
+
+  /** What is between operations of any cell. */
+  private Optional<Break> lastBreakOfAll(long before) throws SQLException {
+    var breaks = new ArrayList<Break>();
+    last("select max(seq) from gap where seq < ?", before)
+        .ifPresent(row -> breaks.add(new Break(row, Break.Kind.GAP)));
+    // A store that was empty at the very beginning has nothing from before it.
+    last(
+            """
+            select max(id) from epoch where id < ?
+            and (id > (select min(id) from epoch) or facts not like '%"""
+                + StoreKind.EMPTY
+                + "%')",
+            before)
+        .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
+    last("select horizon - 1 from trace where horizon > 0 and horizon <= ?", before)
+        .ifPresent(row -> breaks.add(new Break(row, Break.Kind.BEGINNING)));
+    return breaks.stream().max(Comparator.comparingLong(Break::row));
   }
 
   private Optional<Long> last(String sql, long before) throws SQLException {
@@ -1208,7 +1311,10 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   private Optional<Long> outside(Cell cell, long before) throws SQLException {
-    learnOutside();
+    if (!still || !outsideLearnt) {
+      learnOutside();
+      outsideLearnt = true;
+    }
     var known = outside.last(cell, before);
     if (known.isPresent() || !outsideCut) {
       return known;

@@ -8,6 +8,8 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -35,14 +37,14 @@ import org.jspecify.annotations.Nullable;
  * come before who demands, also with a row above.
  */
 final class Walk implements Iterator<Operation> {
+  private static final int NEAR = 4_096;
+  private static final int FEW = 16;
+
   private final Specification specification;
   private final Trace trace;
   private final Operation question;
   private final boolean all;
-  private final List<Demand> open = new ArrayList<>();
-
-  /** Of these the latest of each cell: most that is demanded is so already, by the same cell. */
-  private final Map<Cell, Demand> latest = new HashMap<>();
+  private final Demands demands = new Demands();
 
   private final PriorityQueue<Cursor> cursors =
       new PriorityQueue<>(Comparator.comparingLong((Cursor cursor) -> cursor.row).reversed());
@@ -64,6 +66,22 @@ final class Walk implements Iterator<Operation> {
   private long taken;
 
   private final Map<Long, Long> ends = new HashMap<>();
+
+  /** What was found last to be under way together with an operation, by its row and a cell. */
+  private List<Operation> beside = List.of();
+
+  private long besideOf = -1;
+  private Cell besideIn = Cell.ALL;
+
+  /** What those near the present step could have written, by their rows. */
+  private final Map<Long, List<Touch>> writes =
+      new LinkedHashMap<>() {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<Long, List<Touch>> eldest) {
+          return size() > NEAR;
+        }
+      };
+
   private @Nullable Operation next;
 
   private Walk(Specification specification, Trace trace, Operation question, boolean all) {
@@ -82,12 +100,14 @@ final class Walk implements Iterator<Operation> {
       List<Operation> parts,
       boolean all) {
     var walk = new Walk(specification, trace, question, all);
+    var wanted = new LinkedHashSet<Wanted>();
     for (var touch : specification.touches(parts.getLast())) {
       if (touch.kind() != Kind.REPLACES) {
-        walk.demand(new Wanted(touch.cell(), question, false));
+        wanted.add(new Wanted(touch.cell(), question, false));
       }
-      touch.from().forEach(cell -> walk.demand(new Wanted(cell, question, false)));
+      touch.from().forEach(cell -> wanted.add(new Wanted(cell, question, false)));
     }
+    wanted.forEach(walk::demand);
     walk.take(question, parts.subList(0, parts.size() - 1));
     return walk;
   }
@@ -113,7 +133,7 @@ final class Walk implements Iterator<Operation> {
     return reached != null
         ? reached
         : cursors.stream()
-            .filter(cursor -> !cursor.demand.closed)
+            .filter(cursor -> !cursor.demand.closed())
             .map(cursor -> cursor.end)
             .filter(Objects::nonNull)
             .max(Comparator.comparingLong(Trace.Break::row))
@@ -139,28 +159,12 @@ final class Walk implements Iterator<Operation> {
    */
   boolean covers(Operation operation) {
     long before = end(operation);
-    for (var part : parts(operation)) {
-      for (var touch : specification.touches(part)) {
-        if (!covers(touch.cell(), before)
-            || !touch.from().stream().allMatch(cell -> covers(cell, before))) {
-          return false;
-        }
-      }
+    var cells = new HashSet<Cell>();
+    for (var touch : specification.allTouches(operation)) {
+      cells.add(touch.cell());
+      cells.addAll(touch.from());
     }
-    return true;
-  }
-
-  private boolean covers(Cell cell, long before) {
-    var same = latest.get(cell);
-    if (same != null && same.includes(cell, before)) {
-      return true;
-    }
-    for (var demand : open) {
-      if (demand.includes(cell, before)) {
-        return true;
-      }
-    }
-    return false;
+    return cells.stream().allMatch(cell -> demands.include(cell, before));
   }
 
   @Override
@@ -186,7 +190,7 @@ final class Walk implements Iterator<Operation> {
     if (newest == null) {
       return;
     }
-    if (newest.demand.closed) {
+    if (newest.demand.closed()) {
       return;
     }
     if (newest.head == null) {
@@ -224,6 +228,20 @@ final class Walk implements Iterator<Operation> {
     Wanted(Cell cell, Operation by, boolean changed) {
       this(cell, by.row(), by, changed);
     }
+
+    @Override
+    public boolean equals(Object other) {
+      return other instanceof Wanted wanted
+          && before == wanted.before
+          && changed == wanted.changed
+          && by.row() == wanted.by.row()
+          && cell.equals(wanted.cell);
+    }
+
+    @Override
+    public int hashCode() {
+      return cell.hashCode();
+    }
   }
 
   /**
@@ -233,11 +251,14 @@ final class Walk implements Iterator<Operation> {
     boolean cause = false;
     long row = operation.row();
     for (var part : parts.reversed()) {
-      var wanted = new ArrayList<Wanted>();
+      var wanted = new LinkedHashSet<Wanted>();
       boolean here = false;
       for (var touch : specification.touches(part).reversed()) {
-        for (var demand : open) {
-          if (touch.writes() && demand.isOf(row, taken) && demand.meets(touch.cell())) {
+        if (!touch.writes()) {
+          continue;
+        }
+        for (var demand : demands.metBy(touch.cell())) {
+          if (demand.isOf(row, taken)) {
             here |= all || touch.effect() != Effect.NO;
             if (all || touch.effect() != Effect.NO || touch.kind() == Kind.CHANGES) {
               if (touch.kind() == Kind.CHANGES) {
@@ -254,14 +275,12 @@ final class Walk implements Iterator<Operation> {
                 && !operation.outcomeUnknown()) {
               var replaced = demand.overlap(touch.cell());
               wanted.addAll(lookBeside(replaced, operation, demand.by, false));
-              demand.cover(touch.cell());
+              demands.replace(demand, touch.cell());
             }
           }
         }
       }
-      if (open.removeIf(demand -> demand.closed)) {
-        latest.values().removeIf(demand -> demand.closed);
-      }
+      demands.removeClosed();
       wanted.forEach(this::demand);
       hidden |= here && specification.knowledge(part) != Specification.Knowledge.SPECIFIED;
       cause |= here;
@@ -289,10 +308,8 @@ final class Walk implements Iterator<Operation> {
   }
 
   private void demand(Wanted wanted, long before) {
-    if (!covers(wanted.cell(), before)) {
-      var demand = new Demand(wanted.cell(), before, wanted.by(), taken);
-      open.add(demand);
-      latest.put(demand.cell, demand);
+    if (!demands.include(wanted.cell(), before)) {
+      var demand = demands.add(wanted.cell(), before, wanted.by(), taken);
       var writers = trace.writers(demand.cell, demand.before);
       demand.unwritten = !writers.hasNext();
       new Cursor(demand, writers, trace.lastBreak(demand.cell, demand.before).orElse(null))
@@ -302,7 +319,7 @@ final class Walk implements Iterator<Operation> {
 
   /** Whether nothing below an operation's end has ever written a cell, for all that was read. */
   private boolean isUnwritten(Cell cell, Operation operation) {
-    var known = latest.get(cell);
+    var known = demands.latest(cell);
     return known != null && known.unwritten && Math.min(last, trace.end(operation)) <= known.before;
   }
 
@@ -320,11 +337,11 @@ final class Walk implements Iterator<Operation> {
       return List.of();
     }
     var wanted = new ArrayList<Wanted>();
-    for (var beside = trace.beside(cell, operation); beside.hasNext() && !unordered; ) {
+    for (var beside = beside(demands.around(cell), operation); beside.hasNext() && !unordered; ) {
       var other = beside.next();
       if (!Orders.precedes(by, other) && !Orders.precedes(question, other)) {
-        for (var touch : specification.allTouches(other)) {
-          if (touch.writes() && touch.cell().overlaps(cell)) {
+        for (var touch : writes(other)) {
+          if (touch.cell().overlaps(cell)) {
             unordered |=
                 touch.effect() != Effect.NO
                     && !(changed && touch.kind() == Kind.CHANGES && touch.effect() == Effect.YES);
@@ -339,6 +356,41 @@ final class Walk implements Iterator<Operation> {
     return wanted;
   }
 
+  /**
+   * What was under way together with an operation, and touches a cell. Of an operation that has to
+   * do with many cells within that one it is asked for each: so it is kept, unless it is much.
+   */
+  private Iterator<Operation> beside(Cell around, Operation operation) {
+    if (operation.row() != besideOf || !around.equals(besideIn)) {
+      var all = trace.beside(around, operation);
+      var few = new ArrayList<Operation>();
+      while (all.hasNext() && few.size() < NEAR) {
+        few.add(all.next());
+      }
+      if (all.hasNext()) {
+        return trace.beside(around, operation);
+      }
+      besideOf = operation.row();
+      besideIn = around;
+      beside = few;
+    }
+    return beside.iterator();
+  }
+
+  /**
+   * What an operation could have written, which is asked of those that are near again and again.
+   */
+  private List<Touch> writes(Operation operation) {
+    var known = writes.get(operation.row());
+    if (known == null) {
+      known = specification.allTouches(operation).stream().filter(Touch::writes).toList();
+      if (known.size() <= FEW) {
+        writes.put(operation.row(), known);
+      }
+    }
+    return known;
+  }
+
   /** What kept an operation from writing a cell, but for that cell, which is demanded already. */
   private static List<Wanted> whatKept(Operation other, Touch touch, Cell cell, Operation by) {
     var wanted = new ArrayList<Wanted>();
@@ -350,73 +402,15 @@ final class Walk implements Iterator<Operation> {
     return wanted;
   }
 
-  /** A cell that is demanded, but for what was replaced in it since. */
-  private static final class Demand {
-    final Cell cell;
-    final long before;
-    final Operation by;
-
-    /** How many operations had met the demands before this one was made. */
-    final long taken;
-
-    final Set<Cell> replaced = new HashSet<>();
-    boolean closed;
-
-    /** Whether nothing has written the cell. */
-    boolean unwritten;
-
-    Demand(Cell cell, long before, Operation by, long taken) {
-      this.cell = cell;
-      this.before = before;
-      this.by = by;
-      this.taken = taken;
-    }
-
-    /**
-     * Whether it is of a time behind the row, or of earlier parts of the operation that meets the
-     * demands now.
-     */
-    boolean isOf(long row, long taking) {
-      return row < before || taken == taking;
-    }
-
-    /** What of the cell somebody touched. */
-    Cell overlap(Cell touched) {
-      return touched.contains(cell) ? cell : touched;
-    }
-
-    boolean meets(Cell touched) {
-      return !closed
-          && cell.overlaps(touched)
-          && (replaced.isEmpty()
-              || (!replaced.contains(touched)
-                  && touched.ancestors().stream().noneMatch(replaced::contains)));
-    }
-
-    /** Whether all of that cell from that row on back is demanded by this. */
-    boolean includes(Cell other, long from) {
-      return before >= from
-          && cell.contains(other)
-          && (replaced.isEmpty() || replaced.stream().noneMatch(other::overlaps));
-    }
-
-    void cover(Cell touched) {
-      closed |= touched.contains(cell);
-      if (!closed) {
-        replaced.add(touched);
-      }
-    }
-  }
-
   /** Where the walk is among the writers of one demanded cell. */
   private final class Cursor {
-    final Demand demand;
+    final Demands.Demand demand;
     final Iterator<Operation> rest;
     final Trace.@Nullable Break end;
     @Nullable Operation head;
     long row;
 
-    Cursor(Demand demand, Iterator<Operation> rest, Trace.@Nullable Break end) {
+    Cursor(Demands.Demand demand, Iterator<Operation> rest, Trace.@Nullable Break end) {
       this.demand = demand;
       this.rest = rest;
       this.end = end;

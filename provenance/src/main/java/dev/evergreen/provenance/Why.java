@@ -40,6 +40,9 @@ public final class Why {
   /** So many bytes of requests and replies are held for an answer, beside its newest cause. */
   private static final long MOST_BYTES = 64 << 20;
 
+  /** Operations with so many words on average take twice as long as others to be run. */
+  private static final int MANY_WORDS = 32;
+
   private static final Comparator<Operation> BY_ROW = Comparator.comparingLong(Operation::row);
 
   private final Specification specification;
@@ -150,8 +153,14 @@ public final class Why {
     return wish.all() ? MOST_RUN_FOR_ALL : MOST_RUN;
   }
 
-  private long mostSteps(Wish wish) {
-    return wish.all() ? effort.stepsForAll() : effort.steps();
+  /** So often one of these is run: less often if they have many words, as that takes longer. */
+  private long mostSteps(Wish wish, List<Operation> operations) {
+    long words = (long) operations.stream().mapToLong(Why::words).average().orElse(0);
+    return (wish.all() ? effort.stepsForAll() : effort.steps()) / (1 + words / MANY_WORDS);
+  }
+
+  private static long words(Operation operation) {
+    return operation.request().size() + operation.parts().stream().mapToLong(Why::words).sum();
   }
 
   /** What the walk alone tells. */
@@ -248,6 +257,7 @@ public final class Why {
       return plain.answer(recorded.orElse(null), null, "");
     }
     var start = State.initial(!cut);
+    long steps = mostSteps(wish, operations);
     boolean folded = trace.folded() > 0;
     // Where operations were folded, what replaced their effects is a cause of what is there now.
     var unknown = State.initial(!cut && !folded);
@@ -260,7 +270,7 @@ public final class Why {
             clocks(operations, plain.question),
             recorded,
             effort.orders(),
-            mostSteps(wish));
+            steps);
     var found = orders.from(start.copy());
     if (found.isEmpty()) {
       return orders.truncated()
@@ -285,10 +295,7 @@ public final class Why {
         return plain.answer(recorded.orElse(null), null, "");
       }
       result.add(
-          new Closures(execution, order, unknown, reply.get(), mostSteps(wish)),
-          reply.get(),
-          causes,
-          wish);
+          new Closures(execution, order, unknown, reply.get(), steps), reply.get(), causes, wish);
     }
     return result.answer(plain.question, wish, cut || folded);
   }
@@ -313,7 +320,7 @@ public final class Why {
             clocks(plain.causes, plain.question),
             recorded,
             effort.orders(),
-            mostSteps(wish));
+            mostSteps(wish, plain.causes));
     var replies = new HashSet<Optional<Object>>();
     for (var order : orders.from(start.copy())) {
       var end = start.copy();

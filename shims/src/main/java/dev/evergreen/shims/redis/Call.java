@@ -41,6 +41,9 @@ final class Call {
 
   private final List<Touch> touches = new ArrayList<>();
 
+  /** That was looked for last: a command with many members looks for the same one at each. */
+  private @Nullable Place lastPlace;
+
   Call(Operation operation, @Nullable State state) {
     this.operation = operation;
     this.state = state;
@@ -186,6 +189,18 @@ final class Call {
     return guards;
   }
 
+  /** Where values of a kind are under a key, and what guards them. */
+  private record Place(Kind kind, Cell key, Cell cell, List<Cell> guards) {}
+
+  private Place place(Kind kind, Cell key) {
+    var known = lastPlace;
+    if (known == null || known.kind != kind || !known.key.equals(key)) {
+      known = new Place(kind, key, kind.of(key), List.copyOf(guards(kind, key)));
+      lastPlace = known;
+    }
+    return known;
+  }
+
   // What the reply tells.
 
   /** The reply, or null if there is none, or only the beginning of a long one. */
@@ -242,19 +257,23 @@ final class Call {
   }
 
   void reads(Kind kind, Cell key) {
-    touch(Touch.reads(kind.of(key)).from(guards(kind, key)));
+    var place = place(kind, key);
+    touch(Touch.reads(place.cell).from(place.guards));
   }
 
   void reads(Kind kind, Cell key, Bytes member) {
-    touch(Touch.reads(kind.of(key).child(member)).from(guards(kind, key)));
+    var place = place(kind, key);
+    touch(Touch.reads(place.cell.child(member)).from(place.guards));
   }
 
   void changes(Kind kind, Cell key, boolean effect) {
-    touch(Touch.changes(kind.of(key)).from(guards(kind, key)).effect(effect));
+    var place = place(kind, key);
+    touch(Touch.changes(place.cell).from(place.guards).effect(effect));
   }
 
   void changes(Kind kind, Cell key, Bytes member, boolean effect) {
-    touch(Touch.changes(kind.of(key).child(member)).from(guards(kind, key)).effect(effect));
+    var place = place(kind, key);
+    touch(Touch.changes(place.cell.child(member)).from(place.guards).effect(effect));
   }
 
   /**
@@ -263,7 +282,8 @@ final class Call {
    */
   void replaces(Kind kind, Cell key, Bytes member, boolean effect) {
     reads(kind, key, member);
-    touch(Touch.replaces(kind.of(key).child(member)).from(guards(kind, key)).effect(effect));
+    var place = place(kind, key);
+    touch(Touch.replaces(place.cell.child(member)).from(place.guards).effect(effect));
   }
 
   /** The command may have taken the last of what was there. */

@@ -32,10 +32,7 @@ final class Keys {
         call -> exchange(call, call.key(1), elsewhere(call, call.word(2), call.word(1))),
         Keys::move);
     c.unordered("KEYS", call -> call.reads(call.database()), Keys::matching);
-    c.on(
-        "DBSIZE",
-        call -> call.reads(call.database()),
-        call -> (long) call.state().below(call.database()).size());
+    c.on("DBSIZE", call -> call.reads(call.database()), Keys::count);
     c.on(
         "FLUSHDB",
         call -> call.touch(Touch.replaces(call.database())),
@@ -172,6 +169,17 @@ final class Keys {
       }
     }
     return found;
+  }
+
+  /** Redis counts what has expired until it comes by it, so that a number may be larger. */
+  private static Object count(Call call) {
+    long live = live(call, call.database()).size();
+    if (call.reply() instanceof Long counted
+        && live < counted
+        && counted <= call.state().below(call.database()).size()) {
+      throw new UnsupportedOperationException("which of the expired keys are counted is not known");
+    }
+    return live;
   }
 
   static Map<Cell, Object> live(Call call, Cell database) {

@@ -20,6 +20,8 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -141,7 +143,8 @@ final class FoldedAnswersTest {
    */
   private static void assertSame(Told whole, Told folded, String what) {
     boolean madeKnown = whole.isUnknown() && !folded.isUnknown();
-    boolean madeSmaller = !whole.minimal() && folded.minimal();
+    boolean madeSmaller =
+        !whole.minimal() && (folded.minimal() || isPart(rows(folded.json()), rows(whole.json())));
     boolean few = operations(whole.json()) < FEW && operations(folded.json()) < FEW;
     if (few && !madeKnown && !madeSmaller) {
       assertEquals(whole.json(), folded.json(), what);
@@ -151,7 +154,19 @@ final class FoldedAnswersTest {
   }
 
   private static int operations(String answer) {
-    return answer.split("\"row\":", -1).length - 1;
+    return rows(answer).size();
+  }
+
+  private static List<String> rows(String answer) {
+    return Pattern.compile("\"row\":[0-9]+")
+        .matcher(answer)
+        .results()
+        .map(MatchResult::group)
+        .toList();
+  }
+
+  private static boolean isPart(List<String> some, List<String> all) {
+    return some.size() < all.size() && all.containsAll(some);
   }
 
   /** The reply, and how certain it is. */

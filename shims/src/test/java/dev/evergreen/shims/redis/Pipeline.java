@@ -15,11 +15,14 @@ final class Pipeline implements AutoCloseable {
   private static final byte[] END =
       "+<the end>\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII);
 
-  private final RedisServer server = RedisServer.start();
-  private final SocketChannel channel =
-      SocketChannel.open(UnixDomainSocketAddress.of(server.socket));
+  private final RedisServer server;
+  private final SocketChannel channel;
 
-  Pipeline() throws IOException {}
+  /** Of a Redis with these options. */
+  Pipeline(String... options) throws IOException {
+    server = RedisServer.start(options);
+    channel = SocketChannel.open(UnixDomainSocketAddress.of(server.socket));
+  }
 
   /** Sends all commands at once and gives the bytes of all replies. */
   Bytes send(List<List<Bytes>> commands) {

@@ -25,6 +25,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
@@ -34,6 +35,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** What is on record of what has passed. */
 @Timeout(60)
 class RecordedTest {
+  private static final String SUBSCRIBED = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+
   @TempDir private Path directory;
 
   @BeforeEach
@@ -455,6 +458,90 @@ class RecordedTest {
             "0|UNSUBSCRIBE x|>3~$11~unsubscribe~$1~x~:0~",
             "0|ECHO after|$5~after~"),
         told.subList(5, told.size()));
+  }
+
+  /**
+   * Redis reads of each connection only so much at once: who has not heard yet that it listens may
+   * be overtaken, though it spoke first.
+   */
+  @Test
+  void toRedisAloneAMessageMayOvertakeASubscription() throws Exception {
+    try (var redis = RedisServer.start();
+        var listener = Talk.to(redis.port);
+        var publisher = Talk.to(redis.port)) {
+      listener.ask("PING");
+      publisher.ask("PING");
+      redis.signal("STOP");
+      listener.send(
+          Inline.join(repeated(1_000, "ECHO", "v".repeat(50)), Identity.request("SUBSCRIBE", "c")));
+      publisher.send("PUBLISH", "c", "early");
+      redis.signal("CONT");
+      assertEquals(":0\r\n", publisher.reply());
+      for (int i = 0; i < 1_000; i++) {
+        assertEquals("$50\r\n" + "v".repeat(50) + "\r\n", listener.reply());
+      }
+      assertEquals(SUBSCRIBED, listener.reply());
+    }
+  }
+
+  /** Its upstream is to be made first; whoever listens for sure gets the message. */
+  @Test
+  void aMessageThatOvertakesASubscriptionIsRecordedSo() throws Exception {
+    try (var redis = RedisServer.start();
+        var gate = new Gate(redis);
+        var recording =
+            Recording.open(
+                directory,
+                "",
+                SpoolSettings.DEFAULT,
+                Redactor.open(directory, List.of()),
+                Retention.ALL);
+        var shim =
+            RedisShim.start(
+                Shimmed.settings("127.0.0.1:" + gate.port())
+                    .withSpool(recording.spool())
+                    .withRedactor(recording.redactor()));
+        var listener = Talk.to(Shimmed.port(shim));
+        var publisher = Talk.to(Shimmed.port(shim))) {
+      listener.ask("PING");
+      publisher.ask("PING");
+      long before = gate.connections();
+      gate.mute();
+      listener.send("SUBSCRIBE", "c");
+      while (gate.connections() == before) {
+        Thread.onSpinWait();
+      }
+      assertEquals(":0\r\n", publisher.ask("PUBLISH", "c", "early"));
+      gate.open();
+      assertEquals(SUBSCRIBED, listener.reply());
+      assertEquals(":1\r\n", publisher.ask("PUBLISH", "c", "late"));
+      assertEquals("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\nlate\r\n", listener.reply());
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)), "not loaded");
+    }
+    try (var trace = StoredTrace.open(directory.toString(), Duration.ofSeconds(20))) {
+      var all = trace.from(1, 100);
+      var subscription = only(all, "SUBSCRIBE c");
+      var early = only(all, "PUBLISH c early");
+      var repliedEarly = Objects.requireNonNull(early.replied());
+      assertTrue(repliedEarly.isBefore(subscription.replied()), "the record tells it");
+      var why = new Why(new RedisSpecification(), trace);
+      var overtaking = why.ask(early, Why.Wish.ONE);
+      assertEquals(Answer.Certainty.NO_SPECIFICATION, overtaking.certainty());
+      assertTrue(
+          subscription.sent().isBefore(repliedEarly)
+              ? overtaking.truncated()
+              : causes(overtaking).isEmpty(),
+          overtaking::toString);
+      var late = why.ask(only(all, "PUBLISH c late"), Why.Wish.ONE);
+      assertEquals(List.of("SUBSCRIBE c"), causes(late));
+      assertFalse(late.truncated(), late::toString);
+    }
+  }
+
+  private static Operation only(List<Operation> operations, String text) {
+    var found = operations.stream().filter(operation -> operation.text().equals(text)).toList();
+    assertEquals(1, found.size(), text);
+    return found.getFirst();
   }
 
   @Test
