@@ -565,7 +565,7 @@ final class Activation implements Summary.Home {
 
   @Override
   public synchronized boolean ended(Summary.Run run) {
-    return runs.ended(run);
+    return runs.ended(run) && phase != Phase.CLOSED;
   }
 
   @Override
