@@ -33,6 +33,10 @@ final class SegmentLog implements AutoCloseable {
   private static final int READY_SEGMENTS = 2;
   private static final int LARGEST_KEPT = 1 << 20;
   private static final int MOST_WAITING = 10_000;
+
+  /** Beyond this nothing is handed over that could as well be left. */
+  private static final int FEW_WAITING = 1_000;
+
   private static final long PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
   private static final System.Logger LOG = System.getLogger(SegmentLog.class.getName());
 
@@ -75,11 +79,16 @@ final class SegmentLog implements AutoCloseable {
   private final Thread thread;
   private volatile boolean closing;
   private volatile boolean wrapped;
+
+  /** How many segments were never written to. */
+  private volatile int neverUsed;
+
   private volatile long pausedUntil = System.nanoTime();
 
   // Of the log's thread.
   private final ByteBuffer batch = ByteBuffer.allocateDirect(BATCH).order(LITTLE_ENDIAN);
   private final List<Job> pending = new ArrayList<>();
+  private long pendingSince;
   private final ArrayDeque<Segment> free = new ArrayDeque<>();
   private final List<Segment> draining = new ArrayList<>();
   private @Nullable Segment current;
@@ -141,6 +150,11 @@ final class SegmentLog implements AutoCloseable {
     return wrapped;
   }
 
+  /** Whether what is written now displaces nothing, and holds nothing up. */
+  boolean hasRoom() {
+    return neverUsed > READY_SEGMENTS && queue.size() < FEW_WAITING;
+  }
+
   /** No object on disk is older; 0 if there is none. */
   long oldest() {
     long oldest = Long.MAX_VALUE;
@@ -181,11 +195,17 @@ final class SegmentLog implements AutoCloseable {
       if (job != null) {
         perform(job);
       }
-      if (job == null || (job.isUrgent() && queue.isEmpty())) {
+      if (job == null || (job.isUrgent() && queue.isEmpty()) || hasLingered()) {
         flushQuietly();
       }
     }
     flushQuietly();
+  }
+
+  /** Whether a job waits for long to be written, as others follow it without a pause. */
+  private boolean hasLingered() {
+    return !pending.isEmpty()
+        && System.nanoTime() - pendingSince >= TimeUnit.MILLISECONDS.toNanos(LINGER_MILLIS);
   }
 
   private void perform(Job job) {
@@ -195,6 +215,7 @@ final class SegmentLog implements AutoCloseable {
     }
     try {
       job.write(this);
+      pendingSince = pending.isEmpty() ? System.nanoTime() : pendingSince;
       pending.add(job);
     } catch (NoRoomException e) {
       job.failed();
@@ -340,7 +361,11 @@ final class SegmentLog implements AutoCloseable {
     return next;
   }
 
-  private void begin(Segment segment) {
+  @SuppressWarnings("NonAtomicVolatileUpdate") // by the log's thread only
+  private void begin(Segment segment) throws IOException {
+    if (segment.file.size() == 0) {
+      neverUsed--;
+    }
     segment.use(++lastSequence);
     wrapped = lastSequence > segments.length;
     footer = new Footer();
@@ -467,6 +492,7 @@ final class SegmentLog implements AutoCloseable {
 
   private void recover() throws IOException {
     var used = new ArrayList<Segment>();
+    int empty = 0;
     for (var segment : segments) {
       long sequence = readHeader(segment);
       if (sequence > 0) {
@@ -474,8 +500,10 @@ final class SegmentLog implements AutoCloseable {
         used.add(segment);
       } else {
         free.add(segment);
+        empty += segment.file.size() == 0 ? 1 : 0;
       }
     }
+    neverUsed = empty;
     used.sort(Comparator.comparingLong(segment -> segment.sequence));
     for (var segment : used) {
       lastSequence = segment.sequence;
@@ -486,7 +514,6 @@ final class SegmentLog implements AutoCloseable {
         enter(segment, sealed);
       }
     }
-    wrapped = lastSequence > segments.length;
   }
 
   private long readHeader(Segment segment) throws IOException {

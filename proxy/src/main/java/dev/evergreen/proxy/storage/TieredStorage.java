@@ -293,8 +293,8 @@ final class TieredStorage implements Storage {
       generations.replaced(hash);
       boolean wasOnDisk = disk.directory.remove(hash);
       boolean again = sightings.again(hash);
-      boolean displacesNothing = !disk.log.hasWrapped() && disk.directory.isRoomy(hash);
-      if (again || wasOnDisk || displacesNothing) {
+      boolean hasRoom = disk.log.hasRoom() && disk.directory.isRoomy(hash);
+      if (again || wasOnDisk || hasRoom) {
         admit(hash);
       }
     }
@@ -395,9 +395,11 @@ final class TieredStorage implements Storage {
         return;
       }
       beingWritten.remove(hash, generation);
-      boolean unused = disk.directory.put(hash, place);
-      if (generations.get(hash) != generation) {
-        unused = disk.directory.remove(hash, place);
+      if (generations.get(hash) == generation) {
+        boolean unused = disk.directory.put(hash, place);
+        if (generations.get(hash) != generation) {
+          unused = disk.directory.remove(hash, place);
+        }
       }
     }
 
