@@ -246,11 +246,13 @@ final class Caches implements Cache.Keeper {
         lines().end(closed);
       }
     } finally {
+      boolean again;
       synchronized (idle) {
-        sweeping = !idle.isEmpty();
-        if (sweeping) {
-          sweepLater();
-        }
+        again = !idle.isEmpty();
+        sweeping = again;
+      }
+      if (again) {
+        sweepLater(); // not with the lock: where timers are refused, a thread is started
       }
     }
   }
