@@ -557,10 +557,8 @@ final class Activation implements Summary.Home {
 
   @Override
   public synchronized void schedule(Summary summary, Tasks next) {
-    if (phase != Phase.CLOSED) {
-      runs.await(summary);
-      admit(next);
-    }
+    runs.await(summary);
+    admit(next);
   }
 
   @Override

@@ -195,8 +195,7 @@ final class PromptnessTest {
           var shared = near.get(2);
           one.pointTo("", shared);
           try (var computation = nodes.first().engine().reactive(() -> one.end() + other.end())) {
-            assertEquals(
-                shared + near.get(1), computation.tracker().next(Duration.ofMinutes(1)));
+            assertEquals(shared + near.get(1), computation.tracker().next(Duration.ofMinutes(1)));
             long before = scheduler.now();
             assertEquals(
                 shared + shared, computation.after(() -> other.pointTo(near.get(3), shared)));
