@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.CallInterruptedException;
+import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.CycleException;
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Freshness;
@@ -331,6 +332,16 @@ class WakeUpTest {
         observing.awaitEnd();
       }
     }
+  }
+
+  @Test
+  void whoWaitsForAResultIsWokenByTheEndOfHisTracker() {
+    var tracker = node.reactive(() -> 1).tracker();
+    assertEquals(1, tracker.next());
+    var waiting = new Aside(tracker::next);
+    waiting.awaitParked();
+    tracker.close();
+    assertInstanceOf(ComputationClosedException.class, waiting.failure());
   }
 
   /** As one who waits for a result that reflects a write. */
