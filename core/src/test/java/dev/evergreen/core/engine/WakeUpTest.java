@@ -790,6 +790,27 @@ class WakeUpTest {
     }
   }
 
+  /** Nobody asks whether it has. */
+  @Test
+  void thatAGrainHasMovedIsToldAsSoonAsThereIsRoomForThat() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      var host = wired.start(far, PATIENT);
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        wired.connected = to -> to.equals(far);
+        wired.hosts = grain -> WiredNodes.id("c");
+        host.release(WiredNodes.everything());
+        assertEquals(Freshness.CURRENT, texts.freshness());
+        wired.connected = to -> true;
+        WiredNodes.await("doubt", () -> texts.freshness() == Freshness.IN_DOUBT);
+      }
+    }
+  }
+
   /** Its farewell went before it, and nothing that is pushed would be refused. */
   @Test
   void aSubscriptionWhoseCacheIsClosedWhileItIsSentIsEnded() {
