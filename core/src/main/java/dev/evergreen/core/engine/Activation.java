@@ -110,7 +110,7 @@ final class Activation implements Summary.Home {
   @GuardedBy("this")
   private int runsDue;
 
-  /** Whether a timer is set for when the protection of runs ends. */
+  /** Whether a timer is set, or about to be, for when the protection of runs ends. */
   @GuardedBy("this")
   private boolean looksAgain;
 
@@ -443,7 +443,7 @@ final class Activation implements Summary.Home {
       return;
     }
     var turn = admission.next();
-    while (turn != null && (turn.readOnly() || !heldUpByRuns())) {
+    while (turn != null && (turn.readOnly() || !heldUpByRuns(next))) {
       begin(turn, next);
       turn = admission.next();
     }
@@ -456,11 +456,11 @@ final class Activation implements Summary.Home {
   // Runs of summaries
 
   @GuardedBy("this")
-  private boolean heldUpByRuns() {
+  private boolean heldUpByRuns(Tasks next) {
     long left = runs.protectedFor();
     if (left > 0 && !looksAgain) {
       looksAgain = true;
-      workers.after(left, this::lookAgain);
+      next.add(then -> workers.after(left, this::lookAgain));
     }
     return left > 0;
   }
@@ -557,10 +557,8 @@ final class Activation implements Summary.Home {
 
   @Override
   public synchronized void schedule(Summary summary, Tasks next) {
-    if (phase != Phase.CLOSED) {
-      runs.await(summary);
-      admit(next);
-    }
+    runs.await(summary);
+    admit(next);
   }
 
   @Override

@@ -152,6 +152,10 @@ final class Context<K> implements GrainContext<K>, Activation.Inside {
     @GuardedBy("this")
     private Clock.@Nullable Cancellable due;
 
+    /** How often it has begun to wait. */
+    @GuardedBy("this")
+    private long waits;
+
     Timer(String name, Duration period, Runnable action) {
       this.name = name;
       this.period = period;
@@ -159,10 +163,18 @@ final class Context<K> implements GrainContext<K>, Activation.Inside {
     }
 
     private void wait(Duration delay) {
+      long wait;
       synchronized (this) {
-        if (!cancelled) {
-          due = workers.after(Nanos.of(delay), this::fire);
+        wait = ++waits;
+      }
+      var alarm = workers.after(Nanos.of(delay), this::fire);
+      synchronized (this) {
+        if (wait == waits) { // else this one has fired, and it waits again
+          due = alarm;
         }
+      }
+      if (cancelled) {
+        alarm.cancel();
       }
     }
 

@@ -8,6 +8,7 @@ import dev.evergreen.core.Grains;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.model.Failures;
+import dev.evergreen.core.model.GuardedObserver;
 import dev.evergreen.core.model.GuardedTracing;
 import dev.evergreen.core.model.Models;
 import dev.evergreen.core.spi.Engine;

@@ -99,9 +99,27 @@ final class Outboxes {
     }
   }
 
-  /** A node's cache must look for the grain elsewhere. */
+  /**
+   * A node's cache must look for the grain elsewhere. Nobody asks for that: it is told again until
+   * it has left. If it is lost then, so is the connection, and the node asks for all.
+   */
   void moved(NodeId to, SummaryKey name) {
-    base.peers().send(to, new Message.Moved(List.of(name)));
+    moved(to, name, 0);
+  }
+
+  private void moved(NodeId to, SummaryKey name, int before) {
+    if (!base.peers().send(to, new Message.Moved(List.of(name))) && !isOver(to)) {
+      workers.afterShortly(pauseAfter(before), () -> moved(to, name, before + 1));
+    }
+  }
+
+  private boolean isOver(NodeId to) {
+    return base.lifetime().stopped() || base.peers().isGone(to);
+  }
+
+  private long pauseAfter(int before) {
+    long longest = base.settings().pushRetryAfter().toNanos();
+    return Math.min(FIRST_PAUSE_NANOS << Math.min(before, MAX_DOUBLINGS), longest);
   }
 
   /** Tells a node's cache why there is no result for now; it asks again. */
@@ -259,12 +277,8 @@ final class Outboxes {
     }
 
     private synchronized boolean goesOn() {
-      sending = !waiting.isEmpty() && !isOver();
+      sending = !waiting.isEmpty() && !isOver(to);
       return sending;
-    }
-
-    private boolean isOver() {
-      return base.lifetime().stopped() || base.peers().isGone(to);
     }
 
     private void sendNext() {
@@ -307,14 +321,9 @@ final class Outboxes {
       workers.afterShortly(pauseAfter(before), () -> add(one));
     }
 
-    private long pauseAfter(int before) {
-      long longest = base.settings().pushRetryAfter().toNanos();
-      return Math.min(FIRST_PAUSE_NANOS << Math.min(before, MAX_DOUBLINGS), longest);
-    }
-
     private void pause(int before) {
       Thread.interrupted(); // it may be what has failed
-      workers.await(this::isOver, workers.nanos() + pauseAfter(before), false);
+      workers.await(() -> isOver(to), workers.nanos() + pauseAfter(before), false);
     }
 
     /**

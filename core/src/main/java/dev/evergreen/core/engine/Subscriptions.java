@@ -199,12 +199,15 @@ final class Subscriptions implements Caches.Lines {
     long request = requests.incrementAndGet();
     long finds = retries.finds();
     boolean waits;
+    boolean first;
     synchronized (open) {
       waits = mayWait && open.size() < MAX_WAITING;
       open.put(request, new Request(to, wishes, waits, finds, workers.nanos()));
-      if (!watching) {
-        watchFor(patience());
-      }
+      first = !watching;
+      watching = true;
+    }
+    if (first) {
+      watchFor(patience());
     }
     renewLater();
     try {
@@ -272,27 +275,27 @@ final class Subscriptions implements Caches.Lines {
   }
 
   /** One timer for all requests: one of its own for each would cost more than the answer. */
-  @GuardedBy("open")
   private void watchFor(long nanos) {
-    watching = true;
     workers.after(nanos, next -> endLate());
   }
 
   /** Ends the requests that were not answered in time. */
   private void endLate() {
     var late = new ArrayList<Request>();
+    long left = 0;
     synchronized (open) {
-      watching = false;
-      for (var i = open.values().iterator(); i.hasNext() && !watching; ) {
+      for (var i = open.values().iterator(); i.hasNext() && left <= 0; ) {
         var request = i.next();
-        long left = request.sentAt() + patience() - workers.nanos();
-        if (left > 0) {
-          watchFor(left);
-        } else {
+        left = request.sentAt() + patience() - workers.nanos();
+        if (left <= 0) {
           late.add(request);
           i.remove();
         }
       }
+      watching = left > 0;
+    }
+    if (left > 0) {
+      watchFor(left);
     }
     late.forEach(this::unanswered);
   }

@@ -11,13 +11,18 @@ import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.engine.Publication.Follower;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.GateGrain;
+import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -145,6 +150,41 @@ final class BacklogTest {
     @Override
     public String stuck() {
       return GateGrain.pass("stuck");
+    }
+  }
+
+  /** Or more would come before it is known how much waits. */
+  @Test
+  void whatAPushLetsRunWaitsBeforeThePushIsAcknowledged() {
+    var b = WiredNodes.id("b");
+    try (var wired = new WiredNodes(b)) {
+      var reader = wired.start(WiredNodes.id("a"), WiredNodes.quick());
+      var cell = wired.start(b, WiredNodes.quick()).grains().get(Cell.class, "c");
+      try (var computation = reader.reactive(reader.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(TestGrains.SOON));
+        var receiver = new AtomicReference<@Nullable Thread>();
+        var order = new CopyOnWriteArrayList<String>();
+        wired.wire =
+            (from, to, message) -> {
+              if (message instanceof Message.PushAck) {
+                order.add("acknowledged");
+              } else if (message instanceof Message.Push) {
+                receiver.set(Thread.currentThread());
+              }
+              wired.deliver(from, to, message);
+            };
+        wired.whenThreadIsWanted =
+            () -> {
+              if (Thread.currentThread() == receiver.get()) {
+                order.add("run");
+              }
+            };
+        cell.set("new");
+        assertEquals("new", texts.next(TestGrains.SOON));
+        WiredNodes.await("both", () -> order.size() == 2);
+        assertEquals(List.of("run", "acknowledged"), order);
+      }
     }
   }
 

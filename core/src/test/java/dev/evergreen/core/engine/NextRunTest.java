@@ -10,6 +10,8 @@ import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.NodeSettings;
 import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.engine.Publication.Follower;
+import dev.evergreen.core.spi.GrainId;
+import dev.evergreen.core.spi.NodeObserver;
 import dev.evergreen.core.work.Tasks;
 import java.time.Duration;
 import java.util.List;
@@ -17,6 +19,7 @@ import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -37,7 +40,17 @@ class NextRunTest {
   private final List<String> executed = new CopyOnWriteArrayList<>();
   private final CountDownLatch secondBegins = new CountDownLatch(1);
   private final CountDownLatch secondEnds = new CountDownLatch(1);
-  private final WiredNodes wired = new WiredNodes(WiredNodes.id("a"));
+  private volatile Runnable whenDeactivated = () -> {};
+  private final WiredNodes wired =
+      WiredNodes.observed(
+          WiredNodes.id("a"),
+          view ->
+              new NodeObserver() {
+                @Override
+                public void deactivated(GrainId grain, String reason) {
+                  whenDeactivated.run();
+                }
+              });
   private final NodeRuntime node =
       wired.start(
           WiredNodes.id("a"),
@@ -200,6 +213,24 @@ class NextRunTest {
     assertEquals(0, runs());
   }
 
+  /** The grain may be active elsewhere by then, and written there. */
+  @Test
+  void whatRunsWhileItsGrainIsClosedPublishesNothing() throws InterruptedException {
+    watch("second");
+    var summary = board.summaries().getFirst();
+    var run = begun();
+    var running = Thread.startVirtualThread(() -> run.run(new Tasks()));
+    secondBegins.await();
+    whenDeactivated =
+        () -> {
+          secondEnds.countDown();
+          WiredNodes.await("the end of the run", () -> !running.isAlive());
+        };
+    board.close("the test wants it", null, next);
+    assertFalse(running.isAlive());
+    assertNull(summary.results().outcome());
+  }
+
   /** One that has the baton, and waits for another grain. */
   private Tasks.Task beginWrite() {
     submit("write", false);
@@ -257,12 +288,21 @@ class NextRunTest {
     long since = System.nanoTime();
     begun().run(next); // the next run, which does not begin beside the write
     begun().run(next);
+    begun(); // the next run again, which the test does not let run
     WiredNodes.await(
         "its time", () -> System.nanoTime() - since > Duration.ofMillis(WRITE_DELAY).toNanos());
-    wired.whenTimerIsWanted = timers::incrementAndGet;
+    var held = new AtomicBoolean();
+    wired.whenTimerIsWanted =
+        () -> {
+          timers.incrementAndGet();
+          held.compareAndSet(false, Thread.holdsLock(board));
+        };
     submit("another", false);
     board.admit(next);
     board.admit(next);
+    begun().run(next);
+    assertNothingBegins();
     assertEquals(1, timers.get());
+    assertFalse(held.get()); // where it is refused, a thread is started
   }
 }

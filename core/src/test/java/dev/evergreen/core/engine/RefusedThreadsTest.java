@@ -10,14 +10,19 @@ import dev.evergreen.core.ReadOnly;
 import dev.evergreen.core.engine.TestGrains.Cell;
 import dev.evergreen.core.engine.TestGrains.Sum;
 import dev.evergreen.core.spi.NodeId;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -73,6 +78,39 @@ final class RefusedThreadsTest {
           }
         };
     useAll();
+  }
+
+  /** What is refused there is done by others, who may need the monitor. */
+  @Test
+  void nothingIsAskedForWithAMonitorHeld() throws Exception {
+    var held = new CopyOnWriteArrayList<String>();
+    var looks = new AtomicInteger();
+    Runnable look =
+        () -> {
+          if (!Thread.currentThread().isVirtual()) { // of those it cannot be told
+            looks.incrementAndGet();
+            monitors().forEach(held::add);
+          }
+        };
+    wired.starter = task -> Thread.ofPlatform().daemon().start(task);
+    wired.whenThreadIsWanted = look;
+    wired.whenTimerIsWanted = look;
+    wired.wire =
+        (from, to, message) -> {
+          look.run();
+          wired.deliver(from, to, message);
+        };
+    useAll();
+    assertEquals(List.of(), held.stream().distinct().toList());
+    assertTrue(looks.get() > 50, () -> looks + " looks");
+  }
+
+  /** Where the calling thread has taken monitors that it holds. */
+  private static Stream<String> monitors() {
+    long self = Thread.currentThread().threadId();
+    var info = ManagementFactory.getThreadMXBean().getThreadInfo(new long[] {self}, true, false)[0];
+    return Arrays.stream(info.getLockedMonitors())
+        .map(monitor -> String.valueOf(monitor.getLockedStackFrame()));
   }
 
   private boolean isRefused(int first) {

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.core.ActivationException;
 import dev.evergreen.core.CallInterruptedException;
+import dev.evergreen.core.ComputationClosedException;
 import dev.evergreen.core.CycleException;
 import dev.evergreen.core.EmbeddedNode;
 import dev.evergreen.core.Freshness;
@@ -331,6 +332,16 @@ class WakeUpTest {
         observing.awaitEnd();
       }
     }
+  }
+
+  @Test
+  void whoWaitsForAResultIsWokenByTheEndOfHisTracker() {
+    var tracker = node.reactive(() -> 1).tracker();
+    assertEquals(1, tracker.next());
+    var waiting = new Aside(tracker::next);
+    waiting.awaitParked();
+    tracker.close();
+    assertInstanceOf(ComputationClosedException.class, waiting.failure());
   }
 
   /** As one who waits for a result that reflects a write. */
@@ -774,6 +785,27 @@ class WakeUpTest {
         assertEquals("", texts.next(SOON));
         wired.hosts = grain -> WiredNodes.id("b");
         node.release(WiredNodes.everything());
+        WiredNodes.await("doubt", () -> texts.freshness() == Freshness.IN_DOUBT);
+      }
+    }
+  }
+
+  /** Nobody asks whether it has. */
+  @Test
+  void thatAGrainHasMovedIsToldAsSoonAsThereIsRoomForThat() {
+    var near = WiredNodes.id("a");
+    var far = WiredNodes.id("b");
+    try (var wired = new WiredNodes(far)) {
+      var node = wired.start(near, PATIENT);
+      var host = wired.start(far, PATIENT);
+      try (var computation = node.reactive(node.grains().get(Cell.class, "c")::text)) {
+        var texts = computation.tracker();
+        assertEquals("", texts.next(SOON));
+        wired.connected = to -> to.equals(far);
+        wired.hosts = grain -> WiredNodes.id("c");
+        host.release(WiredNodes.everything());
+        assertEquals(Freshness.CURRENT, texts.freshness());
+        wired.connected = to -> true;
         WiredNodes.await("doubt", () -> texts.freshness() == Freshness.IN_DOUBT);
       }
     }

@@ -96,6 +96,9 @@ public final class WiredNodes implements AutoCloseable {
   /** Called whenever a node asks for the time, which it is not told if this fails. */
   volatile Runnable whenTimeIsAsked = () -> {};
 
+  /** Starts the threads of the nodes. */
+  volatile Function<Runnable, Thread> starter = Thread::startVirtualThread;
+
   /** Is given the threads of the nodes as they start. */
   volatile Consumer<Thread> whenStarted = thread -> {};
 
@@ -289,7 +292,7 @@ public final class WiredNodes implements AutoCloseable {
       whenThreadIsWanted.run();
       alive.incrementAndGet();
       var thread =
-          time.start(
+          starter.apply(
               () -> {
                 try {
                   task.run();

@@ -48,7 +48,7 @@ final class Client {
     } else if (choice < 45) {
       touch(app.wiring().cell());
     } else if (choice < 47) {
-      retire(app.wiring().cell());
+      cell(app.wiring().cell()).retire();
     } else if (choice < 50) {
       failOnCell(app.wiring().cell());
     } else if (choice < 65) {
@@ -65,12 +65,6 @@ final class Client {
       meter();
     } else {
       read();
-    }
-  }
-
-  private void retire(String key) {
-    if (app.scenario().profile().retires()) {
-      cell(key).retire();
     }
   }
 

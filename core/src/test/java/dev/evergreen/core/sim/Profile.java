@@ -63,14 +63,6 @@ enum Profile {
   }
 
   /**
-   * Whether grains deactivate themselves. Subscribers are told once; where that is lost they learn
-   * it by their renewal.
-   */
-  boolean retires() {
-    return this != LEAKY;
-  }
-
-  /**
    * Whether what is not used any more is always given back. A lost farewell leaves a subscription
    * until its lease runs out, and without renewal there are no leases.
    */

@@ -16,6 +16,7 @@ import dev.evergreen.core.spi.Message;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -179,6 +180,47 @@ final class PromptnessTest {
             assertEquals("slow", computation.after(() -> link(key).touch()));
             long took = scheduler.now() - before;
             assertTrue(took < 1_530 * MILLI, () -> took + " ns");
+          }
+        });
+  }
+
+  /** Two ways lead to it, of which one takes longer. */
+  @Test
+  void whoAsksLaterForWhatReflectsAWriteIsToldAtOnce() {
+    nodes.run(
+        () -> {
+          var near = here(4);
+          var one = link(near.get(0));
+          var other = link(near.get(1));
+          var shared = near.get(2);
+          one.pointTo("", shared);
+          try (var computation = nodes.first().engine().reactive(() -> one.end() + other.end())) {
+            assertEquals(shared + near.get(1), computation.tracker().next(Duration.ofMinutes(1)));
+            long before = scheduler.now();
+            assertEquals(
+                shared + shared, computation.after(() -> other.pointTo(near.get(3), shared)));
+            long took = scheduler.now() - before;
+            assertTrue(took < 1_600 * MILLI, () -> took + " ns");
+          }
+        });
+  }
+
+  /** It would be made again with the renewal of all. */
+  @Test
+  void aRequestThatIsLostWhileAnotherIsOpenIsMadeAgain() {
+    nodes.run(
+        () -> {
+          var far = there(2);
+          var reader = nodes.first().engine();
+          try (var first = reader.reactive(link(far.getFirst())::end);
+              var second = reader.reactive(link(far.getLast())::end)) {
+            assertEquals(far.getFirst(), first.tracker().next(Duration.ofMinutes(1)));
+            scheduler.sleep(1_000 * MILLI);
+            nodes.network.post(List::of);
+            var ends = second.tracker();
+            assertEquals(Optional.empty(), ends.poll(Duration.ofMillis(100)));
+            nodes.network.post(() -> List.of(new SimNetwork.Copy(MILLI, true)));
+            assertEquals(far.getLast(), ends.next(Duration.ofSeconds(3)));
           }
         });
   }

@@ -38,6 +38,7 @@ final class SimNetwork {
   private Supplier<List<Copy>> post = this::byWeather;
   private Predicate<Message> refused = message -> false;
   private Predicate<Message> failing = message -> false;
+  private Predicate<Message> kept = message -> false;
   private long sent;
 
   SimNetwork(Scheduler scheduler, SplittableRandom random) {
@@ -66,6 +67,11 @@ final class SimNetwork {
   /** To send these messages fails, and they do not leave. */
   void fails(Predicate<Message> which) {
     failing = which;
+  }
+
+  /** No weather loses these messages. */
+  void keeps(Predicate<Message> which) {
+    kept = which;
   }
 
   /** How many messages nodes have sent. */
@@ -123,6 +129,9 @@ final class SimNetwork {
     }
     sent++;
     var copies = post.get();
+    if (copies.isEmpty() && kept.test(message)) {
+      copies = List.of(copyByWeather());
+    }
     traceMessage(from, copies.isEmpty() ? "x> " : "-> ", to, message);
     copies.forEach(copy -> transmit(from, to, message, copy));
     scheduler.preempt();

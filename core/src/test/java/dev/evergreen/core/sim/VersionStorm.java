@@ -120,8 +120,7 @@ final class VersionStorm {
 
   private void move() {
     var staying = world.cluster.staying();
-    // That a grain has moved is told once: where that is lost without renewal, nothing may move.
-    if (staying.size() > 1 && scenario.profile().retires()) {
+    if (staying.size() > 1) {
       var partition = new BitSet();
       partition.set(random.nextInt(scenario.partitions()));
       staying.forEach(from -> world.cluster.move(from, partition, null));

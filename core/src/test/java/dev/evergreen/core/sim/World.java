@@ -2,6 +2,7 @@ package dev.evergreen.core.sim;
 
 import dev.evergreen.core.GrainTypes;
 import dev.evergreen.core.Node;
+import dev.evergreen.core.spi.Message;
 import java.util.SplittableRandom;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
@@ -42,6 +43,10 @@ final class World {
     this.scenario = scenario;
     this.scheduler = new Scheduler(policy, trace);
     this.network = new SimNetwork(scheduler, random.split());
+    if (!scenario.profile().renews()) {
+      // It is told once. Links lose it only as they break, which makes nodes ask for all they have.
+      network.keeps(message -> message instanceof Message.Moved);
+    }
     this.storage = new SimStorage(scheduler, random.split(), scenario.storageNanos());
     this.app = new App(scheduler, storage, scenario, wiring, random.split());
     this.cluster =

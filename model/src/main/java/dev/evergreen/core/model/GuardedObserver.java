@@ -1,6 +1,5 @@
-package dev.evergreen.core.engine;
+package dev.evergreen.core.model;
 
-import dev.evergreen.core.model.Guard;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.NodeObserver;
@@ -11,9 +10,10 @@ import org.jspecify.annotations.Nullable;
  * Tells a node's observer what happens; what it should have begun or answered is nothing if it
  * fails.
  */
-record GuardedObserver(NodeObserver observer, Guard guard) implements NodeObserver {
+public record GuardedObserver(NodeObserver observer, Guard guard) implements NodeObserver {
 
-  static NodeObserver of(NodeObserver observer) {
+  /** Guards an observer, unless it is told nothing. */
+  public static NodeObserver of(NodeObserver observer) {
     return observer == NONE ? observer : new GuardedObserver(observer, new Guard("the observer"));
   }
 
