@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import dev.evergreen.core.Computation;
+import dev.evergreen.core.spi.Carriers;
 import dev.evergreen.live.Allowance;
 import dev.evergreen.live.Present;
 import dev.evergreen.web.Standings.Standing;
@@ -316,6 +317,7 @@ abstract class LiveConnection {
     try {
       for (var work = next(); work != null; work = next()) {
         carryOut(work);
+        Carriers.letOthersRun();
       }
     } catch (InterruptedException | IOException | RuntimeException e) {
       // The peer is gone or was cut; whoever notices first tidies up.

@@ -41,8 +41,11 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   private final ValueType values;
   private final Consumer<RootComputation<?>> whenClosed;
 
-  /** Threads that wait for a result, or for another freshness. */
+  /** Threads that wait for a result, whatever its freshness. */
   final Waiters consumers = new Waiters();
+
+  /** Threads that wait for a result, or for another freshness. */
+  final Waiters observers = new Waiters();
 
   @GuardedBy("guard")
   private boolean started;
@@ -301,7 +304,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
   private void doubts(boolean now) {
     if (now != inDoubt) {
       inDoubt = now;
-      wakeConsumers();
+      observers.wake(base.workers());
     }
   }
 
@@ -317,6 +320,7 @@ final class RootComputation<T extends @Nullable Object> extends Summary {
 
   void wakeConsumers() {
     consumers.wake(base.workers());
+    observers.wake(base.workers());
   }
 
   Workers workers() {

@@ -132,15 +132,16 @@ final class Tracker<T extends @Nullable Object> implements ResultTracker<T> {
     computation.startOnce(mayBorrow);
     var scope = Scope.current();
     BooleanSupplier done = () -> over() || isOther(present(), orFreshness);
+    var waiters = orFreshness ? computation.observers : computation.consumers;
     while (true) {
-      computation.consumers.add(Thread.currentThread());
+      waiters.add(Thread.currentThread());
       try {
         if (!done.getAsBoolean()
             && !Scope.await(computation.workers(), scope, done, deadline, false)) {
           return Optional.empty();
         }
       } finally {
-        computation.consumers.remove(Thread.currentThread());
+        waiters.remove(Thread.currentThread());
       }
       if (over()) {
         throw closed && !computation.closed()

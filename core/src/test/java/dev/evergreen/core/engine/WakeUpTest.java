@@ -43,6 +43,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -342,6 +343,36 @@ class WakeUpTest {
     waiting.awaitParked();
     tracker.close();
     assertInstanceOf(ComputationClosedException.class, waiting.failure());
+  }
+
+  @Test
+  void whoWaitsForResultsIsNotWokenByAChangeOfFreshnessAlone() throws Exception {
+    var here = WiredNodes.id("a");
+    var there = WiredNodes.id("b");
+    try (var wired = new WiredNodes(there)) {
+      var reader = wired.start(here, PATIENT);
+      var other = wired.start(there, PATIENT);
+      var cell = other.grains().get(Cell.class, "c");
+      try (var computation = reader.reactive(() -> reader.grains().get(Cell.class, "c").text())) {
+        var texts = computation.tracker();
+        texts.next(SOON);
+        var snapshots = computation.tracker();
+        snapshots.observe(SOON);
+        var waiting = new Aside(() -> texts.poll(HOUR));
+        var observing = new Aside(() -> snapshots.observe(HOUR));
+        waiting.awaitParked();
+        observing.awaitParked();
+        var woken = ConcurrentHashMap.<Thread>newKeySet();
+        wired.whenUnparked = woken::add;
+        wired.connected = node -> false;
+        reader.linkBroken(there);
+        observing.awaitEnd();
+        assertFalse(woken.contains(waiting.thread));
+        wired.connected = node -> true;
+        cell.set("x");
+        waiting.awaitEnd();
+      }
+    }
   }
 
   /** As one who waits for a result that reflects a write. */

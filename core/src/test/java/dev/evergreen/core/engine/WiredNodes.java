@@ -102,6 +102,9 @@ public final class WiredNodes implements AutoCloseable {
   /** Is given the threads of the nodes as they start. */
   volatile Consumer<Thread> whenStarted = thread -> {};
 
+  /** Is told of each thread that is unparked. */
+  volatile Consumer<Thread> whenUnparked = thread -> {};
+
   public volatile Wire wire = this::deliver;
 
   /** Whether there is a connection to a node. */
@@ -318,6 +321,7 @@ public final class WiredNodes implements AutoCloseable {
 
     @Override
     public void unpark(Thread thread) {
+      whenUnparked.accept(thread);
       time.unpark(thread);
     }
   }

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  */
 final class MutantTest {
 
-  private static final long SEEDS = 300;
+  private static final long SEEDS = 1_500;
   private static final long STORMS = 200;
   private static final long SCHEDULES = 1_500;
 

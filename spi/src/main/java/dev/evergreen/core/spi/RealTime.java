@@ -34,6 +34,7 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
     timers.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     timers.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
     timers.prestartCoreThread(); // there may be no memory for a thread later
+    Carriers.prepare();
   }
 
   /** Starts a timer thread. */
@@ -63,8 +64,13 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
   }
 
   @Override
+  public void letOthersRun() {
+    Carriers.letOthersRun();
+  }
+
+  @Override
   public void park() {
-    letOthersRun();
+    Carriers.beforePark();
     LockSupport.park(this);
   }
 
@@ -80,7 +86,7 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
    */
   @Override
   public void parkNanos(long nanos) {
-    letOthersRun();
+    Carriers.beforePark();
     parkNanosForOthers(nanos);
   }
 
@@ -132,20 +138,9 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
     }
   }
 
-  /**
-   * What a virtual thread waits for is often done by another one that is next in the queue. Then
-   * its permit is there after one yield, and neither a timer is set nor a thread resumed.
-   */
-  @SuppressWarnings("ThreadPriorityCheck") // nothing relies on it: the caller parks afterwards
-  private static void letOthersRun() {
-    if (Thread.currentThread().isVirtual()) {
-      Thread.yield();
-    }
-  }
-
   @Override
   public void unpark(Thread thread) {
-    LockSupport.unpark(thread);
+    Carriers.unpark(thread);
   }
 
   @Override

@@ -26,6 +26,9 @@ public interface Threads {
     parkNanos(nanos);
   }
 
+  /** Lets threads that could go on do so before the calling one, which has worked for a while. */
+  default void letOthersRun() {}
+
   /** Lets {@code thread} return from its present or next park. */
   void unpark(Thread thread);
 }

@@ -1,0 +1,134 @@
+package dev.evergreen.core.spi;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Each of the first three waited for ever without the watcher. */
+@Timeout(120)
+class CarriersTest {
+
+  private static final int MANY = 4 * Runtime.getRuntime().availableProcessors();
+
+  private final RealTime time = RealTime.create();
+  private final List<Thread> busy = new ArrayList<>();
+  private volatile boolean over;
+
+  @AfterEach
+  void end() throws InterruptedException {
+    over = true;
+    busy.forEach(time::unpark);
+    for (var thread : busy) {
+      thread.join();
+    }
+    time.close();
+  }
+
+  /** Two threads that wait for each other in turn. */
+  private final class Pair {
+
+    private final AtomicInteger turn = new AtomicInteger();
+    private final Thread[] threads = new Thread[2];
+
+    Pair(int turns) {
+      for (int i = 0; i < 2; i++) {
+        int mine = i;
+        threads[i] = Thread.ofVirtual().unstarted(() -> play(mine, turns));
+      }
+    }
+
+    List<Thread> start() {
+      threads[0].start();
+      threads[1].start();
+      return List.of(threads);
+    }
+
+    private void play(int mine, int turns) {
+      for (int next = mine; next < turns && !over; next += 2) {
+        while (turn.get() != next && !over) {
+          time.park();
+        }
+        turn.set(next + 1);
+        time.unpark(threads[1 - mine]);
+      }
+    }
+  }
+
+  private void pairsPlay() {
+    for (int i = 0; i < MANY; i++) {
+      busy.addAll(new Pair(Integer.MAX_VALUE).start());
+    }
+  }
+
+  private static void assertRuns(Runnable start, CountDownLatch run) throws InterruptedException {
+    start.run();
+    assertTrue(run.await(30, TimeUnit.SECONDS), "nobody lets it run");
+  }
+
+  @Test
+  void whoWakeEachOtherKeepNobodyOut() throws Exception {
+    pairsPlay();
+    for (int i = 0; i < 20; i++) {
+      var run = new CountDownLatch(1);
+      assertRuns(() -> Thread.startVirtualThread(run::countDown), run);
+    }
+  }
+
+  @Test
+  void whoYieldKeepNobodyOut() throws Exception {
+    for (int i = 0; i < MANY; i++) {
+      busy.add(
+          Thread.startVirtualThread(
+              () -> {
+                while (!over) {
+                  Carriers.letOthersRun();
+                }
+              }));
+    }
+    for (int i = 0; i < 20; i++) {
+      var run = new CountDownLatch(1);
+      assertRuns(() -> Thread.startVirtualThread(run::countDown), run);
+    }
+  }
+
+  @Test
+  void whoComeAfterAPauseKeepNobodyOut() throws Exception {
+    var watcher =
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> thread.getName().equals("evergreen-carriers"))
+            .findFirst()
+            .orElseThrow();
+    while (watcher.getState() != Thread.State.WAITING) {
+      Thread.onSpinWait(); // until it looks no more
+    }
+    whoWakeEachOtherKeepNobodyOut();
+  }
+
+  @Test
+  void theEndOfAWaitIsNotKeptOut() throws Exception {
+    pairsPlay();
+    for (int i = 0; i < 20; i++) {
+      var run = new CountDownLatch(1);
+      assertRuns(() -> time.after(1, () -> time.start(run::countDown)), run);
+    }
+  }
+
+  @Test
+  void nobodyIsForgottenWhoeverIsLetInMeanwhile() throws Exception {
+    var pairs = new ArrayList<Thread>();
+    for (int i = 0; i < MANY; i++) {
+      pairs.addAll(new Pair(20_000).start());
+    }
+    for (var thread : pairs) {
+      assertTrue(thread.join(Duration.ofSeconds(60)), "a wake-up was lost");
+    }
+  }
+}
