@@ -76,6 +76,7 @@ final class Http1Upstream implements Upstream {
     private volatile boolean persistent;
     private boolean tunnelled;
     private int informational;
+    private boolean looked;
     private volatile boolean anyReceived;
     private boolean amidHead;
 
@@ -144,13 +145,24 @@ final class Http1Upstream implements Upstream {
       return amidHead;
     }
 
+    /**
+     * Nothing counts as an answer while the request is in the output: whoever got the connection
+     * next would write behind it, into a buffer that this fiber sends, too.
+     */
     private void awaitHead() throws IOException {
+      if (!looked) {
+        looked = true;
+        if ((in.available() > 0 || in.fill()) && !anySent()) {
+          throw new MalformedMessageException("the origin answers before it is asked");
+        }
+      }
       while (in.available() == 0 && !in.fill()) {
         if (in.ended()) {
           throw new IncompleteMessageException("the origin has ended before it answered");
         }
         in.awaitMore();
       }
+      connection.flushOwn();
       anyReceived = true;
     }
 
