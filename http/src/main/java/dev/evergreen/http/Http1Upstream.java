@@ -90,12 +90,16 @@ final class Http1Upstream implements Upstream {
       toHead = head.is("HEAD");
       toConnect = head.is("CONNECT");
       var fields = head.fields();
+      int size = head.method().length() + head.targetLength() + fields.size();
+      if (!Http1Output.hasRoom(size)) {
+        throw new HeadTooLargeException(size);
+      }
       upgrades = fields.has("upgrade") && fields.hasMember("connection", "upgrade");
       if (upgrades || toConnect) {
         // Before anything is sent: the origin would have agreed in vain.
         lasting = pool.takeLastingPlace();
       }
-      var out = Http1Output.reserve(connection, head.targetLength() + fields.size());
+      var out = Http1Output.reserve(connection, size);
       head.putLine(out);
       if (!fields.has("host")) {
         Text.put(out, "Host: " + (toConnect ? head.target() : origin.authority()) + "\r\n");
