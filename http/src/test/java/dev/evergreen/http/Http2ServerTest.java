@@ -103,6 +103,44 @@ class Http2ServerTest {
     }
   }
 
+  private static byte[] settings(int... namesAndValues) {
+    var settings = ByteBuffer.allocate(3 * namesAndValues.length);
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      settings.putShort((short) namesAndValues[i]).putInt(namesAndValues[i + 1]);
+    }
+    return settings.array();
+  }
+
+  /** Seen: each changed what the encoder had to say, and a server ran out of memory. */
+  @Test
+  void ofAllSizesOfATableTheNextHeadTellsTheSmallestAndTheLast() throws Exception {
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.send(SETTINGS, 0, 0, settings(1, 100, 1, 4096, 1, 50, 1, 200, 1, 4096));
+      client.headers(1, true, get("/"));
+      var block = ByteBuffer.wrap(client.next(HEADERS).payload());
+      assertEquals(0x3f_13, block.getShort(), "50");
+      assertEquals(0x3f_e1_1f, block.getShort() << 8 | block.get(), "4096");
+      assertEquals((byte) 0x88, block.get(), "status 200");
+    }
+  }
+
+  @Test
+  void manySettingsOfOneFrameCountAsManyFrames() throws Exception {
+    var many = new int[2 * 2730];
+    Arrays.fill(many, 3);
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.send(SETTINGS, 0, 0, settings(many));
+      client.send(SETTINGS, 0, 0, settings(many));
+      client.send(PING, 0, 0, new byte[8]);
+      var frame = client.next();
+      while (frame.type() != PING && frame.type() != GOAWAY) {
+        frame = client.next();
+      }
+      assertEquals(GOAWAY, frame.type());
+      assertEquals(ENHANCE_YOUR_CALM, ByteBuffer.wrap(frame.payload()).getInt(4));
+    }
+  }
+
   static Stream<Arguments> malformed() {
     var tooLong = "content-length";
     return Stream.of(
