@@ -21,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -233,6 +234,27 @@ class UpstreamsTest {
       // Not by this thread, as it would flush what it has written before it waits.
       var sent = Talk.start(() -> Talk.until(wire.pair.far(), "abc"));
       assertTrue(sent.get().endsWith("\r\n\r\nabc"), "all of it");
+    }
+  }
+
+  /** Seen: a descriptor was lost for each name that an engine refused. */
+  @Test
+  void aConnectionForWhichThereIsNoEngineIsClosed() throws Exception {
+    var ended = new CompletableFuture<String>();
+    try (var origin = TestOrigin.start(connection -> ended.complete(Talk.all(connection)));
+        var upstreams =
+            new Upstreams(
+                Dialer.of(Talk.FIBERS),
+                (host, _) -> {
+                  throw new IllegalArgumentException("no engine for " + host);
+                },
+                HttpSettings.DEFAULT,
+                UpstreamLimits.DEFAULT,
+                UpstreamVersion.BY_ALPN)) {
+      var secure = new Origin(true, "127.0.0.1", origin.origin().port());
+      assertThrows(IllegalArgumentException.class, () -> upstreams.open(secure));
+      assertEquals("", ended.get(10, TimeUnit.SECONDS));
+      assertEquals(0, upstreams.connections(secure));
     }
   }
 
