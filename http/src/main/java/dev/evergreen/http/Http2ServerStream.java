@@ -97,7 +97,11 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     try {
       checkNotResponded();
       checkSending();
-      awaitsContinue &= informational.status() != 100;
+      boolean awaited = awaitsContinue && informational.status() == 100;
+      if (session.out.full() && !awaited) {
+        return; // To wait for one client would hold up all who wait for the same answer.
+      }
+      awaitsContinue &= !awaited;
       session.out.headers(
           id(), Http2Heads.response(informational.status(), informational.fields()), false);
     } finally {

@@ -141,6 +141,33 @@ class Http2ServerTest {
     }
   }
 
+  /** Seen: no room was waited for, and all native memory was used up. */
+  @Test
+  void whoDoesNotReadIsNotInformedWithoutEnd() throws Exception {
+    var informed = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          var hints = ResponseHead.of(103);
+          hints.fields().add("link", "x".repeat(8000));
+          for (int i = 0; i < 500; i++) {
+            exchange.inform(hints);
+          }
+          informed.countDown();
+          exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(Talk.bytes("a")));
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, true, get("/"));
+      informed.await();
+      int bytes = 0;
+      var frame = client.next();
+      while (frame.type() != DATA) {
+        bytes += frame.payload().length;
+        frame = client.next();
+      }
+      assertTrue(bytes < 1 << 20, "it was sent " + bytes);
+    }
+  }
+
   static Stream<Arguments> malformed() {
     var tooLong = "content-length";
     return Stream.of(
