@@ -237,6 +237,59 @@ class UpstreamsTest {
     }
   }
 
+  /** Seen: it was given to the next one, who then waited behind all others. */
+  @Test
+  void aConnectionWhoseRequestWasGivenUpIsNotKept() throws Exception {
+    try (var wire = new Wire()) {
+      var body = wire.exchange.send(RequestHead.of("POST", "/"), 3);
+      body.write(Talk.bytes("a"));
+      body.flush();
+      Talk.write(wire.pair.far(), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      assertEquals(200, wire.exchange.receive().status());
+      body.abort();
+      wire.exchange.close();
+      assertEquals(0, wire.pool.open());
+    }
+  }
+
+  private static Thread taking(Pool pool) throws InterruptedException {
+    var taker =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    assertNull(pool.take(false));
+                  } catch (IOException e) {
+                    throw new AssertionError(e);
+                  }
+                });
+    while (taker.getState() != Thread.State.TIMED_WAITING) {
+      assertTrue(taker.isAlive(), "it has to wait");
+      Thread.onSpinWait();
+    }
+    return taker;
+  }
+
+  @Test
+  void whoWaitedForAConnectionThatHasEndedHasItsPlace() throws Exception {
+    var limits =
+        new UpstreamLimits(
+            1, 10, Duration.ofSeconds(50), Duration.ofSeconds(30), Duration.ofSeconds(5));
+    var origin = new Origin(false, "a", 80);
+    var pool = new Pool(origin, limits, Talk.FIBERS, null);
+    assertNull(pool.take(false));
+    var first = taking(pool);
+    var second = taking(pool);
+    try (var pair = MemoryPair.of(Talk.FIBERS)) {
+      pair.far().close();
+      pool.keep(new Http1Upstream(pair.near(), origin, HttpSettings.DEFAULT));
+      assertTrue(first.join(Duration.ofSeconds(10)), "it gives its place up");
+    }
+    assertTrue(second.isAlive());
+    pool.free();
+    assertTrue(second.join(Duration.ofSeconds(10)));
+  }
+
   /** Seen: a descriptor was lost for each name that an engine refused. */
   @Test
   void aConnectionForWhichThereIsNoEngineIsClosed() throws Exception {
