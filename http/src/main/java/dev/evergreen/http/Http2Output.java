@@ -157,12 +157,17 @@ final class Http2Output {
     }
   }
 
+  /** Under the lock: whether something can be appended. */
+  boolean isOpen() {
+    return !ending && !over;
+  }
+
   /** Under the lock: throws if nothing can be sent any more. */
   void check() throws IOException {
     if (failure != null) {
       throw new IOException("the connection is broken", failure);
     }
-    if (ending || over) {
+    if (!isOpen()) {
       throw new java.nio.channels.ClosedChannelException();
     }
   }
@@ -203,14 +208,14 @@ final class Http2Output {
 
   /** Under the lock: appends a frame with one number. */
   void frame(int type, int stream, int number) {
-    if (!ending && !over) {
+    if (isOpen()) {
       frame(type, 0, stream, Integer.BYTES).putInt(number);
     }
   }
 
   /** Under the lock: says, while anything can be sent, that no more is begun on this connection. */
   void goAway(int last, Http2Exception.Code why) {
-    if (!ending && !over) {
+    if (isOpen()) {
       frame(GO_AWAY, 0, 0, 2 * Integer.BYTES).putInt(last).putInt(why.number);
     }
   }

@@ -45,6 +45,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   // Of the fiber that sends.
   private boolean withoutBody;
+  private boolean alone;
   private long left;
 
   Http2Stream(Http2Connection session) {
@@ -74,10 +75,15 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     peerEnded = end;
   }
 
-  /** Under the lock: a body of a length is to be sent, or none. */
-  final void begin(long bytes, boolean without) {
+  /**
+   * A body of a length is to be sent, or none.
+   *
+   * @param all whether no trailers can follow, so that the last byte is the end
+   */
+  final void begin(long bytes, boolean without, boolean all) {
     left = bytes;
     withoutBody = without;
+    alone = all;
   }
 
   /** Under the lock: all is sent. */
@@ -314,7 +320,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
       int wanted = Math.min(from.remaining(), MOST_DATA);
       int n = (int) Math.min(wanted, session.room(this, sendWindow));
       if (n > 0) {
-        boolean last = left == n;
+        boolean last = alone && left == n;
         if (n == wanted || n >= WORTHWHILE) {
           session.carried(n);
         }
@@ -351,6 +357,14 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   /** What was written leaves by itself. */
   @Override
   public void flush() {}
+
+  /** Under the lock: a body that was all sent is whole, though nobody has told its end. */
+  final void endIfSent() {
+    if (!ended && left == 0 && session.out.isOpen()) {
+      session.out.data(id, ByteBuffer.allocate(0), 0, true);
+      hasEnded();
+    }
+  }
 
   @Override
   public void end(Fields added) throws IOException {

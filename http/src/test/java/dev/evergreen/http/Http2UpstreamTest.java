@@ -186,6 +186,43 @@ class Http2UpstreamTest {
     }
   }
 
+  /** Seen: the last byte that a length told was the end, and no trailers came behind it. */
+  @Test
+  void trailersFollowABodyWhoseLengthWasTold() throws Exception {
+    var origin =
+        origin(
+            exchange -> {
+              var body = Talk.bytes(Talk.text(exchange.body()));
+              var told = Fields.of("Content-Length", String.valueOf(body.length));
+              var out = exchange.respond(ResponseHead.of(200, told));
+              out.write(body);
+              out.end(exchange.body().trailers());
+            });
+    for (var body : new String[] {"", "abc"}) {
+      try (var exchange = upstreams.open(origin)) {
+        int length = body.isEmpty() ? -1 : body.length();
+        var out = exchange.send(RequestHead.of("POST", "/", Fields.of("Host", "a")), length);
+        out.write(Talk.bytes(body));
+        out.end(Fields.of("T", "u"));
+        assertEquals(200, exchange.receive().status());
+        assertEquals(body.length(), exchange.body().length());
+        assertEquals(body, Talk.text(exchange.body()));
+        assertEquals("t: u\r\n", exchange.body().trailers().toString());
+      }
+    }
+  }
+
+  @Test
+  void aBodyOfTheLengthThatWasToldIsWholeWithoutItsEnd() throws Exception {
+    var origin =
+        origin(
+            exchange ->
+                exchange
+                    .respond(ResponseHead.of(200, Fields.of("Content-Length", "3")))
+                    .write(Talk.bytes("abc")));
+    assertEquals("200 abc", get(origin, get("/")));
+  }
+
   @Test
   void largeBodiesGoBothWaysThroughTheWindows() throws Exception {
     var origin = origin(Talk::echo);
