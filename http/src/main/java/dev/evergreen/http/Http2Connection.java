@@ -207,6 +207,11 @@ abstract class Http2Connection {
     return Math.max(0, Math.min(window, sendWindow));
   }
 
+  /** Whether the peer takes bodies at all; under the lock. */
+  final boolean windowIsOpen() {
+    return sendWindow > 0;
+  }
+
   void sent(int bytes) {
     sendWindow -= bytes;
   }

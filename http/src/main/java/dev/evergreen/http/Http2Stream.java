@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,6 +48,11 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   private boolean withoutBody;
   private boolean alone;
   private long left;
+
+  /** Whether it is the peer's windows that leave no room, and since when. */
+  private boolean blocked;
+
+  private long blockedSince;
 
   Http2Stream(Http2Connection session) {
     this.session = session;
@@ -281,13 +287,34 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   final void awaitRoom() throws IOException {
     while (session.awaitsRoom(this)) {
-      awaitWritable();
+      awaitWritable(session.settings.write());
     }
   }
 
-  private void awaitWritable() throws IOException {
+  /**
+   * Waits for room for a part of a body. Whatever wakes it: the peer has to open its windows within
+   * the time of a blocked writer. If others fill the output, the connection sees to it that the
+   * peer takes that.
+   */
+  private void awaitWindow() throws IOException {
+    awaitWritable(session.settings.write().minusNanos(System.nanoTime() - blockedSince));
+  }
+
+  /** Under the lock: there is no room. */
+  private void hasNoRoom() {
+    boolean byPeer = sendWindow <= 0 || !session.windowIsOpen();
+    if (!blocked || !byPeer) {
+      blockedSince = System.nanoTime();
+    }
+    blocked = byPeer;
+  }
+
+  private void awaitWritable(Duration limit) throws IOException {
     try {
-      writable.await(session.settings.write());
+      if (!limit.isPositive()) {
+        throw new SocketTimeoutException("the peer has opened no window in time");
+      }
+      writable.await(limit);
     } catch (SocketTimeoutException e) {
       reset(Code.CANCEL);
       throw e;
@@ -307,7 +334,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
         throw new IllegalStateException("the body is longer than the head told");
       }
       if (tryWrite(from) == 0) {
-        awaitWritable();
+        awaitWindow();
       }
     }
   }
@@ -319,7 +346,10 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
       checkSending();
       int wanted = Math.min(from.remaining(), MOST_DATA);
       int n = (int) Math.min(wanted, session.room(this, sendWindow));
-      if (n > 0) {
+      if (n <= 0) {
+        hasNoRoom();
+      } else {
+        blocked = false;
         boolean last = alone && left == n;
         if (n == wanted || n >= WORTHWHILE) {
           session.carried(n);

@@ -141,6 +141,29 @@ class Http2ServerTest {
     }
   }
 
+  /** Seen: whatever was sent to the client began the time anew. */
+  @Test
+  void aPingDoesNotMakeUpForAWindowThatStaysShut() throws Exception {
+    var times = Duration.ofSeconds(30);
+    var settings = HttpSettings.DEFAULT.withTimes(times, times, times, Duration.ofMillis(300));
+    Handler handler =
+        exchange -> exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(new byte[100_000]));
+    try (var client =
+        Http2Client.connect(handler, settings, CancelScope.open(), MemoryPair.CAPACITY)) {
+      client.headers(1, true, get("/"));
+      boolean reset = false;
+      for (int pings = 0; !reset && pings < 60; pings++) {
+        client.send(PING, 0, 0, new byte[8]);
+        for (var frame = client.nextWithin(Duration.ofMillis(50));
+            frame != null && !reset;
+            frame = client.nextWithin(Duration.ofMillis(50))) {
+          reset = frame.type() == RST_STREAM;
+        }
+      }
+      assertTrue(reset, "the stream waits for ever");
+    }
+  }
+
   /** Seen: no room was waited for, and all native memory was used up. */
   @Test
   void whoDoesNotReadIsNotInformedWithoutEnd() throws Exception {
