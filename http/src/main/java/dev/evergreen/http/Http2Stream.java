@@ -325,22 +325,29 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   @Override
   public void write(ByteBuffer from) throws IOException {
-    if (withoutBody) {
-      from.position(from.limit());
-    }
+    tryWrite(from);
     while (from.hasRemaining()) {
-      if (left >= 0 && from.remaining() > left) {
-        abort();
-        throw new IllegalStateException("the body is longer than the head told");
-      }
-      if (tryWrite(from) == 0) {
-        awaitWindow();
-      }
+      awaitWindow();
+      tryWrite(from);
     }
   }
 
-  /** Appends as much as the windows and the output have room for. */
-  private int tryWrite(ByteBuffer from) throws IOException {
+  @Override
+  public void tryWrite(ByteBuffer from) throws IOException {
+    if (withoutBody) {
+      from.position(from.limit());
+    }
+    if (left >= 0 && from.remaining() > left) {
+      abort();
+      throw new IllegalStateException("the body is longer than the head told");
+    }
+    while (from.hasRemaining() && append(from) > 0) {
+      // There was room, and there may be more.
+    }
+  }
+
+  /** Appends as much as the windows and the output have room for, but not more than a frame. */
+  private int append(ByteBuffer from) throws IOException {
     session.lock();
     try {
       checkSending();

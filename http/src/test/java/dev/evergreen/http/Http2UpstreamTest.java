@@ -224,6 +224,28 @@ class Http2UpstreamTest {
   }
 
   @Test
+  void whatFindsNoRoomStaysWhereItIs() throws Exception {
+    var go = new CountDownLatch(1);
+    var origin =
+        origin(
+            exchange -> {
+              await(go);
+              Talk.echo(exchange);
+            });
+    try (var exchange = upstreams.open(origin)) {
+      var out = exchange.send(RequestHead.of("PUT", "/", Fields.of("Host", "a")), -1);
+      var body = ByteBuffer.wrap(Talk.bytes("x".repeat(100_000)));
+      out.tryWrite(body);
+      assertEquals(100_000 - Http2Stream.WINDOW, body.remaining());
+      go.countDown();
+      out.write(body);
+      out.end();
+      assertEquals(200, exchange.receive().status());
+      assertEquals("PUT / a /|" + "x".repeat(100_000) + "|", Talk.text(exchange.body()));
+    }
+  }
+
+  @Test
   void largeBodiesGoBothWaysThroughTheWindows() throws Exception {
     var origin = origin(Talk::echo);
     var body = "0123456789".repeat(300_000);
