@@ -1,20 +1,26 @@
 package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Fibers;
 import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.UpstreamLimits;
+import dev.evergreen.http.UpstreamVersion;
 import dev.evergreen.http.Upstreams;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What becomes of the place of a request that goes wrong on this side. */
+/** What goes wrong on this side is no failure of an origin, and keeps no place. */
 @Timeout(60)
 class OriginClientTest {
   private final Fibers fibers = Fibers.builder().processors(1).start();
@@ -30,6 +36,28 @@ class OriginClientTest {
     scripted.close();
     upstreams.close();
     fibers.close();
+  }
+
+  /** Seen: an origin was taken for sick while all places were taken. */
+  @Test
+  void aCheckThatFindsNoPlaceTellsNothing() throws IOException {
+    var some = Duration.ofSeconds(30);
+    var member = origins.members().getFirst();
+    try (var narrow =
+            new Upstreams(
+                Dialer.of(fibers),
+                null,
+                HttpSettings.DEFAULT,
+                new UpstreamLimits(1, 0, some, some, some),
+                UpstreamVersion.BY_ALPN);
+        var held = narrow.open(member.origin)) {
+      assertFalse(held.reused());
+      HealthCheck.check(narrow, member, "/");
+      assertTrue(member.well(0));
+    }
+    scripted.close();
+    HealthCheck.check(upstreams, member, "/");
+    assertFalse(member.well(0));
   }
 
   private void assertThatNobodyHasFailedAndNothingIsHeld() {
