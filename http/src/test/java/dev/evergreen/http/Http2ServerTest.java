@@ -164,6 +164,21 @@ class Http2ServerTest {
     }
   }
 
+  /** Seen: what had come behind the head was an error, which was told instead. */
+  @Test
+  void aHeadThatIsTooLargeIsRefusedAlsoIfMoreFollowsAtOnce() throws Exception {
+    var settings = HttpSettings.DEFAULT.withHeads(100, 200, 400, 5);
+    try (var client =
+        Http2Client.connect(Talk::echo, settings, CancelScope.open(), MemoryPair.CAPACITY)) {
+      // Often, as the answer may have been faster.
+      for (int stream = 1; stream < 100; stream += 2) {
+        client.headers(stream, false, request("POST", "/", "x", "x".repeat(500)));
+        client.send(DATA, 0, stream, Talk.bytes("abc"));
+        assertEquals("431 ", client.response(stream));
+      }
+    }
+  }
+
   /** Seen: no room was waited for, and all native memory was used up. */
   @Test
   void whoDoesNotReadIsNotInformedWithoutEnd() throws Exception {
