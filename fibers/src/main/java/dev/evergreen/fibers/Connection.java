@@ -360,8 +360,13 @@ public abstract sealed class Connection implements AutoCloseable, FibersBase.Clo
     }
   }
 
-  /** Flushes what the calling fiber itself wrote; another one's output is that one's to flush. */
-  final void flushOwn() throws IOException {
+  /**
+   * {@linkplain #flush Flushes} what the calling fiber itself wrote: for a reader, as another one
+   * may be writing. What that wrote is its own to flush.
+   *
+   * @throws WriteTimeoutException as {@link #flush} does
+   */
+  public final void flushOwn() throws IOException {
     if (writer == Thread.currentThread()) {
       leave(false);
     }

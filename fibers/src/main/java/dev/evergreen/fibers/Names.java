@@ -13,6 +13,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * so it is done by a few platform threads, and whoever asks waits without a processor. Those who
  * ask for the same name at a time share one look-up, and its answer is kept for a while.
  *
- * <p>All is bounded: threads, names that wait for one (who asks for more gets an exception), and
- * answers that are kept.
+ * <p>All is bounded: threads, names that wait for one (who asks for more gets an exception), the
+ * length of a name, and answers that are kept. Those that are too old go when others are looked up.
  */
 public final class Names {
 
@@ -35,6 +36,9 @@ public final class Names {
 
   /** As many answers are kept. */
   private static final int KEPT = 10_000;
+
+  /** No name of the internet is longer (RFC 1035 §2.3.4), in bytes. */
+  private static final int LONGEST = 255;
 
   /** How long it is remembered that a name has no address. */
   private static final Duration KEEP_FAILURES = Duration.ofSeconds(1);
@@ -77,6 +81,10 @@ public final class Names {
   private final long keepNanos;
   private final ConcurrentHashMap<String, CompletableFuture<Found>> answers;
   private final ThreadPoolExecutor threads;
+
+  /** When what is too old was forgotten last. */
+  private final AtomicLong swept;
+
   private final Filter filter;
 
   /**
@@ -88,6 +96,7 @@ public final class Names {
     this.lookup = lookup;
     keepNanos = Nanos.of(keep);
     answers = new ConcurrentHashMap<>();
+    swept = new AtomicLong(System.nanoTime());
     filter = (_, found) -> found;
     threads =
         new ThreadPoolExecutor(
@@ -105,6 +114,7 @@ public final class Names {
     keepNanos = unfiltered.keepNanos;
     answers = unfiltered.answers;
     threads = unfiltered.threads;
+    swept = unfiltered.swept;
     this.filter = filter;
   }
 
@@ -138,6 +148,9 @@ public final class Names {
       return List.of(InetAddress.ofLiteral(host));
     } catch (IllegalArgumentException e) {
       // It is a name.
+    }
+    if (host.length() > LONGEST) {
+      throw new UnknownHostException("no host has a name of " + host.length() + " characters");
     }
     var answer = ask(host.toLowerCase(Locale.ROOT));
     var found = new Ahead<>(answer).await("look up " + host, false, 0);
@@ -191,12 +204,21 @@ public final class Names {
     return new Found(List.of(), why, System.nanoTime() + keep);
   }
 
+  /** How many answers are kept, or looked for. */
+  int kept() {
+    return answers.size();
+  }
+
+  /** Looks through all of them once in the time for which they are kept, or when there are many. */
   private void forgetOld() {
-    if (answers.size() > KEPT) {
+    long now = System.nanoTime();
+    long before = swept.get();
+    boolean due = now - before >= keepNanos && swept.compareAndSet(before, now);
+    if (due || answers.size() > KEPT) {
       answers.values().removeIf(Names::isOld);
-      if (answers.size() > KEPT) {
-        answers.values().removeIf(CompletableFuture::isDone);
-      }
+    }
+    if (answers.size() > KEPT) {
+      answers.values().removeIf(CompletableFuture::isDone);
     }
   }
 }

@@ -269,6 +269,24 @@ class DialerTest {
     assertEquals(2, asked.get());
   }
 
+  /** Seen: ten thousand answers of any length were kept for ever. */
+  @Test
+  void answersThatAreTooOldAreForgotten() throws Exception {
+    var names = new Names(_ -> addresses("::1"), Duration.ZERO);
+    for (int i = 0; i < 100; i++) {
+      assertEquals(addresses("::1"), names.addresses("a" + i + ".example"));
+    }
+    assertTrue(names.kept() <= 1, "it keeps " + names.kept());
+  }
+
+  @Test
+  void aNameThatIsTooLongIsNotLookedUp() throws Exception {
+    var names = new Names(_ -> addresses("::1"), LONG);
+    assertEquals(addresses("::1"), names.addresses("a".repeat(255)));
+    assertThrows(UnknownHostException.class, () -> names.addresses("a".repeat(256)));
+    assertEquals(1, names.kept());
+  }
+
   @Test
   void familiesTakeTurns() {
     assertEquals(

@@ -17,6 +17,14 @@ public interface BodyWriter {
   /** Appends all bytes of a buffer. What is large and of native memory may be sent at once. */
   void write(ByteBuffer from) throws IOException;
 
+  /**
+   * Appends as much of a buffer as can be without waiting for the peer to take some of it; that is
+   * all but by HTTP/2. The rest stays in the buffer.
+   */
+  default void tryWrite(ByteBuffer from) throws IOException {
+    write(from);
+  }
+
   /** Appends bytes. */
   default void write(byte[] from) throws IOException {
     write(ByteBuffer.wrap(from));

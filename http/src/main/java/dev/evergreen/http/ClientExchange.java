@@ -31,6 +31,7 @@ public interface ClientExchange extends AutoCloseable {
    *
    * @param length of the body that follows, as {@link BodyReader#length} tells it: -1 if it is not
    *     known, 0 if there is none
+   * @throws HeadTooLargeException if it does not fit into a buffer, by HTTP/1.1
    * @throws NoWebSocketException if that is asked for by HTTP/2 and the origin does not take it
    */
   BodyWriter send(RequestHead head, long length) throws IOException;

@@ -4,6 +4,9 @@ package dev.evergreen.http;
 final class Hosts {
   private static final String NAME_MARKS = "-._~!$&'()*+;=%";
 
+  /** No name of the internet is longer (RFC 1035 §2.3.4); each is copied to several places. */
+  private static final int LONGEST = 255;
+
   private Hosts() {}
 
   /**
@@ -35,6 +38,11 @@ final class Hosts {
 
   /** Where the host ends, or -1 if it is none. */
   private static int hostEnd(byte[] bytes, int from, int to) {
+    int end = endOfAny(bytes, from, to);
+    return end - from <= LONGEST ? end : -1;
+  }
+
+  private static int endOfAny(byte[] bytes, int from, int to) {
     if (from < to && bytes[from] == '[') {
       return literalEnd(bytes, from, to);
     }

@@ -47,9 +47,14 @@ final class Http1Output {
     return text.getBytes(ISO_8859_1);
   }
 
+  /** Whether there is room for a head, given how many bytes of it are not written here. */
+  static boolean hasRoom(int bytes) {
+    return bytes <= Buffers.SIZE - MORE;
+  }
+
   /** Makes room for a head. */
   static ByteBuffer reserve(Connection connection, int fields) throws IOException {
-    if (fields > Buffers.SIZE - MORE) {
+    if (!hasRoom(fields)) {
       throw new IllegalArgumentException("a head of " + fields + " bytes is too large");
     }
     return connection.reserve(fields + MORE);

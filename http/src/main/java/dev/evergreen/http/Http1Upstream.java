@@ -76,6 +76,7 @@ final class Http1Upstream implements Upstream {
     private volatile boolean persistent;
     private boolean tunnelled;
     private int informational;
+    private boolean looked;
     private volatile boolean anyReceived;
     private boolean amidHead;
 
@@ -89,12 +90,16 @@ final class Http1Upstream implements Upstream {
       toHead = head.is("HEAD");
       toConnect = head.is("CONNECT");
       var fields = head.fields();
+      int size = head.method().length() + head.targetLength() + fields.size();
+      if (!Http1Output.hasRoom(size)) {
+        throw new HeadTooLargeException(size);
+      }
       upgrades = fields.has("upgrade") && fields.hasMember("connection", "upgrade");
       if (upgrades || toConnect) {
         // Before anything is sent: the origin would have agreed in vain.
         lasting = pool.takeLastingPlace();
       }
-      var out = Http1Output.reserve(connection, head.targetLength() + fields.size());
+      var out = Http1Output.reserve(connection, size);
       head.putLine(out);
       if (!fields.has("host")) {
         Text.put(out, "Host: " + (toConnect ? head.target() : origin.authority()) + "\r\n");
@@ -144,13 +149,24 @@ final class Http1Upstream implements Upstream {
       return amidHead;
     }
 
+    /**
+     * Nothing counts as an answer while the request is in the output: whoever got the connection
+     * next would write behind it, into a buffer that this fiber sends, too.
+     */
     private void awaitHead() throws IOException {
+      if (!looked) {
+        looked = true;
+        if ((in.available() > 0 || in.fill()) && !anySent()) {
+          throw new MalformedMessageException("the origin answers before it is asked");
+        }
+      }
       while (in.available() == 0 && !in.fill()) {
         if (in.ended()) {
           throw new IncompleteMessageException("the origin has ended before it answered");
         }
         in.awaitMore();
       }
+      connection.flushOwn();
       anyReceived = true;
     }
 

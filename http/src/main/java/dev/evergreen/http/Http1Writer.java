@@ -24,6 +24,8 @@ final class Http1Writer implements BodyWriter {
   private boolean dropped;
   private volatile boolean ended = true;
 
+  private volatile boolean aborted;
+
   Http1Writer(Connection connection) {
     this.connection = connection;
   }
@@ -42,7 +44,7 @@ final class Http1Writer implements BodyWriter {
 
   /** Whether the message is whole, be its end told or not. */
   boolean isWhole() {
-    return ended || dropped || left == 0;
+    return !aborted && (ended || dropped || left == 0);
   }
 
   /** Whether its end was told. */
@@ -142,6 +144,7 @@ final class Http1Writer implements BodyWriter {
   public void abort() {
     if (!ended) {
       ended = true;
+      aborted = true;
       connection.reset();
     }
   }

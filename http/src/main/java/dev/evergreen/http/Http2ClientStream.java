@@ -80,7 +80,7 @@ final class Http2ClientStream extends Http2Stream implements ClientExchange {
     session.lock();
     try {
       upstream.begin(this);
-      begin(connects ? -1 : length, false);
+      begin(connects ? -1 : length, false, false);
       var headers =
           connects
               ? Http2Heads.webSocket(head, upstream.secure())

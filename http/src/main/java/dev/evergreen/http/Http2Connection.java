@@ -29,7 +29,8 @@ import java.util.Map;
  *
  * <p><b>Frames that carry nothing</b> of a message are PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
  * GOAWAY, unknown ones, and DATA without a byte that is not the last. A peer may send {@value
- * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. Nor does what comes
+ * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. SETTINGS count as
+ * one for each {@value #SETTINGS_PER_CONTROL} that they set. Nor does what comes
  * for a stream that this side has reset carry anything; but what was {@linkplain OnItsWay on its
  * way} then, within the stream's window, is not counted. Each other frame that carries something
  * earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each 256, as those who
@@ -54,6 +55,9 @@ abstract class Http2Connection {
   private static final int CONTROLS = 500;
   private static final int CONTROLS_PER_SECOND = 50;
   private static final int CONTROLS_PER_CARRIED = 4;
+
+  /** There are no more that have a meaning here. */
+  private static final int SETTINGS_PER_CONTROL = 8;
 
   /** What was sent may lie on its way for long, and be answered at once when it arrives. */
   private static final int MOST_CONTROLS_EARNED = 1 << 14;
@@ -201,6 +205,11 @@ abstract class Http2Connection {
       return 0;
     }
     return Math.max(0, Math.min(window, sendWindow));
+  }
+
+  /** Whether the peer takes bodies at all; under the lock. */
+  final boolean windowIsOpen() {
+    return sendWindow > 0;
   }
 
   void sent(int bytes) {
@@ -365,9 +374,16 @@ abstract class Http2Connection {
 
   /** A frame that carries nothing has come. */
   private void checkControls() throws Http2Exception {
+    checkControls(1);
+  }
+
+  /** What is as much work as some frames that carry nothing has come. */
+  private void checkControls(int number) throws Http2Exception {
     lock();
     try {
-      check(controls);
+      for (int i = 0; i < number; i++) {
+        check(controls);
+      }
     } finally {
       unlock();
     }
@@ -603,7 +619,7 @@ abstract class Http2Connection {
 
   private void settings(int flags, int id, int length) throws IOException {
     require(id == 0, Code.PROTOCOL_ERROR, "settings of a stream");
-    checkControls();
+    checkControls(1 + length / (6 * SETTINGS_PER_CONTROL));
     if ((flags & ACK) != 0) {
       require(length == 0, Code.FRAME_SIZE_ERROR, "an answer to settings sets nothing");
       return;
@@ -611,15 +627,28 @@ abstract class Http2Connection {
     require(length % 6 == 0, Code.FRAME_SIZE_ERROR, "settings are six bytes each");
     lock();
     try {
+      int windowBefore = peerWindow;
       for (int i = 0; i < length; i += 6) {
         set(
             in.buffer().getShort(in.at() + i) & 0xffff,
             in.buffer().getInt(in.at() + i + 2) & 0xffff_ffffL);
       }
+      addToAllWindows((long) peerWindow - windowBefore);
       peerIsSet();
       var _ = out.frame(Http2Output.SETTINGS, ACK, 0, 0);
     } finally {
       unlock();
+    }
+  }
+
+  /** Once for all settings of a frame, as there may be many streams. */
+  private void addToAllWindows(long more) throws Http2Exception {
+    if (more != 0) {
+      boolean good = true;
+      for (var stream : streams.values()) {
+        good &= stream.addWindow(more);
+      }
+      require(good, Code.FLOW_CONTROL_ERROR, "a window too large");
     }
   }
 
@@ -630,13 +659,7 @@ abstract class Http2Connection {
       case 3 -> peerTakes(value);
       case 4 -> {
         require(value <= MOST_WINDOW, Code.FLOW_CONTROL_ERROR, "a window too large");
-        long more = value - peerWindow;
         peerWindow = (int) value;
-        boolean good = true;
-        for (var stream : streams.values()) {
-          good &= stream.addWindow(more);
-        }
-        require(good, Code.FLOW_CONTROL_ERROR, "a window too large");
       }
       case 8 -> {
         require(value <= 1, Code.PROTOCOL_ERROR, "extended CONNECT is on or off");

@@ -40,6 +40,9 @@ final class Http2Output {
   private static final int LEAST_FRAME_LIMIT = 16 << 10;
   private static final int MOST_PENDING = 64 << 10;
 
+  /** What the peer allows beyond this need not be used. */
+  private static final int MOST_TABLE = 4096;
+
   /** Guards all of the session that its fibers share. */
   final ReentrantLock lock = new ReentrantLock();
 
@@ -51,6 +54,11 @@ final class Http2Output {
   private final DefaultHttp2HeadersEncoder hpack = new DefaultHttp2HeadersEncoder();
   private final ByteBuf block = Unpooled.buffer(1024);
   private int pendingBytes;
+
+  /** The smallest table of fields that the peer has set since the last head, and the last one. */
+  private int smallestTable = MOST_TABLE;
+
+  private int lastTable = MOST_TABLE;
   private boolean ending;
   private boolean over;
   private @Nullable IOException failure;
@@ -149,12 +157,17 @@ final class Http2Output {
     }
   }
 
+  /** Under the lock: whether something can be appended. */
+  boolean isOpen() {
+    return !ending && !over;
+  }
+
   /** Under the lock: throws if nothing can be sent any more. */
   void check() throws IOException {
     if (failure != null) {
       throw new IOException("the connection is broken", failure);
     }
-    if (ending || over) {
+    if (!isOpen()) {
       throw new java.nio.channels.ClosedChannelException();
     }
   }
@@ -195,14 +208,14 @@ final class Http2Output {
 
   /** Under the lock: appends a frame with one number. */
   void frame(int type, int stream, int number) {
-    if (!ending && !over) {
+    if (isOpen()) {
       frame(type, 0, stream, Integer.BYTES).putInt(number);
     }
   }
 
   /** Under the lock: says, while anything can be sent, that no more is begun on this connection. */
   void goAway(int last, Http2Exception.Code why) {
-    if (!ending && !over) {
+    if (isOpen()) {
       frame(GO_AWAY, 0, 0, 2 * Integer.BYTES).putInt(last).putInt(why.number);
     }
   }
@@ -219,6 +232,7 @@ final class Http2Output {
     check();
     block.clear();
     try {
+      setTable();
       hpack.encodeHeaders(stream, headers, block);
     } catch (io.netty.handler.codec.http2.Http2Exception e) {
       throw new IOException("a head cannot be sent", e);
@@ -237,13 +251,18 @@ final class Http2Output {
   }
 
   /** Under the lock: how large the peer's table of fields is. */
-  void peerTable(long size) throws IOException {
-    try {
-      // What is smaller is to be heeded; what is larger need not be used.
-      hpack.maxHeaderTableSize(Math.min(size, 4096));
-    } catch (io.netty.handler.codec.http2.Http2Exception e) {
-      throw Http2Exception.ofConnection(
-          Http2Exception.Code.PROTOCOL_ERROR, "no such size of a table");
-    }
+  void peerTable(long size) {
+    lastTable = (int) Math.min(size, MOST_TABLE);
+    smallestTable = Math.min(smallestTable, lastTable);
+  }
+
+  /**
+   * RFC 7541 §4.2: the next head says the smallest and the last one. The encoder would keep what it
+   * has to say of each until then.
+   */
+  private void setTable() throws io.netty.handler.codec.http2.Http2Exception {
+    hpack.maxHeaderTableSize(smallestTable);
+    hpack.maxHeaderTableSize(lastTable);
+    smallestTable = lastTable;
   }
 }

@@ -97,7 +97,11 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     try {
       checkNotResponded();
       checkSending();
-      awaitsContinue &= informational.status() != 100;
+      boolean awaited = awaitsContinue && informational.status() == 100;
+      if (session.out.full() && !awaited) {
+        return; // To wait for one client would hold up all who wait for the same answer.
+      }
+      awaitsContinue &= !awaited;
       session.out.headers(
           id(), Http2Heads.response(informational.status(), informational.fields()), false);
     } finally {
@@ -114,14 +118,14 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   @Override
   public BodyWriter respond(ResponseHead response) throws IOException {
     long told = Framing.contentLength(response.fields());
-    begin(response.status(), response.fields(), null, told, told);
+    begin(response.status(), response.fields(), null, told, told, false);
     return this;
   }
 
   @Override
   public void respondByHeadAlone(ResponseHead response) throws IOException {
     long told = Framing.contentLength(response.fields());
-    begin(response.status(), response.fields(), null, told, 0);
+    begin(response.status(), response.fields(), null, told, 0, true);
   }
 
   @Override
@@ -134,7 +138,8 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
         response.fields(),
         null,
         asTold ? told : response.status() == 304 ? -1 : length,
-        length);
+        length,
+        true);
     writeAll(body);
   }
 
@@ -144,7 +149,7 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     var fields = new Fields(lines.remaining(), 8).parse(lines);
     lines.position(lines.limit());
     long length = remaining(body);
-    begin(status, fields, more, status == 304 ? -1 : length, length);
+    begin(status, fields, more, status == 304 ? -1 : length, length, true);
     writeAll(body);
   }
 
@@ -167,7 +172,13 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
     return status == 204 || status == 304 || head.is("HEAD");
   }
 
-  private void begin(int status, Fields fields, @Nullable Fields more, long told, long bodyLength)
+  private void begin(
+      int status,
+      Fields fields,
+      @Nullable Fields more,
+      long told,
+      long bodyLength,
+      boolean alone)
       throws IOException {
     if (status < 200) {
       throw new IllegalArgumentException(status + " cannot be the status of a response");
@@ -180,14 +191,14 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
       headers.add("content-length", Long.toString(told));
     }
     boolean without = isWithoutBody(status);
-    begin(bodyLength, without);
+    begin(bodyLength, without, alone);
     awaitRoom();
     session.lock();
     try {
       checkNotResponded();
       checkSending();
       responded = true;
-      boolean whole = without || bodyLength == 0;
+      boolean whole = without || (alone && bodyLength == 0);
       session.out.headers(id(), headers, whole);
       if (whole) {
         hasEnded();
@@ -210,7 +221,7 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
       fields.remove("sec-websocket-accept"); // RFC 8441 §5: of HTTP/1.1
     }
     left = true;
-    begin(upgrades ? 200 : response.status(), fields, null, -1, -1);
+    begin(upgrades ? 200 : response.status(), fields, null, -1, -1, false);
     return new Tunnel(this, this);
   }
 
@@ -290,6 +301,9 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   private void finish() {
     session.lock();
     try {
+      if (responded) {
+        endIfSent();
+      }
       if (!isEnded()) {
         session.reset(this, Code.INTERNAL_ERROR);
       } else if (!peerEnded()) {

@@ -268,7 +268,7 @@ final class Http2Session extends Http2Connection {
       throw Http2Exception.ofStream(id, Code.REFUSED_STREAM, "no more streams at present");
     }
     if (block.tooLarge()) {
-      answer(id, RequestHead.of("GET", "/"), true, Http2ServerStream::refuseLargeHead);
+      answer(id, RequestHead.of("GET", "/"), ends, Http2ServerStream::refuseLargeHead);
       return;
     }
     var head = block.request(secure);

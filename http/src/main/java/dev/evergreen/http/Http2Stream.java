@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,7 +46,13 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   // Of the fiber that sends.
   private boolean withoutBody;
+  private boolean alone;
   private long left;
+
+  /** Whether it is the peer's windows that leave no room, and since when. */
+  private boolean blocked;
+
+  private long blockedSince;
 
   Http2Stream(Http2Connection session) {
     this.session = session;
@@ -74,10 +81,15 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     peerEnded = end;
   }
 
-  /** Under the lock: a body of a length is to be sent, or none. */
-  final void begin(long bytes, boolean without) {
+  /**
+   * A body of a length is to be sent, or none.
+   *
+   * @param all whether no trailers can follow, so that the last byte is the end
+   */
+  final void begin(long bytes, boolean without, boolean all) {
     left = bytes;
     withoutBody = without;
+    alone = all;
   }
 
   /** Under the lock: all is sent. */
@@ -275,13 +287,34 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   final void awaitRoom() throws IOException {
     while (session.awaitsRoom(this)) {
-      awaitWritable();
+      awaitWritable(session.settings.write());
     }
   }
 
-  private void awaitWritable() throws IOException {
+  /**
+   * Waits for room for a part of a body. Whatever wakes it: the peer has to open its windows within
+   * the time of a blocked writer. If others fill the output, the connection sees to it that the
+   * peer takes that.
+   */
+  private void awaitWindow() throws IOException {
+    awaitWritable(session.settings.write().minusNanos(System.nanoTime() - blockedSince));
+  }
+
+  /** Under the lock: there is no room. */
+  private void hasNoRoom() {
+    boolean byPeer = sendWindow <= 0 || !session.windowIsOpen();
+    if (!blocked || !byPeer) {
+      blockedSince = System.nanoTime();
+    }
+    blocked = byPeer;
+  }
+
+  private void awaitWritable(Duration limit) throws IOException {
     try {
-      writable.await(session.settings.write());
+      if (!limit.isPositive()) {
+        throw new SocketTimeoutException("the peer has opened no window in time");
+      }
+      writable.await(limit);
     } catch (SocketTimeoutException e) {
       reset(Code.CANCEL);
       throw e;
@@ -292,29 +325,39 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   @Override
   public void write(ByteBuffer from) throws IOException {
-    if (withoutBody) {
-      from.position(from.limit());
-    }
+    tryWrite(from);
     while (from.hasRemaining()) {
-      if (left >= 0 && from.remaining() > left) {
-        abort();
-        throw new IllegalStateException("the body is longer than the head told");
-      }
-      if (tryWrite(from) == 0) {
-        awaitWritable();
-      }
+      awaitWindow();
+      tryWrite(from);
     }
   }
 
-  /** Appends as much as the windows and the output have room for. */
-  private int tryWrite(ByteBuffer from) throws IOException {
+  @Override
+  public void tryWrite(ByteBuffer from) throws IOException {
+    if (withoutBody) {
+      from.position(from.limit());
+    }
+    if (left >= 0 && from.remaining() > left) {
+      abort();
+      throw new IllegalStateException("the body is longer than the head told");
+    }
+    while (from.hasRemaining() && append(from) > 0) {
+      // There was room, and there may be more.
+    }
+  }
+
+  /** Appends as much as the windows and the output have room for, but not more than a frame. */
+  private int append(ByteBuffer from) throws IOException {
     session.lock();
     try {
       checkSending();
       int wanted = Math.min(from.remaining(), MOST_DATA);
       int n = (int) Math.min(wanted, session.room(this, sendWindow));
-      if (n > 0) {
-        boolean last = left == n;
+      if (n <= 0) {
+        hasNoRoom();
+      } else {
+        blocked = false;
+        boolean last = alone && left == n;
         if (n == wanted || n >= WORTHWHILE) {
           session.carried(n);
         }
@@ -351,6 +394,14 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   /** What was written leaves by itself. */
   @Override
   public void flush() {}
+
+  /** Under the lock: a body that was all sent is whole, though nobody has told its end. */
+  final void endIfSent() {
+    if (!ended && left == 0 && session.out.isOpen()) {
+      session.out.data(id, ByteBuffer.allocate(0), 0, true);
+      hasEnded();
+    }
+  }
 
   @Override
   public void end(Fields added) throws IOException {

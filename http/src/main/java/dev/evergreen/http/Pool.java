@@ -195,8 +195,8 @@ final class Pool {
         return kept;
       }
       kept.closeConnection();
-      if (fresh) {
-        return null;
+      if (fresh || waiter != null) {
+        return null; // It has waited for the place.
       }
       free();
     }

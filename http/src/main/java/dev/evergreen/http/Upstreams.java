@@ -267,8 +267,21 @@ public final class Upstreams implements AutoCloseable {
     if (!origin.secure()) {
       return raw;
     }
+    boolean done = false;
+    try {
+      var connection = raw.overTls(engine(origin, byHttp1), limits.handshake());
+      connection.writeTimeout(settings.write());
+      done = true;
+      return connection;
+    } finally {
+      if (!done) {
+        raw.close();
+      }
+    }
+  }
+
+  private SSLEngine engine(Origin origin, boolean byHttp1) throws IOException {
     if (engines == null) {
-      raw.close();
       throw new IOException("there is no TLS for " + origin);
     }
     var engine = engines.engine(origin.host(), origin.port());
@@ -277,9 +290,7 @@ public final class Upstreams implements AutoCloseable {
       parameters.setApplicationProtocols(new String[] {"http/1.1"});
       engine.setSSLParameters(parameters);
     }
-    var connection = raw.overTls(engine, limits.handshake());
-    connection.writeTimeout(settings.write());
-    return connection;
+    return engine;
   }
 
   /** How many connections there are to an origin, used or kept. */

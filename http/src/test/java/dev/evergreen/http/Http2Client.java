@@ -10,11 +10,15 @@ import io.netty.handler.codec.http2.DefaultHttp2HeadersDecoder;
 import io.netty.handler.codec.http2.DefaultHttp2HeadersEncoder;
 import io.netty.handler.codec.http2.Http2Exception;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /** Speaks HTTP/2 with a server frame by frame, right or wrong. */
 final class Http2Client implements AutoCloseable {
@@ -143,6 +147,18 @@ final class Http2Client implements AutoCloseable {
     int type = buffer.get();
     int flags = buffer.get();
     return new Frame(type, flags, buffer.getInt(), read(length));
+  }
+
+  /** The next frame, if it begins in time; else null. */
+  @Nullable Frame nextWithin(Duration limit) throws IOException {
+    connection.readTimeout(limit);
+    try {
+      return next();
+    } catch (SocketTimeoutException e) {
+      return null;
+    } finally {
+      connection.readTimeout(ChronoUnit.FOREVER.getDuration());
+    }
   }
 
   private byte[] read(int length) throws IOException {

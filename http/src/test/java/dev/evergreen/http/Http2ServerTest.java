@@ -103,6 +103,109 @@ class Http2ServerTest {
     }
   }
 
+  private static byte[] settings(int... namesAndValues) {
+    var settings = ByteBuffer.allocate(3 * namesAndValues.length);
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      settings.putShort((short) namesAndValues[i]).putInt(namesAndValues[i + 1]);
+    }
+    return settings.array();
+  }
+
+  /** Seen: each changed what the encoder had to say, and a server ran out of memory. */
+  @Test
+  void ofAllSizesOfATableTheNextHeadTellsTheSmallestAndTheLast() throws Exception {
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.send(SETTINGS, 0, 0, settings(1, 100, 1, 4096, 1, 50, 1, 200, 1, 4096));
+      client.headers(1, true, get("/"));
+      var block = ByteBuffer.wrap(client.next(HEADERS).payload());
+      assertEquals(0x3f_13, block.getShort(), "50");
+      assertEquals(0x3f_e1_1f, block.getShort() << 8 | block.get(), "4096");
+      assertEquals((byte) 0x88, block.get(), "status 200");
+    }
+  }
+
+  @Test
+  void manySettingsOfOneFrameCountAsManyFrames() throws Exception {
+    var many = new int[2 * 2730];
+    Arrays.fill(many, 3);
+    try (var client = Http2Client.connect(Talk::echo)) {
+      client.send(SETTINGS, 0, 0, settings(many));
+      client.send(SETTINGS, 0, 0, settings(many));
+      client.send(PING, 0, 0, new byte[8]);
+      var frame = client.next();
+      while (frame.type() != PING && frame.type() != GOAWAY) {
+        frame = client.next();
+      }
+      assertEquals(GOAWAY, frame.type());
+      assertEquals(ENHANCE_YOUR_CALM, ByteBuffer.wrap(frame.payload()).getInt(4));
+    }
+  }
+
+  /** Seen: whatever was sent to the client began the time anew. */
+  @Test
+  void aPingDoesNotMakeUpForAWindowThatStaysShut() throws Exception {
+    var times = Duration.ofSeconds(30);
+    var settings = HttpSettings.DEFAULT.withTimes(times, times, times, Duration.ofMillis(300));
+    Handler handler =
+        exchange -> exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(new byte[100_000]));
+    try (var client =
+        Http2Client.connect(handler, settings, CancelScope.open(), MemoryPair.CAPACITY)) {
+      client.headers(1, true, get("/"));
+      boolean reset = false;
+      for (int pings = 0; !reset && pings < 60; pings++) {
+        client.send(PING, 0, 0, new byte[8]);
+        for (var frame = client.nextWithin(Duration.ofMillis(50));
+            frame != null && !reset;
+            frame = client.nextWithin(Duration.ofMillis(50))) {
+          reset = frame.type() == RST_STREAM;
+        }
+      }
+      assertTrue(reset, "the stream waits for ever");
+    }
+  }
+
+  /** Seen: what had come behind the head was an error, which was told instead. */
+  @Test
+  void aHeadThatIsTooLargeIsRefusedAlsoIfMoreFollowsAtOnce() throws Exception {
+    var settings = HttpSettings.DEFAULT.withHeads(100, 200, 400, 5);
+    try (var client =
+        Http2Client.connect(Talk::echo, settings, CancelScope.open(), MemoryPair.CAPACITY)) {
+      // Often, as the answer may have been faster.
+      for (int stream = 1; stream < 100; stream += 2) {
+        client.headers(stream, false, request("POST", "/", "x", "x".repeat(500)));
+        client.send(DATA, 0, stream, Talk.bytes("abc"));
+        assertEquals("431 ", client.response(stream));
+      }
+    }
+  }
+
+  /** Seen: no room was waited for, and all native memory was used up. */
+  @Test
+  void whoDoesNotReadIsNotInformedWithoutEnd() throws Exception {
+    var informed = new CountDownLatch(1);
+    Handler handler =
+        exchange -> {
+          var hints = ResponseHead.of(103);
+          hints.fields().add("link", "x".repeat(8000));
+          for (int i = 0; i < 500; i++) {
+            exchange.inform(hints);
+          }
+          informed.countDown();
+          exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(Talk.bytes("a")));
+        };
+    try (var client = Http2Client.connect(handler)) {
+      client.headers(1, true, get("/"));
+      informed.await();
+      int bytes = 0;
+      var frame = client.next();
+      while (frame.type() != DATA) {
+        bytes += frame.payload().length;
+        frame = client.next();
+      }
+      assertTrue(bytes < 1 << 20, "it was sent " + bytes);
+    }
+  }
+
   static Stream<Arguments> malformed() {
     var tooLong = "content-length";
     return Stream.of(

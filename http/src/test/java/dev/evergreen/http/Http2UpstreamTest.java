@@ -186,6 +186,65 @@ class Http2UpstreamTest {
     }
   }
 
+  /** Seen: the last byte that a length told was the end, and no trailers came behind it. */
+  @Test
+  void trailersFollowABodyWhoseLengthWasTold() throws Exception {
+    var origin =
+        origin(
+            exchange -> {
+              var body = Talk.bytes(Talk.text(exchange.body()));
+              var told = Fields.of("Content-Length", String.valueOf(body.length));
+              var out = exchange.respond(ResponseHead.of(200, told));
+              out.write(body);
+              out.end(exchange.body().trailers());
+            });
+    for (var body : new String[] {"", "abc"}) {
+      try (var exchange = upstreams.open(origin)) {
+        int length = body.isEmpty() ? -1 : body.length();
+        var out = exchange.send(RequestHead.of("POST", "/", Fields.of("Host", "a")), length);
+        out.write(Talk.bytes(body));
+        out.end(Fields.of("T", "u"));
+        assertEquals(200, exchange.receive().status());
+        assertEquals(body.length(), exchange.body().length());
+        assertEquals(body, Talk.text(exchange.body()));
+        assertEquals("t: u\r\n", exchange.body().trailers().toString());
+      }
+    }
+  }
+
+  @Test
+  void aBodyOfTheLengthThatWasToldIsWholeWithoutItsEnd() throws Exception {
+    var origin =
+        origin(
+            exchange ->
+                exchange
+                    .respond(ResponseHead.of(200, Fields.of("Content-Length", "3")))
+                    .write(Talk.bytes("abc")));
+    assertEquals("200 abc", get(origin, get("/")));
+  }
+
+  @Test
+  void whatFindsNoRoomStaysWhereItIs() throws Exception {
+    var go = new CountDownLatch(1);
+    var origin =
+        origin(
+            exchange -> {
+              await(go);
+              Talk.echo(exchange);
+            });
+    try (var exchange = upstreams.open(origin)) {
+      var out = exchange.send(RequestHead.of("PUT", "/", Fields.of("Host", "a")), -1);
+      var body = ByteBuffer.wrap(Talk.bytes("x".repeat(100_000)));
+      out.tryWrite(body);
+      assertEquals(100_000 - Http2Stream.WINDOW, body.remaining());
+      go.countDown();
+      out.write(body);
+      out.end();
+      assertEquals(200, exchange.receive().status());
+      assertEquals("PUT / a /|" + "x".repeat(100_000) + "|", Talk.text(exchange.body()));
+    }
+  }
+
   @Test
   void largeBodiesGoBothWaysThroughTheWindows() throws Exception {
     var origin = origin(Talk::echo);

@@ -2,6 +2,7 @@ package dev.evergreen.http;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +10,7 @@ import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.fibers.Connection;
 import dev.evergreen.fibers.Dialer;
 import dev.evergreen.fibers.Listener;
+import dev.evergreen.fibers.MemoryPair;
 import dev.evergreen.fibers.Pace;
 import dev.evergreen.fibers.SlowPeers;
 import dev.evergreen.fibers.WaitCancelledException;
@@ -19,6 +21,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -182,6 +185,129 @@ class UpstreamsTest {
         assertThrows(IncompleteMessageException.class, () -> get(upstreams, origin.origin()), cut);
         assertEquals(0, upstreams.connections(origin.origin()));
       }
+    }
+  }
+
+  /** A connection in memory to an origin, by HTTP/1.1, that has a place. */
+  private static final class Wire implements AutoCloseable {
+    private final Origin origin = new Origin(false, "a", 80);
+    private final MemoryPair pair = MemoryPair.of(Talk.FIBERS);
+    private final Pool pool = new Pool(origin, UpstreamLimits.DEFAULT, Talk.FIBERS, null);
+    private final ClientExchange exchange;
+
+    Wire() throws IOException {
+      assertNull(pool.take(false));
+      exchange = new Http1Upstream(pair.near(), origin, HttpSettings.DEFAULT).begin(pool, false);
+      pair.far().readTimeout(Duration.ofSeconds(5));
+    }
+
+    @Override
+    public void close() {
+      pair.close();
+    }
+  }
+
+  /** Seen: the request stayed in the output, and the next one was written behind it. */
+  @Test
+  void whatComesBeforeTheRequestIsNoAnswer() throws Exception {
+    try (var wire = new Wire()) {
+      Talk.write(wire.pair.far(), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      wire.exchange.send(RequestHead.of("GET", "/"));
+      assertThrows(MalformedMessageException.class, wire.exchange::receive);
+      assertFalse(wire.exchange.anySent());
+      wire.exchange.close();
+      assertEquals(0, wire.pool.open());
+    }
+  }
+
+  @Test
+  void aConnectionIsKeptWithNothingInItsOutput() throws Exception {
+    try (var wire = new Wire()) {
+      var body = wire.exchange.send(RequestHead.of("POST", "/"), 3);
+      body.flush();
+      Talk.write(wire.pair.far(), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      body.write(Talk.bytes("abc"));
+      body.end();
+      assertEquals(200, wire.exchange.receive().status());
+      wire.exchange.close();
+      assertEquals(1, wire.pool.open());
+      // Not by this thread, as it would flush what it has written before it waits.
+      var sent = Talk.start(() -> Talk.until(wire.pair.far(), "abc"));
+      assertTrue(sent.get().endsWith("\r\n\r\nabc"), "all of it");
+    }
+  }
+
+  /** Seen: it was given to the next one, who then waited behind all others. */
+  @Test
+  void aConnectionWhoseRequestWasGivenUpIsNotKept() throws Exception {
+    try (var wire = new Wire()) {
+      var body = wire.exchange.send(RequestHead.of("POST", "/"), 3);
+      body.write(Talk.bytes("a"));
+      body.flush();
+      Talk.write(wire.pair.far(), "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+      assertEquals(200, wire.exchange.receive().status());
+      body.abort();
+      wire.exchange.close();
+      assertEquals(0, wire.pool.open());
+    }
+  }
+
+  private static Thread taking(Pool pool) throws InterruptedException {
+    var taker =
+        Thread.ofPlatform()
+            .start(
+                () -> {
+                  try {
+                    assertNull(pool.take(false));
+                  } catch (IOException e) {
+                    throw new AssertionError(e);
+                  }
+                });
+    while (taker.getState() != Thread.State.TIMED_WAITING) {
+      assertTrue(taker.isAlive(), "it has to wait");
+      Thread.onSpinWait();
+    }
+    return taker;
+  }
+
+  @Test
+  void whoWaitedForAConnectionThatHasEndedHasItsPlace() throws Exception {
+    var limits =
+        new UpstreamLimits(
+            1, 10, Duration.ofSeconds(50), Duration.ofSeconds(30), Duration.ofSeconds(5));
+    var origin = new Origin(false, "a", 80);
+    var pool = new Pool(origin, limits, Talk.FIBERS, null);
+    assertNull(pool.take(false));
+    var first = taking(pool);
+    var second = taking(pool);
+    try (var pair = MemoryPair.of(Talk.FIBERS)) {
+      pair.far().close();
+      pool.keep(new Http1Upstream(pair.near(), origin, HttpSettings.DEFAULT));
+      assertTrue(first.join(Duration.ofSeconds(10)), "it gives its place up");
+    }
+    assertTrue(second.isAlive());
+    pool.free();
+    assertTrue(second.join(Duration.ofSeconds(10)));
+  }
+
+  /** Seen: a descriptor was lost for each name that an engine refused. */
+  @Test
+  void aConnectionForWhichThereIsNoEngineIsClosed() throws Exception {
+    var ended = new CompletableFuture<String>();
+    try (var origin = TestOrigin.start(connection -> ended.complete(Talk.all(connection)));
+        var upstreams =
+            new Upstreams(
+                Dialer.of(Talk.FIBERS),
+                (host, _) -> {
+                  throw new IllegalArgumentException("no engine for " + host);
+                },
+                HttpSettings.DEFAULT,
+                UpstreamLimits.DEFAULT,
+                UpstreamVersion.BY_ALPN)) {
+      var secure = new Origin(true, "127.0.0.1", origin.origin().port());
+      assertThrows(IllegalArgumentException.class, () -> upstreams.open(secure));
+      assertEquals("", ended.get(10, TimeUnit.SECONDS));
+      assertEquals(0, upstreams.connections(secure));
     }
   }
 

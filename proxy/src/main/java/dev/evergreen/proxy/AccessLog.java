@@ -8,27 +8,41 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Writes a line for each transaction, by a thread of its own: a slow disk holds up no request. What
- * does not fit into its queue is dropped and counted.
+ * does not fit into its queue is dropped and counted, as is what cannot be written. After a
+ * failure, such as a full disk, it goes on; that it fails is told once until it can write again.
  */
 final class AccessLog implements AutoCloseable {
 
   private static final System.Logger LOG = System.getLogger(AccessLog.class.getName());
   private static final int QUEUE = 16_384;
 
+  /** For how long its end waits for a file that takes nothing. */
+  private static final long CLOSING_SECONDS = 5;
+
+  /** What its thread does. */
+  private interface Task {
+    void run() throws IOException;
+  }
+
   private final @Nullable Path file;
   private final LogFormat format;
-  private final BlockingQueue<Runnable> queue = new ArrayBlockingQueue<>(QUEUE);
+  private final BlockingQueue<Task> queue = new ArrayBlockingQueue<>(QUEUE);
   private final LongAdder dropped = new LongAdder();
   private final Thread thread;
+
+  // Of the thread.
   private Writer writer;
   private boolean ended;
+  private boolean failing;
 
   /**
    * One that is open.
@@ -67,53 +81,68 @@ final class AccessLog implements AutoCloseable {
   private void run() {
     try {
       while (!ended) {
-        queue.take().run();
-        if (queue.isEmpty()) {
-          writer.flush();
-        }
+        attempt(queue.take());
       }
-      writer.flush();
-      if (file != null) {
-        writer.close();
-      }
-    } catch (IOException e) {
-      failed(e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
   }
 
-  private void append(Course course) {
+  private void attempt(Task task) {
+    try {
+      task.run();
+      if (queue.isEmpty() && !ended) {
+        writer.flush();
+        failing = false;
+      }
+    } catch (IOException | RuntimeException e) {
+      if (!failing) {
+        failing = true;
+        LOG.log(System.Logger.Level.ERROR, "the access log " + file + " cannot be written", e);
+      }
+    }
+  }
+
+  private void append(Course course) throws IOException {
+    boolean done = false;
     try {
       writer.append(format.line(course)).append('\n');
-    } catch (IOException e) {
-      failed(e);
-    }
-  }
-
-  private void openAgain() {
-    try {
-      var before = writer;
-      before.flush();
-      writer = open(file);
-      if (file != null) {
-        before.close();
+      done = true;
+    } finally {
+      if (!done) {
+        dropped.increment();
       }
-    } catch (IOException e) {
-      failed(e);
     }
   }
 
-  private void failed(IOException e) {
-    LOG.log(System.Logger.Level.ERROR, "the access log " + file + " cannot be written", e);
+  /** The new one is there before the old one ends, which may not be possible. */
+  private void openAgain() throws IOException {
+    var before = writer;
+    writer = open(file);
+    close(before);
   }
 
-  /** Writes what is in the queue, and closes. Blocks until then. */
+  private void end() throws IOException {
+    ended = true;
+    close(writer);
+  }
+
+  private void close(Writer which) throws IOException {
+    if (file == null) {
+      which.flush();
+    } else {
+      which.close();
+    }
+  }
+
+  /** Writes what is in the queue, and closes. Blocks until then, but not for long. */
   @Override
   public void close() {
     try {
-      queue.put(() -> ended = true);
-      thread.join();
+      if (!queue.offer(this::end, CLOSING_SECONDS, TimeUnit.SECONDS)
+          || !thread.join(Duration.ofSeconds(CLOSING_SECONDS))) {
+        LOG.log(System.Logger.Level.ERROR, "the access log " + file + " does not end");
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

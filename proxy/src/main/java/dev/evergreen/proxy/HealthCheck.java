@@ -3,6 +3,7 @@ package dev.evergreen.proxy;
 import dev.evergreen.fibers.CancelScope;
 import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.UpstreamBusyException;
 import dev.evergreen.http.Upstreams;
 import java.io.IOException;
 import java.time.Duration;
@@ -16,7 +17,7 @@ record HealthCheck(Proxy proxy, Upstreams upstreams, Origins.Member member, Stri
   void run(Proxy.Setup setup) {
     try {
       while (proxy.setup().equals(setup)) {
-        member.checked(CancelScope.within(LIMIT).call(this::answers));
+        CancelScope.within(LIMIT).run(() -> check(upstreams, member, path));
         proxy.fibers().sleep(setup.settings().checkEvery);
       }
     } catch (InterruptedException e) {
@@ -25,8 +26,20 @@ record HealthCheck(Proxy proxy, Upstreams upstreams, Origins.Member member, Stri
     }
   }
 
+  /** Asks once. */
+  static void check(Upstreams upstreams, Origins.Member member, String path) {
+    try {
+      member.checked(answers(upstreams, member, path));
+    } catch (UpstreamBusyException e) {
+      // That is our limit: nothing is known of the origin.
+    } catch (IOException e) {
+      member.checked(false);
+    }
+  }
+
   /** Whether it answers with a status below 400. */
-  private boolean answers() {
+  private static boolean answers(Upstreams upstreams, Origins.Member member, String path)
+      throws IOException {
     try (var exchange = upstreams.open(member.origin)) {
       exchange.send(RequestHead.of("GET", path, Fields.of("Host", member.origin.authority())));
       var head = exchange.receive();
@@ -34,8 +47,6 @@ record HealthCheck(Proxy proxy, Upstreams upstreams, Origins.Member member, Stri
         head = exchange.receive();
       }
       return head.status() < 400;
-    } catch (IOException e) {
-      return false;
     }
   }
 }

@@ -2,6 +2,7 @@ package dev.evergreen.proxy;
 
 import dev.evergreen.fibers.WaitCancelledException;
 import dev.evergreen.http.ClientExchange;
+import dev.evergreen.http.HeadTooLargeException;
 import dev.evergreen.http.NoWebSocketException;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
@@ -61,8 +62,8 @@ final class OriginClient {
         if (ofClient != null) {
           throw ofClient;
         }
-        if (e instanceof OriginFailure) {
-          throw e;
+        if (e instanceof OriginFailure || e instanceof HeadTooLargeException) {
+          throw OriginFailure.of(e);
         }
         boolean again = attempt < ATTEMPTS && ask.mayBeRepeated(request, upload, e);
         if (e instanceof UpstreamBusyException) {
@@ -81,6 +82,9 @@ final class OriginClient {
         if (!again) {
           throw OriginFailure.of(e);
         }
+      } catch (RuntimeException | Error e) {
+        ask.giveUp(upload); // Else its place would be taken for ever.
+        throw e;
       }
     }
   }

@@ -9,6 +9,7 @@ import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.util.Locale;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /** What an origin is asked for a client. */
 final class OriginRequests {
@@ -38,6 +39,10 @@ final class OriginRequests {
 
   /** Protocols in which requests would pass that nobody checks. */
   private static final Set<String> OTHER_HTTP = Set.of("h2", "h2c", "http", "tls");
+
+  /** RFC 9110 §7.8: a name and maybe a version, both tokens. */
+  private static final Pattern PROTOCOL =
+      Pattern.compile("([\\w!#$%&'*+.^`|~-]+)(/[\\w!#$%&'*+.^`|~-]+)?");
 
   private OriginRequests() {}
 
@@ -111,17 +116,19 @@ final class OriginRequests {
 
   /** To what the client wants to change the protocol, and may; empty if to nothing. */
   static String upgrade(RequestHead request) {
-    var wanted = request.fields().get("upgrade");
-    if (wanted == null
+    if (!request.fields().has("upgrade")
         || request.version() == Version.HTTP_1_0 // RFC 9110 §7.8
         || !request.fields().hasMember("connection", "upgrade")) {
       return "";
     }
-    boolean good =
-        request.fields().members("upgrade").stream()
-            .map(each -> each.split("/", 2)[0].strip().toLowerCase(Locale.ROOT))
-            .noneMatch(OTHER_HTTP::contains);
-    return good ? wanted : "";
+    var wanted = request.fields().members("upgrade");
+    return wanted.stream().allMatch(OriginRequests::mayPass) ? String.join(", ", wanted) : "";
+  }
+
+  /** An origin may divide what is no protocol in another way, and find one that does not pass. */
+  private static boolean mayPass(String protocol) {
+    var matcher = PROTOCOL.matcher(protocol);
+    return matcher.matches() && !OTHER_HTTP.contains(matcher.group(1).toLowerCase(Locale.ROOT));
   }
 
   /** RFC 7239, and the fields that were there before it. */

@@ -155,11 +155,19 @@ final class Upload {
     if (!told) {
       wanted = new CountDownLatch(1); // No other origin speaks for this one.
     }
-    var before = kept.toByteArray();
-    if (!awaitsContinue() && before.length == 0 && sendsAtOnce(into)) {
-      goesOn = false;
-      return;
+    var first = ByteBuffer.wrap(kept.toByteArray());
+    if (!awaitsContinue() && !first.hasRemaining()) {
+      first = ByteBuffer.allocate(PIECE);
+      if (sendsAtOnce(into, first)) {
+        goesOn = false;
+        return;
+      }
     }
+    sendLater(into, first, slowPeers);
+  }
+
+  private void sendLater(BodyWriter into, ByteBuffer first, SlowPeers slowPeers)
+      throws IOException {
     into.flush();
     var now = CancelScope.open();
     scope = now;
@@ -169,7 +177,7 @@ final class Upload {
         fibers.spawn(
             () -> {
               try {
-                send(into, before, go, now, slowPeers);
+                send(into, first, go, now, slowPeers);
               } finally {
                 goesOn = false;
               }
@@ -190,9 +198,14 @@ final class Upload {
     }
   }
 
-  /** Whether there is nothing more to be sent. */
-  private boolean sendsAtOnce(BodyWriter into) throws IOException {
-    var piece = ByteBuffer.allocate(PIECE);
+  /**
+   * Sends what is there and finds room; the caller must not wait for the origin to take more, as
+   * that may answer instead.
+   *
+   * @param piece gets what is there; what found no room stays in it
+   * @return whether there is nothing more to be sent
+   */
+  private boolean sendsAtOnce(BodyWriter into, ByteBuffer piece) throws IOException {
     try {
       int n = from.tryRead(piece);
       sent.addAndGet(Math.max(0, n));
@@ -201,15 +214,16 @@ final class Upload {
       return true;
     }
     keep(piece.flip());
-    into.write(piece);
-    if (from.ended()) {
+    into.tryWrite(piece);
+    boolean all = !piece.hasRemaining() && from.ended();
+    if (all) {
       into.end(OriginRequests.trailers(from.trailers()));
     }
-    return from.ended();
+    return all;
   }
 
   private void send(
-      BodyWriter into, byte[] before, CountDownLatch go, CancelScope until, SlowPeers slowPeers) {
+      BodyWriter into, ByteBuffer first, CountDownLatch go, CancelScope until, SlowPeers slowPeers) {
     try {
       var _ = go.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
       if (until.cancelled()) {
@@ -224,7 +238,7 @@ final class Upload {
         }
         until.run(
             () -> {
-              into.write(before);
+              into.write(first);
               copy(into);
             });
       }

@@ -21,6 +21,7 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -44,11 +45,11 @@ class UploadTest {
   }
 
   /** How the origin gets to know that there is no more. */
-  private static final class ToOrigin implements BodyWriter {
-    private final CompletableFuture<String> over = new CompletableFuture<>();
+  private static class ToOrigin implements BodyWriter {
+    final CompletableFuture<String> over = new CompletableFuture<>();
 
     @Override
-    public void write(ByteBuffer from) {
+    public void write(ByteBuffer from) throws IOException {
       from.position(from.limit());
     }
 
@@ -78,9 +79,15 @@ class UploadTest {
   /** A body that is waited for, and whose client is hung up on while it is. */
   private abstract static class Awaited implements BodyReader {
     private boolean ended;
+    private ByteBuffer there = ByteBuffer.allocate(0);
 
     final void end() {
       ended = true;
+    }
+
+    /** All of it is there. */
+    final void give(String all) {
+      there = ByteBuffer.wrap(all.getBytes(StandardCharsets.ISO_8859_1));
     }
 
     @Override
@@ -95,6 +102,12 @@ class UploadTest {
 
     @Override
     public final int tryRead(ByteBuffer into) {
+      int n = there.remaining();
+      if (n > 0) {
+        into.put(there);
+        end();
+        return n;
+      }
       return ended ? -1 : 0;
     }
 
@@ -122,6 +135,48 @@ class UploadTest {
     upload.start(toOrigin, peers);
     assertEquals("ended", toOrigin.over.get());
     assertNull(upload.failure());
+    upload.stop();
+  }
+
+  /** An origin by HTTP/2 that has room for one byte. */
+  private static final class Narrow extends ToOrigin {
+    private final CountDownLatch room = new CountDownLatch(1);
+    private final StringBuffer sent = new StringBuffer();
+
+    @Override
+    public void tryWrite(ByteBuffer from) {
+      sent.append((char) from.get());
+    }
+
+    @Override
+    public void write(ByteBuffer from) throws IOException {
+      if (from.hasRemaining()) {
+        uninterruptibly(room);
+      }
+      while (from.hasRemaining()) {
+        sent.append((char) from.get());
+      }
+    }
+  }
+
+  /** Seen: whoever was to receive its answer waited for it to take the body. */
+  @Test
+  void whatFindsNoRoomIsSentByAnotherFiber() throws Exception {
+    var body =
+        new Awaited() {
+          @Override
+          public void await() {
+            throw new AssertionError("all is there");
+          }
+        };
+    body.give("abc");
+    var upload = new Upload(fibers, body, false, new Pace());
+    var toOrigin = new Narrow();
+    upload.start(toOrigin, peers);
+    assertEquals("a", toOrigin.sent.toString());
+    toOrigin.room.countDown();
+    assertEquals("ended", toOrigin.over.get());
+    assertEquals("abc", toOrigin.sent.toString());
     upload.stop();
   }
 

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.util.List;
 import javax.net.ssl.SNIHostName;
+import javax.net.ssl.SNIServerName;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.TrustManager;
@@ -63,8 +64,8 @@ public final class ClientTls {
   }
 
   /**
-   * An engine for one connection. It asks the server for the certificate of the host (SNI), and
-   * refuses one that is not the host's.
+   * An engine for one connection. It asks the server for the certificate of the host (SNI), unless
+   * that is an address or no name that SNI can say, and refuses one that is not the host's.
    *
    * @param host a name, or an address
    * @param port where sessions with that host are remembered by
@@ -76,11 +77,17 @@ public final class ClientTls {
     parameters.setProtocols(new String[] {"TLSv1.3", "TLSv1.2"});
     parameters.setEndpointIdentificationAlgorithm("HTTPS");
     parameters.setApplicationProtocols(protocols.toArray(String[]::new));
-    if (!isLiteral(host)) {
-      parameters.setServerNames(List.of(new SNIHostName(host)));
-    }
+    parameters.setServerNames(serverNames(host));
     engine.setSSLParameters(parameters);
     return engine;
+  }
+
+  private static List<SNIServerName> serverNames(String host) {
+    try {
+      return isLiteral(host) ? List.of() : List.of(new SNIHostName(host));
+    } catch (IllegalArgumentException e) {
+      return List.of(); // It has "_" or ends with a dot, say, as names outside of SNI may.
+    }
   }
 
   private static boolean isLiteral(String host) {

@@ -6,12 +6,16 @@ import dev.evergreen.http.RequestHead;
 import java.util.Collection;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.StringJoiner;
 
 /** The conditions of requests: a client's on what is stored, and ours on what the origin has. */
 public final class Conditions {
 
   private static final List<String> ALL =
       List.of("if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range");
+
+  /** In bytes: many servers take no longer lines than 8 KiB, and each variant may have a tag. */
+  private static final int MOST_TAGS = 4 << 10;
 
   private Conditions() {}
 
@@ -104,19 +108,27 @@ public final class Conditions {
    * Asks the origin whether what is stored is still right (RFC 9111 §4.3.1).
    *
    * @param request what is sent; its own conditions are replaced
-   * @param stored the validators of all that is stored for its URI
+   * @param stored the validators of all that is stored for its URI, the chosen ones first
    * @param chosen those of the response that it would be answered with
    */
   public static void validate(Fields request, Collection<Validators> stored, Validators chosen) {
     clear(request);
-    var tags =
-        stored.stream().flatMap(each -> each.tag().stream()).map(EntityTag::toString).distinct();
-    var list = String.join(", ", tags.toList());
+    var list = tags(stored);
     if (!list.isEmpty()) {
       request.set("If-None-Match", list);
     }
     if (chosen.lastModified() != null) {
       request.set("If-Modified-Since", chosen.lastModified());
     }
+  }
+
+  /** The first tag, and of the others those that do not make the list longer than it may be. */
+  private static String tags(Collection<Validators> stored) {
+    var tags =
+        stored.stream().flatMap(each -> each.tag().stream()).map(EntityTag::toString).distinct();
+    var list = new StringJoiner(", ");
+    tags.filter(tag -> list.length() == 0 || list.length() + tag.length() <= MOST_TAGS)
+        .forEachOrdered(list::add);
+    return list.toString();
   }
 }

@@ -101,6 +101,24 @@ class ConditionsTest {
         "RFC 9111 §4.3.1");
   }
 
+  /** Seen: a list of tags that was longer than a head may be. */
+  @Test
+  void aValidationNamesNoMoreTagsThanAnOriginTakes() {
+    var request = Heads.fields("");
+    var chosen = validators("| ETag: \"1\"");
+    var long1 = "\"" + "a".repeat(3000) + "\"";
+    var long2 = "\"" + "b".repeat(3000) + "\"";
+    Conditions.validate(
+        request,
+        List.of(
+            chosen,
+            validators("| ETag: " + long1),
+            validators("| ETag: " + long2),
+            validators("| ETag: \"2\"")),
+        chosen);
+    assertEquals("\"1\", " + long1 + ", \"2\"", request.get("if-none-match"));
+  }
+
   @Test
   void whatHasNoValidatorIsAskedForWithoutCondition() {
     var request = Heads.fields("| If-Modified-Since: x");
