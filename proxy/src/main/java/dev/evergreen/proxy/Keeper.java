@@ -128,7 +128,9 @@ final class Keeper {
   Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
     var rules = setup.settings().rules;
     var newer = answer.head().fields();
-    var fields = dated(Freshening.update(found.head().fields(), answer.head(), rules), answer);
+    var stored = found.head().fields();
+    var fields =
+        dated(Freshening.update(stored, answer.head(), answer.received(), rules), answer);
     var merged = ResponseHead.of(found.head().status(), fields.copy());
     var age = newer.get("age");
     if (age != null) {
@@ -156,7 +158,7 @@ final class Keeper {
       throws IOException {
     var head = refreshed.head();
     var fields = dated(Freshening.forAsker(found.head().fields(), answer.head()), answer);
-    return fields.count() == head.fields().count()
+    return fields.equals(head.fields())
         ? head
         : StoredHead.of(ByteBuffer.wrap(StoredHead.encode(head.status(), head.life(), fields)));
   }

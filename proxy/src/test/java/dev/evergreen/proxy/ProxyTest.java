@@ -410,6 +410,28 @@ class ProxyTest {
   }
 
   @Test
+  void aCookieOfOneUserReachesNoOther() throws Exception {
+    origin
+        .then(200, "page", "ETag: \"1\"", "Set-Cookie: of=one")
+        .then(200, "page", "ETag: \"1\"", "Set-Cookie: of=two");
+    assertEquals("of=one", get("/a").field("Set-Cookie"));
+    assertEquals("of=two", get("/a", "Cache-Control: max-stale").field("Set-Cookie"));
+    assertFalse(origin.requests().get(1).has("If-None-Match"), "nothing is stored");
+  }
+
+  @Test
+  void aCookieOfA304IsForWhoHasAsked() throws Exception {
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"", "Set-Cookie: of=all")
+        .then(304, "", "ETag: \"1\"", "Set-Cookie: of=one");
+    get("/a");
+    after(61);
+    assertEquals("of=one", get("/a").field("Set-Cookie"));
+    assertEquals("of=all", get("/a").field("Set-Cookie"), "its origin lets all have it");
+    assertEquals(2, origin.count());
+  }
+
+  @Test
   void anUnsafeMethodInvalidates() throws Exception {
     origin
         .then(200, "1", "Cache-Control: max-age=60")
