@@ -4,8 +4,7 @@ import dev.evergreen.http.RequestHead;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.Conditions;
 import dev.evergreen.proxy.rules.Freshening;
-import dev.evergreen.proxy.rules.Reuse;
-import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.rules.Storing;
 import java.io.IOException;
 import java.util.List;
 
@@ -80,8 +79,8 @@ record Background(
       return true;
     }
     answer.close();
-    if (!Reuse.failure(answer.head().status()) && !keeper.isOwn()) {
-      proxy.invalidate(Purge.uri(Proxy.segment(key)));
+    if (Storing.tellsOfResource(answer.head().status()) && !keeper.isOwn()) {
+      keeper.retire(found, stamp);
     }
     return false;
   }

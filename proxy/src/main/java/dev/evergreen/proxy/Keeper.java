@@ -122,8 +122,8 @@ final class Keeper {
 
   /**
    * Gives what is stored the newer fields of a 304 or of an answer to HEAD (RFC 9111 §3.2). If it
-   * may not be stored with these, it goes; unless that is so only for {@linkplain #isOwn who
-   * asked}.
+   * may not be stored with these, it is {@linkplain #retire retired}; unless that is so only for
+   * {@linkplain #isOwn who asked}.
    */
   Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
     var rules = setup.settings().rules;
@@ -142,9 +142,34 @@ final class Keeper {
     if (kept) {
       proxy.storage().replaceHead(found.lease(), bytes, tags(fields), stamp);
     } else if (!isOwn()) {
-      proxy.invalidate(Purge.uri(Proxy.segment(key)));
+      retire(found, stamp);
     }
     return new Refreshed(bytes, kept);
+  }
+
+  /**
+   * There is something else now than what is stored, which is of use only if the origin says that
+   * it is right nevertheless. What is stored for other requests stays as it is: who asks by one of
+   * them learns nothing of that from an answer to this one.
+   *
+   * @param stamp of before the origin was asked
+   */
+  void retire(Found found, long stamp) throws IOException {
+    var life = found.head().life();
+    if (!life.equals(life.retired())) {
+      rewrite(found, life.retired(), stamp);
+    }
+  }
+
+  /** What is stored is stale from now on. */
+  void end(Found found, long stamp) throws IOException {
+    rewrite(found, found.head().life().ended(proxy.now()), stamp);
+  }
+
+  private void rewrite(Found found, Life life, long stamp) throws IOException {
+    var fields = found.head().fields();
+    var head = StoredHead.encode(found.head().status(), life, fields);
+    proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp);
   }
 
   private static Fields dated(Fields updated, OriginAnswer by) {

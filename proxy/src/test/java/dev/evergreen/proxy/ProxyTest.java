@@ -598,6 +598,86 @@ class ProxyTest {
     assertEquals(1, proxy.statistics().get(Statistics.Count.COLLAPSED), "it is remembered");
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {400, 401, 403, 416, 429, 431})
+  void whatIsWrongWithOneRequestTakesNothingFromOthers(int status) throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60")
+        .then(status, "no")
+        .then(200, "2", "Cache-Control: max-age=60");
+    get("/a");
+    assertEquals(status, get("/a", "Cache-Control: no-cache", "Cookie: bad").status());
+    assertEquals("evergreen; hit; ttl=60", status("/a"));
+    assertFalse(proxy.fetches().alone("http://test/a", clock.get()), "others still wait for it");
+    after(61);
+    assertTrue(status("/a").endsWith("; stored"));
+    assertTrue(status("/a").contains("hit"));
+  }
+
+  @Test
+  void whatIsForOneAloneKeepsNothingOfOthersOut() throws Exception {
+    origin
+        .then(200, "mine", "Cache-Control: private")
+        .then(200, "all's", "Cache-Control: max-age=60");
+    get("/a", "Cookie: me");
+    assertTrue(status("/a").endsWith("; stored"));
+    assertEquals("all's", get("/a").body());
+    assertEquals(2, origin.count());
+  }
+
+  /** The page is for all without a cookie, and for one with it. */
+  private void pageByCookie() {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                ScriptedOrigin.response(
+                    200,
+                    "page of " + request.field("Cookie"),
+                    request.field("Cookie").startsWith("me")
+                        ? "Cache-Control: private"
+                        : "Cache-Control: max-age=60",
+                    "Vary: Cookie")));
+  }
+
+  @Test
+  void oneVariantThatIsForOneAloneIsNoMatterOfTheOthers() throws Exception {
+    pageByCookie();
+    get("/a");
+    get("/a", "Cookie: other");
+    after(61);
+    get("/a", "Cookie: me");
+    assertTrue(status("/a").endsWith("; stored"));
+    assertTrue(status("/a").contains("hit"));
+    assertTrue(status("/a", "Cookie: other").endsWith("; stored"));
+    assertFalse(proxy.fetches().alone("http://test/a\nother", clock.get()));
+  }
+
+  @Test
+  void aVariantThatHasBecomeOnesOwnLeavesTheOthers() throws Exception {
+    origin
+        .then(200, "a", "Cache-Control: max-age=60", "Vary: X")
+        .then(200, "b", "Cache-Control: max-age=60", "Vary: X")
+        .then(200, "own", "Cache-Control: private", "Vary: X");
+    get("/a", "X: a");
+    get("/a", "X: b");
+    assertEquals("own", get("/a", "X: a", "Cache-Control: no-cache").body());
+    assertEquals("b", get("/a", "X: b").body());
+    assertEquals("own", get("/a", "X: a").body());
+    assertEquals(504, get("/a", "X: a", "Cache-Control: only-if-cached, max-stale").status());
+    assertEquals(4, origin.count());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"If-None-Match: \"1\"", "Range: bytes=0-0"})
+  void whoAsksForItsOwnAgainIsAnsweredByTheOrigin(String field) throws Exception {
+    origin
+        .then(200, "mine", "Cache-Control: private", "ETag: \"1\"")
+        .then((_, wire) -> wire.send("HTTP/1.1 304 X\r\nETag: \"1\"\r\n\r\n"));
+    get("/a");
+    assertEquals(304, get("/a", field).status());
+    assertTrue(origin.requests().get(1).head().contains(field), "not the whole each time");
+  }
+
   @Test
   void whatIsStaleMayServeWhileItIsValidated() throws Exception {
     origin

@@ -159,4 +159,9 @@ public record Life(
         staleWhileRevalidate,
         staleIfError);
   }
+
+  /** The same, but never used without a validation. */
+  public Life retired() {
+    return new Life(received, initialAge, 0, true, true, false, 0, 0);
+  }
 }

@@ -117,6 +117,15 @@ public enum Storing {
         || (!life.mustBeValidated() && life.staleWhileRevalidate() + life.staleIfError() > 0);
   }
 
+  /**
+   * Whether a response with such a status tells what there is now, though it is not stored. Others
+   * tell what was wrong with the request, or that the origin has trouble; and who asks in a certain
+   * way can have an origin answer so.
+   */
+  public static boolean tellsOfResource(int status) {
+    return (status >= 200 && status < 400 && status != 304) || status == 404 || status == 410;
+  }
+
   /** Whether a response names fields that are not stored with it (§5.2.2.4, §5.2.2.7). */
   public static boolean leavesOut(ResponseHead response, CacheRules rules) {
     return !Directives.of(response.fields(), rules).control().namedFields().isEmpty();
