@@ -138,9 +138,12 @@ final class Keeper {
     }
     var life = Life.of(merged, answer.requested(), answer.received(), rules);
     var bytes = StoredHead.encode(merged.status(), life, fields);
-    boolean kept = Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES;
+    var tags = tags(fields);
+    boolean kept =
+        Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES
+            && tags.size() <= Entry.MAX_TAGS;
     if (kept) {
-      proxy.storage().replaceHead(found.lease(), bytes, tags(fields), stamp);
+      proxy.storage().replaceHead(found.lease(), bytes, tags, stamp);
     } else if (!isOwn()) {
       retire(found, stamp);
     }
