@@ -9,12 +9,10 @@ import org.jspecify.annotations.Nullable;
  * call.
  */
 final class Fetches {
-
-  /** So many are remembered; then all are forgotten, which costs a wait each. */
-  private static final int MOST = 100_000;
-
   private final ConcurrentHashMap<String, Fetch> underWay = new ConcurrentHashMap<>();
-  private final ConcurrentHashMap<String, Long> alone = new ConcurrentHashMap<>();
+
+  /** Until when; what is forgotten before costs a wait. */
+  private final Moments alone = new Moments();
 
   /** Begins one, unless another is under way, which is answered then. */
   @Nullable Fetch begin(String what, Fetch fetch) {
@@ -43,22 +41,11 @@ final class Fetches {
 
   /** From now on until a time requests for this are not collapsed. */
   void remember(String what, long until) {
-    if (alone.size() >= MOST) {
-      alone.clear();
-    }
     alone.put(what, until);
   }
 
   /** Whether requests for this are not to be collapsed now. */
   boolean alone(String what, long now) {
-    var until = alone.get(what);
-    if (until == null) {
-      return false;
-    }
-    if (until <= now) {
-      alone.remove(what, until);
-      return false;
-    }
-    return true;
+    return alone.after(what, now).orElse(0) > 0;
   }
 }
