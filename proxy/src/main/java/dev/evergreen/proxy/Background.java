@@ -27,15 +27,21 @@ record Background(
     String key) {
 
   /**
-   * Begins, unless it is under way already.
+   * Begins, unless it is under way already, or so many others are that requests whose clients wait
+   * would find no connection. Then it is left to the next client that gets this.
    *
    * @param what the name of the fetch
    */
   void start(String what) {
+    if (!proxy.backgroundShare().tryAcquire()) {
+      return;
+    }
     var fetch = new Fetch();
     if (proxy.fetches().begin(what, fetch) == null) {
       proxy.count(Count.BACKGROUND);
       proxy.fibers().spawn(() -> run(what, fetch));
+    } else {
+      proxy.backgroundShare().release();
     }
   }
 
@@ -50,6 +56,7 @@ record Background(
     } catch (IOException e) {
       proxy.count(Count.ORIGIN_FAILURES);
     } finally {
+      proxy.backgroundShare().release();
       if (!handedOver) {
         fetch.decide(new Fetch.LookAgain());
         proxy.fetches().end(what, fetch);

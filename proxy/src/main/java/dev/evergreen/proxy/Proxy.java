@@ -23,6 +23,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -35,6 +36,9 @@ import org.jspecify.annotations.Nullable;
 public final class Proxy implements AutoCloseable {
 
   private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+
+  /** Of the connections to an origin, what share validations in the background may take. */
+  private static final int BACKGROUND_SHARE = 8;
 
   /**
    * The settings, which can change while it runs, and what is made of them.
@@ -55,6 +59,7 @@ public final class Proxy implements AutoCloseable {
   private final OriginClient clientOfOthers;
   private final LongSupplier clock;
   private final Fetches fetches = new Fetches();
+  private final Semaphore backgroundShare;
   private final Statistics statistics = new Statistics();
   private final TransactionLog log;
   private final List<Listener> listeners = new ArrayList<>();
@@ -77,6 +82,8 @@ public final class Proxy implements AutoCloseable {
     clientOfOthers = new OriginClient(toOthers, clock);
     log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
     limit = new ConnectionLimit(settings.connections);
+    backgroundShare =
+        new Semaphore(Math.max(1, settings.originLimits.connections() / BACKGROUND_SHARE));
     accessLog =
         settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
     setup = Setup.of(settings);
@@ -281,6 +288,11 @@ public final class Proxy implements AutoCloseable {
 
   Fetches fetches() {
     return fetches;
+  }
+
+  /** A permit for each validation in the background, of all origins together. */
+  Semaphore backgroundShare() {
+    return backgroundShare;
   }
 
   Statistics statistics() {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -26,7 +27,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class ProxyTest {
 
-  private final AtomicLong clock = new AtomicLong(1_795_435_200_000L);
+  private static final long START = 1_795_435_200_000L;
+
+  private final AtomicLong clock = new AtomicLong(START);
   private final ScriptedOrigin origin = new ScriptedOrigin();
   private final List<Browser> browsers = new ArrayList<>();
   private Proxy proxy;
@@ -733,6 +736,50 @@ class ProxyTest {
     await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
     assertFalse(origin.requests().get(1).has("Authorization"), "it is the cache's own question");
     assertEquals("new", get("/a").body());
+  }
+
+  @Test
+  void validationsInTheBackgroundLeaveConnectionsToThoseWhoWait() throws Exception {
+    restart(settings().withOriginLimits(connections(16)));
+    var go = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          if (clock.get() > START && !request.line().contains("/other")) {
+            go.await();
+          }
+          wire.send(
+              ScriptedOrigin.response(
+                  200,
+                  "" + clock.get(),
+                  "Cache-Control: max-age=60, stale-while-revalidate=300"));
+        });
+    for (int i = 0; i < 5; i++) {
+      get("/" + i);
+    }
+    after(70);
+    for (int i = 0; i < 5; i++) {
+      assertTrue(browser.get("/" + i).field("Cache-Status").contains("hit; ttl=-10"));
+    }
+    assertEquals(2, proxy.statistics().get(Statistics.Count.BACKGROUND), "an eighth");
+    assertEquals(200, browser.get("/other").status());
+    go.countDown();
+    await(() -> proxy.fetches().underWay() == 0);
+    for (int i = 0; i < 5; i++) {
+      var path = "/" + i;
+      await(() -> get(path).body().equals("" + clock.get()));
+    }
+  }
+
+  private static UpstreamLimits connections(int most) {
+    var usual = UpstreamLimits.DEFAULT;
+    return new UpstreamLimits(
+        most, usual.waiters(), usual.patience(), usual.idle(), usual.handshake());
+  }
+
+  private void restart(ProxySettings settings) throws IOException {
+    proxy.close();
+    proxy = Proxy.start(settings);
+    browser = browser();
   }
 
   @Test
