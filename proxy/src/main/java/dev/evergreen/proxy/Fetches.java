@@ -1,6 +1,6 @@
 package dev.evergreen.proxy;
 
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,7 +9,11 @@ import org.jspecify.annotations.Nullable;
  * call.
  */
 final class Fetches {
-  private final ConcurrentHashMap<String, Fetch> underWay = new ConcurrentHashMap<>();
+  /** It is in no key. */
+  private static final char LINE = '\n';
+
+  /** By name: a key, or one with a line of what the request has in the fields that count. */
+  private final ConcurrentSkipListMap<String, Fetch> underWay = new ConcurrentSkipListMap<>();
 
   /** Until when; what is forgotten before costs a wait. */
   private final Moments alone = new Moments();
@@ -30,9 +34,20 @@ final class Fetches {
     underWay.remove(what, fetch);
   }
 
+  /** The name of what is wanted of a URI, by what the request has in the fields that count. */
+  static String name(String key, String selected) {
+    return key + LINE + selected;
+  }
+
   /** Who comes from now on asks anew: what was asked for before may have changed. */
   void detach() {
     underWay.clear();
+  }
+
+  /** Who wants any variant of this URI from now on asks anew. */
+  void detach(String key) {
+    underWay.remove(key);
+    underWay.subMap(key + LINE, key + (char) (LINE + 1)).clear();
   }
 
   int underWay() {

@@ -259,9 +259,21 @@ public final class Proxy implements AutoCloseable {
     }
   }
 
-  /** Purges what a request has invalidated. */
-  void invalidate(Purge purge) {
-    storage.invalidate(purge);
+  /** Purges what a request has invalidated: a URI with all variants. */
+  void invalidate(String uri) {
+    storage.invalidate(Purge.uri(segment(uri)));
+    fetches.detach(uri);
+  }
+
+  /** What a request may have invalidated is to be validated. */
+  void suspect(String uri) {
+    storage.invalidate(Purge.uri(segment(uri)).softly());
+    fetches.detach(uri);
+  }
+
+  /** Purges what a request has invalidated, whatever has the tag. */
+  void invalidateTag(String tag) {
+    storage.invalidate(Purge.tag(tag));
     fetches.detach();
   }
 

@@ -421,7 +421,7 @@ final class Transaction {
   private String what(@Nullable Vary vary) {
     return vary == null || vary.names().isEmpty()
         ? key
-        : key + "\n" + vary.select(request.fields());
+        : Fetches.name(key, vary.select(request.fields()));
   }
 
   /** Whether what arrives for another may be used for this request, too (RFC 9111 §4). */
@@ -790,7 +790,7 @@ final class Transaction {
     } catch (WaitCancelledException e) {
       for (var uri : Invalidation.unanswered(request, key).keys()) {
         proxy.count(Count.INVALIDATIONS);
-        proxy.invalidate(Purge.uri(Proxy.segment(uri)).softly());
+        proxy.suspect(uri);
       }
       throw e;
     }
@@ -811,11 +811,11 @@ final class Transaction {
   private void invalidate(Invalidation invalidation) {
     for (var uri : invalidation.keys()) {
       proxy.count(Count.INVALIDATIONS);
-      proxy.invalidate(Purge.uri(Proxy.segment(uri)));
+      proxy.invalidate(uri);
     }
     for (var group : invalidation.groups()) {
       proxy.count(Count.INVALIDATIONS);
-      proxy.invalidate(Purge.tag(Tags.group(key, group)));
+      proxy.invalidateTag(Tags.group(key, group));
     }
   }
 

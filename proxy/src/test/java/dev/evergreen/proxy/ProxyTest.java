@@ -904,6 +904,32 @@ class ProxyTest {
     assertTrue(status("/a").contains("hit"));
   }
 
+  @ParameterizedTest
+  @CsvSource({"/other, true", "/a, false"})
+  void anInvalidationDetachesOnlyWhatItIsAbout(String posted, boolean joined) throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          if (request.line().startsWith("GET")) {
+            go.await();
+          }
+          wire.send(ScriptedOrigin.response(200, "1", "Cache-Control: max-age=60"));
+        });
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.send("POST " + posted + " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+    assertEquals(200, other.receive().status());
+    origin.next();
+    other.ask("GET", "/a");
+    await(
+        () -> origin.count() == 3 || proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    assertEquals(joined ? 2 : 3, origin.count());
+    go.countDown();
+    assertEquals("1", browser.receive().body());
+    assertEquals("1", other.receive().body());
+  }
+
   @Test
   void whatIsPurgedWhileItIsFetchedIsGone() throws Exception {
     var go = new CountDownLatch(1);
