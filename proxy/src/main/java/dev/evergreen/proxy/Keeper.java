@@ -166,13 +166,26 @@ final class Keeper {
 
   /** What is stored is stale from now on. */
   void end(Found found, long stamp) throws IOException {
-    rewrite(found, found.head().life().ended(proxy.now()), stamp);
+    rewrite(found, life(found).endedAt(proxy.now()), stamp);
   }
 
   private void rewrite(Found found, Life life, long stamp) throws IOException {
     var fields = found.head().fields();
     var head = StoredHead.encode(found.head().status(), life, fields);
     proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp);
+  }
+
+  /**
+   * How long a stored response may be used. If it was softly purged, it is stale since then; since
+   * it was made, if nobody knows when that was.
+   */
+  Life life(Found found) throws IOException {
+    var life = found.head().life();
+    if (!found.lease().isStale()) {
+      return life;
+    }
+    var purged = proxy.softPurges().last(key, tags(found.head().fields()), proxy.now());
+    return life.endedAt(purged.orElse(life.made()));
   }
 
   private static Fields dated(Fields updated, OriginAnswer by) {

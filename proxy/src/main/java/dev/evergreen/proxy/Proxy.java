@@ -60,6 +60,7 @@ public final class Proxy implements AutoCloseable {
   private final LongSupplier clock;
   private final Fetches fetches = new Fetches();
   private final Semaphore backgroundShare;
+  private final SoftPurges softPurges = new SoftPurges();
   private final Statistics statistics = new Statistics();
   private final TransactionLog log;
   private final List<Listener> listeners = new ArrayList<>();
@@ -237,6 +238,9 @@ public final class Proxy implements AutoCloseable {
   }
 
   private void forget(Purge purge) throws IOException {
+    if (purge.soft()) {
+      softPurges.add(purge, now());
+    }
     try {
       storage.purge(purge);
     } finally {
@@ -267,7 +271,9 @@ public final class Proxy implements AutoCloseable {
 
   /** What a request may have invalidated is to be validated. */
   void suspect(String uri) {
-    storage.invalidate(Purge.uri(segment(uri)).softly());
+    var purge = Purge.uri(segment(uri)).softly();
+    softPurges.add(purge, now());
+    storage.invalidate(purge);
     fetches.detach(uri);
   }
 
@@ -300,6 +306,10 @@ public final class Proxy implements AutoCloseable {
 
   Fetches fetches() {
     return fetches;
+  }
+
+  SoftPurges softPurges() {
+    return softPurges;
   }
 
   /** A permit for each validation in the background, of all origins together. */

@@ -26,6 +26,7 @@ import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.Invalidation;
+import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Reuse;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Validators;
@@ -333,7 +334,7 @@ final class Transaction {
     if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
       validateInBackground(found, variants.seen());
     }
-    deliver(found.head(), found.lease(), usedAsItIs(found.life(now).ttl(now)));
+    deliver(found.head(), found.lease(), usedAsItIs(life(found).ttl(now)));
     return true;
   }
 
@@ -344,11 +345,16 @@ final class Transaction {
         : CacheStatus.hit(ttl);
   }
 
-  private Reuse reuse(Found found, long now) {
-    return Reuse.of(found.life(now), demands, now);
+  private Reuse reuse(Found found, long now) throws IOException {
+    return Reuse.of(life(found), demands, now);
   }
 
-  private Forward why(@Nullable Found found, Variants variants) {
+  /** Hardly any was softly purged, so that a hit needs no keeper. */
+  private Life life(Found found) throws IOException {
+    return found.lease().isStale() ? keeper().life(found) : found.head().life();
+  }
+
+  private Forward why(@Nullable Found found, Variants variants) throws IOException {
     if (found == null) {
       return variants.seen() == null ? Forward.URI_MISS : Forward.VARY_MISS;
     }
@@ -691,9 +697,8 @@ final class Transaction {
 
   // No answer of the origin, or a bad one.
 
-  private boolean usableAfterFailure(@Nullable Found found) {
-    long now = proxy.now();
-    return found != null && Reuse.afterFailure(found.life(now), demands, now);
+  private boolean usableAfterFailure(@Nullable Found found) throws IOException {
+    return found != null && Reuse.afterFailure(life(found), demands, proxy.now());
   }
 
   private void deliverStale(@Nullable Found found, int originStatus) throws IOException {
@@ -704,7 +709,7 @@ final class Transaction {
     var status =
         CacheStatus.forwarded(Forward.STALE)
             .withForwardStatus(originStatus)
-            .withTtl(found.life(proxy.now()).ttl(proxy.now()))
+            .withTtl(life(found).ttl(proxy.now()))
             .withDetail("stale-if-error");
     deliver(found.head(), found.lease(), status);
   }

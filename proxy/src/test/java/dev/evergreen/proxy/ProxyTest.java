@@ -896,6 +896,24 @@ class ProxyTest {
   }
 
   @Test
+  void aSoftPurgeIsTheEndOfALife() throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60, stale-while-revalidate=10, stale-if-error=20")
+        .then(503, "no");
+    get("/a");
+    after(5);
+    browser.ask("PURGE", "/a", "Purge-Mode: soft");
+    browser.receive();
+    after(8);
+    assertEquals("evergreen; hit; ttl=-8", status("/a"));
+    after(3);
+    assertTrue(status("/a").startsWith("evergreen; fwd=stale"), "RFC 5861 §3");
+    assertEquals("1", get("/a").body(), "RFC 5861 §4");
+    after(10);
+    assertEquals(503, get("/a").status());
+  }
+
+  @Test
   void othersMayNotPurge() throws Exception {
     origin.then(200, "1", "Cache-Control: max-age=60");
     get("/a");
