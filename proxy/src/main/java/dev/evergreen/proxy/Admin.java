@@ -81,19 +81,14 @@ final class Admin {
   private static boolean isLocal(Exchange exchange) throws IOException {
     var peer = ((InetSocketAddress) exchange.connection().peerAddress()).getAddress();
     var request = exchange.request();
-    var host = request.authority().replaceFirst(":\\d+$", "");
-    boolean known =
-        host.equals("localhost") || host.equals("[::1]") || host.matches("127(\\.\\d+){3}");
-    return peer.isLoopbackAddress() && known && isSameSite(request) && isDirect(request);
+    return peer.isLoopbackAddress()
+        && Orders.nameThisMachine(request)
+        && Orders.areOfSameSite(request, "http")
+        && isDirect(request);
   }
 
   private static boolean isDirect(RequestHead request) {
     return RELAYED.stream().noneMatch(request.fields()::has);
-  }
-
-  private static boolean isSameSite(RequestHead request) {
-    var origin = request.fields().get("origin");
-    return origin == null || origin.equals("http://" + request.authority());
   }
 
   /** Each character is a byte, as in the fields and the URIs that they are compared with. */

@@ -246,8 +246,8 @@ final class Transaction {
   }
 
   private void purge() throws IOException {
-    if (!client.isLocal(request.fields())) {
-      refuse(403, "only clients on this machine may purge");
+    if (!mayPurge()) {
+      refuse(403, "only clients on this machine may purge, and no pages of other sites");
       return;
     }
     boolean soft = "soft".equals(request.fields().get("purge-mode"));
@@ -257,6 +257,14 @@ final class Transaction {
             .toList();
     proxy.purge(uris, each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
     respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
+  }
+
+  /** Where the host is no part of the key, a page of any host could purge what others get. */
+  private boolean mayPurge() {
+    boolean anyHost = setup.settings().keepHost || setup.settings().forward != null;
+    return client.isLocal(request.fields())
+        && (anyHost || Orders.nameThisMachine(request))
+        && Orders.areOfSameSite(request, request.scheme());
   }
 
   private void refuse(int status, String why) throws IOException {

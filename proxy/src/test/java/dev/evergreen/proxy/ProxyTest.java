@@ -895,6 +895,29 @@ class ProxyTest {
     assertTrue(status("/a").contains("hit"));
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "false, 127.0.0.1:8080,,                           200",
+    "false, localhost,      http://localhost,          200",
+    "false, evil.example,   http://evil.example,       403",
+    "false, evil.example,,                             403",
+    "false, 127.0.0.1:8080, http://evil.example,       403",
+    "true,  test,,                                     200",
+    "true,  test,           http://test,               200",
+    "true,  test,           http://evil.example,       403",
+    "true,  test,           null,                      403"
+  })
+  void noPageOfAnotherSitePurges(boolean keptHost, String host, String page, int status)
+      throws Exception {
+    restart(settings().withKeptHost(keptHost));
+    origin.then(200, "1", "Cache-Control: max-age=60");
+    get("/a");
+    var from = page == null ? "" : "Origin: " + page + "\r\n";
+    browser.send("PURGE /a HTTP/1.1\r\nHost: " + host + "\r\n" + from + "\r\n");
+    assertEquals(status, browser.receive().status());
+    assertEquals(status == 403, status("/a").contains("hit"));
+  }
+
   @Test
   void aSoftPurgeIsTheEndOfALife() throws Exception {
     origin
