@@ -123,7 +123,10 @@ final class Admin {
   private void purge(Exchange exchange, Map<String, String> parameters) throws IOException {
     var wrong = purge(parameters);
     respond(
-        exchange, wrong == null ? 200 : 400, "text/plain", (wrong == null ? "purged" : wrong) + "\n");
+        exchange,
+        wrong == null ? 200 : 400,
+        "text/plain",
+        (wrong == null ? "purged" : wrong) + "\n");
   }
 
   /** Purges; or says why nothing can be meant, as what is confirmed must be gone. */

@@ -21,7 +21,9 @@ public final class Course {
    */
   public record Step(Point point, long micros, String detail) {}
 
-  /** So many steps are kept: the first ones, and the last one. A long body has one for each piece. */
+  /**
+   * So many steps are kept: the first ones, and the last one. A long body has one for each piece.
+   */
   static final int MOST = 64;
 
   private final long began = System.nanoTime();

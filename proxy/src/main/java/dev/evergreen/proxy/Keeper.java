@@ -13,7 +13,6 @@ import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Entry;
-import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -129,8 +128,7 @@ final class Keeper {
     var rules = setup.settings().rules;
     var newer = answer.head().fields();
     var stored = found.head().fields();
-    var fields =
-        dated(Freshening.update(stored, answer.head(), answer.received(), rules), answer);
+    var fields = dated(Freshening.update(stored, answer.head(), answer.received(), rules), answer);
     var merged = ResponseHead.of(found.head().status(), fields.copy());
     var age = newer.get("age");
     if (age != null) {

@@ -12,7 +12,9 @@ import java.util.concurrent.atomic.AtomicLongArray;
 final class Moments {
   private static final int PLACES = 1 << 16;
 
-  /** A moment is kept in units of this many milliseconds, in 32 bits: for a year to come or past. */
+  /**
+   * A moment is kept in units of this many milliseconds, in 32 bits: for a year to come or past.
+   */
   private static final int UNIT_BITS = 4;
 
   private final Hash hash = Hash.random();

@@ -21,7 +21,8 @@ class FetchesTest {
   void aUriIsDetachedWithAllItsVariants() {
     var others =
         List.of("http://x/", "http://x/aa", "http://x/a?b", Fetches.name("http://x/aa", "1"));
-    var own = List.of("http://x/a", Fetches.name("http://x/a", ""), Fetches.name("http://x/a", "é"));
+    var own =
+        List.of("http://x/a", Fetches.name("http://x/a", ""), Fetches.name("http://x/a", "é"));
     Stream.concat(others.stream(), own.stream())
         .forEach(each -> assertNull(fetches.begin(each, new Fetch())));
     fetches.detach("http://x/a");

@@ -749,9 +749,7 @@ class ProxyTest {
           }
           wire.send(
               ScriptedOrigin.response(
-                  200,
-                  "" + clock.get(),
-                  "Cache-Control: max-age=60, stale-while-revalidate=300"));
+                  200, "" + clock.get(), "Cache-Control: max-age=60, stale-while-revalidate=300"));
         });
     for (int i = 0; i < 5; i++) {
       get("/" + i);
@@ -963,8 +961,7 @@ class ProxyTest {
     assertEquals(200, other.receive().status());
     origin.next();
     other.ask("GET", "/a");
-    await(
-        () -> origin.count() == 3 || proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    await(() -> origin.count() == 3 || proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
     assertEquals(joined ? 2 : 3, origin.count());
     go.countDown();
     assertEquals("1", browser.receive().body());

@@ -156,7 +156,8 @@ class LifeTest {
 
   @Test
   void whatIsRetiredIsNeverUsedAsItIs() {
-    var life = of("200 | Cache-Control: max-age=60, immutable, stale-while-revalidate=60").retired();
+    var life =
+        of("200 | Cache-Control: max-age=60, immutable, stale-while-revalidate=60").retired();
     assertEquals(Reuse.VALIDATE, Reuse.of(life, Demands.NONE, NOW));
     var anyStale = Demands.of(Heads.fields("| Cache-Control: max-stale, stale-if-error=60"));
     assertEquals(Reuse.VALIDATE, Reuse.of(life, anyStale, NOW));
