@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import dev.evergreen.http.BodyWriter;
@@ -8,6 +9,7 @@ import dev.evergreen.http.Fields;
 import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.ResponseHead;
 import dev.evergreen.pages.PageFiles;
+import dev.evergreen.proxy.rules.CacheKey;
 import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.net.InetSocketAddress;
@@ -20,6 +22,7 @@ import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What operators ask and order, by HTTP at a port of its own: a page, statistics, metrics, the last
@@ -78,27 +81,25 @@ final class Admin {
   private static boolean isLocal(Exchange exchange) throws IOException {
     var peer = ((InetSocketAddress) exchange.connection().peerAddress()).getAddress();
     var request = exchange.request();
-    var host = request.authority().replaceFirst(":\\d+$", "");
-    boolean known =
-        host.equals("localhost") || host.equals("[::1]") || host.matches("127(\\.\\d+){3}");
-    return peer.isLoopbackAddress() && known && isSameSite(request) && isDirect(request);
+    return peer.isLoopbackAddress()
+        && Orders.nameThisMachine(request)
+        && Orders.areOfSameSite(request, "http")
+        && isDirect(request);
   }
 
   private static boolean isDirect(RequestHead request) {
     return RELAYED.stream().noneMatch(request.fields()::has);
   }
 
-  private static boolean isSameSite(RequestHead request) {
-    var origin = request.fields().get("origin");
-    return origin == null || origin.equals("http://" + request.authority());
-  }
-
+  /** Each character is a byte, as in the fields and the URIs that they are compared with. */
   private static Map<String, String> parameters(String query) {
     var all = new HashMap<String, String>();
     for (var each : query.split("&", -1)) {
       int equals = each.indexOf('=');
       var name = equals < 0 ? each : each.substring(0, equals);
-      all.put(name, equals < 0 ? "" : URLDecoder.decode(each.substring(equals + 1), UTF_8));
+      if (!name.isEmpty()) {
+        all.put(name, equals < 0 ? "" : URLDecoder.decode(each.substring(equals + 1), ISO_8859_1));
+      }
     }
     return all;
   }
@@ -120,19 +121,46 @@ final class Admin {
   }
 
   private void purge(Exchange exchange, Map<String, String> parameters) throws IOException {
+    var wrong = purge(parameters);
+    respond(
+        exchange,
+        wrong == null ? 200 : 400,
+        "text/plain",
+        (wrong == null ? "purged" : wrong) + "\n");
+  }
+
+  /** Purges; or says why nothing can be meant, as what is confirmed must be gone. */
+  private @Nullable String purge(Map<String, String> parameters) throws IOException {
     boolean soft = parameters.containsKey("soft");
-    if (parameters.containsKey("uri")) {
-      proxy.purge(List.of(parameters.getOrDefault("uri", "")), key -> by(Purge.uri(key), soft));
-    } else if (parameters.containsKey("tag")) {
-      proxy.purge(by(Purge.tag(Tags.tag(parameters.getOrDefault("tag", ""))), soft));
-    } else if (parameters.containsKey("prefix")) {
-      proxy.purge(
-          List.of(parameters.getOrDefault("prefix", "")), key -> by(Purge.prefix(key), soft));
-    } else {
-      respond(exchange, 400, "text/plain", "say what: uri=, tag= or prefix=\n");
-      return;
+    var words = parameters.keySet().stream().filter(word -> !word.equals("soft")).toList();
+    var word = words.size() == 1 ? words.getFirst() : "";
+    var name = parameters.getOrDefault(word, "");
+    switch (word) {
+      case "uri" -> {
+        var uri = CacheKey.ofUri(name);
+        if (uri.isEmpty()) {
+          return "a URI is whole, such as http://example.com/page, without a #";
+        }
+        proxy.purge(List.of(uri.get()), key -> by(Purge.uri(key), soft));
+      }
+      case "prefix" -> {
+        var prefix = CacheKey.ofPrefix(name);
+        if (prefix.isEmpty()) {
+          return "a prefix begins like a whole URI, such as http://example.com/shop/";
+        }
+        proxy.purge(List.of(prefix.get()), key -> by(Purge.prefix(key), soft));
+      }
+      case "tag" -> {
+        if (!Tags.isTag(name)) {
+          return "a tag has no blanks and no commas";
+        }
+        proxy.purge(by(Purge.tag(Tags.tag(name)), soft));
+      }
+      default -> {
+        return "say what, and only that: uri=, tag= or prefix=; in it %26 stands for &";
+      }
     }
-    respond(exchange, 200, "text/plain", "purged\n");
+    return null;
   }
 
   private static Purge by(Purge purge, boolean soft) {

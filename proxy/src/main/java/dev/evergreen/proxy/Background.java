@@ -4,8 +4,7 @@ import dev.evergreen.http.RequestHead;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.rules.Conditions;
 import dev.evergreen.proxy.rules.Freshening;
-import dev.evergreen.proxy.rules.Reuse;
-import dev.evergreen.proxy.storage.Purge;
+import dev.evergreen.proxy.rules.Storing;
 import java.io.IOException;
 import java.util.List;
 
@@ -28,15 +27,21 @@ record Background(
     String key) {
 
   /**
-   * Begins, unless it is under way already.
+   * Begins, unless it is under way already, or so many others are that requests whose clients wait
+   * would find no connection. Then it is left to the next client that gets this.
    *
    * @param what the name of the fetch
    */
   void start(String what) {
+    if (!proxy.backgroundShare().tryAcquire()) {
+      return;
+    }
     var fetch = new Fetch();
     if (proxy.fetches().begin(what, fetch) == null) {
       proxy.count(Count.BACKGROUND);
       proxy.fibers().spawn(() -> run(what, fetch));
+    } else {
+      proxy.backgroundShare().release();
     }
   }
 
@@ -51,6 +56,7 @@ record Background(
     } catch (IOException e) {
       proxy.count(Count.ORIGIN_FAILURES);
     } finally {
+      proxy.backgroundShare().release();
       if (!handedOver) {
         fetch.decide(new Fetch.LookAgain());
         proxy.fetches().end(what, fetch);
@@ -80,8 +86,8 @@ record Background(
       return true;
     }
     answer.close();
-    if (!Reuse.failure(answer.head().status()) && !keeper.isOwn()) {
-      proxy.invalidate(Purge.uri(Proxy.segment(key)));
+    if (Storing.tellsOfResource(answer.head().status()) && !keeper.isOwn()) {
+      keeper.retire(found, stamp);
     }
     return false;
   }

@@ -21,6 +21,11 @@ public final class Course {
    */
   public record Step(Point point, long micros, String detail) {}
 
+  /**
+   * So many steps are kept: the first ones, and the last one. A long body has one for each piece.
+   */
+  static final int MOST = 64;
+
   private final long began = System.nanoTime();
   private final long startMillis;
 
@@ -63,6 +68,9 @@ public final class Course {
   /** A point was reached. */
   void reached(Point point, Object detail) {
     if (steps != null) {
+      if (steps.size() == MOST) {
+        steps.removeLast();
+      }
       steps.add(new Step(point, (System.nanoTime() - began) / 1000, detail.toString()));
     }
   }
@@ -136,7 +144,10 @@ public final class Course {
     return failure;
   }
 
-  /** The points that it reached, in order; none unless somebody watches. */
+  /**
+   * The points that it reached, in order, of many the first and the last; none unless somebody
+   * watches.
+   */
   public List<Step> steps() {
     return steps == null ? List.of() : List.copyOf(steps);
   }

@@ -29,8 +29,28 @@ final class Fetch {
   /** There is no answer: all fare alike. */
   record Failed(OriginFailure failure) implements Outcome {}
 
+  private final boolean alone;
   private final CountDownLatch decided = new CountDownLatch(1);
   private volatile @Nullable Outcome outcome;
+
+  /** One that others may wait for. */
+  Fetch() {
+    this(false);
+  }
+
+  private Fetch(boolean alone) {
+    this.alone = alone;
+  }
+
+  /** One that nobody waits for but its client. */
+  static Fetch alone() {
+    return new Fetch(true);
+  }
+
+  /** Whether its client is the only one that it is for, until there is something for others. */
+  boolean isAlone() {
+    return alone;
+  }
 
   /** Says what came of it; only the first call counts. */
   synchronized void decide(Outcome came) {

@@ -1,6 +1,6 @@
 package dev.evergreen.proxy;
 
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,12 +9,14 @@ import org.jspecify.annotations.Nullable;
  * call.
  */
 final class Fetches {
+  /** It is in no key. */
+  private static final char LINE = '\n';
 
-  /** So many are remembered; then all are forgotten, which costs a wait each. */
-  private static final int MOST = 100_000;
+  /** By name: a key, or one with a line of what the request has in the fields that count. */
+  private final ConcurrentSkipListMap<String, Fetch> underWay = new ConcurrentSkipListMap<>();
 
-  private final ConcurrentHashMap<String, Fetch> underWay = new ConcurrentHashMap<>();
-  private final ConcurrentHashMap<String, Long> alone = new ConcurrentHashMap<>();
+  /** Until when; what is forgotten before costs a wait. */
+  private final Moments alone = new Moments();
 
   /** Begins one, unless another is under way, which is answered then. */
   @Nullable Fetch begin(String what, Fetch fetch) {
@@ -32,9 +34,20 @@ final class Fetches {
     underWay.remove(what, fetch);
   }
 
+  /** The name of what is wanted of a URI, by what the request has in the fields that count. */
+  static String name(String key, String selected) {
+    return key + LINE + selected;
+  }
+
   /** Who comes from now on asks anew: what was asked for before may have changed. */
   void detach() {
     underWay.clear();
+  }
+
+  /** Who wants any variant of this URI from now on asks anew. */
+  void detach(String key) {
+    underWay.remove(key);
+    underWay.subMap(key + LINE, key + (char) (LINE + 1)).clear();
   }
 
   int underWay() {
@@ -43,22 +56,11 @@ final class Fetches {
 
   /** From now on until a time requests for this are not collapsed. */
   void remember(String what, long until) {
-    if (alone.size() >= MOST) {
-      alone.clear();
-    }
     alone.put(what, until);
   }
 
   /** Whether requests for this are not to be collapsed now. */
   boolean alone(String what, long now) {
-    var until = alone.get(what);
-    if (until == null) {
-      return false;
-    }
-    if (until <= now) {
-      alone.remove(what, until);
-      return false;
-    }
-    return true;
+    return alone.after(what, now).orElse(0) > 0;
   }
 }

@@ -1,6 +1,5 @@
 package dev.evergreen.proxy;
 
-import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.Selector;
@@ -74,11 +73,6 @@ record Found(Lease lease, StoredHead head) implements AutoCloseable {
       return now.head.life().received() != before.head.life().received()
           || now.lease.stamp() != before.lease.stamp();
     }
-  }
-
-  /** Its life, which has ended if it was softly purged. */
-  Life life(long now) {
-    return lease.isStale() ? head.life().ended(now) : head.life();
   }
 
   Validators validators() throws IOException {

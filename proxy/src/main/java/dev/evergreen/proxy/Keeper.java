@@ -13,7 +13,6 @@ import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Entry;
-import dev.evergreen.proxy.storage.Purge;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -122,13 +121,14 @@ final class Keeper {
 
   /**
    * Gives what is stored the newer fields of a 304 or of an answer to HEAD (RFC 9111 §3.2). If it
-   * may not be stored with these, it goes; unless that is so only for {@linkplain #isOwn who
-   * asked}.
+   * may not be stored with these, it is {@linkplain #retire retired}; unless that is so only for
+   * {@linkplain #isOwn who asked}.
    */
   Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
     var rules = setup.settings().rules;
     var newer = answer.head().fields();
-    var fields = dated(Freshening.update(found.head().fields(), answer.head(), rules), answer);
+    var stored = found.head().fields();
+    var fields = dated(Freshening.update(stored, answer.head(), answer.received(), rules), answer);
     var merged = ResponseHead.of(found.head().status(), fields.copy());
     var age = newer.get("age");
     if (age != null) {
@@ -136,13 +136,54 @@ final class Keeper {
     }
     var life = Life.of(merged, answer.requested(), answer.received(), rules);
     var bytes = StoredHead.encode(merged.status(), life, fields);
-    boolean kept = Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES;
+    var tags = tags(fields);
+    boolean kept =
+        Storing.of(asGet(), merged, answer.received(), rules) == Storing.YES
+            && tags.size() <= Entry.MAX_TAGS;
     if (kept) {
-      proxy.storage().replaceHead(found.lease(), bytes, tags(fields), stamp);
+      proxy.storage().replaceHead(found.lease(), bytes, tags, stamp);
     } else if (!isOwn()) {
-      proxy.invalidate(Purge.uri(Proxy.segment(key)));
+      retire(found, stamp);
     }
     return new Refreshed(bytes, kept);
+  }
+
+  /**
+   * There is something else now than what is stored, which is of use only if the origin says that
+   * it is right nevertheless. What is stored for other requests stays as it is: who asks by one of
+   * them learns nothing of that from an answer to this one.
+   *
+   * @param stamp of before the origin was asked
+   */
+  void retire(Found found, long stamp) throws IOException {
+    var life = found.head().life();
+    if (!life.equals(life.retired())) {
+      rewrite(found, life.retired(), stamp);
+    }
+  }
+
+  /** What is stored is stale from now on. */
+  void end(Found found, long stamp) throws IOException {
+    rewrite(found, life(found).endedAt(proxy.now()), stamp);
+  }
+
+  private void rewrite(Found found, Life life, long stamp) throws IOException {
+    var fields = found.head().fields();
+    var head = StoredHead.encode(found.head().status(), life, fields);
+    proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp);
+  }
+
+  /**
+   * How long a stored response may be used. If it was softly purged, it is stale since then; since
+   * it was made, if nobody knows when that was.
+   */
+  Life life(Found found) throws IOException {
+    var life = found.head().life();
+    if (!found.lease().isStale()) {
+      return life;
+    }
+    var purged = proxy.softPurges().last(key, tags(found.head().fields()), proxy.now());
+    return life.endedAt(purged.orElse(life.made()));
   }
 
   private static Fields dated(Fields updated, OriginAnswer by) {
@@ -156,7 +197,7 @@ final class Keeper {
       throws IOException {
     var head = refreshed.head();
     var fields = dated(Freshening.forAsker(found.head().fields(), answer.head()), answer);
-    return fields.count() == head.fields().count()
+    return fields.equals(head.fields())
         ? head
         : StoredHead.of(ByteBuffer.wrap(StoredHead.encode(head.status(), head.life(), fields)));
   }

@@ -56,10 +56,24 @@ final class Leaving implements AutoCloseable {
    * @throws GoneException if it has left
    */
   void run(CancelScope.Action<IOException> action) throws IOException {
+    var _ =
+        call(
+            () -> {
+              action.run();
+              return this;
+            });
+  }
+
+  /**
+   * The same, with what comes of it.
+   *
+   * @throws GoneException if it has left
+   */
+  <T> T call(ScopedValue.CallableOp<T, IOException> action) throws IOException {
     boolean streams = exchange.request().version() == Version.HTTP_2;
     exchange.whenClientLeaves(streams ? scope::cancel : this::begin);
     try {
-      scope.run(action);
+      return scope.call(action);
     } catch (WaitCancelledException e) {
       throw scope.cancelled() ? new GoneException(e) : e;
     }

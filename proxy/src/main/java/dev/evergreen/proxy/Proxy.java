@@ -23,6 +23,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -35,6 +36,9 @@ import org.jspecify.annotations.Nullable;
 public final class Proxy implements AutoCloseable {
 
   private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+
+  /** Of the connections to an origin, what share validations in the background may take. */
+  private static final int BACKGROUND_SHARE = 8;
 
   /**
    * The settings, which can change while it runs, and what is made of them.
@@ -55,6 +59,8 @@ public final class Proxy implements AutoCloseable {
   private final OriginClient clientOfOthers;
   private final LongSupplier clock;
   private final Fetches fetches = new Fetches();
+  private final Semaphore backgroundShare;
+  private final SoftPurges softPurges = new SoftPurges();
   private final Statistics statistics = new Statistics();
   private final TransactionLog log;
   private final List<Listener> listeners = new ArrayList<>();
@@ -77,6 +83,8 @@ public final class Proxy implements AutoCloseable {
     clientOfOthers = new OriginClient(toOthers, clock);
     log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
     limit = new ConnectionLimit(settings.connections);
+    backgroundShare =
+        new Semaphore(Math.max(1, settings.originLimits.connections() / BACKGROUND_SHARE));
     accessLog =
         settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
     setup = Setup.of(settings);
@@ -230,6 +238,9 @@ public final class Proxy implements AutoCloseable {
   }
 
   private void forget(Purge purge) throws IOException {
+    if (purge.soft()) {
+      softPurges.add(purge, now());
+    }
     try {
       storage.purge(purge);
     } finally {
@@ -252,9 +263,23 @@ public final class Proxy implements AutoCloseable {
     }
   }
 
-  /** Purges what a request has invalidated. */
-  void invalidate(Purge purge) {
+  /** Purges what a request has invalidated: a URI with all variants. */
+  void invalidate(String uri) {
+    storage.invalidate(Purge.uri(segment(uri)));
+    fetches.detach(uri);
+  }
+
+  /** What a request may have invalidated is to be validated. */
+  void suspect(String uri) {
+    var purge = Purge.uri(segment(uri)).softly();
+    softPurges.add(purge, now());
     storage.invalidate(purge);
+    fetches.detach(uri);
+  }
+
+  /** Purges what a request has invalidated, whatever has the tag. */
+  void invalidateTag(String tag) {
+    storage.invalidate(Purge.tag(tag));
     fetches.detach();
   }
 
@@ -281,6 +306,15 @@ public final class Proxy implements AutoCloseable {
 
   Fetches fetches() {
     return fetches;
+  }
+
+  SoftPurges softPurges() {
+    return softPurges;
+  }
+
+  /** A permit for each validation in the background, of all origins together. */
+  Semaphore backgroundShare() {
+    return backgroundShare;
   }
 
   Statistics statistics() {

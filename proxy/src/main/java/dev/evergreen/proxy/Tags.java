@@ -3,9 +3,9 @@ package dev.evergreen.proxy;
 import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.CacheGroups;
 import dev.evergreen.proxy.rules.CacheKey;
-import dev.evergreen.proxy.storage.Entry;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.regex.Pattern;
 
 /**
  * The names by which what is stored can be purged together: tags, which the operator knows, and the
@@ -13,9 +13,11 @@ import java.util.List;
  */
 final class Tags {
 
+  private static final Pattern BETWEEN = Pattern.compile("[,\\s]+");
+
   private Tags() {}
 
-  /** Those of a response. More than can be stored are cut off. */
+  /** Those of a response, also if they are more than can be stored. */
   static List<String> of(String key, Fields response, List<String> fieldsOfTags) {
     var tags = new LinkedHashSet<String>();
     for (var group : CacheGroups.of(response.all("cache-groups"))) {
@@ -23,14 +25,19 @@ final class Tags {
     }
     for (var field : fieldsOfTags) {
       for (var line : response.all(field)) {
-        for (var tag : line.split("[,\\s]+", -1)) {
-          if (!tag.isEmpty()) {
+        for (var tag : BETWEEN.split(line, -1)) {
+          if (isTag(tag)) {
             tags.add(tag(tag));
           }
         }
       }
     }
-    return tags.stream().limit(Entry.MAX_TAGS).toList();
+    return List.copyOf(tags);
+  }
+
+  /** Whether a response can have such a tag. */
+  static boolean isTag(String tag) {
+    return !tag.isEmpty() && !BETWEEN.matcher(tag).find();
   }
 
   /** A tag as it is stored. */

@@ -26,6 +26,7 @@ import dev.evergreen.proxy.rules.Demands;
 import dev.evergreen.proxy.rules.Forwarding;
 import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.Invalidation;
+import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Reuse;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Validators;
@@ -245,8 +246,8 @@ final class Transaction {
   }
 
   private void purge() throws IOException {
-    if (!client.isLocal(request.fields())) {
-      refuse(403, "only clients on this machine may purge");
+    if (!mayPurge()) {
+      refuse(403, "only clients on this machine may purge, and no pages of other sites");
       return;
     }
     boolean soft = "soft".equals(request.fields().get("purge-mode"));
@@ -256,6 +257,14 @@ final class Transaction {
             .toList();
     proxy.purge(uris, each -> soft ? Purge.uri(each).softly() : Purge.uri(each));
     respond(200, "purged\n", Fields.of("Content-Type", "text/plain"));
+  }
+
+  /** Where the host is no part of the key, a page of any host could purge what others get. */
+  private boolean mayPurge() {
+    boolean anyHost = setup.settings().keepHost || setup.settings().forward != null;
+    return client.isLocal(request.fields())
+        && (anyHost || Orders.nameThisMachine(request))
+        && Orders.areOfSameSite(request, request.scheme());
   }
 
   private void refuse(int status, String why) throws IOException {
@@ -303,24 +312,16 @@ final class Transaction {
         missed = why;
         proxy.count(Count.MISSES);
       }
-      if (proxy.fetches().alone(key, proxy.now())) {
-        passAlone(found, why);
-        return true;
+      var what = what(variants.seen());
+      if (proxy.fetches().alone(what, proxy.now())) {
+        return fetchAlone(what, found, why);
       }
-      return collapse ? collapse(found, variants.seen(), why) : fetch(key, new Fetch(), found, why);
+      return collapse ? collapse(what, found, why) : fetch(what, new Fetch(), found, why);
     } catch (DamagedException e) {
       if (exchange.responded()) {
         throw e;
       }
       return false; // It is as if it had not been stored.
-    }
-  }
-
-  private void passAlone(@Nullable Found found, Forward why) throws IOException {
-    if (request.is("HEAD")) {
-      passHead(found, why);
-    } else {
-      pass(why);
     }
   }
 
@@ -341,7 +342,7 @@ final class Transaction {
     if (reuse == Reuse.STALE_WHILE_REVALIDATE) {
       validateInBackground(found, variants.seen());
     }
-    deliver(found.head(), found.lease(), usedAsItIs(found.life(now).ttl(now)));
+    deliver(found.head(), found.lease(), usedAsItIs(life(found).ttl(now)));
     return true;
   }
 
@@ -352,11 +353,16 @@ final class Transaction {
         : CacheStatus.hit(ttl);
   }
 
-  private Reuse reuse(Found found, long now) {
-    return Reuse.of(found.life(now), demands, now);
+  private Reuse reuse(Found found, long now) throws IOException {
+    return Reuse.of(life(found), demands, now);
   }
 
-  private Forward why(@Nullable Found found, Variants variants) {
+  /** Hardly any was softly purged, so that a hit needs no keeper. */
+  private Life life(Found found) throws IOException {
+    return found.lease().isStale() ? keeper().life(found) : found.head().life();
+  }
+
+  private Forward why(@Nullable Found found, Variants variants) throws IOException {
     if (found == null) {
       return variants.seen() == null ? Forward.URI_MISS : Forward.VARY_MISS;
     }
@@ -371,9 +377,8 @@ final class Transaction {
 
   // Several that want the same.
 
-  private boolean collapse(@Nullable Found found, @Nullable Vary vary, Forward why)
-      throws IOException {
-    var what = what(vary);
+  private boolean collapse(String wanted, @Nullable Found found, Forward why) throws IOException {
+    var what = wanted;
     var reason = why;
     while (true) {
       var fetch = new Fetch();
@@ -398,8 +403,7 @@ final class Transaction {
           return false;
         }
         case Fetch.Released() -> {
-          passAlone(found, reason);
-          return true;
+          return fetchAlone(what, found, reason);
         }
         case Fetch.Failed(var failure) -> {
           fail(found, failure);
@@ -431,7 +435,7 @@ final class Transaction {
   private String what(@Nullable Vary vary) {
     return vary == null || vary.names().isEmpty()
         ? key
-        : key + "\n" + vary.select(request.fields());
+        : Fetches.name(key, vary.select(request.fields()));
   }
 
   /** Whether what arrives for another may be used for this request, too (RFC 9111 §4). */
@@ -499,7 +503,7 @@ final class Transaction {
       Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
     }
     boolean conditional = validates && condition(asked.fields(), found);
-    try (var answer = new Held(ask(asked, null))) {
+    try (var answer = new Held(fetch.isAlone() ? askWhileClientStays(asked) : ask(asked, null))) {
       var head = answer.get().head();
       if (head.status() == 304 && conditional) {
         if (freshen(found, answer.get(), stamp, fetch, why)) {
@@ -516,7 +520,7 @@ final class Transaction {
       var entry = keeper().entry(answer.get(), stamp);
       course.reached(Point.STORE, entry == null ? "not stored" : "stored");
       if (entry == null) {
-        release(found, head, fetch);
+        release(what, found, head, stamp, fetch);
         var status = CacheStatus.forwarded(why).withForwardStatus(head.status());
         whileClientStays(_ -> relay(answer.get(), status));
         return true;
@@ -528,11 +532,27 @@ final class Transaction {
       fetch.decide(new Fetch.Failed(e));
       fail(found, e);
       return true;
+    } catch (Leaving.GoneException e) {
+      gone(e);
+      return true;
     } finally {
       if (!handedOver) {
         proxy.fetches().end(what, fetch);
       }
     }
+  }
+
+  /**
+   * Asks the origin for this client, as others need not wait for what will probably be for it
+   * alone. If it is for all nevertheless, it is stored. What the client has already, or a part, is
+   * asked for as such: in vain the whole would be fetched each time.
+   */
+  private boolean fetchAlone(String what, @Nullable Found found, Forward why) throws IOException {
+    if (request.is("GET") && (Conditions.has(request.fields()) || request.fields().has("range"))) {
+      pass(why);
+      return true;
+    }
+    return fetch(what, Fetch.alone(), found, why);
   }
 
   private RequestHead originRequest() {
@@ -579,7 +599,13 @@ final class Transaction {
     return answer;
   }
 
-  private void release(@Nullable Found found, ResponseHead head, Fetch fetch) {
+  /**
+   * Those who wait ask for themselves, and the next ones do not wait at all for a while, if that
+   * tells what there is; not if it tells what was wrong with this request.
+   */
+  private void release(
+      String what, @Nullable Found found, ResponseHead head, long stamp, Fetch fetch)
+      throws IOException {
     proxy.count(Count.UNSTORABLE);
     if (Reuse.failure(head.status())) {
       // Who has trouble is not asked by all at once.
@@ -587,10 +613,11 @@ final class Transaction {
       return;
     }
     fetch.decide(new Fetch.Released());
-    if (!keeper().isOwn()) {
-      proxy.fetches().remember(key, proxy.now() + setup.settings().aloneFor.toMillis());
+    var keeper = keeper();
+    if (Storing.tellsOfResource(head.status()) && !keeper.isOwn()) {
+      proxy.fetches().remember(what, proxy.now() + setup.settings().aloneFor.toMillis());
       if (found != null) {
-        proxy.invalidate(Purge.uri(Proxy.segment(key)));
+        keeper.retire(found, stamp);
       }
     }
   }
@@ -678,9 +705,8 @@ final class Transaction {
 
   // No answer of the origin, or a bad one.
 
-  private boolean usableAfterFailure(@Nullable Found found) {
-    long now = proxy.now();
-    return found != null && Reuse.afterFailure(found.life(now), demands, now);
+  private boolean usableAfterFailure(@Nullable Found found) throws IOException {
+    return found != null && Reuse.afterFailure(life(found), demands, proxy.now());
   }
 
   private void deliverStale(@Nullable Found found, int originStatus) throws IOException {
@@ -691,7 +717,7 @@ final class Transaction {
     var status =
         CacheStatus.forwarded(Forward.STALE)
             .withForwardStatus(originStatus)
-            .withTtl(found.life(proxy.now()).ttl(proxy.now()))
+            .withTtl(life(found).ttl(proxy.now()))
             .withDetail("stale-if-error");
     deliver(found.head(), found.lease(), status);
   }
@@ -777,7 +803,7 @@ final class Transaction {
     } catch (WaitCancelledException e) {
       for (var uri : Invalidation.unanswered(request, key).keys()) {
         proxy.count(Count.INVALIDATIONS);
-        proxy.invalidate(Purge.uri(Proxy.segment(uri)).softly());
+        proxy.suspect(uri);
       }
       throw e;
     }
@@ -798,11 +824,11 @@ final class Transaction {
   private void invalidate(Invalidation invalidation) {
     for (var uri : invalidation.keys()) {
       proxy.count(Count.INVALIDATIONS);
-      proxy.invalidate(Purge.uri(Proxy.segment(uri)));
+      proxy.invalidate(uri);
     }
     for (var group : invalidation.groups()) {
       proxy.count(Count.INVALIDATIONS);
-      proxy.invalidate(Purge.tag(Tags.group(key, group)));
+      proxy.invalidateTag(Tags.group(key, group));
     }
   }
 
@@ -824,7 +850,7 @@ final class Transaction {
         if (Freshening.confirms(head, found.head().fields(), found.lease().length())) {
           var _ = keeper.refresh(found, answer, stamp);
         } else if (!keeper.isOwn()) {
-          proxy.invalidate(Purge.uri(Proxy.segment(key)).softly());
+          keeper.end(found, stamp);
         }
       }
       relay(answer, CacheStatus.forwarded(why).withForwardStatus(head.status()));
@@ -843,13 +869,23 @@ final class Transaction {
     try (var leaving = new Leaving(proxy.fibers(), exchange)) {
       leaving.run(() -> action.run(leaving));
     } catch (Leaving.GoneException e) {
-      if (exchange.responded() || request.version() == Version.HTTP_2) {
-        throw e;
-      }
-      // It may have ended its half only, and still read.
-      course.failure = String.valueOf(e.getMessage());
-      refuse(504, "the origin: timeout");
+      gone(e);
     }
+  }
+
+  private OriginAnswer askWhileClientStays(RequestHead asked) throws IOException {
+    try (var leaving = new Leaving(proxy.fibers(), exchange)) {
+      return leaving.call(() -> ask(asked, null));
+    }
+  }
+
+  private void gone(Leaving.GoneException why) throws IOException {
+    if (exchange.responded() || request.version() == Version.HTTP_2) {
+      throw why;
+    }
+    // It may have ended its half only, and still read.
+    course.failure = String.valueOf(why.getMessage());
+    refuse(504, "the origin: timeout");
   }
 
   private void relay(OriginAnswer answer, CacheStatus status) throws IOException {

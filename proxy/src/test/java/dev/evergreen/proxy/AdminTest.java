@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.util.stream.Collectors.joining;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -16,11 +17,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What operators see and order. */
 @Timeout(60)
@@ -119,6 +123,70 @@ class AdminTest {
     ask("POST /purge?prefix=http://test/b");
     assertEquals("1", get("/a").body());
     assertEquals("3", get("/b").body());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "uri=http://Test/a",
+        "uri=HTTP://test:80/a",
+        "uri=http://test:/a",
+        "prefix=http://TEST:80/a",
+        "prefix=Http://TEST",
+        "prefix="
+      })
+  void aNameIsUnderstoodAsItIsWritten(String name) throws Exception {
+    twoPages();
+    ask("POST /purge?" + name);
+    assertEquals("3", get("/a").body());
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "soft",
+        "uri=/a",
+        "uri=test/a",
+        "uri=http://test/a+b",
+        "uri=http://test/a%23b",
+        "uri=http://test/a?x=1&y=2",
+        "uri=http://test/a&tag=one",
+        "prefix=/a",
+        "prefix=test",
+        "tag=",
+        "tag=one+two",
+        "tag=one,two"
+      })
+  void whatCanNameNothingIsNotConfirmed(String name) throws Exception {
+    twoPages();
+    assertEquals(400, order("POST /purge?" + name, "127.0.0.1").status());
+    assertEquals("1", get("/a").body());
+  }
+
+  @Test
+  void aTagOfAnyBytesIsPurged() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60", "Cache-Tag: \u00c3\u00a9\u00ff");
+    get("/a");
+    ask("POST /purge?tag=%C3%A9%FF");
+    get("/a");
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void whatHasMoreTagsThanCanBeKeptIsNotStored() throws Exception {
+    var most = IntStream.range(0, 256).mapToObj(i -> "p" + i).collect(joining(" "));
+    origin
+        .then(200, "1", "Cache-Control: max-age=60", "Surrogate-Key: " + most + " more")
+        .then(200, "2", "Cache-Control: max-age=60", "Surrogate-Key: " + most, "ETag: \"2\"")
+        .then(304, "", "Cache-Control: max-age=60", "Surrogate-Key: " + most + " more")
+        .then(200, "3", "Cache-Control: max-age=60");
+    get("/a");
+    assertEquals("2", get("/a").body(), "no purge of the last tag could have met it");
+    ask("POST /purge?tag=p255&soft");
+    assertEquals("2", get("/a").body());
+    ask("POST /purge?tag=more");
+    assertEquals("3", get("/a").body());
   }
 
   @Test

@@ -583,15 +583,19 @@ class FaultsTest {
     origin.then(
         (_, wire) -> {
           wire.send(begin);
-          try {
-            int end = wire.in().read();
-            assertEquals(-1, end);
-          } catch (IOException e) {
-            // A reset says so, too.
-          }
+          awaitEnd(wire);
           left.countDown();
         });
     return left;
+  }
+
+  private static void awaitEnd(ScriptedOrigin.Wire wire) {
+    try {
+      int end = wire.in().read();
+      assertEquals(-1, end);
+    } catch (IOException e) {
+      // A reset says so, too.
+    }
   }
 
   @Test
@@ -637,6 +641,26 @@ class FaultsTest {
       browser.close();
     }
     left.await();
+  }
+
+  @Test
+  void whoWaitsForWhatWillBeForItAloneMayLeave() throws Exception {
+    var left = new CountDownLatch(1);
+    origin
+        .then(200, "mine", "Cache-Control: private")
+        .then(
+            (_, wire) -> {
+              awaitEnd(wire);
+              left.countDown();
+            });
+    browser().get("/poll");
+    origin.next();
+    var browser = browser();
+    browser.ask("GET", "/poll");
+    origin.next();
+    browser.close();
+    left.await();
+    assertEquals(0, count(Statistics.Count.ORIGIN_FAILURES), "it has done nothing wrong");
   }
 
   /** Seen: 500, though nothing was wrong here. */

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -26,7 +27,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class ProxyTest {
 
-  private final AtomicLong clock = new AtomicLong(1_795_435_200_000L);
+  private static final long START = 1_795_435_200_000L;
+
+  private final AtomicLong clock = new AtomicLong(START);
   private final ScriptedOrigin origin = new ScriptedOrigin();
   private final List<Browser> browsers = new ArrayList<>();
   private Proxy proxy;
@@ -410,6 +413,28 @@ class ProxyTest {
   }
 
   @Test
+  void aCookieOfOneUserReachesNoOther() throws Exception {
+    origin
+        .then(200, "page", "ETag: \"1\"", "Set-Cookie: of=one")
+        .then(200, "page", "ETag: \"1\"", "Set-Cookie: of=two");
+    assertEquals("of=one", get("/a").field("Set-Cookie"));
+    assertEquals("of=two", get("/a", "Cache-Control: max-stale").field("Set-Cookie"));
+    assertFalse(origin.requests().get(1).has("If-None-Match"), "nothing is stored");
+  }
+
+  @Test
+  void aCookieOfA304IsForWhoHasAsked() throws Exception {
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"", "Set-Cookie: of=all")
+        .then(304, "", "ETag: \"1\"", "Set-Cookie: of=one");
+    get("/a");
+    after(61);
+    assertEquals("of=one", get("/a").field("Set-Cookie"));
+    assertEquals("of=all", get("/a").field("Set-Cookie"), "its origin lets all have it");
+    assertEquals(2, origin.count());
+  }
+
+  @Test
   void anUnsafeMethodInvalidates() throws Exception {
     origin
         .then(200, "1", "Cache-Control: max-age=60")
@@ -576,6 +601,86 @@ class ProxyTest {
     assertEquals(1, proxy.statistics().get(Statistics.Count.COLLAPSED), "it is remembered");
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {400, 401, 403, 416, 429, 431})
+  void whatIsWrongWithOneRequestTakesNothingFromOthers(int status) throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60")
+        .then(status, "no")
+        .then(200, "2", "Cache-Control: max-age=60");
+    get("/a");
+    assertEquals(status, get("/a", "Cache-Control: no-cache", "Cookie: bad").status());
+    assertEquals("evergreen; hit; ttl=60", status("/a"));
+    assertFalse(proxy.fetches().alone("http://test/a", clock.get()), "others still wait for it");
+    after(61);
+    assertTrue(status("/a").endsWith("; stored"));
+    assertTrue(status("/a").contains("hit"));
+  }
+
+  @Test
+  void whatIsForOneAloneKeepsNothingOfOthersOut() throws Exception {
+    origin
+        .then(200, "mine", "Cache-Control: private")
+        .then(200, "all's", "Cache-Control: max-age=60");
+    get("/a", "Cookie: me");
+    assertTrue(status("/a").endsWith("; stored"));
+    assertEquals("all's", get("/a").body());
+    assertEquals(2, origin.count());
+  }
+
+  /** The page is for all without a cookie, and for one with it. */
+  private void pageByCookie() {
+    origin.then(
+        (request, wire) ->
+            wire.send(
+                ScriptedOrigin.response(
+                    200,
+                    "page of " + request.field("Cookie"),
+                    request.field("Cookie").startsWith("me")
+                        ? "Cache-Control: private"
+                        : "Cache-Control: max-age=60",
+                    "Vary: Cookie")));
+  }
+
+  @Test
+  void oneVariantThatIsForOneAloneIsNoMatterOfTheOthers() throws Exception {
+    pageByCookie();
+    get("/a");
+    get("/a", "Cookie: other");
+    after(61);
+    get("/a", "Cookie: me");
+    assertTrue(status("/a").endsWith("; stored"));
+    assertTrue(status("/a").contains("hit"));
+    assertTrue(status("/a", "Cookie: other").endsWith("; stored"));
+    assertFalse(proxy.fetches().alone("http://test/a\nother", clock.get()));
+  }
+
+  @Test
+  void aVariantThatHasBecomeOnesOwnLeavesTheOthers() throws Exception {
+    origin
+        .then(200, "a", "Cache-Control: max-age=60", "Vary: X")
+        .then(200, "b", "Cache-Control: max-age=60", "Vary: X")
+        .then(200, "own", "Cache-Control: private", "Vary: X");
+    get("/a", "X: a");
+    get("/a", "X: b");
+    assertEquals("own", get("/a", "X: a", "Cache-Control: no-cache").body());
+    assertEquals("b", get("/a", "X: b").body());
+    assertEquals("own", get("/a", "X: a").body());
+    assertEquals(504, get("/a", "X: a", "Cache-Control: only-if-cached, max-stale").status());
+    assertEquals(4, origin.count());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"If-None-Match: \"1\"", "Range: bytes=0-0"})
+  void whoAsksForItsOwnAgainIsAnsweredByTheOrigin(String field) throws Exception {
+    origin
+        .then(200, "mine", "Cache-Control: private", "ETag: \"1\"")
+        .then((_, wire) -> wire.send("HTTP/1.1 304 X\r\nETag: \"1\"\r\n\r\n"));
+    get("/a");
+    assertEquals(304, get("/a", field).status());
+    assertTrue(origin.requests().get(1).head().contains(field), "not the whole each time");
+  }
+
   @Test
   void whatIsStaleMayServeWhileItIsValidated() throws Exception {
     origin
@@ -631,6 +736,48 @@ class ProxyTest {
     await(() -> origin.count() == 2 && proxy.fetches().underWay() == 0);
     assertFalse(origin.requests().get(1).has("Authorization"), "it is the cache's own question");
     assertEquals("new", get("/a").body());
+  }
+
+  @Test
+  void validationsInTheBackgroundLeaveConnectionsToThoseWhoWait() throws Exception {
+    restart(settings().withOriginLimits(connections(16)));
+    var go = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          if (clock.get() > START && !request.line().contains("/other")) {
+            go.await();
+          }
+          wire.send(
+              ScriptedOrigin.response(
+                  200, "" + clock.get(), "Cache-Control: max-age=60, stale-while-revalidate=300"));
+        });
+    for (int i = 0; i < 5; i++) {
+      get("/" + i);
+    }
+    after(70);
+    for (int i = 0; i < 5; i++) {
+      assertTrue(browser.get("/" + i).field("Cache-Status").contains("hit; ttl=-10"));
+    }
+    assertEquals(2, proxy.statistics().get(Statistics.Count.BACKGROUND), "an eighth");
+    assertEquals(200, browser.get("/other").status());
+    go.countDown();
+    await(() -> proxy.fetches().underWay() == 0);
+    for (int i = 0; i < 5; i++) {
+      var path = "/" + i;
+      await(() -> get(path).body().equals("" + clock.get()));
+    }
+  }
+
+  private static UpstreamLimits connections(int most) {
+    var usual = UpstreamLimits.DEFAULT;
+    return new UpstreamLimits(
+        most, usual.waiters(), usual.patience(), usual.idle(), usual.handshake());
+  }
+
+  private void restart(ProxySettings settings) throws IOException {
+    proxy.close();
+    proxy = Proxy.start(settings);
+    browser = browser();
   }
 
   @Test
@@ -746,6 +893,47 @@ class ProxyTest {
     assertTrue(status("/a").contains("hit"));
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "false, 127.0.0.1:8080,,                           200",
+    "false, localhost,      http://localhost,          200",
+    "false, evil.example,   http://evil.example,       403",
+    "false, evil.example,,                             403",
+    "false, 127.0.0.1:8080, http://evil.example,       403",
+    "true,  test,,                                     200",
+    "true,  test,           http://test,               200",
+    "true,  test,           http://evil.example,       403",
+    "true,  test,           null,                      403"
+  })
+  void noPageOfAnotherSitePurges(boolean keptHost, String host, String page, int status)
+      throws Exception {
+    restart(settings().withKeptHost(keptHost));
+    origin.then(200, "1", "Cache-Control: max-age=60");
+    get("/a");
+    var from = page == null ? "" : "Origin: " + page + "\r\n";
+    browser.send("PURGE /a HTTP/1.1\r\nHost: " + host + "\r\n" + from + "\r\n");
+    assertEquals(status, browser.receive().status());
+    assertEquals(status == 403, status("/a").contains("hit"));
+  }
+
+  @Test
+  void aSoftPurgeIsTheEndOfALife() throws Exception {
+    origin
+        .then(200, "1", "Cache-Control: max-age=60, stale-while-revalidate=10, stale-if-error=20")
+        .then(503, "no");
+    get("/a");
+    after(5);
+    browser.ask("PURGE", "/a", "Purge-Mode: soft");
+    browser.receive();
+    after(8);
+    assertEquals("evergreen; hit; ttl=-8", status("/a"));
+    after(3);
+    assertTrue(status("/a").startsWith("evergreen; fwd=stale"), "RFC 5861 §3");
+    assertEquals("1", get("/a").body(), "RFC 5861 §4");
+    after(10);
+    assertEquals(503, get("/a").status());
+  }
+
   @Test
   void othersMayNotPurge() throws Exception {
     origin.then(200, "1", "Cache-Control: max-age=60");
@@ -753,6 +941,31 @@ class ProxyTest {
     browser.ask("PURGE", "/a", "X-Forwarded-For: 192.0.2.1");
     assertEquals(403, browser.receive().status());
     assertTrue(status("/a").contains("hit"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"/other, true", "/a, false"})
+  void anInvalidationDetachesOnlyWhatItIsAbout(String posted, boolean joined) throws Exception {
+    var go = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          if (request.line().startsWith("GET")) {
+            go.await();
+          }
+          wire.send(ScriptedOrigin.response(200, "1", "Cache-Control: max-age=60"));
+        });
+    browser.ask("GET", "/a");
+    origin.next();
+    var other = browser();
+    other.send("POST " + posted + " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+    assertEquals(200, other.receive().status());
+    origin.next();
+    other.ask("GET", "/a");
+    await(() -> origin.count() == 3 || proxy.statistics().get(Statistics.Count.COLLAPSED) == 1);
+    assertEquals(joined ? 2 : 3, origin.count());
+    go.countDown();
+    assertEquals("1", browser.receive().body());
+    assertEquals("1", other.receive().body());
   }
 
   @Test

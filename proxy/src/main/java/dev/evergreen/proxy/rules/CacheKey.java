@@ -5,9 +5,14 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /** The URI of a request in the one form that is both key and forwarded (RFC 9111 §2). */
 public final class CacheKey {
+
+  /** Scheme, authority, path with query. */
+  private static final Pattern WRITTEN =
+      Pattern.compile("(?i)(https?)://([^/?#\\x00- \\x7f]*)((?:[/?][^#\\x00- \\x7f]*)?)");
 
   private CacheKey() {}
 
@@ -32,6 +37,37 @@ public final class CacheKey {
       return lower.substring(0, lower.length() - port.length());
     }
     return lower.endsWith(":") ? lower.substring(0, lower.length() - 1) : lower;
+  }
+
+  /**
+   * The key of a URI as people write it.
+   *
+   * @return empty if no request can have it
+   */
+  public static Optional<String> ofUri(String uri) {
+    var parts = WRITTEN.matcher(uri);
+    if (!parts.matches() || parts.group(2).isEmpty()) {
+      return Optional.empty();
+    }
+    var path = parts.group(3);
+    var scheme = parts.group(1).toLowerCase(Locale.ROOT);
+    return Optional.of(of(scheme, parts.group(2), path.startsWith("/") ? path : "/" + path));
+  }
+
+  /**
+   * What the keys of all URIs begin with that begin so. As long as a host and port may go on, they
+   * are taken as they are but for their case.
+   *
+   * @return empty if no request can have such a URI
+   */
+  public static Optional<String> ofPrefix(String prefix) {
+    var parts = WRITTEN.matcher(prefix);
+    if (parts.matches() && !parts.group(3).isEmpty()) {
+      return ofUri(prefix);
+    }
+    var lower = prefix.toLowerCase(Locale.ROOT);
+    boolean can = parts.matches() || "http://".startsWith(lower) || "https://".startsWith(lower);
+    return can ? Optional.of(lower) : Optional.empty();
   }
 
   /**

@@ -65,10 +65,17 @@ public final class Freshening {
 
   /**
    * The stored fields with those that are newer (§3.2), as far as the directives of both together
-   * let them be stored.
+   * let them be stored. A newer cookie is not if it is {@linkplain Storing#COOKIE for who has asked
+   * alone}.
+   *
+   * @param received when the newer ones were received, in milliseconds since 1970
    */
-  public static Fields update(Fields stored, ResponseHead newer, CacheRules rules) {
-    var updated = merge(stored, Storing.fields(newer, rules));
+  public static Fields update(Fields stored, ResponseHead newer, long received, CacheRules rules) {
+    var fields = Storing.fields(newer, rules);
+    if (Storing.setsCookieForOne(newer, received, rules)) {
+      fields.remove("set-cookie");
+    }
+    var updated = merge(stored, fields);
     return Storing.fields(ResponseHead.of(newer.status(), updated), rules);
   }
 

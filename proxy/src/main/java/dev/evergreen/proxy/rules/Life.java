@@ -147,16 +147,29 @@ public record Life(
     return ageMillis(now) - lifetime * 1000;
   }
 
-  /** The same, but stale from now on, as after a soft purge. */
-  public Life ended(long now) {
+  /** When it was made, as far as its age tells. */
+  public long made() {
+    return received - initialAge;
+  }
+
+  /**
+   * The same, but stale since a moment if it was not before, as after a soft purge. As lifetimes
+   * are of whole seconds, that moment may be taken for one up to a second earlier.
+   */
+  public Life endedAt(long then) {
     return new Life(
         received,
         initialAge,
-        Math.min(lifetime, ageMillis(now) / 1000),
+        Math.min(lifetime, Math.floorDiv(then - made(), 1000)),
         validate,
         neverStale,
         immutable,
         staleWhileRevalidate,
         staleIfError);
+  }
+
+  /** The same, but never used without a validation. */
+  public Life retired() {
+    return new Life(received, initialAge, 0, true, true, false, 0, 0);
   }
 }

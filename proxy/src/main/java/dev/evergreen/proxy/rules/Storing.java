@@ -21,6 +21,8 @@ public enum Storing {
   AUTHORIZATION,
   /** It varies by what no request shows. */
   VARY,
+  /** It sets a cookie, and does not say that all may have it. */
+  COOKIE,
   /** It says nothing of its freshness, and nothing by which it could be validated. */
   UNSAID;
 
@@ -77,7 +79,25 @@ public enum Storing {
     if (!explicit && !Statuses.heuristic(response.status())) {
       return STATUS;
     }
+    if (setsCookieForOne(response, received, rules)) {
+      return COOKIE;
+    }
     return useful(response, received, rules) ? YES : UNSAID;
+  }
+
+  /**
+   * Whether a response sets a cookie and does not say that others may get it as it is. Who says
+   * nothing, or wants to be asked each time, may mean the cookie for who has asked (§7.3 leaves
+   * that to caches).
+   */
+  static boolean setsCookieForOne(ResponseHead response, long received, CacheRules rules) {
+    var directives = Directives.of(response.fields(), rules);
+    var control = directives.control();
+    boolean lives = Life.explicitLifetime(response.fields(), directives, received).orElse(0) > 0;
+    boolean forAll = control.has("public") || (lives && !control.hasBare("no-cache"));
+    return !forAll
+        && response.fields().has("set-cookie")
+        && !control.namedFields().contains("set-cookie");
   }
 
   /** Whether a response may be stored although it was asked for with credentials (§3.5). */
@@ -95,6 +115,15 @@ public enum Storing {
     return !Validators.of(response.fields()).isEmpty()
         || (!life.validate() && life.lifetime() > 0)
         || (!life.mustBeValidated() && life.staleWhileRevalidate() + life.staleIfError() > 0);
+  }
+
+  /**
+   * Whether a response with such a status tells what there is now, though it is not stored. Others
+   * tell what was wrong with the request, or that the origin has trouble; and who asks in a certain
+   * way can have an origin answer so.
+   */
+  public static boolean tellsOfResource(int status) {
+    return (status >= 200 && status < 400 && status != 304) || status == 404 || status == 410;
   }
 
   /** Whether a response names fields that are not stored with it (§5.2.2.4, §5.2.2.7). */

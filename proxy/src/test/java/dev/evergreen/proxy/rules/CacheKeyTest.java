@@ -2,6 +2,7 @@ package dev.evergreen.proxy.rules;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.util.Optional;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -24,5 +25,48 @@ class CacheKeyTest {
   })
   void aRequestHasOneKey(String request, String key) {
     assertEquals(key, CacheKey.of(Heads.request(request)));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "http://x/a?b, http://x/a?b",
+    "HTTP://X:80/A, http://x/A",
+    "http://x:/a, http://x/a",
+    "https://X:443, https://x/",
+    "https://x:80/a, https://x:80/a",
+    "http://x?b, http://x/?b",
+    "http://[::1]:80/a, http://[::1]/a",
+    "x/a, ",
+    "/a, ",
+    "ftp://x/a, ",
+    "http:///a, ",
+    "http://, ",
+    "http:/, ",
+    "http://x/a b, ",
+    "http://x/a#b, ",
+    "'', "
+  })
+  void aWrittenUriHasTheKeyOfItsRequest(String uri, String key) {
+    assertEquals(Optional.ofNullable(key), CacheKey.ofUri(uri));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'', ''",
+    "http, http",
+    "HTTPS://, https://",
+    "http://X, http://x",
+    "http://x:8, http://x:8",
+    "http://X:80/A, http://x/A",
+    "https://X:443/, https://x/",
+    "http://x?b, http://x/?b",
+    "x/a, ",
+    "/a, ",
+    "ftp, ",
+    "http:///a, ",
+    "http://x/a b, "
+  })
+  void aWrittenPrefixIsThatOfKeys(String prefix, String key) {
+    assertEquals(Optional.ofNullable(key), CacheKey.ofPrefix(prefix));
   }
 }

@@ -56,7 +56,7 @@ class FresheningTest {
             "Cache-Control: max-age=2",
             "New: 1",
             ""),
-        Freshening.update(stored, newer, CacheRules.DEFAULT).toString(),
+        Freshening.update(stored, newer, Heads.NOW, CacheRules.DEFAULT).toString(),
         "§3.2");
   }
 
@@ -70,12 +70,24 @@ class FresheningTest {
           | X: 1                       ; 304 | Cache-Control: no-cache="X"       ; | Cache-Control: no-cache="X"
           | Content-Digest: a=:b:      ; 304 | Content-Digest: c=:d:             ; | Content-Digest: a=:b:
           | Cache-Control: private="X" ; 304 | X: 2 | Cache-Control: max-age=5   ; | X: 2 | Cache-Control: max-age=5
+          | Set-Cookie: a              ; 304 | Set-Cookie: b | Set-Cookie: c     ; | Set-Cookie: a
+          | X: 1                       ; 304 | Set-Cookie: b | X: 2              ; | X: 2
+          | Set-Cookie: a              ; 304 | Set-Cookie: b | Cache-Control: max-age=5 ; | Set-Cookie: b | Cache-Control: max-age=5
           """)
   void theDirectivesOfBothSayWhatIsStored(String stored, String newer, String expected) {
     assertEquals(
         Heads.fields(expected),
-        Freshening.update(Heads.fields(stored), Heads.response(newer), CacheRules.DEFAULT),
+        Freshening.update(
+            Heads.fields(stored), Heads.response(newer), Heads.NOW, CacheRules.DEFAULT),
         "§5.2.2.4, §5.2.2.7");
+  }
+
+  @Test
+  void whoHasAskedGetsItsCookie() {
+    assertEquals(
+        Heads.fields("| X: 1 | Set-Cookie: b"),
+        Freshening.forAsker(
+            Heads.fields("| Set-Cookie: a | X: 1"), Heads.response("304 | Set-Cookie: b")));
   }
 
   @ParameterizedTest

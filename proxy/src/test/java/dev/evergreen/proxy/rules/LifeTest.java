@@ -144,8 +144,23 @@ class LifeTest {
   @Test
   void itsLifeCanBeEnded() {
     var life = of("200 | Cache-Control: max-age=60");
-    assertFalse(life.ended(NOW + 5_500).fresh(NOW + 5_500));
-    assertEquals(5, life.ended(NOW + 5_500).age(NOW + 5_500));
-    assertFalse(life.ended(NOW + 90_000).fresh(NOW + 90_000));
+    var ended = life.endedAt(NOW + 5_500);
+    assertFalse(ended.fresh(NOW + 5_500));
+    assertEquals(5, ended.age(NOW + 5_500));
+    assertEquals(life, life.endedAt(NOW + 90_000), "it had ended before");
+    assertEquals(10_500, ended.staleMillis(NOW + 15_500), "to the second");
+    assertEquals(9_000, life.endedAt(NOW - 4_000).staleMillis(NOW + 5_000), "before it came");
+    var old = of("200 | Age: 10 | Cache-Control: max-age=60");
+    assertEquals(12_000, old.endedAt(old.made()).staleMillis(NOW + 2_000));
+  }
+
+  @Test
+  void whatIsRetiredIsNeverUsedAsItIs() {
+    var life =
+        of("200 | Cache-Control: max-age=60, immutable, stale-while-revalidate=60").retired();
+    assertEquals(Reuse.VALIDATE, Reuse.of(life, Demands.NONE, NOW));
+    var anyStale = Demands.of(Heads.fields("| Cache-Control: max-stale, stale-if-error=60"));
+    assertEquals(Reuse.VALIDATE, Reuse.of(life, anyStale, NOW));
+    assertFalse(Reuse.afterFailure(life, anyStale, NOW));
   }
 }

@@ -61,7 +61,17 @@ class StoringTest {
           §4.1 Vary: *              ; GET  ; 200 | Cache-Control: max-age=60 | Vary: *             ; VARY
           §4.1 Vary: a, *           ; GET  ; 200 | Cache-Control: max-age=60 | Vary: a, *          ; VARY
           §4.1 Vary: a              ; GET  ; 200 | Cache-Control: max-age=60 | Vary: a             ; YES
-          §7.3 cookie, unsaid       ; GET  ; 200 | Set-Cookie: a=b                                 ; UNSAID
+          §7.3 cookie, unsaid       ; GET  ; 200 | Set-Cookie: a=b                                 ; COOKIE
+          §7.3 cookie, unsaid       ; GET  ; 200 | Set-Cookie: a=b | ETag: "1"                     ; COOKIE
+          §7.3 cookie, unsaid       ; GET  ; 200 | Set-Cookie: a=b | Last-Modified: NOW-9          ; COOKIE
+          §7.3 cookie, ask first    ; GET  ; 200 | Set-Cookie: a=b | ETag: "1" | Cache-Control: no-cache ; COOKIE
+          §7.3 cookie, ask first    ; GET  ; 200 | Set-Cookie: a=b | ETag: "1" | Cache-Control: no-cache, max-age=60 ; COOKIE
+          §7.3 cookie, ask first    ; GET  ; 200 | Set-Cookie: a=b | ETag: "1" | Cache-Control: max-age=0 ; COOKIE
+          §7.3 cookie, past         ; GET  ; 200 | Set-Cookie: a=b | ETag: "1" | Expires: 0        ; COOKIE
+          §7.3 cookie, for all      ; GET  ; 200 | Set-Cookie: a=b | ETag: "1" | Cache-Control: public ; YES
+          §7.3 cookie, for all      ; GET  ; 200 | Set-Cookie: a=b | Expires: NOW+60               ; YES
+          §7.3 cookie, left out     ; GET  ; 200 | Set-Cookie: a=b | ETag: "1" | Cache-Control: private="Set-Cookie" ; YES
+          §7.3 cookie, left out     ; GET  ; 200 | Set-Cookie: a=b | ETag: "1" | Cache-Control: no-cache="set-cookie" ; YES
           §7.3 cookie, said         ; GET  ; 200 | Set-Cookie: a=b | Cache-Control: max-age=60     ; YES
           9213 §2.2 targeted        ; GET  ; 200 | CDN-Cache-Control: no-store | Cache-Control: max-age=60 ; NO_STORE
           9213 §2.2 targeted        ; GET  ; 200 | CDN-Cache-Control: max-age=60 | Cache-Control: no-store ; YES
