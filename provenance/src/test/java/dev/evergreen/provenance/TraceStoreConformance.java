@@ -36,7 +36,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(120)
 abstract class TraceStoreConformance {
   private static final Duration LONG = Duration.ofSeconds(20);
-  private static final Client ANNA = new Client("127.0.0.1:1", "anna", "", "tiny");
+  static final Client ANNA = new Client("127.0.0.1:1", "anna", "", "tiny");
 
   @TempDir Path directory;
   private String url = "";
