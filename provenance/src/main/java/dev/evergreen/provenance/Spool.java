@@ -14,7 +14,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -65,6 +64,8 @@ public final class Spool implements AutoCloseable {
   private static final System.Logger LOG = System.getLogger(Spool.class.getName());
   private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).asReadOnlyBuffer();
   private static final byte[] REASONS = {0, 1, 2};
+  private static final ByteBuffer WAS_FULL =
+      ByteBuffer.wrap("the spool was full".getBytes(StandardCharsets.UTF_8));
 
   private final SpoolSettings settings;
   private final SpoolFiles files;
@@ -78,9 +79,19 @@ public final class Spool implements AutoCloseable {
   private final ReentrantLock rolling = new ReentrantLock();
   private final Condition changed = rolling.newCondition();
   private volatile SpoolSegment current;
-  private final AtomicLong dropped = new AtomicLong();
-  private long droppedBefore;
   private long waits;
+
+  /** How many frames were dropped, and how many of these a gap tells. */
+  private long dropped;
+
+  private long told;
+
+  /** So many requests were dropped whose reply may still come. */
+  private long droppedOpen;
+
+  /** The number of the last gap where something was dropped, if there is one. */
+  private volatile long gapped = DROPPED;
+
   private boolean finished;
   private long finishedAt;
   private boolean closed;
@@ -250,7 +261,9 @@ public final class Spool implements AutoCloseable {
    */
   public long reply(long request, ByteBuffer bytes) {
     if (bytes.remaining() <= PIECE) {
-      return request == DROPPED ? drop(1) : append(FrameKind.REPLY, (byte) 0, 0, 0, request, bytes);
+      return request == DROPPED
+          ? dropReplies(1)
+          : append(FrameKind.REPLY, (byte) 0, 0, 0, request, bytes);
     }
     var body = beginReply(request);
     body.add(bytes);
@@ -267,7 +280,7 @@ public final class Spool implements AutoCloseable {
    */
   public long replies(long request, Batch batch) {
     if (request == DROPPED) {
-      return drop(batch.count());
+      return dropReplies(batch.count());
     }
     long first = append(FrameKind.REPLY, 0, 0, request, batch);
     return first == DROPPED ? DROPPED : first + batch.count() - 1;
@@ -277,13 +290,15 @@ public final class Spool implements AutoCloseable {
   public SpooledBody beginReply(long request) {
     return begin(
         request == DROPPED
-            ? drop(1)
+            ? dropReplies(1)
             : append(FrameKind.REPLY, SpoolSegment.MORE, 0, 0, request, NOTHING, 0, 0));
   }
 
   /** Records that a request gets no reply. */
   public void unanswered(long request, Unanswered reason) {
-    if (request != DROPPED) {
+    if (request == DROPPED) {
+      long _ = dropReplies(1);
+    } else {
       var body = ByteBuffer.wrap(REASONS);
       append(FrameKind.UNANSWERED, (byte) 0, 0, 0, request, body, reason.code(), 1);
     }
@@ -324,11 +339,15 @@ public final class Spool implements AutoCloseable {
 
   /**
    * To be called before the last byte of a reply is sent on: with {@link Durability#REPLY} waits
-   * until the frame of that number and all before it are on the disk, else returns at once.
+   * until the frame of that number and all before it are on the disk, and what tells of anything
+   * that was dropped; else returns at once.
    */
   public void settle(long number) {
-    if (settings.durability() == Durability.REPLY && number != DROPPED && sync != null) {
-      sync.await(number);
+    if (settings.durability() == Durability.REPLY && sync != null) {
+      long last = Math.max(number, gapped);
+      if (last != DROPPED) {
+        sync.await(last);
+      }
     }
   }
 
@@ -339,7 +358,7 @@ public final class Spool implements AutoCloseable {
       var segment = current;
       long next = segment.number(segment.end(segment.tail()));
       long durable = sync == null ? 0 : sync.durable();
-      return new SpoolReport(next, durable, files.count(), dropped.get(), waits);
+      return new SpoolReport(next, durable, files.count(), dropped, waits);
     } finally {
       rolling.unlock();
     }
@@ -439,9 +458,56 @@ public final class Spool implements AutoCloseable {
     return new SpooledBody(this, number);
   }
 
-  private long drop(int count) {
-    dropped.addAndGet(count);
-    return DROPPED;
+  private long drop(FrameKind kind, int count) {
+    rolling.lock();
+    try {
+      dropped += count;
+      droppedOpen += kind == FrameKind.REQUEST ? count : 0;
+      tellDropped(current);
+      return DROPPED;
+    } finally {
+      rolling.unlock();
+    }
+  }
+
+  /**
+   * Drops the replies to requests that were dropped. By then others may be recorded again, and the
+   * requests had their effects perhaps after these. What was never to be recorded is no loss.
+   */
+  private long dropReplies(int count) {
+    rolling.lock();
+    try {
+      if (droppedOpen > 0) {
+        droppedOpen -= Math.min(droppedOpen, count);
+        dropped += count;
+        tellDropped(current);
+      }
+      return DROPPED;
+    } finally {
+      rolling.unlock();
+    }
+  }
+
+  /**
+   * Writes at once that something is missing here, as the process may be killed, or nothing else be
+   * recorded. In a file that is full there is room for that once, before the next one begins.
+   */
+  private void tellDropped(SpoolSegment segment) {
+    if (closed || dropped == told) {
+      return;
+    }
+    long missing = dropped - told;
+    long at = claim(segment, SpoolSegment.FRAME_HEADER + WAS_FULL.remaining(), 1);
+    if (at == SpoolSegment.FULL) {
+      long now = System.nanoTime() + clockOffset;
+      at = segment.putLast(FrameKind.GAP, now, missing, WAS_FULL);
+    } else {
+      fill(segment, at, FrameKind.GAP, (byte) 0, 0, 0, missing, WAS_FULL, 0, WAS_FULL.remaining());
+    }
+    if (at != SpoolSegment.FULL) {
+      told = dropped;
+      gapped = segment.number(at);
+    }
   }
 
   private long client(FrameKind kind, long subject, long other, Client client) {
@@ -482,7 +548,7 @@ public final class Spool implements AutoCloseable {
         return segment.number(at);
       }
       if (!roll(segment)) {
-        return drop(1);
+        return drop(kind, 1);
       }
     }
   }
@@ -500,7 +566,7 @@ public final class Spool implements AutoCloseable {
         return segment.number(at);
       }
       if (!roll(segment)) {
-        return drop(count);
+        return drop(kind, count);
       }
     }
   }
@@ -589,16 +655,10 @@ public final class Spool implements AutoCloseable {
 
   private void enter(SpoolSegment full, SpoolSegment next) {
     next.begin(full.number(full.end(full.tail())), random.nextLong(), run);
-    long missing = dropped.get() - droppedBefore;
-    if (missing > 0) {
-      droppedBefore += missing;
-      var why = ByteBuffer.wrap("the spool was full".getBytes(StandardCharsets.UTF_8));
-      long at = next.claim(SpoolSegment.FRAME_HEADER + why.remaining(), 1);
-      fill(next, at, FrameKind.GAP, (byte) 0, 0, 0, missing, why, 0, why.remaining());
-    }
     if (sync != null) {
       sync.entered(next);
     }
+    tellDropped(next);
     current = next;
   }
 

@@ -195,6 +195,11 @@ final class SpoolReader implements AutoCloseable {
     if (next == null) {
       return Step.NOTHING;
     }
+    if (here.look(position.place()) == SpoolSegment.Place.FRAME) {
+      // It was put there when the file seemed to be over, before the next one was begun.
+      next.close();
+      return null;
+    }
     here.close();
     segment = next;
     lost = next.firstNumber() - here.number(position.place());

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * number of threads may claim at the same time without waiting for each other, and whenever the
  * process is killed an unbroken chain of words leads to every frame that was finished. The word is
  * marked as finished after all else of the frame. If no frame fits any more, what is left becomes
- * padding.
+ * padding. Room for one frame is kept for then: it takes the padding's place.
  *
  * <pre>
  *  0  long  word: bits 0-17 length, 18-30 how many bodies follow the first, 31 padding,
@@ -52,6 +52,9 @@ final class SpoolSegment implements AutoCloseable {
 
   /** More of the body follows in other frames. */
   static final byte MORE = 1;
+
+  /** So much is kept for a frame that is put where all others have no room. */
+  static final int KEPT = 128;
 
   private static final System.Logger LOG = System.getLogger(SpoolSegment.class.getName());
   private static final int HEADER = 64;
@@ -91,6 +94,9 @@ final class SpoolSegment implements AutoCloseable {
 
   /** Where to look for the end first: its offset, and in the high half the ordinal there. */
   private final AtomicLong tail = new AtomicLong(HEADER);
+
+  /** Whether the room that was kept is used. */
+  private boolean ended;
 
   private long first;
   private long salt;
@@ -209,13 +215,14 @@ final class SpoolSegment implements AutoCloseable {
       long present = (long) WORD.getAcquire(bytes, offset);
       if (present == 0) {
         long wanted =
-            roomFor(length) <= size - offset
+            roomFor(length) <= size - KEPT - offset
                 ? (at & ~0xffff_ffffL) | word
                 : (at & ~0xffff_ffffL) | PADDING | (size - offset);
         present = (long) WORD.compareAndExchange(bytes, offset, 0L, wanted);
         if (present == 0) {
-          tail.compareAndExchange(seen, after(at, wanted));
-          return (wanted & PADDING) == 0 ? at : FULL;
+          boolean full = (wanted & PADDING) != 0;
+          tail.compareAndExchange(seen, full ? at : after(at, wanted));
+          return full ? FULL : at;
         }
       }
       if ((present & PADDING) != 0) {
@@ -224,6 +231,40 @@ final class SpoolSegment implements AutoCloseable {
       at = after(at, present);
     }
     return FULL;
+  }
+
+  /**
+   * Puts a frame without subjects into a segment that {@linkplain #claim is full}, in the room that
+   * was kept, once. What is padding until then is a finished frame next: nobody sees it being
+   * written. To be called by one thread at a time.
+   *
+   * @param body of at most {@link #KEPT} bytes with what precedes it
+   * @return its place; or {@link #FULL} if there is such a frame
+   */
+  long putLast(FrameKind kind, long time, long about, ByteBuffer body) {
+    if (ended) {
+      return FULL;
+    }
+    long at = tail();
+    while (!isOver(at)) {
+      at = after(at, word(at));
+    }
+    if (offset(at) >= size) {
+      return FULL;
+    }
+    int offset = offset(at);
+    int length = FRAME_HEADER + body.remaining();
+    int behind = offset + roomFor(length);
+    if (behind < size) {
+      bytes.putLong(behind, (long) (ordinal(at) + 1) << 32 | PADDING | (size - behind));
+    }
+    head(at, kind, (byte) 0, time, 0, 0, about);
+    body(at, body, body.position(), body.remaining());
+    long word = (at & ~0xffff_ffffL) | length;
+    bytes.putInt(offset + CRC, sum(offset, word));
+    WORD.setRelease(bytes, offset, word | FINISHED);
+    ended = true;
+    return at;
   }
 
   /**
@@ -467,17 +508,21 @@ final class SpoolSegment implements AutoCloseable {
     return at;
   }
 
-  /** The place behind a place and all finished frames that follow it. */
+  /**
+   * The place behind a place and all finished frames that follow it. Not behind padding: there may
+   * be a last frame next.
+   */
   long finished(long from) {
     long at = from;
-    while (offset(at) < size) {
-      long word = (long) WORD.getAcquire(bytes, offset(at));
-      if ((word & (FINISHED | PADDING)) == 0) {
-        return at;
-      }
-      at = after(at, word);
+    while (!isOver(at) && isFinished(at)) {
+      at = next(at);
     }
     return at;
+  }
+
+  /** Whether no frame is at a place because the segment is full before it. */
+  boolean isOver(long at) {
+    return offset(at) >= size || (word(at) & PADDING) != 0;
   }
 
   /** The place of the first frame from one on that is not finished, or is damaged. */

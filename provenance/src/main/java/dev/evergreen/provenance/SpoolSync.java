@@ -154,17 +154,28 @@ final class SpoolSync {
   /** Forces what is finished of one segment; whether there is another one to go on with. */
   private boolean forceNext() {
     var segment = first();
+    // Asked before: a segment that is left gets no more frames.
+    boolean left = isLeft(segment);
     long end = force(segment);
     lock.lock();
     try {
       durable = segment.number(end);
       forced.signalAll();
-      if (SpoolSegment.offset(end) < segment.size() || segments.size() == 1) {
+      if (!left || !segment.isOver(end)) {
         return false;
       }
       segments.remove();
       at = SpoolSegment.start();
       return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean isLeft(SpoolSegment segment) {
+    lock.lock();
+    try {
+      return segments.getLast() != segment;
     } finally {
       lock.unlock();
     }

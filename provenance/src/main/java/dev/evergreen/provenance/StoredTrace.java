@@ -392,6 +392,68 @@ public final class StoredTrace implements Trace, AutoCloseable {
         id);
   }
 
+  /**
+   * What some connections did below a row, the newest first, whichever of them did it. Of each only
+   * the numbers of some rows are held.
+   */
+  public Iterator<Operation> ofConnections(List<Long> ids, long before) {
+    var rows = new MergedRows();
+    ids.forEach(id -> rows.add(rowsOf(id, before)));
+    return stream(rows).map(this::operation).flatMap(Optional::stream).iterator();
+  }
+
+  /** The rows of several iterators, the highest first. */
+  private static final class MergedRows implements Iterator<Long> {
+    private record Head(long row, Iterator<Long> rest) {}
+
+    private final PriorityQueue<Head> heads =
+        new PriorityQueue<>(Comparator.comparingLong(Head::row).reversed());
+
+    void add(Iterator<Long> rest) {
+      if (rest.hasNext()) {
+        heads.add(new Head(rest.next(), rest));
+      }
+    }
+
+    @Override
+    public boolean hasNext() {
+      return !heads.isEmpty();
+    }
+
+    @Override
+    public Long next() {
+      var head = heads.remove();
+      add(head.rest());
+      return head.row();
+    }
+  }
+
+  private Iterator<Long> rowsOf(long connection, long before) {
+    return new Pages<>(before) {
+      @Override
+      List<Long> page(long below) throws SQLException {
+        var select =
+            statement(
+                "select seq from op where connection = ? and seq < ? order by seq desc limit "
+                    + PAGE);
+        select.setLong(1, connection);
+        select.setLong(2, below);
+        var rows = new ArrayList<Long>();
+        try (var found = select.executeQuery()) {
+          while (found.next()) {
+            rows.add(found.getLong(1));
+          }
+        }
+        return rows;
+      }
+
+      @Override
+      long row(Long row) {
+        return row;
+      }
+    };
+  }
+
   /** All operations from a row on, in their order; more may come. */
   public List<Operation> from(long row, int most) {
     return read(
@@ -670,9 +732,13 @@ public final class StoredTrace implements Trace, AutoCloseable {
         row = neighbours.below(cell, before);
       }
       if (rest == null) {
-        rest = writersOf(new OfOperations(), cell, before);
+        rest = writersOf(new OfTurns(), cell, before);
       }
-      return rest.hasNext() ? Optional.of(rest.next()) : Optional.empty();
+      var found = Optional.<Operation>empty();
+      while (found.isEmpty() && rest.hasNext()) {
+        found = whole(rest.next());
+      }
+      return found;
     }
 
     @Override
@@ -942,10 +1008,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
       }
       var operation = rows.read(row);
       end(operation.row(), row.getLong(15));
-      long bytes = still ? operation.bytes() : 0;
-      if (bytes >= SMALL) {
-        large.put(operation.row(), new Large(operation, bytes));
-      }
+      holdLarge(operation);
       return operation;
     }
 
@@ -962,6 +1025,59 @@ public final class StoredTrace implements Trace, AutoCloseable {
     @Override
     public int largestPage() {
       return LARGEST_PAGE;
+    }
+  }
+
+  /** Small ones whole; of others only the one whose turn it is, by {@link #whole}. */
+  private final class OfTurns implements Shape<Operation> {
+    @Override
+    public String columns() {
+      return OpRows.SMALL_COLUMNS + ", " + END;
+    }
+
+    @Override
+    public Operation read(ResultSet row) throws SQLException {
+      var operation = rows.readSmall(row);
+      end(operation.row(), row.getLong(15));
+      return of(operation);
+    }
+
+    @Override
+    public Operation of(Operation operation) {
+      return operation.bytes() < SMALL ? operation : operation.place();
+    }
+
+    @Override
+    public Operation operation(Operation element) {
+      return element;
+    }
+
+    @Override
+    public int largestPage() {
+      return LARGEST_PAGE;
+    }
+  }
+
+  /** The operation of which a page may have only the place; empty if it has gone meanwhile. */
+  private Optional<Operation> whole(Operation place) throws SQLException {
+    if (!place.request().isEmpty()) {
+      return Optional.of(place);
+    }
+    checkTime();
+    // Many cells may have the same writers: each of these is read once.
+    var known = still ? large.get(place.row()) : null;
+    if (known != null) {
+      return Optional.of(known.operation());
+    }
+    var found = rows.operation(place.row());
+    found.ifPresent(this::holdLarge);
+    return found;
+  }
+
+  private void holdLarge(Operation operation) {
+    long bytes = still ? operation.bytes() : 0;
+    if (bytes >= SMALL) {
+      large.put(operation.row(), new Large(operation, bytes));
     }
   }
 
@@ -1235,8 +1351,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   /**
-   * Lets what is asked from now on take so long at most: after that, reading fails with an
-   * exception that says so.
+   * Lets what is asked from now on take so long at most: after that it fails with an exception that
+   * says so.
    */
   void allow(Duration limit) {
     allowed = limit;
@@ -1248,7 +1364,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     givenUp = true;
   }
 
-  private void checkTime() {
+  @Override
+  public void checkTime() {
     if (givenUp) {
       throw new TraceException("The question was given up");
     }
@@ -1288,7 +1405,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     last(
             """
             select max(id) from epoch where id < ?
-            and (id > (select min(id) from epoch) or facts not like '%"""
+            and (id > (select min(id) from epoch) or facts not like '%\
+            """
                 + StoreKind.EMPTY
                 + "%')",
             before)

@@ -103,6 +103,8 @@ public final class Why {
    * Why the operation's reply is as it is. Operations from the question's row on are no causes; a
    * question of now has a row above all others. If the question has no reply, it is answered what
    * the reply would be.
+   *
+   * @throws IllegalArgumentException if it has no part of the number that is wished for
    */
   public Answer ask(Operation question, Wish wish) {
     return trace.atOnce(
@@ -114,6 +116,11 @@ public final class Why {
 
   private Answer answer(Operation question, Wish wish) {
     var parts = Walk.parts(question);
+    if (wish.part() >= parts.size()) {
+      throw new IllegalArgumentException(
+          "%s has %d parts, counted from 0: there is no part %d"
+              .formatted(question.request().getFirst(), parts.size(), wish.part()));
+    }
     parts = wish.part() < 0 ? parts : parts.subList(0, wish.part() + 1);
     if (specification.knowledge(parts.getLast()) == Knowledge.NONE) {
       return new Answer(
@@ -146,7 +153,7 @@ public final class Why {
     if (plain.longer || causes.size() > mostRun(wish)) {
       return plain.untried(parts.getLast().reply(), mostRun(wish));
     }
-    return search(plain, new Execution(specification, model.get(), parts), wish);
+    return search(plain, new Execution(specification, model.get(), trace, parts), wish);
   }
 
   private static int mostRun(Wish wish) {
@@ -246,8 +253,10 @@ public final class Why {
     var recorded = execution.recorded(asked);
     var walk = Walk.from(specification, trace, plain.question, plain.parts, true);
     var operations = new ArrayList<Operation>();
-    while (operations.size() < mostRun(wish) && walk.hasNext()) {
+    long bytes = 0;
+    while (operations.size() < mostRun(wish) && bytes < MOST_BYTES && walk.hasNext()) {
       operations.add(walk.next());
+      bytes += operations.getLast().bytes();
     }
     // What is certainly behind the question came along with what may be before it.
     operations.removeIf(operation -> Orders.precedes(plain.question, operation));

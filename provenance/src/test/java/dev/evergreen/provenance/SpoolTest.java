@@ -388,10 +388,122 @@ class SpoolTest {
       while (spool.request(1, 2, 3, ByteBuffer.allocate(1)) == Spool.DROPPED) {
         dropped++;
       }
+      long atOnce = gaps(read).getFirst();
       var gap = Frames.all(reader, new long[1]).getFirst();
       assertEquals(FrameKind.GAP, gap.kind());
-      assertEquals(dropped + 8, gap.about());
+      assertEquals(dropped + 8, atOnce + gap.about());
     }
+  }
+
+  /** How many frames each gap tells that is among these. */
+  private static List<Long> gaps(List<Frame> frames) {
+    return frames.stream()
+        .filter(frame -> frame.kind() == FrameKind.GAP)
+        .map(Frame::about)
+        .toList();
+  }
+
+  /** Nothing need come after it, and the process may be killed. */
+  @ParameterizedTest
+  @EnumSource(Durability.class)
+  void tellsAtOnceThatItDrops(Durability durability) throws Exception {
+    var settings = SMALL.withDurability(durability).withOverflow(Overflow.DROP);
+    try (var spool = Spool.open(directory, settings);
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      var bytes = ByteBuffer.allocate(4096);
+      long last = 0;
+      for (long next = 1; next != Spool.DROPPED; next = spool.request(1, 2, 3, bytes)) {
+        last = next;
+        assertEquals(List.of(), gaps(Frames.all(reader, new long[1])));
+      }
+      spool.settle(Spool.DROPPED);
+      var lost = new long[1];
+      var gap = Frames.all(reader, lost).getLast();
+      assertEquals(FrameKind.GAP, gap.kind());
+      assertEquals(1, gap.about());
+      assertEquals(last + 1, gap.number());
+      assertEquals(Spool.DROPPED, spool.request(1, 2, 3, bytes));
+      assertEquals(List.of(), Frames.all(reader, lost), "there is room for one gap");
+
+      var killed = Frames.copy(directory, directory.resolve("killed"));
+      Spool.open(killed, settings.withBytes(2L << 20)).close();
+      var read = Frames.all(killed, lost);
+      assertEquals(List.of(1L), gaps(read));
+      assertEquals(
+          read.stream().map(Frame::number).distinct().count(), read.size(), "no number is twice");
+      assertEquals(0, lost[0]);
+      assertEquals(last + 2, spool.report().nextNumber());
+    }
+  }
+
+  /** The effect of a request may come when others are recorded again: by its reply it is there. */
+  @Test
+  void tellsAgainWhenTheReplyComesToWhatWasDropped() throws Exception {
+    try (var spool = Spool.open(directory, SMALL.withOverflow(Overflow.DROP));
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      var bytes = ByteBuffer.allocate(4096);
+      int dropped = 0;
+      while (dropped < 2) {
+        dropped += spool.request(1, 2, 3, bytes) == Spool.DROPPED ? 1 : 0;
+      }
+      Frames.all(reader, new long[1]);
+      spool.release(reader.position().segment());
+      while (spool.request(1, 2, 3, bytes) == Spool.DROPPED) {
+        dropped++;
+      }
+      Frames.all(reader, new long[1]);
+      for (int i = 0; i < dropped; i++) {
+        if (i % 2 == 0) {
+          spool.reply(Spool.DROPPED, bytes);
+        } else {
+          spool.unanswered(Spool.DROPPED, Unanswered.OUTCOME_UNKNOWN);
+        }
+        assertEquals(List.of(1L), gaps(Frames.all(reader, new long[1])));
+      }
+      spool.reply(Spool.DROPPED, bytes);
+      assertEquals(List.of(), Frames.all(reader, new long[1]), "no more were dropped");
+    }
+  }
+
+  /** A recorder has requests of its own, which nobody has to know. */
+  @Test
+  void theReplyToWhatWasNeverToBeRecordedIsNoLoss() throws IOException {
+    try (var spool = Spool.open(directory, SMALL)) {
+      assertEquals(Spool.DROPPED, spool.reply(Spool.DROPPED, ByteBuffer.allocate(1)));
+      recordMany(spool, 100, new AtomicLong());
+      assertEquals(0, spool.report().dropped());
+    }
+    assertEquals(List.of(), gaps(Frames.all(directory, new long[1])));
+  }
+
+  /** It is put where the thread that forces has been already. */
+  @Test
+  void forcesAlsoTheLastFrameOfAFile() throws Exception {
+    var file = Files.write(directory.resolve("segment"), new byte[1 << 16]);
+    var segment = SpoolSegment.prepared(0, file, 1 << 16);
+    segment.begin(1, 1, 1);
+    long number = 0;
+    for (long at = 0; at != SpoolSegment.FULL; at = segment.claim(4096, 1)) {
+      if (at != 0) {
+        segment.head(at, FrameKind.REQUEST, (byte) 0, 1, 1, 1, 0);
+        segment.finish(at);
+        number = segment.number(at);
+      }
+    }
+    var forced = new ConcurrentLinkedQueue<Integer>();
+    var sync =
+        new SpoolSync(
+            segment, SMALL.withDurability(Durability.REPLY), (_, _, to) -> forced.add(to));
+    sync.start();
+    sync.await(number);
+    long last = segment.putLast(FrameKind.GAP, 1, 1, ByteBuffer.allocate(10));
+    assertEquals(number + 1, segment.number(last));
+    sync.await(number + 1);
+    assertEquals(2, forced.size());
+    assertEquals(SpoolSegment.FULL, segment.putLast(FrameKind.GAP, 1, 1, ByteBuffer.allocate(1)));
+    assertEquals(SpoolSegment.FULL, segment.claim(SpoolSegment.FRAME_HEADER, 1));
+    sync.close();
+    segment.close();
   }
 
   @ParameterizedTest
@@ -534,9 +646,10 @@ class SpoolTest {
       assertTimeoutPreemptively(
           Duration.ofSeconds(20),
           () -> {
-            assertTrue(SpoolSegment.offset(segment.finished(start)) > SpoolSegment.offset(start));
-            assertTrue(SpoolSegment.offset(segment.end(start)) > SpoolSegment.offset(start));
             boolean padding = (word & 1L << 31) != 0;
+            assertEquals(padding, segment.isOver(start));
+            assertEquals(padding, segment.finished(start) == start);
+            assertTrue(SpoolSegment.offset(segment.end(start)) > SpoolSegment.offset(start));
             long claimed = segment.claim(SpoolSegment.FRAME_HEADER, 1);
             assertEquals(padding, claimed == SpoolSegment.FULL);
             var lost = new long[1];

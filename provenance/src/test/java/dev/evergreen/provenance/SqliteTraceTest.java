@@ -31,6 +31,35 @@ class SqliteTraceTest extends TraceStoreConformance {
     }
   }
 
+  /** The burst is over, nothing more comes, and the recorder is killed. */
+  @Test
+  void noAnswerIsCertainAcrossWhatAFullSpoolHasDropped() throws Exception {
+    var settings =
+        settings().withBytes(512 << 10).withSegmentBytes(256 << 10).withOverflow(Overflow.DROP);
+    var killed = directory.resolve("killed");
+    try (var spool = Spool.open(directory.resolve("spool"), settings)) {
+      long epoch = spool.epoch("tiny", "here", StoreKind.EMPTY);
+      var line = new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
+      line.exchange("set k 1", "ok");
+      var filler = "set filler " + "v".repeat(300);
+      while (line.exchange(filler, "ok") != Spool.DROPPED) {
+        // Until it is full.
+      }
+      assertEquals(Spool.DROPPED, line.exchange("set k 2", "ok"));
+      Frames.copy(spool.directory(), killed.resolve("spool"));
+    }
+    try (var trace = StoredTrace.open(killed.toString(), Duration.ofSeconds(60))) {
+      var kind = StoreKind.named("tiny").orElseThrow();
+      var words = kind.typed("get k");
+      long epoch = trace.epoch(Long.MAX_VALUE);
+      var question =
+          new Operation(
+              Long.MAX_VALUE, epoch, 0, 0, "0", java.time.Instant.now(), null, words, null);
+      var answer = new Why(kind.specification(), trace).ask(question, Why.Wish.ONE);
+      assertEquals(Answer.Certainty.GAP, answer.certainty());
+    }
+  }
+
   private static final Retention SMALL = new Retention(Duration.ofDays(1), Retention.LEAST_BYTES);
 
   private long size() throws Exception {

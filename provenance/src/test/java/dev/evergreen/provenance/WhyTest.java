@@ -2,6 +2,7 @@ package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Answer.Certainty;
@@ -169,6 +170,80 @@ class WhyTest {
     assertFalse(why.ask(question, Why.Wish.ALL).truncated(), "up to " + Why.MOST_RUN_FOR_ALL);
   }
 
+  /** Each state of a search has a long text of its own, and there were thousands. */
+  @Test
+  void holdsNoMoreStatesThanThereIsRoomFor() {
+    var steps = new StepsKind();
+    var long1 = new MemoryTrace(steps);
+    var text = "y".repeat(4 << 20);
+    long1.add(operation(1, 1, 1, 1, "set k " + text, "ok"));
+    for (int i = 2; i <= 14; i++) {
+      long1.add(operation(i, 1, i, i, "push k " + i, "ok"));
+    }
+    var answer =
+        new Why(steps, long1).ask(operation(1000, 1, 1000, 1001, "first k", "y"), Why.Wish.ONE);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(1, answer.witnesses().getFirst().rows().getFirst());
+    assertTrue(answer.witnesses().getFirst().rows().size() < 14, answer.witnesses()::toString);
+    assertFalse(answer.minimal());
+  }
+
+  /** Long requests take long on the model, while nothing is read. */
+  @Test
+  void isGivenUpAlsoWhileTheModelRuns() {
+    for (int i = 1; i <= 20; i++) {
+      trace.add(operation(i, 1, i, i, "ADD a", "" + i));
+    }
+    var question = operation(1000, 1, 1000, 1001, "GET a", "20");
+    var limited = new Limited(trace);
+    var expected = why.ask(question, Why.Wish.ONE).witnesses();
+    assertEquals(expected, new Why(keeper, limited).ask(question, Why.Wish.ONE).witnesses());
+    int runs = Integer.MAX_VALUE - limited.left;
+    assertTrue(runs >= 20, runs + " runs");
+    for (int left : new int[] {0, 1, runs - 1}) {
+      limited.left = left;
+      var asking = new Why(keeper, limited);
+      assertThrows(TraceException.class, () -> asking.ask(question, Why.Wish.ONE));
+    }
+  }
+
+  /** A trace that lets so many operations be run. */
+  private static final class Limited implements Trace {
+    private final Trace trace;
+    private int left = Integer.MAX_VALUE;
+
+    Limited(Trace trace) {
+      this.trace = trace;
+    }
+
+    @Override
+    public Iterator<Operation> writers(Cell cell, long before) {
+      return trace.writers(cell, before);
+    }
+
+    @Override
+    public long end(Operation operation) {
+      return trace.end(operation);
+    }
+
+    @Override
+    public Iterator<Operation> beside(Cell cell, Operation operation) {
+      return trace.beside(cell, operation);
+    }
+
+    @Override
+    public Optional<Break> lastBreak(Cell cell, long before) {
+      return trace.lastBreak(cell, before);
+    }
+
+    @Override
+    public void checkTime() {
+      if (left-- <= 0) {
+        throw new TraceException("The time is over");
+      }
+    }
+  }
+
   @ParameterizedTest
   @EnumSource(Break.Kind.class)
   void noAnswerAcrossABreakIsCertain(Break.Kind kind) {
@@ -209,6 +284,8 @@ class WhyTest {
     var both = operation(3, 1, 3, 3, "BOTH", "").with(parts);
     assertEquals(Set.of(List.of()), rows(why.ask(both, new Why.Wish(true, 9, 99, 1))));
     assertEquals(Set.of(List.of(2L)), rows(why.ask(both, new Why.Wish(true, 9, 99, 2))));
+    var none = new Why.Wish(true, 9, 99, 3);
+    assertThrows(IllegalArgumentException.class, () -> why.ask(both, none));
     trace.add(both);
     assertEquals(Set.of(List.of(3L)), rows(ask("GET a", "5")));
     assertEquals(Set.of(List.of(2L)), rows(ask("GET b", "1")));

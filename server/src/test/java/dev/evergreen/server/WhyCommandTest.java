@@ -136,6 +136,27 @@ class WhyCommandTest {
     var answer = run(0, "why", "redis", "GET", "a");
     assertTrue(answer.startsWith("GET a -> 2  (certain)"), answer);
     assertTrue(answer.contains("row " + exec + " "), answer);
+    var row = Long.toString(exec);
+    assertTrue(run(0, "why", "redis", "--row", row, "--part", "1").contains("certain"));
+    var none = run(1, "why", "redis", "--row", row, "--part", "2");
+    assertTrue(none.contains("there is no part 2"), none);
+  }
+
+  /** A pool has many connections of one name, and uses each of them now and then. */
+  @Test
+  void findsTheLastReplyOfAClientOnWhicheverConnection() {
+    long later = spool().connect(epoch, new Client("127.0.0.1:3", "anna", "default", "RESP2"));
+    exchange(bert, "+OK\r\n", "SET", "cart", "1");
+    long old = exchange(later, "$1\r\n1\r\n", "GET", "cart");
+    long set = exchange(bert, "+OK\r\n", "SET", "cart", "2");
+    long last = exchange(anna, "$1\r\n2\r\n", "GET", "cart");
+    var answer = run(0, "why", "redis", "--client", "anna", "GET", "cart");
+    assertTrue(answer.startsWith("GET cart -> 2"), answer);
+    assertTrue(answer.contains("row " + set + " "), answer);
+    var list = run(0, "why", "redis", "--client", "anna");
+    assertEquals(
+        "row %d  T  anna  GET cart -> 2\nrow %d  T  anna  GET cart -> 1\n".formatted(last, old),
+        list);
   }
 
   @Test
