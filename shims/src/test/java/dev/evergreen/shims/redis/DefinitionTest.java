@@ -174,6 +174,9 @@ class DefinitionTest {
           SET x 1 EXAT 33000000000; SET x 2 KEEPTTL; APPEND x 3                 | EXPIRETIME x
           SET x 1; GETEX x EXAT 33000000000; GETEX x PERSIST                    | EXPIRETIME x
           SET x 1; GETEX x EXAT 33000000000; SET x 2                            | EXPIRETIME x
+          RPUSH l a; EXPIREAT l 33000000000; RPOPLPUSH l l                      | EXPIRETIME l
+          RPUSH l a; EXPIREAT l 33000000000; LMOVE l l LEFT RIGHT; LPOP l       | EXPIRETIME l
+          SADD s p; EXPIREAT s 33000000000; SMOVE s s p                         | EXPIRETIME s
           SET x 1; EXPIREAT x 1; SET x 1                                        | GET x
           SET x 1; EXPIREAT x 1                                                 | EXISTS x
           SET x 1; GETEX x EXAT 1                                               | GET x

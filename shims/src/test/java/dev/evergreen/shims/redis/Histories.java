@@ -173,6 +173,7 @@ final class Histories {
           SET {k} {v};SET {k} {v};SET {k} {v} PX 2000;SET {k} {v} KEEPTTL;PSETEX {k} 2000 {v};PEXPIRE {k} 2000;PEXPIRE {k} 2000;PEXPIRE {k} 2000 NX;PEXPIRE {k} 9000 XX
           PEXPIRE {k} 9000 GT;PEXPIRE {k} 2000 LT;PEXPIRE {k} -1;PERSIST {k};GETEX {k} PX 2000;GETEX {k} PERSIST;DEL {k};INCR {k};APPEND {k} {v};RENAME a b;COPY a b
           RPUSH {k} {v};LPOP {k};HSET {k} f {v};HDEL {k} f;SADD {k} {m};SREM {k} {m};SETNX {k} {v};RENAMENX b a;EXPIRE {k} 2;GETDEL {k}
+          RPUSH {k} {v};RPOPLPUSH {k} {k};LMOVE {k} {k} {d} {d};SMOVE {k} {k} {m}
           """,
           "GET {k};GET {k};TTL {k};PTTL {k};EXISTS {k};EXISTS a b;TYPE {k};HGET {k} f;LRANGE {k} 0 -1;SMEMBERS {k};PERSIST {k};PEXPIRE {k} 2000 NX;SETNX {k} 1;INCR {k};DBSIZE;KEYS *");
 
