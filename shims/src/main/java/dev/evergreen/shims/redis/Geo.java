@@ -21,6 +21,13 @@ import java.util.TreeMap;
  */
 final class Geo {
   private static final int STEPS = 26;
+
+  /** Of a place at the very edge the bits are one more. */
+  private static final int BITS = STEPS + 1;
+
+  /** Scores of places that are not at the eastern or northern edge are below. */
+  private static final double EDGE = 1L << 2 * STEPS;
+
   private static final double LATITUDE = 85.05112878;
   private static final double LONGITUDE = 180;
   private static final double EARTH = 6372797.560856;
@@ -71,7 +78,7 @@ final class Geo {
   /** Every second bit, from the lowest on. */
   private static long every(long bits) {
     long number = 0;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < BITS; i++) {
       number |= ((bits >> (2 * i)) & 1) << i;
     }
     return number;
@@ -79,7 +86,7 @@ final class Geo {
 
   private static long among(long number) {
     long bits = 0;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < BITS; i++) {
       bits |= ((number >> i) & 1) << (2 * i);
     }
     return bits;
@@ -103,6 +110,7 @@ final class Geo {
   }
 
   private static void touchMembers(Call call) {
+    call.reads(Call.guards(SORTED, call.key(1)));
     call.from(2).forEach(member -> call.reads(SORTED, call.key(1), member));
   }
 
@@ -317,12 +325,15 @@ final class Geo {
 
   private static List<Found> found(Call call, Map<Bytes, Double> scores) {
     var area = area(call, scores);
+    if (area.middle.bits(LATITUDE) >= EDGE) {
+      throw new UnsupportedOperationException("which fields lie at the edge is the store's business");
+    }
     var all = new ArrayList<Found>();
     scores.forEach(
         (member, score) -> {
           var place = Place.of(score);
-          // The store looks from field to field, whose scores are not negative.
-          if (score >= 0 && area.holds(place)) {
+          // The store looks from field to field: to no negative score, and not behind the edge.
+          if (score >= 0 && score < EDGE && area.holds(place)) {
             all.add(new Found(member, score, place, area.middle.to(place)));
           }
         });

@@ -89,7 +89,11 @@ public final class RedisSpecification implements Specification, Model {
 
   private static boolean isNoFunction(Commands.Command command, Operation operation) {
     return command.runs() == Commands.NO_FUNCTION
-        || (command.family().equals(Scans.FAMILY) && Scans.isStep(new Call(operation, null)));
+        || switch (command.family()) {
+          case Scans.FAMILY -> Scans.isStep(new Call(operation, null));
+          case Sorting.FAMILY -> Sorting.mayLeaveOrder(new Call(operation, null));
+          default -> false;
+        };
   }
 
   private static boolean isHidden(Commands.Command command, Operation operation) {

@@ -187,6 +187,12 @@ class DefinitionTest {
           RPUSH l 1 2; SET w_1 9; SORT l BY nosort GET w_* GET # STORE s        | LRANGE s 0 -1
           SET s old; RPUSH l 1; LPOP l; SORT l STORE s                          | EXISTS s
           SADD s 3 1 2; SREM s 2                                                | SORT s DESC LIMIT 0 1
+          RPUSH l 3 1 2                                                         | SORT l BY nosort DESC LIMIT 0 2
+          ZADD z 3 a 1 b 2 c                                                    | SORT z BY nosort DESC LIMIT 1 1
+          RPUSH l 3 1 2; RPUSH l 4                                              | SORT l DESC ASC
+          GEOADD g 180 38 a; GEOADD g 170 38 b                                  | GEODIST g a b km
+          GEOADD g 0 85.05112878 a 180 85.05112878 b                            | ZRANGE g 0 -1 WITHSCORES
+          SET x 1                                                               | GEOPOS x
           BITFIELD x SET u8 0 255; BITFIELD x OVERFLOW FAIL INCRBY u8 0 1       | BITFIELD x GET u8 0
           BITFIELD x SET u8 0 255; BITFIELD x OVERFLOW SAT INCRBY u8 0 1; SETBIT x 0 0 | BITFIELD x GET u4 0 GET u4 4
           BITFIELD x SET i5 3 -1; SETBIT x 4 0; SETRANGE x 2 a                  | BITFIELD_RO x GET i5 3
@@ -334,6 +340,16 @@ class DefinitionTest {
     var named = verdict.elements(answer.witnesses().getFirst());
     assertEquals(Set.of(2L), named, "who has written what is there now");
     assertTrue(!verdict.definition().isClosed(named), "else more could be claimed");
+  }
+
+  /** Among equal weights members stand as Redis keeps them, which depends on what was there. */
+  @Test
+  void nothingIsClaimedOfTheOrderOfEqualWeights() {
+    var steps = Stream.of("SADD b c a b", "RPUSH b a b a", "SET wa 2").map(List::of).toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(steps, "SORT b BY w* ALPHA DESC");
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+    assertEquals(Set.of(1L, 3L), verdict.elements(answer.witnesses().getFirst()));
   }
 
   /** Members that are not there any more have changed in which step the others come. */

@@ -24,6 +24,7 @@ final class Histories {
           Map.entry("s", List.of("1", "2", "1.5", "-1")),
           Map.entry("o", List.of("0", "1", "3", "9")),
           Map.entry("bit", List.of("0", "1")),
+          Map.entry("e", List.of("0", "1", "-1", "-2", "-9", "9")),
           Map.entry("d", List.of("LEFT", "RIGHT")));
 
   static final List<Family> ALL =
@@ -69,17 +70,19 @@ final class Histories {
               ZADD {k} {s} {m};ZADD {k} {s} {m};ZADD {k} {s} p {s} q;ZADD {k} NX {s} {m};ZADD {k} XX {s} {m};ZADD {k} GT CH {s} {m};ZADD {k} LT {s} {m};ZADD {k} INCR {s} {m};DEL {k}
               ZINCRBY {k} {s} {m};ZREM {k} {m};ZPOPMIN {k};ZPOPMAX {k} 2;ZREMRANGEBYSCORE {k} 1 2;ZREMRANGEBYRANK {k} 0 0;ZUNIONSTORE {k} 2 a b;ZINTERSTORE {k} 2 a b WEIGHTS 1 2
               ZDIFFSTORE {k} 2 a b;ZRANGESTORE {k} a 0 0;SADD {k} {m};SET {k} {v}
+              ZINCRBY {k} -0 {m};ZADD {k} INCR -0 {m};ZRANGESTORE {k} a -inf +inf BYSCORE LIMIT {i} 1
               """,
               "ZSCORE {k} {m};ZSCORE {k} {m};ZRANGE {k} 0 -1 WITHSCORES;ZRANGE {k} 0 -1;ZRANGE {k} (1 2 BYSCORE;ZRANGEBYSCORE {k} -inf (2 LIMIT 0 1;ZREVRANGE {k} 0 0;ZRANK {k} {m}"
                   + ";ZREVRANK {k} {m};ZCARD {k};ZCOUNT {k} 1 2;ZMSCORE {k} p q;ZUNION 2 a b WITHSCORES;ZINTER 2 a b;ZDIFF 2 a b;ZINTERCARD 2 a b;ZADD {k} {s} {m};ZPOPMIN {k};EXISTS {k}"
-                  + ";ZRANGEBYLEX {k} [p (q;ZRANGE {k} 2 1 BYSCORE REV;ZLEXCOUNT {k} - +"),
+                  + ";ZRANGEBYLEX {k} [p (q;ZRANGE {k} 2 1 BYSCORE REV;ZLEXCOUNT {k} - +;ZRANGEBYSCORE {k} -inf +inf LIMIT {e} {n};ZREVRANGEBYLEX {k} + - LIMIT {e} {n};ZINCRBY {k} -0 {m};ZADD {k} INCR -0 {m}"),
           family(
               "bitmaps",
               """
               SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SET {k} {v};APPEND {k} {v};SETRANGE {k} 1 {v};BITOP AND {k} a b;BITOP NOT {k} a;BITOP XOR {k} a b;DEL {k}
               BITOP OR {k} a b;SADD {k} {m}
               """,
-              "GETBIT {k} {o};GETBIT {k} {o};BITCOUNT {k};BITCOUNT {k} 0 0;BITCOUNT {k} 0 3 BIT;BITPOS {k} {bit};BITPOS {k} {bit} 0 0;GET {k};STRLEN {k};SETBIT {k} {o} 1;EXISTS {k}"),
+              "GETBIT {k} {o};GETBIT {k} {o};BITCOUNT {k};BITCOUNT {k} 0 0;BITCOUNT {k} 0 3 BIT;BITPOS {k} {bit};BITPOS {k} {bit} 0 0;BITCOUNT {k} {e} {e};BITCOUNT {k} {e} {e} BIT"
+                  + ";BITPOS {k} {bit} {e};BITPOS {k} {bit} {e} {e};BITPOS {k} {bit} {e} {e} BIT;GET {k};STRLEN {k};SETBIT {k} {o} 1;EXISTS {k}"),
           family(
               "streams",
               """
@@ -113,15 +116,15 @@ final class Histories {
           family(
               "geo",
               """
-              GEOADD {k} 13.361389 38.115556 {m};GEOADD {k} 15.087269 37.502669 {m};GEOADD {k} NX 13 38 {m};GEOADD {k} XX CH -120.5 -33.25 {m};ZREM {k} {m};DEL {k};SET {k} {v};ZADD {k} 1 {m}
+              GEOADD {k} 13.361389 38.115556 {m};GEOADD {k} 15.087269 37.502669 {m};GEOADD {k} NX 13 38 {m};GEOADD {k} XX CH -120.5 -33.25 {m};GEOADD {k} 180 38 r;GEOADD {k} -180 85.05112878 r;ZREM {k} {m};DEL {k};SET {k} {v};ZADD {k} 1 {m}
               GEOSEARCHSTORE {k} a FROMLONLAT 13 38 BYRADIUS 90 km;GEORADIUS a 13 38 200 mi STORE b;GEOADD {k} 13 38 p 14.5 38.5 q;GEOSEARCHSTORE b {k} FROMMEMBER p BYBOX 300 300 km
               """,
-              "GEOPOS {k} p q;GEODIST {k} p q km;GEOHASH {k} {m};GEOSEARCH {k} FROMLONLAT 14 38 BYRADIUS 99 km ASC WITHDIST;GEOSEARCH {k} FROMMEMBER {m} BYBOX 250 120 km WITHCOORD"
+              "GEOPOS {k} p q;GEOPOS {k};GEOHASH {k} p r;GEODIST {k} p r;GEODIST {k} p q km;GEOHASH {k} {m};GEOSEARCH {k} FROMLONLAT 14 38 BYRADIUS 99 km ASC WITHDIST;GEOSEARCH {k} FROMMEMBER {m} BYBOX 250 120 km WITHCOORD"
                   + ";GEORADIUS_RO {k} 13 38 100 mi WITHHASH COUNT 1;GEORADIUSBYMEMBER {k} p 300 km;EXISTS {k};ZCARD {k};GEOADD {k} 13 38 p;ZSCORE {k} p"),
           family(
               "sorting",
               """
-              RPUSH {k} {n};RPUSH {k} {n} {n};SORT {k} STORE {k};SORT a BY w* STORE b;SORT a BY none GET h*->f GET # STORE b;SET w1 {n};SET w2 {n};DEL {k};SADD {k} {n};ZADD {k} {s} {n}
+              RPUSH {k} {n};RPUSH {k} {n} {n};SORT {k} STORE {k};SORT a BY w* STORE b;SORT a BY none GET h*->f GET # STORE b;SORT a BY none DESC STORE b;SORT a BY none DESC LIMIT {n} 2 STORE b;SORT {k} DESC ASC STORE b;SET w1 {n};SET w2 {n};DEL {k};SADD {k} {n};ZADD {k} {s} {n}
               HSET h1 f {v};DEL w1;SET {k} {v};LPOP {k}
               """,
               "SORT {k};SORT {k} DESC LIMIT 1 2;LRANGE {k} 0 -1;SORT {k} BY w*;SORT_RO {k} GET w* GET #;SORT {k} ALPHA;SORT {k} BY w* GET h*->f;SORT a BY w* STORE b;EXISTS {k}"),
