@@ -133,9 +133,21 @@ public final class RedisSpecification implements Specification, Model {
     boolean mayHaveRun = Scripts.mayHaveRun(operation) || name.equals("MIGRATE");
     var touches = asReplied(call.touches(), call.reply(), mayHaveRun);
     // Whatever it would have looked at first, it would have been refused.
-    return Refusals.isOfTheWordsAtLast(operation)
+    return isRefusedAtLast(command, operation)
         ? touches.stream().filter(touch -> !touch.writes()).toList()
         : touches;
+  }
+
+  /**
+   * Whether it was refused for its words when it may have looked at keys. Of a command without a
+   * model errors that speak of the state are not told from others.
+   */
+  private static boolean isRefusedAtLast(
+      Commands.@Nullable Command command, Operation operation) {
+    return command != null
+        && command.runs() != Commands.NOT_MODELLED
+        && command.runs() != Commands.NO_FUNCTION
+        && Refusals.isOfTheWordsAtLast(operation);
   }
 
   /**
@@ -212,7 +224,7 @@ public final class RedisSpecification implements Specification, Model {
     if (Refusals.isOfTheWords(operation)) {
       return new Refusal("ERR").failure();
     }
-    if (Refusals.isOfTheWordsAtLast(operation)) {
+    if (isRefusedAtLast(command, operation)) {
       throw new UnsupportedOperationException("what is refused first is the store's business");
     }
     try {

@@ -256,6 +256,35 @@ class DefinitionTest {
     check(verdict, steps + " ; " + question);
   }
 
+  /** What Redis refused has done nothing, whatever the specification thinks of it. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "SET x 1; BITOP NOT x a b | GET x",
+        "SET x 1; BITOP NOT a x x | GET a",
+        "XADD x 1-1 f v; XTRIM x MAXLEN -1 | XLEN x",
+        "XADD x 1-1 f v; XADD x MAXLEN -5 2-1 f v | XLEN x",
+        "XADD x 1-1 f v; XADD x MAXLEN = 1 LIMIT 5 2-1 f v | XLEN x",
+        "XADD x 1-1 f v; XGROUP CREATE x g 0; XACK x none 1 | XLEN x",
+        "XADD x 1-1 f v; XACK x none x | XLEN x",
+        "XADD x 1-1 f v; XGROUP CREATE x g 0; XCLAIM x g c 0 x | XLEN x",
+        "SET x 1; BITFIELD x OVERFLOW FOO SET u8 0 1 | GET x",
+        "SET x 1; SWAPDB 0 x | GET x",
+        "GEOADD x 13 38 p; GEORADIUS x 13 38 -1 km STORE x | ZCARD x",
+        "SET x 9; GEORADIUSBYMEMBER g p -1 km STORE x | GET x",
+        "SET x 9; GEOADD g 13 38 p; GEORADIUSBYMEMBER g p -1 km STORE x | GET x",
+        "SET x 9; GEOADD g 13 38 p; GEORADIUSBYMEMBER g p 1 xx STORE x | GET x",
+        "SET x 1; EXPIRE x 100 FOO | TTL x",
+        "SET x 1; COPY x x | GET x",
+        "SET x 1; EXPIRE x y | TTL x",
+        "ZADD x 1 p; ZUNIONSTORE x 1 x WEIGHTS y | ZCARD x",
+        "RPUSH l 1; SORT l LIMIT x 1 STORE s | EXISTS s"
+      })
+  void whatWasRefusedForItsWordsHasDoneNothing(String history) {
+    var parts = history.split(" \\| ", -1);
+    explainsHistoriesOfApplications(parts[0], parts[1]);
+  }
+
   @Test
   void writesNumbersTheSameInEveryCountry() {
     var before = Locale.getDefault();

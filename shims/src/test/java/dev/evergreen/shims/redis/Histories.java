@@ -40,7 +40,7 @@ final class Histories {
               "keys",
               """
               SET {k} {v};SET {k} {v};DEL {k};DEL {k};DEL a b;RENAME {k} {k};RENAME a b;RENAMENX {k} {k};COPY a b;COPY b a;COPY a b REPLACE;RPUSH {k} {v};SADD {k} {m}
-              HSET {k} {f} {v};FLUSHDB;MOVE {k} 1;SWAPDB 0 1;FLUSHALL;COPY {k} {k} DB 1;UNLINK {k};APPEND {k} {v}
+              HSET {k} {f} {v};FLUSHDB;MOVE {k} 1;SWAPDB 0 x;SWAPDB 0 99;COPY a a;MOVE {k} 0;SWAPDB 0 1;FLUSHALL;COPY {k} {k} DB 1;UNLINK {k};APPEND {k} {v}
               """,
               "GET {k};GET {k};EXISTS {k};EXISTS a b;TYPE {k};KEYS *;KEYS a*;DBSIZE;DEL {k};RENAMENX a b;COPY a b;RENAME a b"),
           family(
@@ -54,7 +54,7 @@ final class Histories {
               "lists",
               """
               RPUSH {k} {v};RPUSH {k} {v};LPUSH {k} {v};RPUSH {k} {v} {v};LPOP {k};RPOP {k};LPOP {k} 2;LPUSHX {k} {v};RPUSHX {k} {v};LSET {k} {i} {v};LREM {k} {n} {v};LTRIM {k} {i} {i}
-              LINSERT {k} BEFORE {v} {v};LINSERT {k} AFTER {v} {v};RPOPLPUSH {k} {k};LMOVE {k} {k} {d} {d};DEL {k};SET {k} {v}
+              LINSERT {k} BEFORE {v} {v};LINSERT {k} AFTER {v} {v};LSET {k} x {v};LSET {k} 9 {v};LREM {k} x {v};LTRIM {k} x 1;LPOP {k} -1;LMOVE {k} {k} UP DOWN;RPOPLPUSH {k} {k};LMOVE {k} {k} {d} {d};DEL {k};SET {k} {v}
               """,
               "LRANGE {k} 0 -1;LRANGE {k} 0 -1;LINDEX {k} {i};LLEN {k};LPOP {k};RPUSH {k} z;LPOS {k} {v};EXISTS {k};RPOPLPUSH {k} {k};LPOS {k} {v} RANK -1 COUNT 0;LPOS {k} {v} RANK 2 MAXLEN 3"),
           family(
@@ -79,7 +79,7 @@ final class Histories {
               "bitmaps",
               """
               SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SETBIT {k} {o} {bit};SET {k} {v};APPEND {k} {v};SETRANGE {k} 1 {v};BITOP AND {k} a b;BITOP NOT {k} a;BITOP XOR {k} a b;DEL {k}
-              BITOP OR {k} a b;SADD {k} {m}
+              BITOP OR {k} a b;SADD {k} {m};BITOP NOT {k} a b;SETBIT {k} x 1;SETBIT {k} 1 2;BITOP FOO {k} a
               """,
               "GETBIT {k} {o};GETBIT {k} {o};BITCOUNT {k};BITCOUNT {k} 0 0;BITCOUNT {k} 0 3 BIT;BITPOS {k} {bit};BITPOS {k} {bit} 0 0;BITCOUNT {k} {e} {e};BITCOUNT {k} {e} {e} BIT"
                   + ";BITPOS {k} {bit} {e};BITPOS {k} {bit} {e} {e};BITPOS {k} {bit} {e} {e} BIT;GET {k};STRLEN {k};SETBIT {k} {o} 1;EXISTS {k}"),
@@ -87,7 +87,7 @@ final class Histories {
               "streams",
               """
               XADD {k} * {f} {v};XADD {k} * {f} {v};XADD {k} 1-{o} {f} {v};XADD {k} NOMKSTREAM 2-{o} {f} {v};XADD {k} MAXLEN 1 3-{o} {f} {v};XDEL {k} 1-{o};XTRIM {k} MAXLEN 1;DEL {k}
-              COPY a b;SET {k} {v}
+              COPY a b;SET {k} {v};XTRIM {k} MAXLEN -1;XADD {k} MAXLEN -1 9-9 f v;XDEL {k} x;XADD {k} x f v;XADD {k} 0-0 f v;XTRIM {k} MAXLEN = 1 LIMIT 1;XADD {k} MAXLEN x 9-9 f v
               """,
               "XLEN {k};XLEN {k};XRANGE {k} - +;XREVRANGE {k} + -;XRANGE {k} 1 2 COUNT 1;XADD {k} 9-9 f 1;XDEL {k} 1-{o};EXISTS {k}"),
           family(
@@ -101,7 +101,7 @@ final class Histories {
               "bit fields",
               """
               BITFIELD {k} SET u8 0 {o};BITFIELD {k} INCRBY u4 {o} {n};BITFIELD {k} OVERFLOW SAT INCRBY i3 #1 2;BITFIELD {k} OVERFLOW FAIL INCRBY u2 6 2 GET u8 0;SET {k} {v};DEL {k}
-              BITFIELD {k} SET i5 3 -1 SET u3 0 9;SETBIT {k} {o} {bit};APPEND {k} {v};SADD {k} {m}
+              BITFIELD {k} SET i5 3 -1 SET u3 0 9;BITFIELD {k} OVERFLOW FOO SET u8 0 1;BITFIELD {k} SET u64 0 1;BITFIELD {k} SET u8 -1 1;BITFIELD {k} SET u8 0 x;BITFIELD {k} SET u8 0 7 FOO;SETBIT {k} {o} {bit};APPEND {k} {v};SADD {k} {m}
               """,
               "GET {k};BITFIELD_RO {k} GET u8 0 GET i4 {o};BITFIELD {k} GET u63 1;BITFIELD {k} INCRBY i8 0 {n};BITCOUNT {k};STRLEN {k};EXISTS {k}"),
           family(
@@ -109,14 +109,14 @@ final class Histories {
               """
               XGROUP CREATE {k} g 0 MKSTREAM;XGROUP CREATE {k} g $;XADD {k} 1-{o} f {v};XADD {k} 2-{o} f {v};XREADGROUP GROUP g c COUNT 1 STREAMS {k} >;XREADGROUP GROUP g d STREAMS {k} >
               XREADGROUP GROUP g c NOACK STREAMS a b > >;XREADGROUP GROUP g c STREAMS {k} 0;XACK {k} g 1-{o};XDEL {k} 1-{o};XGROUP SETID {k} g 0;XGROUP DESTROY {k} g;DEL {k}
-              XGROUP CREATECONSUMER {k} g c;XGROUP DELCONSUMER {k} g c;XCLAIM {k} g d 0 1-1 1-3;XAUTOCLAIM {k} g c 0 - COUNT 1;XSETID {k} 5-1;XTRIM {k} MINID 1-3
+              XGROUP CREATECONSUMER {k} g c;XGROUP DELCONSUMER {k} g c;XCLAIM {k} g d 0 1-1 1-3;XAUTOCLAIM {k} g c 0 - COUNT 1;XSETID {k} 5-1;XTRIM {k} MINID 1-3;XACK {k} g x;XACK {k} none x;XCLAIM {k} g c x 1-1;XGROUP CREATE {k} g x;XGROUP SETID {k} g x;XAUTOCLAIM {k} g c 0 x;XREADGROUP GROUP g c STREAMS {k} x
               """,
               "XREADGROUP GROUP g c STREAMS {k} >;XREADGROUP GROUP g c COUNT 2 STREAMS {k} 0;XPENDING {k} g;XPENDING {k} g - + 9;XPENDING {k} g (1-0 + 9 c;XACK {k} g 1-1;XLEN {k}"
                   + ";XRANGE {k} (1-1 +;XREAD COUNT 1 STREAMS a b 0 1-1;XGROUP CREATE {k} g 0;XGROUP CREATECONSUMER {k} g d;XAUTOCLAIM {k} g d 0 0 JUSTID;XADD {k} 9-9 f 1;EXISTS {k}"),
           family(
               "geo",
               """
-              GEOADD {k} 13.361389 38.115556 {m};GEOADD {k} 15.087269 37.502669 {m};GEOADD {k} NX 13 38 {m};GEOADD {k} XX CH -120.5 -33.25 {m};GEOADD {k} 180 38 r;GEOADD {k} -180 85.05112878 r;ZREM {k} {m};DEL {k};SET {k} {v};ZADD {k} 1 {m}
+              GEOADD {k} 13.361389 38.115556 {m};GEOADD {k} 15.087269 37.502669 {m};GEOADD {k} NX 13 38 {m};GEOADD {k} XX CH -120.5 -33.25 {m};GEOADD {k} 180 38 r;GEORADIUS a 13 38 -1 km STORE b;GEORADIUSBYMEMBER a p -1 km STORE b;GEORADIUS a 13 38 9 xx STORE b;GEOADD {k} 200 38 p;GEOSEARCHSTORE b a FROMLONLAT 13 38 BYRADIUS -1 km;GEOADD {k} -180 85.05112878 r;ZREM {k} {m};DEL {k};SET {k} {v};ZADD {k} 1 {m}
               GEOSEARCHSTORE {k} a FROMLONLAT 13 38 BYRADIUS 90 km;GEORADIUS a 13 38 200 mi STORE b;GEOADD {k} 13 38 p 14.5 38.5 q;GEOSEARCHSTORE b {k} FROMMEMBER p BYBOX 300 300 km
               """,
               "GEOPOS {k} p q;GEOPOS {k};GEOHASH {k} p r;GEODIST {k} p r;GEODIST {k} p q km;GEOHASH {k} {m};GEOSEARCH {k} FROMLONLAT 14 38 BYRADIUS 99 km ASC WITHDIST;GEOSEARCH {k} FROMMEMBER {m} BYBOX 250 120 km WITHCOORD"
@@ -176,7 +176,7 @@ final class Histories {
           SET {k} {v};SET {k} {v};SET {k} {v} PX 2000;SET {k} {v} KEEPTTL;PSETEX {k} 2000 {v};PEXPIRE {k} 2000;PEXPIRE {k} 2000;PEXPIRE {k} 2000 NX;PEXPIRE {k} 9000 XX
           PEXPIRE {k} 9000 GT;PEXPIRE {k} 2000 LT;PEXPIRE {k} -1;PERSIST {k};GETEX {k} PX 2000;GETEX {k} PERSIST;DEL {k};INCR {k};APPEND {k} {v};RENAME a b;COPY a b
           RPUSH {k} {v};LPOP {k};HSET {k} f {v};HDEL {k} f;SADD {k} {m};SREM {k} {m};SETNX {k} {v};RENAMENX b a;EXPIRE {k} 2;GETDEL {k}
-          RPUSH {k} {v};RPOPLPUSH {k} {k};LMOVE {k} {k} {d} {d};SMOVE {k} {k} {m}
+          RPUSH {k} {v};RPOPLPUSH {k} {k};LMOVE {k} {k} {d} {d};SMOVE {k} {k} {m};PEXPIRE {k} 9000 FOO;PEXPIRE {k} 9000 NX XX;PEXPIRE {k} x;GETEX {k} PX x;SET {k} {v} PX x
           """,
           "GET {k};GET {k};TTL {k};PTTL {k};EXISTS {k};EXISTS a b;TYPE {k};HGET {k} f;LRANGE {k} 0 -1;SMEMBERS {k};PERSIST {k};PEXPIRE {k} 2000 NX;SETNX {k} 1;INCR {k};DBSIZE;KEYS *");
 
