@@ -298,11 +298,7 @@ final class Geo {
     }
     double unit = metres(call.option(box + 3));
     return new Area(
-        middle,
-        length(call, box + 1) * unit,
-        length(call, box + 2) * unit,
-        false,
-        unit);
+        middle, length(call, box + 1) * unit, length(call, box + 2) * unit, false, unit);
   }
 
   private static Place member(Map<Bytes, Double> scores, Bytes name) {

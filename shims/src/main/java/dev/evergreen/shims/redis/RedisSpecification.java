@@ -142,8 +142,7 @@ public final class RedisSpecification implements Specification, Model {
    * Whether it was refused for its words when it may have looked at keys. Of a command without a
    * model errors that speak of the state are not told from others.
    */
-  private static boolean isRefusedAtLast(
-      Commands.@Nullable Command command, Operation operation) {
+  private static boolean isRefusedAtLast(Commands.@Nullable Command command, Operation operation) {
     return command != null
         && command.runs() != Commands.NOT_MODELLED
         && command.runs() != Commands.NO_FUNCTION
@@ -209,7 +208,7 @@ public final class RedisSpecification implements Specification, Model {
     }
     try {
       var deadline = Expiry.deadline(new Call(operation, null));
-      return deadline == null ? List.of() : List.of(deadline);
+      return deadline == null ? List.of() : deadline.moments();
     } catch (Refusal | ArithmeticException malformed) {
       return List.of();
     }

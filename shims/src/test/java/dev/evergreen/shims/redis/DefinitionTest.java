@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -174,6 +175,11 @@ class DefinitionTest {
           SET x 1 EXAT 33000000000; SET x 2 KEEPTTL; APPEND x 3                 | EXPIRETIME x
           SET x 1; GETEX x EXAT 33000000000; GETEX x PERSIST                    | EXPIRETIME x
           SET x 1; GETEX x EXAT 33000000000; SET x 2                            | EXPIRETIME x
+          SETEX x 100 v; EXPIRE x 5000                                          | TTL x
+          SETEX x 100 v; EXPIRE x 5000; EXPIRE x 100                            | PTTL x
+          SET x v EXAT 33000000000; EXPIREAT x 32000000000                      | EXPIRETIME x
+          SET x v; GETEX x EX 5000; PEXPIREAT x 33000000000000                  | PEXPIRETIME x
+          SET x v; GETEX x PXAT 33000000000000; SET x w KEEPTTL                 | PEXPIRETIME x
           RPUSH l a; EXPIREAT l 33000000000; RPOPLPUSH l l                      | EXPIRETIME l
           RPUSH l a; EXPIREAT l 33000000000; LMOVE l l LEFT RIGHT; LPOP l       | EXPIRETIME l
           SADD s p; EXPIREAT s 33000000000; SMOVE s s p                         | EXPIRETIME s
@@ -464,6 +470,78 @@ class DefinitionTest {
       assertEquals(
           Answer.Certainty.OUTSIDE, why.ask(question, Why.Wish.ONE).certainty(), "" + impossible);
     }
+  }
+
+  /** Redis may have carried it out at any time up to its reply. */
+  @Test
+  void nothingIsClaimedOfAKeyThatMayHaveExpired() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 2000, "SET k v PX 2000", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var there = why.ask(operation(2, 2800, 2801, "GET k", "$1\r\nv\r\n"), Why.Wish.ONE);
+    var gone = why.ask(operation(2, 2800, 2801, "GET k", "$-1\r\n"), Why.Wish.ONE);
+    for (var answer : List.of(there, gone)) {
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+      assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
+    }
+    var now =
+        new Operation(Long.MAX_VALUE, 1, 0, 0, "0", at(2800), null, Oracle.words("GET k"), null);
+    assertNull(why.ask(now, Why.Wish.ONE).reply());
+    var early = operation(2, 1999, 2000, "GET k", "$-1\r\n");
+    assertEquals(Answer.Certainty.OUTSIDE, why.ask(early, Why.Wish.ONE).certainty());
+    var late = operation(2, 4001, 4002, "GET k", "$1\r\nv\r\n");
+    assertEquals(Answer.Certainty.OUTSIDE, why.ask(late, Why.Wish.ONE).certainty());
+  }
+
+  /** The deadline passed between the request and the reply. */
+  @Test
+  void aKeyMayExpireWhileACommandIsUnderWay() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 0, "SET k v PX 100", "+OK\r\n"));
+    trace.add(operation(2, 50, 200, "SETNX k w", ":1\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var answer = why.ask(operation(3, 300, 300, "GET k", "$1\r\nw\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertTrue(answer.witnesses().getFirst().rows().contains(2L));
+  }
+
+  /** Whether the second is later depends on the milliseconds in which Redis carried them out. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void ofTwoDeadlinesAtOnceEitherMayBeLater(int done) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SET k v EX 60", "+OK\r\n"));
+    var second = operation(2, 1, 2, "EXPIRE k 60 GT", ":" + done + "\r\n");
+    trace.add(second);
+    var why = new Why(SPECIFICATION, trace);
+    assertEquals(Answer.Certainty.CERTAIN, why.ask(second, Why.Wish.ONE).certainty());
+    var get = why.ask(operation(3, 9, 9, "GET k", "$1\r\nv\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, get.certainty(), get::toString);
+  }
+
+  /** What is left tells when Redis has set it. */
+  @Test
+  void whatIsLeftOfADeadlineIsExplainedOrNot() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 10, "SET k v PX 5000", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    for (int left : List.of(4987, 4989, 4990, 5000, 5008, 5009)) {
+      boolean possible = left >= 4988 && left <= 5008;
+      assertEquals(
+          possible ? Answer.Certainty.CERTAIN : Answer.Certainty.OUTSIDE,
+          why.ask(operation(2, 2, 12, "PTTL k", ":" + left + "\r\n"), Why.Wish.ONE).certainty(),
+          "" + left);
+    }
+  }
+
+  private static Instant at(long milliseconds) {
+    return Instant.EPOCH.plusMillis(milliseconds);
+  }
+
+  private static Operation operation(
+      long row, long sent, long replied, String command, String reply) {
+    return new Operation(
+        row, 1, 1, 1, "0", at(sent), at(replied), Oracle.words(command), Bytes.of(reply));
   }
 
   /**
