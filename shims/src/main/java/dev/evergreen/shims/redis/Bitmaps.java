@@ -82,6 +82,9 @@ final class Bitmaps {
 
   private static Object position(Call call) {
     long wanted = call.number(2);
+    if (wanted != 0 && wanted != 1) {
+      throw new Refusal("ERR");
+    }
     var bytes = Strings.bytes(call, call.key(1));
     if (bytes.length() == 0) {
       return call.exists(call.key(1)) || wanted == 1 ? -1L : 0L;

@@ -107,6 +107,15 @@ final class Call {
     return number(word(index));
   }
 
+  /** A number that must not be negative. */
+  long count(int index) {
+    long count = number(index);
+    if (count < 0) {
+      throw new Refusal("ERR");
+    }
+    return count;
+  }
+
   int index(int index) {
     return Math.toIntExact(number(index));
   }

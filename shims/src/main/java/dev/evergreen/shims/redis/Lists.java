@@ -79,7 +79,7 @@ final class Lists {
 
   private static Object pop(Call call) {
     boolean left = call.option(0).startsWith("L");
-    long count = call.words() > 2 ? call.number(2) : 1;
+    long count = call.words() > 2 ? call.count(2) : 1;
     if (!call.exists(call.key(1))) {
       return Resp.NIL;
     }
@@ -138,6 +138,10 @@ final class Lists {
 
   private static Object element(Call call) {
     var list = call.list(call.key(1));
+    if (list.isEmpty()) {
+      // Where there is nothing the index is not looked at.
+      return Resp.NIL;
+    }
     int at = at(call, list);
     return at < 0 ? Resp.NIL : list.get(at);
   }

@@ -242,12 +242,17 @@ final class SortedSets {
     boolean byScore =
         name.endsWith("BYSCORE") || name.equals("ZCOUNT") || call.has("BYSCORE", at + 2);
     boolean byLex = name.endsWith("BYLEX") || name.equals("ZLEXCOUNT") || call.has("BYLEX", at + 2);
-    var all = ordered(call.scores(key), reversed);
     if (!byScore && !byLex) {
-      return Lists.range(all, call.number(at), call.number(at + 1));
+      long first = call.number(at);
+      long last = call.number(at + 1);
+      return Lists.range(ordered(call.scores(key), reversed), first, last);
     }
     var low = call.word(reversed ? at + 1 : at);
     var high = call.word(reversed ? at : at + 1);
+    for (var bound : List.of(low, high)) {
+      check(bound, byLex);
+    }
+    var all = ordered(call.scores(key), reversed);
     var found =
         byLex
             ? byMember(all, low, high, reversed)
@@ -265,6 +270,15 @@ final class SortedSets {
     }
     var rest = found.stream().skip(from);
     return count < 0 ? rest.toList() : rest.limit(count).toList();
+  }
+
+  /** Bounds are looked at before the key is. */
+  private static void check(Bytes bound, boolean byLex) {
+    if (!byLex) {
+      limit(bound);
+    } else if (!bound.text().equals("-") && !bound.text().equals("+")) {
+      exclusive(bound);
+    }
   }
 
   /**
@@ -326,7 +340,7 @@ final class SortedSets {
   }
 
   private static Object pop(Call call) {
-    long count = call.words() > 2 ? call.number(2) : 1;
+    long count = call.words() > 2 ? call.count(2) : 1;
     return written(taken(call, call.key(1), call.option(0).equals("ZPOPMAX"), count), true);
   }
 
@@ -427,7 +441,7 @@ final class SortedSets {
   private static Object countCommon(Call call) {
     long count = combined(call, 1).size();
     int at = call.place("LIMIT", 2 + sources(call, 1).size());
-    long limit = at < 0 ? 0 : call.number(at + 1);
+    long limit = at < 0 ? 0 : call.count(at + 1);
     return limit == 0 ? count : Math.min(limit, count);
   }
 

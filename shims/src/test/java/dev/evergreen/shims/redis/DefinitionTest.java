@@ -284,11 +284,43 @@ class DefinitionTest {
         "SET x 1; COPY x x | GET x",
         "SET x 1; EXPIRE x y | TTL x",
         "ZADD x 1 p; ZUNIONSTORE x 1 x WEIGHTS y | ZCARD x",
-        "RPUSH l 1; SORT l LIMIT x 1 STORE s | EXISTS s"
+        "RPUSH l 1; SORT l LIMIT x 1 STORE s | EXISTS s",
+        "SET a 7; DEL a; GETEX a EX 0 | TYPE a",
+        "SET a 7; GETEX a PXAT 0 | TYPE a",
+        "SET a 7; SET a 8 XX EX 0 | GET a"
       })
   void whatWasRefusedForItsWordsHasDoneNothing(String history) {
     var parts = history.split(" \\| ", -1);
     explainsHistoriesOfApplications(parts[0], parts[1]);
+  }
+
+  /** What Redis would refuse has no other reply because it was never sent. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "SADD x p | SINTERCARD 1 x LIMIT -1",
+        "SADD x p | SINTERCARD 2 none x LIMIT -1",
+        "ZADD x 1 p | ZINTERCARD 1 x LIMIT -1",
+        "SET y 1 | ZCOUNT x y 1",
+        "SET y 1 | ZLEXCOUNT x - y",
+        "SET y 1 | ZRANGEBYSCORE y 1 z",
+        "SET y 1 | ZRANGE x a 1",
+        "SET y 1 | ZREMRANGEBYRANK y a 1",
+        "SET y 1 | LINDEX x y",
+        "RPUSH x p | LINDEX x y",
+        "SET y 1 | LPOP x -1",
+        "SET y 1 | BITPOS x 2",
+        "SET y 1 | GETEX x EX 0",
+        "SET y 1 | GETEX y EX 0",
+        "SET y 1 | SET y 2 NX EX 0"
+      })
+  void whatIsAskedOfNowIsRefusedAsByRedis(String history) {
+    var parts = history.split(" \\| ", -1);
+    var verdict = new Oracle(redis, SPECIFICATION).judge(List.of(List.of(parts[0])), parts[1]);
+    var sent = verdict.question();
+    var now = new Operation(Long.MAX_VALUE, 1, 0, 0, "0", sent.sent(), null, sent.request(), null);
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(now, Why.Wish.ONE);
+    assertEquals(SPECIFICATION.reply(sent), answer.reply());
   }
 
   @Test

@@ -33,7 +33,7 @@ final class Histories {
               "strings",
               """
               SET {k} {v};SET {k} {v};SET {k} {v} NX;SET {k} {v} XX;SET {k} {v} GET;SETNX {k} {v};INCR {k};INCRBY {k} {n};DECRBY {k} {n};APPEND {k} {v};DEL {k}
-              SETRANGE {k} 1 {v};MSET a {v} b {v};MSETNX a {v} b {v};GETSET {k} {v};GETDEL {k};INCRBYFLOAT {k} 0.5;DECR {k};SETRANGE {k} 0 {v}
+              SETRANGE {k} 1 {v};MSET a {v} b {v};MSETNX a {v} b {v};GETEX {k} EX 0;SET {k} {v} PX -1;SETEX {k} 0 {v};SETRANGE {k} -1 {v};GETSET {k} {v};GETDEL {k};INCRBYFLOAT {k} 0.5;DECR {k};SETRANGE {k} 0 {v}
               """,
               "GET {k};GET {k};GET {k};MGET a b;STRLEN {k};GETRANGE {k} 0 0;INCR {k};SETNX {k}"
                   + " 7;GETDEL {k};EXISTS {k};SET {k} 1 GET;SET {k} 1 NX"),
