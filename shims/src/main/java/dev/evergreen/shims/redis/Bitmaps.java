@@ -54,12 +54,16 @@ final class Bitmaps {
     long from = call.words() > at ? call.number(at) : 0;
     long to = call.words() > at + 1 ? call.number(at + 1) : -1;
     from = Math.max(from < 0 ? from + size : from, 0);
-    to = Math.min(to < 0 ? to + size : to, size - 1);
+    // What ends before the front ends at the first.
+    to = Math.min(Math.max(to < 0 ? to + size : to, 0), size - 1);
     return new long[] {from * unit, (to + 1) * unit};
   }
 
   private static Object count(Call call) {
     var bytes = Strings.bytes(call, call.key(1));
+    if (isBackwards(call)) {
+      return 0L;
+    }
     var range = range(call, 2, bytes);
     long count = 0;
     for (long i = range[0]; i < range[1]; i++) {
@@ -68,8 +72,19 @@ final class Bitmaps {
     return count;
   }
 
+  /** Whether both ends count from the back, and the first lies behind the second. */
+  private static boolean isBackwards(Call call) {
+    return call.words() > 3
+        && call.number(2) < 0
+        && call.number(3) < 0
+        && call.number(2) > call.number(3);
+  }
+
   private static Object position(Call call) {
     long wanted = call.number(2);
+    if (wanted != 0 && wanted != 1) {
+      throw new Refusal("ERR");
+    }
     var bytes = Strings.bytes(call, call.key(1));
     if (bytes.length() == 0) {
       return call.exists(call.key(1)) || wanted == 1 ? -1L : 0L;

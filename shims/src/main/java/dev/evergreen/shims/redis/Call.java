@@ -5,7 +5,6 @@ import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.State;
 import dev.evergreen.provenance.Touch;
-import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -108,6 +107,15 @@ final class Call {
     return number(word(index));
   }
 
+  /** A number that must not be negative. */
+  long count(int index) {
+    long count = number(index);
+    if (count < 0) {
+      throw new Refusal("ERR");
+    }
+    return count;
+  }
+
   int index(int index) {
     return Math.toIntExact(number(index));
   }
@@ -128,13 +136,9 @@ final class Call {
     throw new Refusal("ERR");
   }
 
-  /** When this was sent: what it says of times to come counts from there. */
+  /** When this was sent. */
   Instant sent() {
     return operation.sent();
-  }
-
-  Instant after(Duration time) {
-    return sent().plus(time);
   }
 
   /** The client's connection. */
@@ -332,8 +336,18 @@ final class Call {
     return entry;
   }
 
+  /** Whether the key is gone; whether it was, if that is not known, is not for the model to say. */
   boolean expired(Entry entry) {
-    return entry.deadline() != null && !state().now().isBefore(entry.deadline());
+    var deadline = entry.deadline();
+    if (deadline == null) {
+      return false;
+    }
+    var now = state().now();
+    boolean passed = deadline.hasPassed(now);
+    if (!passed && deadline.mayHavePassed(now, operation)) {
+      throw new UnsupportedOperationException("whether its deadline had passed is not known");
+    }
+    return passed;
   }
 
   boolean exists(Cell key) {

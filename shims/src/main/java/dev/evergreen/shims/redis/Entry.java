@@ -1,6 +1,5 @@
 package dev.evergreen.shims.redis;
 
-import java.time.Instant;
 import java.util.Collection;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -12,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *     sorted set
  * @param deadline when it expires, or null if it does not
  */
-record Entry(Kind kind, Object content, @Nullable Instant deadline) {
+record Entry(Kind kind, Object content, @Nullable Deadline deadline) {
   /**
    * Whether nothing is left, so that there is no key either. An empty string or stream is there.
    */

@@ -5,8 +5,7 @@ import static dev.evergreen.shims.redis.Kind.STRING;
 
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
-import java.time.Duration;
-import java.time.Instant;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Deadlines of keys. */
@@ -17,37 +16,41 @@ final class Expiry {
     var c = commands.family("expiry");
     c.on("EXPIRE PEXPIRE EXPIREAT PEXPIREAT", Expiry::touchExpire, Expiry::expire);
     c.on("PERSIST", call -> call.deadlines(call.key(1), call.replied(1)), Expiry::persist);
-    c.on(
-        "TTL PTTL EXPIRETIME PEXPIRETIME",
-        call -> call.reads(call.key(1)),
-        Expiry::left,
-        Expiry::rounded);
+    c.on("TTL PTTL EXPIRETIME PEXPIRETIME", call -> call.reads(call.key(1)), Expiry::left);
     c.on("GETEX", Expiry::touchGet, Expiry::get);
   }
 
-  /** The moment that the command sets as a deadline, or null if it sets none. */
-  static @Nullable Instant deadline(Call call) {
+  /** The deadline that the command sets, or null if it sets none. */
+  static @Nullable Deadline deadline(Call call) {
     return switch (call.option(0)) {
-      case "EXPIRE" -> call.after(Duration.ofSeconds(call.number(2)));
-      case "PEXPIRE" -> call.after(Duration.ofMillis(call.number(2)));
-      case "EXPIREAT" -> Instant.ofEpochSecond(call.number(2));
-      case "PEXPIREAT" -> Instant.ofEpochMilli(call.number(2));
-      case "SETEX" -> call.after(Duration.ofSeconds(call.number(2)));
-      case "PSETEX" -> call.after(Duration.ofMillis(call.number(2)));
+      case "EXPIRE" -> Deadline.after(call.operation(), milliseconds(call));
+      case "PEXPIRE" -> Deadline.after(call.operation(), call.number(2));
+      case "EXPIREAT" -> Deadline.at(milliseconds(call));
+      case "PEXPIREAT" -> Deadline.at(call.number(2));
+      case "SETEX", "PSETEX" -> Strings.deadline(call, call.option(0).equals("SETEX"), 2);
       case "SET" -> Strings.deadline(call, 3);
       case "GETEX" -> Strings.deadline(call, 2);
       default -> null;
     };
   }
 
-  private static boolean past(Call call) {
-    var deadline = deadline(call);
-    return deadline != null && !deadline.isAfter(call.sent());
+  private static long milliseconds(Call call) {
+    return Math.multiplyExact(call.number(2), 1000);
+  }
+
+  /** Whether the deadline may have passed already, so that the key goes. */
+  private static boolean mayBeOver(Call call) {
+    try {
+      var deadline = deadline(call);
+      return deadline != null && deadline.earliest() <= Deadline.until(call.operation());
+    } catch (Refusal | ArithmeticException refused) {
+      return false;
+    }
   }
 
   private static void touchExpire(Call call) {
     call.deadlines(call.key(1), call.replied(1));
-    if (past(call)) {
+    if (mayBeOver(call)) {
       call.touch(Touch.changes(call.key(1)).effect(call.replied(1)));
     }
   }
@@ -62,15 +65,15 @@ final class Expiry {
     return 1L;
   }
 
-  private static boolean allowed(Call call, @Nullable Instant old, Instant deadline) {
+  private static boolean allowed(Call call, @Nullable Deadline old, Deadline deadline) {
     return !(call.has("NX", 3) && old != null)
         && !(call.has("XX", 3) && old == null)
         && !(call.has("GT", 3) && (old == null || !deadline.isAfter(old)))
-        && !(call.has("LT", 3) && old != null && !deadline.isBefore(old));
+        && !(call.has("LT", 3) && old != null && !old.isAfter(deadline));
   }
 
-  private static void setDeadline(Call call, Cell key, Entry entry, @Nullable Instant deadline) {
-    if (deadline != null && !deadline.isAfter(call.sent())) {
+  private static void setDeadline(Call call, Cell key, Entry entry, @Nullable Deadline deadline) {
+    if (deadline != null && deadline.isOver(call.operation())) {
       call.remove(key);
     } else {
       call.put(key, new Entry(entry.kind(), entry.content(), deadline));
@@ -86,21 +89,35 @@ final class Expiry {
     return flag(had);
   }
 
-  /** What is left is compared as there or not: the clock runs on between two askings. */
+  /**
+   * How much is left, or when the key expires. That is known up to the time in which the commands
+   * were under way; if the recorded reply lies within that, it is the reply.
+   */
   private static Object left(Call call) {
     var entry = call.entry(call.key(1));
-    return entry == null ? -2L : entry.deadline() == null ? -1L : (Object) "some time";
+    var deadline = entry == null ? null : entry.deadline();
+    if (deadline == null) {
+      return entry == null ? -2L : -1L;
+    }
+    boolean absolute = call.option(0).endsWith("TIME");
+    long now = absolute ? 0 : Deadline.from(call.operation());
+    long later = absolute ? 0 : Deadline.until(call.operation());
+    long least = shown(call, deadline.earliest() - later);
+    long most = shown(call, deadline.latest() - now);
+    boolean explained = call.reply() instanceof Long told && least <= told && told <= most;
+    return explained ? Objects.requireNonNull(call.reply()) : (Object) most;
   }
 
-  private static Object rounded(Object reply) {
-    return reply instanceof Long number && number >= 0 ? "some time" : reply;
+  private static long shown(Call call, long milliseconds) {
+    long left = Math.max(0, milliseconds);
+    return call.option(0).startsWith("P") ? left : (left + 500) / 1000;
   }
 
   private static void touchGet(Call call) {
     call.reads(STRING, call.key(1));
     boolean changes = call.words() > 2 && !call.repliedNil();
     call.deadlines(call.key(1), changes);
-    if (past(call)) {
+    if (mayBeOver(call)) {
       call.touch(Touch.changes(call.key(1)).effect(changes));
     }
   }

@@ -21,6 +21,13 @@ import java.util.TreeMap;
  */
 final class Geo {
   private static final int STEPS = 26;
+
+  /** Of a place at the very edge the bits are one more. */
+  private static final int BITS = STEPS + 1;
+
+  /** Scores of places that are not at the eastern or northern edge are below. */
+  private static final double EDGE = 1L << 2 * STEPS;
+
   private static final double LATITUDE = 85.05112878;
   private static final double LONGITUDE = 180;
   private static final double EARTH = 6372797.560856;
@@ -71,7 +78,7 @@ final class Geo {
   /** Every second bit, from the lowest on. */
   private static long every(long bits) {
     long number = 0;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < BITS; i++) {
       number |= ((bits >> (2 * i)) & 1) << i;
     }
     return number;
@@ -79,7 +86,7 @@ final class Geo {
 
   private static long among(long number) {
     long bits = 0;
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < BITS; i++) {
       bits |= ((number >> i) & 1) << (2 * i);
     }
     return bits;
@@ -103,6 +110,7 @@ final class Geo {
   }
 
   private static void touchMembers(Call call) {
+    call.reads(Call.guards(SORTED, call.key(1)));
     call.from(2).forEach(member -> call.reads(SORTED, call.key(1), member));
   }
 
@@ -261,6 +269,15 @@ final class Geo {
     }
   }
 
+  /** A length that is not negative. */
+  private static double length(Call call, int at) {
+    double length = SortedSets.number(call.word(at));
+    if (length < 0) {
+      throw new Refusal("ERR");
+    }
+    return length;
+  }
+
   private static Area area(Call call, Map<Bytes, Double> scores) {
     var name = call.option(0);
     if (name.startsWith("GEORADIUS")) {
@@ -268,7 +285,7 @@ final class Geo {
       var middle = byMember ? member(scores, call.word(2)) : place(call, 2);
       int at = byMember ? 3 : 4;
       double unit = metres(call.option(at + 1));
-      return new Area(middle, SortedSets.number(call.word(at)) * unit, 0, true, unit);
+      return new Area(middle, length(call, at) * unit, 0, true, unit);
     }
     int member = option(call, "FROMMEMBER");
     int place = option(call, "FROMLONLAT");
@@ -277,18 +294,18 @@ final class Geo {
     var middle = member > 0 ? member(scores, call.word(member + 1)) : place(call, place + 1);
     if (radius > 0) {
       double unit = metres(call.option(radius + 2));
-      return new Area(middle, SortedSets.number(call.word(radius + 1)) * unit, 0, true, unit);
+      return new Area(middle, length(call, radius + 1) * unit, 0, true, unit);
     }
     double unit = metres(call.option(box + 3));
     return new Area(
-        middle,
-        SortedSets.number(call.word(box + 1)) * unit,
-        SortedSets.number(call.word(box + 2)) * unit,
-        false,
-        unit);
+        middle, length(call, box + 1) * unit, length(call, box + 2) * unit, false, unit);
   }
 
   private static Place member(Map<Bytes, Double> scores, Bytes name) {
+    if (scores.isEmpty()) {
+      // Nobody is near, wherever that is.
+      return new Place(0, 0);
+    }
     var score = scores.get(name);
     if (score == null) {
       throw new Refusal("ERR");
@@ -304,7 +321,7 @@ final class Geo {
       throw new UnsupportedOperationException("as many as the store finds first");
     }
     var scores = call.scores(call.key(storing ? 2 : 1));
-    var found = scores.isEmpty() ? List.<Found>of() : found(call, scores);
+    var found = found(call, scores);
     if (storing || store > 0) {
       var kept = new TreeMap<Bytes, Double>();
       found.forEach(one -> kept.put(one.member, one.score));
@@ -316,20 +333,36 @@ final class Geo {
   }
 
   private static List<Found> found(Call call, Map<Bytes, Double> scores) {
+    if (scores.isEmpty() && call.option(0).startsWith("GEORADIUSBYMEMBER")) {
+      // Without a set its radius is not looked at.
+      return List.of();
+    }
     var area = area(call, scores);
+    boolean atEdge = area.middle.bits(LATITUDE) >= EDGE;
     var all = new ArrayList<Found>();
     scores.forEach(
         (member, score) -> {
           var place = Place.of(score);
-          // The store looks from field to field, whose scores are not negative.
-          if (score >= 0 && area.holds(place)) {
+          // The store looks from field to field: to no negative score, and not behind the edge.
+          if (score >= 0 && (score < EDGE || atEdge) && area.holds(place)) {
+            if (atEdge) {
+              throw new UnsupportedOperationException("the store has its own fields there");
+            }
             all.add(new Found(member, score, place, area.middle.to(place)));
           }
         });
     var order = Comparator.comparingDouble(Found::distance);
     all.sort(option(call, "DESC") > 0 ? order.reversed() : order);
-    int count = option(call, "COUNT");
-    return count < 0 ? all : all.subList(0, (int) Math.min(all.size(), call.number(count + 1)));
+    return all.subList(0, (int) Math.min(all.size(), most(call)));
+  }
+
+  private static long most(Call call) {
+    int at = option(call, "COUNT");
+    long most = at < 0 ? Long.MAX_VALUE : call.number(at + 1);
+    if (most <= 0) {
+      throw new Refusal("ERR");
+    }
+    return most;
   }
 
   private static Object told(Call call, Found one, double unit) {

@@ -79,7 +79,7 @@ final class Lists {
 
   private static Object pop(Call call) {
     boolean left = call.option(0).startsWith("L");
-    long count = call.words() > 2 ? call.number(2) : 1;
+    long count = call.words() > 2 ? call.count(2) : 1;
     if (!call.exists(call.key(1))) {
       return Resp.NIL;
     }
@@ -138,6 +138,10 @@ final class Lists {
 
   private static Object element(Call call) {
     var list = call.list(call.key(1));
+    if (list.isEmpty()) {
+      // Where there is nothing the index is not looked at.
+      return Resp.NIL;
+    }
     int at = at(call, list);
     return at < 0 ? Resp.NIL : list.get(at);
   }
@@ -230,21 +234,23 @@ final class Lists {
       from.add(LIST.of(source));
       call.touch(dev.evergreen.provenance.Touch.changes(LIST.of(key)).from(from).effect(moved));
     }
-    call.empties(LIST, source, moved);
+    call.empties(LIST, source, moved && !source.equals(target));
   }
 
   private static Object move(Call call) {
-    var list = call.list(call.key(1));
+    var source = call.key(1);
+    var target = call.key(2);
+    var list = call.list(source);
     if (list.isEmpty()) {
       return Resp.NIL;
     }
-    call.list(call.key(2));
+    var others = source.equals(target) ? list : call.list(target);
     var moved =
         !plain(call) && call.option(3).equals("LEFT") ? list.removeFirst() : list.removeLast();
-    call.change(call.key(1), LIST, list);
-    var target = call.list(call.key(2));
-    target.add(plain(call) || call.option(4).equals("LEFT") ? 0 : target.size(), moved);
-    call.change(call.key(2), LIST, target);
+    others.add(plain(call) || call.option(4).equals("LEFT") ? 0 : others.size(), moved);
+    // A list that is its own target is never empty in between, and keeps its deadline.
+    call.change(source, LIST, list);
+    call.change(target, LIST, others);
     return moved;
   }
 }

@@ -89,7 +89,11 @@ public final class RedisSpecification implements Specification, Model {
 
   private static boolean isNoFunction(Commands.Command command, Operation operation) {
     return command.runs() == Commands.NO_FUNCTION
-        || (command.family().equals(Scans.FAMILY) && Scans.isStep(new Call(operation, null)));
+        || switch (command.family()) {
+          case Scans.FAMILY -> Scans.isStep(new Call(operation, null));
+          case Sorting.FAMILY -> Sorting.mayLeaveOrder(new Call(operation, null));
+          default -> false;
+        };
   }
 
   private static boolean isHidden(Commands.Command command, Operation operation) {
@@ -129,9 +133,20 @@ public final class RedisSpecification implements Specification, Model {
     boolean mayHaveRun = Scripts.mayHaveRun(operation) || name.equals("MIGRATE");
     var touches = asReplied(call.touches(), call.reply(), mayHaveRun);
     // Whatever it would have looked at first, it would have been refused.
-    return Refusals.isOfTheWordsAtLast(operation)
+    return isRefusedAtLast(command, operation)
         ? touches.stream().filter(touch -> !touch.writes()).toList()
         : touches;
+  }
+
+  /**
+   * Whether it was refused for its words when it may have looked at keys. Of a command without a
+   * model errors that speak of the state are not told from others.
+   */
+  private static boolean isRefusedAtLast(Commands.@Nullable Command command, Operation operation) {
+    return command != null
+        && command.runs() != Commands.NOT_MODELLED
+        && command.runs() != Commands.NO_FUNCTION
+        && Refusals.isOfTheWordsAtLast(operation);
   }
 
   /**
@@ -193,7 +208,7 @@ public final class RedisSpecification implements Specification, Model {
     }
     try {
       var deadline = Expiry.deadline(new Call(operation, null));
-      return deadline == null ? List.of() : List.of(deadline);
+      return deadline == null ? List.of() : deadline.moments();
     } catch (Refusal | ArithmeticException malformed) {
       return List.of();
     }
@@ -208,7 +223,7 @@ public final class RedisSpecification implements Specification, Model {
     if (Refusals.isOfTheWords(operation)) {
       return new Refusal("ERR").failure();
     }
-    if (Refusals.isOfTheWordsAtLast(operation)) {
+    if (isRefusedAtLast(command, operation)) {
       throw new UnsupportedOperationException("what is refused first is the store's business");
     }
     try {

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Errors with which Redis refuses a command whatever it holds: for the command's own words, or for
@@ -28,38 +29,79 @@ final class Refusals {
           "NOREPLICAS",
           "UNBLOCKED");
 
+  /** For what the store holds: had it held something else, the command would have been done. */
+  private static final List<Bytes> OF_THE_STATE =
+      errors(
+          "no such key",
+          "index out of range",
+          "hash value is not",
+          "increment or decrement would overflow",
+          "increment would produce",
+          "resulting score is not a number",
+          "string exceeds maximum allowed size",
+          "String too long for LCS",
+          "The specified keys must contain",
+          "Insufficient memory",
+          "could not decode requested zset member",
+          "One or more scores can't be converted",
+          "The ID specified in XADD is equal or smaller",
+          "The stream has exhausted",
+          "Elements are too large",
+          "The XGROUP subcommand requires the key",
+          "The ID specified in XSETID is smaller than the target",
+          "The entries_added specified in XSETID is smaller than the target");
+
+  /** Of these the number that is none may be the one that is kept. */
+  private static final Set<String> COUNT_ON =
+      Set.of("INCR", "DECR", "INCRBY", "DECRBY", "INCRBYFLOAT");
+
+  private static final Bytes ERROR = Bytes.of("-ERR ");
+  private static final Bytes NOT_A_NUMBER = Bytes.of("-ERR value is not");
+
+  /** For words that are looked at before any key. */
   private static final List<Bytes> OF_THE_WORDS =
-      Stream.of(
-              "wrong number of arguments for",
-              "unknown command",
-              "unknown subcommand",
-              "syntax error",
-              "DB index is out of range",
-              "numkeys should be greater than 0",
-              "at least 1 input key is needed",
-              "min or max is not",
-              "min or max not valid",
-              "XX and NX options",
-              "NX and XX, GT or LT options",
-              "GT, LT, and/or NX",
-              "GT and LT options",
-              "INCR option supports",
-              "LIMIT can't be negative",
-              "COUNT must be > 0",
-              "count should be greater than 0",
-              "invalid start ID",
-              "invalid end ID",
-              "invalid cursor",
-              "invalid expire time in",
-              "value is out of range, must be positive",
-              "bit offset is not an integer",
-              "bit is not an integer",
-              "weight value is not a float",
-              "decrement would overflow",
-              "timeout is",
-              "STORE option in")
-          .map(text -> Bytes.of("-ERR " + text))
-          .toList();
+      errors(
+          "wrong number of arguments for",
+          "unknown command",
+          "unknown subcommand",
+          "syntax error",
+          "DB index is out of range",
+          "numkeys should be greater than 0",
+          "at least 1 input key is needed",
+          "min or max is not",
+          "min or max not valid",
+          "XX and NX options",
+          "NX and XX, GT or LT options",
+          "GT, LT, and/or NX",
+          "GT and LT options",
+          "INCR option supports",
+          "LIMIT can't be negative",
+          "COUNT must be > 0",
+          "count should be greater than 0",
+          "invalid start ID",
+          "invalid end ID",
+          "invalid cursor",
+          "invalid expire time in",
+          "value is out of range, must be positive",
+          "bit offset is not an integer",
+          "bit is not an integer",
+          "weight value is not a float",
+          "decrement would overflow",
+          "timeout is",
+          "STORE option in",
+          "value is not a valid float",
+          "BITOP NOT must be called",
+          "Invalid OVERFLOW type",
+          "Invalid bitfield type",
+          "The MAXLEN argument must be",
+          "The LIMIT argument must be",
+          "The ID specified in XADD must be",
+          "invalid first DB index",
+          "invalid second DB index",
+          "source and destination objects are the same",
+          "offset is out of range",
+          "RANK can't be zero",
+          "Unsupported option");
 
   /** They look at keys before they look at all of their words. */
   private static final Set<String> LOOK_FIRST =
@@ -69,6 +111,10 @@ final class Refusals {
       List.of("GEO", "ZUNION", "ZINTER", "ZDIFF");
 
   private Refusals() {}
+
+  private static List<Bytes> errors(String... texts) {
+    return Stream.of(texts).map(text -> Bytes.of("-ERR " + text)).toList();
+  }
 
   /** Whether the server has refused it for what it is like itself. */
   static boolean isOfTheServer(Operation operation) {
@@ -82,20 +128,37 @@ final class Refusals {
 
   /** Whether its words were refused, before anything was looked at. */
   static boolean isOfTheWords(Operation operation) {
-    return speaksOfWords(operation) && !looksFirst(operation);
+    return speaksOfWords(operation)
+        && !looksFirst(operation)
+        && startsWithAny(operation.reply(), OF_THE_WORDS);
   }
 
-  /** Whether its words were refused, but what it looked at before might have been, too. */
+  /**
+   * Whether the words of a command on data were refused, but what it may have looked at before
+   * might have been, too. So it is with every error that does not speak of the state.
+   */
   static boolean isOfTheWordsAtLast(Operation operation) {
-    return speaksOfWords(operation) && looksFirst(operation);
+    return speaksOfWords(operation) && !isOfTheWords(operation);
   }
 
   private static boolean speaksOfWords(Operation operation) {
     var reply = operation.reply();
     return reply != null
-        && isError(reply)
+        && reply.startsWith(ERROR)
         && !Scripts.isCall(operation.request())
-        && OF_THE_WORDS.stream().anyMatch(reply::startsWith);
+        && !speaksOfState(operation, reply);
+  }
+
+  private static boolean speaksOfState(Operation operation, Bytes reply) {
+    var name = name(operation);
+    return startsWithAny(reply, OF_THE_STATE)
+        || (COUNT_ON.contains(name) && reply.startsWith(NOT_A_NUMBER))
+        // Where there is no such set it does not look at its radius, and stores nothing.
+        || (name.startsWith("GEORADIUSBYMEMBER") && !startsWithAny(reply, OF_THE_WORDS));
+  }
+
+  private static boolean startsWithAny(@Nullable Bytes reply, List<Bytes> texts) {
+    return reply != null && texts.stream().anyMatch(reply::startsWith);
   }
 
   private static boolean isError(Bytes reply) {
@@ -103,8 +166,12 @@ final class Refusals {
   }
 
   private static boolean looksFirst(Operation operation) {
-    var name = operation.request().getFirst().text().toUpperCase(Locale.ROOT);
+    var name = name(operation);
     return LOOK_FIRST.contains(name)
         || FAMILIES_THAT_LOOK_FIRST.stream().anyMatch(name::startsWith);
+  }
+
+  private static String name(Operation operation) {
+    return operation.request().getFirst().text().toUpperCase(Locale.ROOT);
   }
 }

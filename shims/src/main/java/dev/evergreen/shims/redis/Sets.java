@@ -138,10 +138,10 @@ final class Sets {
 
   private static Object countCommon(Call call) {
     var keys = counted(call);
+    int at = call.place("LIMIT", 2 + keys.size());
+    long limit = at < 0 ? 0 : call.count(at + 1);
     Set<Bytes> common = new HashSet<>(call.set(keys.getFirst()));
     keys.forEach(key -> common.retainAll(call.set(key)));
-    int at = call.place("LIMIT", 2 + keys.size());
-    long limit = at < 0 ? 0 : call.number(at + 1);
     return limit == 0 ? common.size() : Math.min(limit, common.size());
   }
 

@@ -136,10 +136,9 @@ final class SortedSets {
     for (int i = at; i < call.words(); i += 2) {
       var member = call.word(i + 1);
       var old = scores.get(member);
-      // A zero has no sign.
-      double score = increment ? increased(old, call.word(i)) : 0 + number(call.word(i));
+      double score = increment ? increased(old, call.word(i)) : number(call.word(i));
       if (allowed(flags, old, score)) {
-        scores.put(member, score);
+        scores.put(member, kept(score));
         added += old == null ? 1 : 0;
         changed += old == null || old != score ? 1 : 0;
         result = text(score);
@@ -158,8 +157,13 @@ final class SortedSets {
         && !(flags.contains("LT") && score >= old);
   }
 
+  /** A score as it is kept: a zero has no sign there, although a reply may give it one. */
+  private static double kept(double score) {
+    return 0 + score;
+  }
+
   private static double increased(@Nullable Double score, Bytes by) {
-    double sum = (score == null ? 0 : score) + number(by);
+    double sum = score == null ? number(by) : score + number(by);
     if (Double.isNaN(sum)) {
       throw new Refusal("ERR");
     }
@@ -169,7 +173,7 @@ final class SortedSets {
   private static Object increment(Call call) {
     var scores = call.scores(call.key(1));
     double sum = increased(scores.get(call.word(3)), call.word(2));
-    scores.put(call.word(3), sum);
+    scores.put(call.word(3), kept(sum));
     call.change(call.key(1), SORTED, scores);
     return text(sum);
   }
@@ -238,12 +242,17 @@ final class SortedSets {
     boolean byScore =
         name.endsWith("BYSCORE") || name.equals("ZCOUNT") || call.has("BYSCORE", at + 2);
     boolean byLex = name.endsWith("BYLEX") || name.equals("ZLEXCOUNT") || call.has("BYLEX", at + 2);
-    var all = ordered(call.scores(key), reversed);
     if (!byScore && !byLex) {
-      return Lists.range(all, call.number(at), call.number(at + 1));
+      long first = call.number(at);
+      long last = call.number(at + 1);
+      return Lists.range(ordered(call.scores(key), reversed), first, last);
     }
     var low = call.word(reversed ? at + 1 : at);
     var high = call.word(reversed ? at : at + 1);
+    for (var bound : List.of(low, high)) {
+      check(bound, byLex);
+    }
+    var all = ordered(call.scores(key), reversed);
     var found =
         byLex
             ? byMember(all, low, high, reversed)
@@ -254,9 +263,22 @@ final class SortedSets {
     if (limit < 0) {
       return found;
     }
+    long from = call.number(limit + 1);
     long count = call.number(limit + 2);
-    var rest = found.stream().skip(Math.max(0, call.number(limit + 1)));
+    if (from < 0) {
+      return List.of();
+    }
+    var rest = found.stream().skip(from);
     return count < 0 ? rest.toList() : rest.limit(count).toList();
+  }
+
+  /** Bounds are looked at before the key is. */
+  private static void check(Bytes bound, boolean byLex) {
+    if (!byLex) {
+      limit(bound);
+    } else if (!bound.text().equals("-") && !bound.text().equals("+")) {
+      exclusive(bound);
+    }
   }
 
   /**
@@ -318,7 +340,7 @@ final class SortedSets {
   }
 
   private static Object pop(Call call) {
-    long count = call.words() > 2 ? call.number(2) : 1;
+    long count = call.words() > 2 ? call.count(2) : 1;
     return written(taken(call, call.key(1), call.option(0).equals("ZPOPMAX"), count), true);
   }
 
@@ -419,7 +441,7 @@ final class SortedSets {
   private static Object countCommon(Call call) {
     long count = combined(call, 1).size();
     int at = call.place("LIMIT", 2 + sources(call, 1).size());
-    long limit = at < 0 ? 0 : call.number(at + 1);
+    long limit = at < 0 ? 0 : call.count(at + 1);
     return limit == 0 ? count : Math.min(limit, count);
   }
 

@@ -15,10 +15,12 @@ final class Sorting {
   private static final Map<String, Integer> ARGUMENTS =
       Map.of("BY", 1, "GET", 1, "LIMIT", 2, "STORE", 1);
 
+  static final String FAMILY = "sorting";
+
   private Sorting() {}
 
   static void define(Commands commands) {
-    commands.family("sorting").on("SORT SORT_RO", Sorting::touch, Sorting::sort);
+    commands.family(FAMILY).on("SORT SORT_RO", Sorting::touch, Sorting::sort);
   }
 
   /** Where an option is, or -1. */
@@ -74,12 +76,12 @@ final class Sorting {
         switch (entry == null ? Kind.LIST : entry.kind()) {
           case LIST -> call.list(key);
           case SET -> new ArrayList<>(call.set(key));
-          case SORTED -> SortedSets.members(call, key, unsorted && option(call, "DESC") > 0);
+          case SORTED -> SortedSets.members(call, key, false);
           default -> throw new Refusal("WRONGTYPE");
         };
     if (unsorted) {
       if (entry == null || entry.kind() != Kind.SET) {
-        return elements;
+        return descends(call) ? elements.reversed() : elements;
       }
       if (!stored) {
         throw new UnsupportedOperationException("the order of a set is not known");
@@ -87,8 +89,44 @@ final class Sorting {
       alpha = true;
     }
     var order = alpha ? byText(call, pattern) : byNumber(call, pattern, elements);
-    elements.sort(option(call, "DESC") > 0 ? order.reversed() : order);
+    elements.sort(descends(call) ? order.reversed() : order);
+    if (haveNoOrder(elements, order)) {
+      throw new UnsupportedOperationException("the order of what is equal is the store's business");
+    }
     return elements;
+  }
+
+  /** The last word for an order counts. */
+  private static boolean descends(Call call) {
+    boolean descends = false;
+    for (int i = 2; i < call.words(); i += 1 + ARGUMENTS.getOrDefault(call.option(i), 0)) {
+      var option = call.option(i);
+      descends = option.equals("DESC") || (descends && !option.equals("ASC"));
+    }
+    return descends;
+  }
+
+  /** Whether some that differ are equal in this order, by which they are sorted. */
+  private static boolean haveNoOrder(List<Bytes> elements, Comparator<Bytes> order) {
+    for (int i = 1; i < elements.size(); i++) {
+      var one = elements.get(i - 1);
+      if (order.compare(one, elements.get(i)) == 0 && !one.equals(elements.get(i))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Whether the order may be one in which equal elements stand as the store keeps them: that
+   * depends on all that its sets ever held.
+   */
+  static boolean mayLeaveOrder(Call call) {
+    int by = option(call, "BY");
+    return by > 0
+        && by + 1 < call.words()
+        && call.word(by + 1).text().contains("*")
+        && option(call, "ALPHA") > 0;
   }
 
   private static Comparator<Bytes> byText(Call call, @Nullable Bytes pattern) {

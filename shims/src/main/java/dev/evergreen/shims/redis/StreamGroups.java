@@ -215,12 +215,12 @@ final class StreamGroups {
   }
 
   private static Object acknowledge(Call call) {
-    var ids = call.from(3).stream().map(text -> Streams.Id.of(text, 0)).toList();
     var stream = Streams.there(call, call.key(1));
     var group = stream == null ? null : stream.groups().get(call.word(2));
     if (stream == null || group == null) {
       return 0L;
     }
+    var ids = call.from(3).stream().map(text -> Streams.Id.of(text, 0)).toList();
     var changed = group.copy();
     long done = ids.stream().filter(id -> changed.pending.remove(id) != null).count();
     put(call, call.key(1), stream.with(call.word(2), changed));

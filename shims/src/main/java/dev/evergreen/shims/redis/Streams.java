@@ -228,12 +228,13 @@ final class Streams {
   }
 
   private static Object delete(Call call) {
-    var ids = call.from(2).stream().map(text -> Id.of(text, 0)).toList();
-    var stream = stream(call);
-    var kept = stream.items.stream().filter(item -> !ids.contains(item.id)).toList();
-    if (there(call) != null) {
-      put(call, stream.with(kept));
+    var stream = there(call);
+    if (stream == null) {
+      return 0L;
     }
+    var ids = call.from(2).stream().map(text -> Id.of(text, 0)).toList();
+    var kept = stream.items.stream().filter(item -> !ids.contains(item.id)).toList();
+    put(call, stream.with(kept));
     return (long) (stream.items.size() - kept.size());
   }
 

@@ -8,8 +8,6 @@ import static dev.evergreen.shims.redis.Kind.STRING;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -119,6 +117,7 @@ final class Strings {
   private static Object set(Call call) {
     var key = call.key(1);
     boolean get = call.has("GET", 3);
+    var deadline = deadline(call, 3);
     var old = get ? call.string(key) : null;
     // A plain SET looks at nothing, so that it is understood also where nothing is known of the
     // key.
@@ -126,49 +125,48 @@ final class Strings {
       return orNil(old);
     }
     var kept = call.has("KEEPTTL", 3) ? call.entry(key) : null;
-    var deadline = kept == null ? deadline(call, 3) : kept.deadline();
-    put(call, key, call.word(2), deadline);
+    put(call, key, call.word(2), kept == null ? deadline : kept.deadline());
     return get ? orNil(old) : OK;
   }
 
   private static Object setWithDeadline(Call call) {
-    long time = call.number(2);
-    if (time <= 0) {
-      throw new Refusal("ERR");
-    }
-    put(
-        call,
-        call.key(1),
-        call.word(3),
-        call.after(
-            call.option(0).equals("SETEX") ? Duration.ofSeconds(time) : Duration.ofMillis(time)));
+    put(call, call.key(1), call.word(3), deadline(call, call.option(0).equals("SETEX"), 2));
     return OK;
   }
 
-  private static void put(Call call, Cell key, Bytes value, @Nullable Instant deadline) {
+  private static void put(Call call, Cell key, Bytes value, @Nullable Deadline deadline) {
     call.put(key, new Entry(STRING, value, deadline));
   }
 
   /** The deadline among the options, or null. */
-  static @Nullable Instant deadline(Call call, int from) {
+  static @Nullable Deadline deadline(Call call, int from) {
     for (int i = from; i + 1 < call.words(); i++) {
-      switch (call.option(i)) {
-        case "EX" -> {
-          return call.after(Duration.ofSeconds(call.number(i + 1)));
+      var option = call.option(i);
+      switch (option) {
+        case "EX", "PX" -> {
+          return deadline(call, option.equals("EX"), i + 1);
         }
-        case "PX" -> {
-          return call.after(Duration.ofMillis(call.number(i + 1)));
-        }
-        case "EXAT" -> {
-          return Instant.ofEpochSecond(call.number(i + 1));
-        }
-        case "PXAT" -> {
-          return Instant.ofEpochMilli(call.number(i + 1));
+        case "EXAT", "PXAT" -> {
+          return Deadline.at(time(call, option.equals("EXAT"), i + 1));
         }
         default -> {}
       }
     }
     return null;
+  }
+
+  /** The deadline that is so far ahead as this word says. */
+  static Deadline deadline(Call call, boolean seconds, int at) {
+    return Deadline.after(call.operation(), time(call, seconds, at));
+  }
+
+  /** The milliseconds that a word says, of which there must be some. */
+  private static long time(Call call, boolean seconds, int at) {
+    long number = call.number(at);
+    if (number <= 0 || (seconds && number > Long.MAX_VALUE / 1000)) {
+      throw new Refusal("ERR");
+    }
+    return seconds ? number * 1000 : number;
   }
 
   private static Object setIfAbsent(Call call) {

@@ -1,6 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -174,6 +175,14 @@ class DefinitionTest {
           SET x 1 EXAT 33000000000; SET x 2 KEEPTTL; APPEND x 3                 | EXPIRETIME x
           SET x 1; GETEX x EXAT 33000000000; GETEX x PERSIST                    | EXPIRETIME x
           SET x 1; GETEX x EXAT 33000000000; SET x 2                            | EXPIRETIME x
+          SETEX x 100 v; EXPIRE x 5000                                          | TTL x
+          SETEX x 100 v; EXPIRE x 5000; EXPIRE x 100                            | PTTL x
+          SET x v EXAT 33000000000; EXPIREAT x 32000000000                      | EXPIRETIME x
+          SET x v; GETEX x EX 5000; PEXPIREAT x 33000000000000                  | PEXPIRETIME x
+          SET x v; GETEX x PXAT 33000000000000; SET x w KEEPTTL                 | PEXPIRETIME x
+          RPUSH l a; EXPIREAT l 33000000000; RPOPLPUSH l l                      | EXPIRETIME l
+          RPUSH l a; EXPIREAT l 33000000000; LMOVE l l LEFT RIGHT; LPOP l       | EXPIRETIME l
+          SADD s p; EXPIREAT s 33000000000; SMOVE s s p                         | EXPIRETIME s
           SET x 1; EXPIREAT x 1; SET x 1                                        | GET x
           SET x 1; EXPIREAT x 1                                                 | EXISTS x
           SET x 1; GETEX x EXAT 1                                               | GET x
@@ -184,6 +193,12 @@ class DefinitionTest {
           RPUSH l 1 2; SET w_1 9; SORT l BY nosort GET w_* GET # STORE s        | LRANGE s 0 -1
           SET s old; RPUSH l 1; LPOP l; SORT l STORE s                          | EXISTS s
           SADD s 3 1 2; SREM s 2                                                | SORT s DESC LIMIT 0 1
+          RPUSH l 3 1 2                                                         | SORT l BY nosort DESC LIMIT 0 2
+          ZADD z 3 a 1 b 2 c                                                    | SORT z BY nosort DESC LIMIT 1 1
+          RPUSH l 3 1 2; RPUSH l 4                                              | SORT l DESC ASC
+          GEOADD g 180 38 a; GEOADD g 170 38 b                                  | GEODIST g a b km
+          GEOADD g 0 85.05112878 a 180 85.05112878 b                            | ZRANGE g 0 -1 WITHSCORES
+          SET x 1                                                               | GEOPOS x
           BITFIELD x SET u8 0 255; BITFIELD x OVERFLOW FAIL INCRBY u8 0 1       | BITFIELD x GET u8 0
           BITFIELD x SET u8 0 255; BITFIELD x OVERFLOW SAT INCRBY u8 0 1; SETBIT x 0 0 | BITFIELD x GET u4 0 GET u4 4
           BITFIELD x SET i5 3 -1; SETBIT x 4 0; SETRANGE x 2 a                  | BITFIELD_RO x GET i5 3
@@ -245,6 +260,67 @@ class DefinitionTest {
                 Arrays.stream(steps.replace("MANY", many).split("; ", -1)).map(List::of).toList(),
                 question);
     check(verdict, steps + " ; " + question);
+  }
+
+  /** What Redis refused has done nothing, whatever the specification thinks of it. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "SET x 1; BITOP NOT x a b | GET x",
+        "SET x 1; BITOP NOT a x x | GET a",
+        "XADD x 1-1 f v; XTRIM x MAXLEN -1 | XLEN x",
+        "XADD x 1-1 f v; XADD x MAXLEN -5 2-1 f v | XLEN x",
+        "XADD x 1-1 f v; XADD x MAXLEN = 1 LIMIT 5 2-1 f v | XLEN x",
+        "XADD x 1-1 f v; XGROUP CREATE x g 0; XACK x none 1 | XLEN x",
+        "XADD x 1-1 f v; XACK x none x | XLEN x",
+        "XADD x 1-1 f v; XGROUP CREATE x g 0; XCLAIM x g c 0 x | XLEN x",
+        "SET x 1; BITFIELD x OVERFLOW FOO SET u8 0 1 | GET x",
+        "SET x 1; SWAPDB 0 x | GET x",
+        "GEOADD x 13 38 p; GEORADIUS x 13 38 -1 km STORE x | ZCARD x",
+        "SET x 9; GEORADIUSBYMEMBER g p -1 km STORE x | GET x",
+        "SET x 9; GEOADD g 13 38 p; GEORADIUSBYMEMBER g p -1 km STORE x | GET x",
+        "SET x 9; GEOADD g 13 38 p; GEORADIUSBYMEMBER g p 1 xx STORE x | GET x",
+        "SET x 1; EXPIRE x 100 FOO | TTL x",
+        "SET x 1; COPY x x | GET x",
+        "SET x 1; EXPIRE x y | TTL x",
+        "ZADD x 1 p; ZUNIONSTORE x 1 x WEIGHTS y | ZCARD x",
+        "RPUSH l 1; SORT l LIMIT x 1 STORE s | EXISTS s",
+        "SET a 7; DEL a; GETEX a EX 0 | TYPE a",
+        "SET a 7; GETEX a PXAT 0 | TYPE a",
+        "SET a 7; SET a 8 XX EX 0 | GET a"
+      })
+  void whatWasRefusedForItsWordsHasDoneNothing(String history) {
+    var parts = history.split(" \\| ", -1);
+    explainsHistoriesOfApplications(parts[0], parts[1]);
+  }
+
+  /** What Redis would refuse has no other reply because it was never sent. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "SADD x p | SINTERCARD 1 x LIMIT -1",
+        "SADD x p | SINTERCARD 2 none x LIMIT -1",
+        "ZADD x 1 p | ZINTERCARD 1 x LIMIT -1",
+        "SET y 1 | ZCOUNT x y 1",
+        "SET y 1 | ZLEXCOUNT x - y",
+        "SET y 1 | ZRANGEBYSCORE y 1 z",
+        "SET y 1 | ZRANGE x a 1",
+        "SET y 1 | ZREMRANGEBYRANK y a 1",
+        "SET y 1 | LINDEX x y",
+        "RPUSH x p | LINDEX x y",
+        "SET y 1 | LPOP x -1",
+        "SET y 1 | BITPOS x 2",
+        "SET y 1 | GETEX x EX 0",
+        "SET y 1 | GETEX y EX 0",
+        "SET y 1 | SET y 2 NX EX 0"
+      })
+  void whatIsAskedOfNowIsRefusedAsByRedis(String history) {
+    var parts = history.split(" \\| ", -1);
+    var verdict = new Oracle(redis, SPECIFICATION).judge(List.of(List.of(parts[0])), parts[1]);
+    var sent = verdict.question();
+    var now = new Operation(Long.MAX_VALUE, 1, 0, 0, "0", sent.sent(), null, sent.request(), null);
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(now, Why.Wish.ONE);
+    assertEquals(SPECIFICATION.reply(sent), answer.reply());
   }
 
   @Test
@@ -333,6 +409,16 @@ class DefinitionTest {
     assertTrue(!verdict.definition().isClosed(named), "else more could be claimed");
   }
 
+  /** Among equal weights members stand as Redis keeps them, which depends on what was there. */
+  @Test
+  void nothingIsClaimedOfTheOrderOfEqualWeights() {
+    var steps = Stream.of("SADD b c a b", "RPUSH b a b a", "SET wa 2").map(List::of).toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(steps, "SORT b BY w* ALPHA DESC");
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+    assertEquals(Set.of(1L, 3L), verdict.elements(answer.witnesses().getFirst()));
+  }
+
   /** Members that are not there any more have changed in which step the others come. */
   @ParameterizedTest
   @CsvSource({"SSCAN s 0 COUNT 1", "SSCAN s 1 COUNT 1000", "SCAN 0 COUNT 1", "SCAN 1 COUNT 1"})
@@ -416,6 +502,78 @@ class DefinitionTest {
       assertEquals(
           Answer.Certainty.OUTSIDE, why.ask(question, Why.Wish.ONE).certainty(), "" + impossible);
     }
+  }
+
+  /** Redis may have carried it out at any time up to its reply. */
+  @Test
+  void nothingIsClaimedOfAKeyThatMayHaveExpired() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 2000, "SET k v PX 2000", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var there = why.ask(operation(2, 2800, 2801, "GET k", "$1\r\nv\r\n"), Why.Wish.ONE);
+    var gone = why.ask(operation(2, 2800, 2801, "GET k", "$-1\r\n"), Why.Wish.ONE);
+    for (var answer : List.of(there, gone)) {
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+      assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
+    }
+    var now =
+        new Operation(Long.MAX_VALUE, 1, 0, 0, "0", at(2800), null, Oracle.words("GET k"), null);
+    assertNull(why.ask(now, Why.Wish.ONE).reply());
+    var early = operation(2, 1999, 2000, "GET k", "$-1\r\n");
+    assertEquals(Answer.Certainty.OUTSIDE, why.ask(early, Why.Wish.ONE).certainty());
+    var late = operation(2, 4001, 4002, "GET k", "$1\r\nv\r\n");
+    assertEquals(Answer.Certainty.OUTSIDE, why.ask(late, Why.Wish.ONE).certainty());
+  }
+
+  /** The deadline passed between the request and the reply. */
+  @Test
+  void aKeyMayExpireWhileACommandIsUnderWay() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 0, "SET k v PX 100", "+OK\r\n"));
+    trace.add(operation(2, 50, 200, "SETNX k w", ":1\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var answer = why.ask(operation(3, 300, 300, "GET k", "$1\r\nw\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertTrue(answer.witnesses().getFirst().rows().contains(2L));
+  }
+
+  /** Whether the second is later depends on the milliseconds in which Redis carried them out. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void ofTwoDeadlinesAtOnceEitherMayBeLater(int done) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SET k v EX 60", "+OK\r\n"));
+    var second = operation(2, 1, 2, "EXPIRE k 60 GT", ":" + done + "\r\n");
+    trace.add(second);
+    var why = new Why(SPECIFICATION, trace);
+    assertEquals(Answer.Certainty.CERTAIN, why.ask(second, Why.Wish.ONE).certainty());
+    var get = why.ask(operation(3, 9, 9, "GET k", "$1\r\nv\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, get.certainty(), get::toString);
+  }
+
+  /** What is left tells when Redis has set it. */
+  @Test
+  void whatIsLeftOfADeadlineIsExplainedOrNot() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 10, "SET k v PX 5000", "+OK\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    for (int left : List.of(4987, 4989, 4990, 5000, 5008, 5009)) {
+      boolean possible = left >= 4988 && left <= 5008;
+      assertEquals(
+          possible ? Answer.Certainty.CERTAIN : Answer.Certainty.OUTSIDE,
+          why.ask(operation(2, 2, 12, "PTTL k", ":" + left + "\r\n"), Why.Wish.ONE).certainty(),
+          "" + left);
+    }
+  }
+
+  private static Instant at(long milliseconds) {
+    return Instant.EPOCH.plusMillis(milliseconds);
+  }
+
+  private static Operation operation(
+      long row, long sent, long replied, String command, String reply) {
+    return new Operation(
+        row, 1, 1, 1, "0", at(sent), at(replied), Oracle.words(command), Bytes.of(reply));
   }
 
   /**

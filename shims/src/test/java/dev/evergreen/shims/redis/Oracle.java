@@ -71,7 +71,9 @@ final class Oracle {
     var trace = new MemoryTrace(specification);
     operations.forEach(trace::add);
     var answers =
-        replies.stream().map(reply -> specification.reply(answered(question, reply))).toList();
+        replies.stream()
+            .map(reply -> specification.reply(answered(question, withoutRest(question, reply))))
+            .toList();
     return new Verdict(trace, question, tick, new Definition(answers));
   }
 
@@ -82,6 +84,9 @@ final class Oracle {
   static final String TICK = "TICK";
 
   static final long PATIENCE = 2000;
+
+  /** The deadlines of histories that are far ahead, whatever passes. */
+  private static final List<Long> MOMENTS = List.of(32_000_000_000_000L, 33_000_000_000_000L);
 
   /**
    * A history with deadlines, to be run beside others: its steps are single commands, one of them
@@ -188,7 +193,8 @@ final class Oracle {
         // Before the last there may be one that is not of the history.
         var reply = i < n ? recorded.get(operations.size()) : recorded.getLast();
         var time = Instant.EPOCH.plusMillis(i > tick ? PATIENCE + 1 : 0);
-        operations.add(new Operation(i + 1L, 1, 1, 1, "0", time, time, command, reply));
+        var operation = new Operation(i + 1L, 1, 1, 1, "0", time, time, command, reply);
+        operations.add(answered(operation, withoutRest(operation, reply)));
       }
     }
     var replies = new ArrayList<Bytes>();
@@ -200,10 +206,34 @@ final class Oracle {
     return verdict(operations, operations.removeLast(), tick + 1, replies);
   }
 
+  /**
+   * What is left of a deadline, as if no time but that of {@link #TICK} had passed: the parts of a
+   * history are run one after the other, and time goes by meanwhile.
+   */
+  private static Bytes withoutRest(Operation question, Bytes reply) {
+    var name = question.request().getFirst().text();
+    if (!name.endsWith("TTL") || !(Resp.read(reply) instanceof Long left) || left <= 0) {
+      return reply;
+    }
+    long milliseconds = name.equals("PTTL") ? left : left * 1000;
+    long likely = PATIENCE;
+    for (long moment : MOMENTS) {
+      if (Math.abs(Instant.now().toEpochMilli() + milliseconds - moment) < PATIENCE * 1000) {
+        likely = moment - question.sent().toEpochMilli();
+      }
+    }
+    if (milliseconds > PATIENCE + 500 && likely == PATIENCE) {
+      return reply;
+    }
+    return Bytes.of(":" + (name.equals("PTTL") ? likely : (likely + 500) / 1000) + "\r\n");
+  }
+
   private List<Operation> record(List<List<String>> steps) {
     var commands = new ArrayList<>(List.of(EMPTY));
     steps.forEach(step -> commands.addAll(script(step)));
+    var sent = Instant.now();
     var replies = Resp.split(redis.send(commands));
+    var replied = Instant.now();
     var operations = new ArrayList<Operation>();
     int next = 1;
     for (var step : steps) {
@@ -212,14 +242,14 @@ final class Oracle {
       var reply = replies.get(next + length - 1);
       next += length;
       if (step.size() == 1) {
-        operations.add(operation(row, step.getFirst(), reply));
+        operations.add(operation(row, sent, replied, step.getFirst(), reply));
       } else {
         var elements = Resp.elements(reply);
         var parts = new ArrayList<Operation>();
         for (int i = 0; i < step.size(); i++) {
-          parts.add(operation(row, step.get(i), elements.get(i)));
+          parts.add(operation(row, sent, replied, step.get(i), elements.get(i)));
         }
-        operations.add(operation(row, "EXEC", reply).with(parts));
+        operations.add(operation(row, sent, replied, "EXEC", reply).with(parts));
       }
     }
     return operations;
@@ -235,9 +265,9 @@ final class Oracle {
     return script;
   }
 
-  private static Operation operation(long row, String command, Bytes reply) {
-    var time = Instant.now();
-    return new Operation(row, 1, 1, 1, "0", time, time, words(command), reply);
+  private static Operation operation(
+      long row, Instant sent, Instant replied, String command, Bytes reply) {
+    return new Operation(row, 1, 1, 1, "0", sent, replied, words(command), reply);
   }
 
   /** The answer after each subtrace, which is a set of bits. */
