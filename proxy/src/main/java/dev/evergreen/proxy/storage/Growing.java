@@ -52,7 +52,7 @@ final class Growing implements Appender {
     Buffers.@Nullable Loan loan;
     int length;
 
-    /** Readers that have the buffer at hand. */
+    /** Readers that have the buffer at hand, and the log until it has written the piece. */
     int users;
 
     /** Where it is on disk, if it is there. */
@@ -170,6 +170,7 @@ final class Growing implements Appender {
     if (disk == null || !fits || !disk.log.submit(new PieceJob(piece, number))) {
       diskFailed = true;
     } else {
+      piece.users++;
       unwritten++;
     }
     if (diskFailed) {
@@ -235,6 +236,14 @@ final class Growing implements Appender {
     if (piece.loan != null && piece.users == 0) {
       piece.loan.close();
       piece.loan = null;
+    }
+  }
+
+  /** For a user of the piece that needs it no more. */
+  private static void letGo(Piece piece) {
+    piece.users--;
+    if (piece.isDone) {
+      giveBack(piece);
     }
   }
 
@@ -362,7 +371,6 @@ final class Growing implements Appender {
         }
         piece.isWritten = true;
         piece.isDone = true;
-        giveBack(piece);
         ended();
       } finally {
         lock.unlock();
@@ -384,6 +392,7 @@ final class Growing implements Appender {
     }
 
     private void ended() {
+      letGo(piece);
       unwritten--;
       changed.signalAll();
       giveAllBack();
@@ -598,12 +607,7 @@ final class Growing implements Appender {
     }
 
     private void letGo() {
-      for (var piece : atHand) {
-        piece.users--;
-        if (piece.isDone) {
-          giveBack(piece);
-        }
-      }
+      atHand.forEach(Growing::letGo);
       atHand.clear();
     }
 
