@@ -467,7 +467,7 @@ final class SegmentLog implements AutoCloseable {
       return 0;
     }
     // The stamp before the look at the marks: what is purged after it is purged of the new record.
-    long stamp = marks.stamp();
+    long stamp = marks.stampBetweenMarks();
     if (DiskObject.state(marks, record, buffer) != Marks.State.LIVE) {
       return 0;
     }

@@ -473,9 +473,7 @@ final class TieredStorage implements Storage {
 
   private Marks.Mark mark(Purge purge) {
     counts.purges.increment();
-    var mark = marks.mark(purge);
-    marks.add(mark);
-    return mark;
+    return marks.mark(purge);
   }
 
   // Keeping it in order
