@@ -336,7 +336,7 @@ final class SegmentLog implements AutoCloseable {
   /** The segment that is written to, with room for a record in it and in the batch. */
   private Segment makeRoom(int size) throws IOException {
     var segment = current;
-    if (segment == null || batchAt + batch.position() + size + footer.bytes(1) > segmentSize) {
+    while (segment == null || batchAt + batch.position() + size + footer.bytes(1) > segmentSize) {
       segment = roll();
     }
     if (batch.remaining() < size) {
@@ -345,6 +345,7 @@ final class SegmentLog implements AutoCloseable {
     return segment;
   }
 
+  /** Seals the full segment; another one is written to then, which may have something already. */
   private Segment roll() throws IOException {
     flush();
     var full = current;
@@ -353,11 +354,14 @@ final class SegmentLog implements AutoCloseable {
       current = null;
     }
     freeSegments();
-    var next = free.poll();
+    var next = current; // If something was kept, it is at its beginning.
     if (next == null) {
-      throw new NoRoomException("all segments are being read");
+      next = free.poll();
+      if (next == null) {
+        throw new NoRoomException("all segments are being read");
+      }
+      begin(next);
     }
-    begin(next);
     return next;
   }
 

@@ -4,6 +4,7 @@ import static dev.evergreen.proxy.storage.TestStorage.key;
 import static dev.evergreen.proxy.storage.TestStorage.put;
 import static dev.evergreen.proxy.storage.TestStorage.version;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -19,6 +20,8 @@ class KeepTest {
   private static final int MIB = 1 << 20;
   private static final int SEGMENTS = 8;
   private static final int SIZE = 15_000;
+  private static final int BATCH = 20;
+  private static final int HOT = 10;
 
   @TempDir Path directory;
   private int others;
@@ -28,7 +31,8 @@ class KeepTest {
         StorageOptions.memory(4 * MIB)
             .memoryObject(20_000)
             .onDisk(directory, SEGMENTS * MIB)
-            .segment(MIB));
+            .segment(MIB)
+            .meanObject(1_000)); // So that no part of the directory is full.
   }
 
   private static DiskTier disk(TieredStorage storage) {
@@ -47,10 +51,51 @@ class KeepTest {
     }
   }
 
+  private void storeOthers(TieredStorage storage) throws IOException {
+    int from = others;
+    for (; others < from + BATCH; others++) {
+      store(storage, "other" + others);
+    }
+    for (int i = from; i < others; i++) {
+      awaitOnDisk(storage, "other" + i);
+    }
+  }
+
   /** As if it had left memory. */
   private static long versionOnDisk(TieredStorage storage, String name) throws IOException {
     storage.memory().remove(storage.hashOf(key(name)));
     return version(storage, name);
+  }
+
+  private static long rounds(TieredStorage storage) {
+    long last = 0;
+    for (int i = 0; i < SEGMENTS; i++) {
+      last = Math.max(last, disk(storage).log.segment(i).sequence);
+    }
+    return last / SEGMENTS;
+  }
+
+  @Test
+  void whatIsAskedForInEachRoundStaysAndTheDiskIsFull() throws Exception {
+    try (var storage = open()) {
+      for (int i = 0; i < HOT; i++) {
+        store(storage, "hot" + i);
+        awaitOnDisk(storage, "hot" + i);
+      }
+      while (rounds(storage) < 4) {
+        storeOthers(storage);
+        for (int i = 0; i < HOT; i++) {
+          assertEquals(1, versionOnDisk(storage, "hot" + i), "hot" + i);
+        }
+        if (rounds(storage) > 0) {
+          // Two segments are free, and one is being written to.
+          long full = (SEGMENTS - 4) * (MIB / (SIZE + 500));
+          long objects = storage.stats().diskObjects();
+          assertTrue(objects >= full, () -> objects + " objects are on disk");
+        }
+      }
+      assertTrue(storage.stats().keptDisk() >= 3 * HOT);
+    }
   }
 
   @Test
