@@ -339,6 +339,9 @@ final class SegmentLog implements AutoCloseable {
     while (segment == null || batchAt + batch.position() + size + footer.bytes(1) > segmentSize) {
       segment = roll();
     }
+    if (batchAt + batch.position() == 0) {
+      putHeader(segment);
+    }
     if (batch.remaining() < size) {
       flush();
     }
@@ -376,12 +379,16 @@ final class SegmentLog implements AutoCloseable {
     writtenEntries = 0;
     batchAt = 0;
     batch.clear();
+    current = segment;
+  }
+
+  /** What comes first in the segment; once more, if the write that it was in failed. */
+  private void putHeader(Segment segment) {
     batch.putLong(SEGMENT_MAGIC).putLong(segment.sequence).putInt(segmentSize);
     while (batch.position() < HEADER_SUM_AT) {
       batch.put((byte) 0);
     }
     batch.putInt(DiskRecord.sum(batch, 0, HEADER_SUM_AT));
-    current = segment;
   }
 
   // Evicting
