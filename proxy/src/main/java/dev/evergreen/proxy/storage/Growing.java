@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -79,7 +78,7 @@ final class Growing implements Appender {
   // Guarded by the lock.
   private final List<Piece> pieces = new ArrayList<>();
   private final List<Follower> followers = new ArrayList<>();
-  private final ArrayDeque<Segment> leased = new ArrayDeque<>();
+  private final Pins.@Nullable Pin pin;
   private Way way;
   private End end = End.OPEN;
   private long received;
@@ -91,6 +90,7 @@ final class Growing implements Appender {
   Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash) {
     this.storage = storage;
     this.disk = storage.disk();
+    pin = disk == null ? null : disk.log.pin();
     this.entry = entry;
     this.prefix = prefix;
     this.hash = hash;
@@ -331,8 +331,9 @@ final class Growing implements Appender {
   private void giveAllBack() {
     if (!appending && followers.isEmpty() && unwritten == 0) {
       pieces.forEach(Growing::giveBack);
-      leased.forEach(Segment::release);
-      leased.clear();
+      if (pin != null) {
+        pin.close();
+      }
     }
   }
 
@@ -356,18 +357,17 @@ final class Growing implements Appender {
       }
       var body = loan.buffer().slice(0, piece.length);
       place = log.append(true, hash, entry.stamp(), piece.length, 0, number, body);
-      // While it is written to, nothing frees it.
       segment = log.segment(Place.segment(place));
-      boolean unused = segment.lease();
     }
 
     @Override
     void written() {
       lock.lock();
       try {
-        if (segment != null) {
+        if (segment != null && pin != null) {
           piece.place = PiecePlace.of(place, segment.sequence);
-          leased.add(segment);
+          // It is still the one that is written to, which nobody empties.
+          pin.add(List.of(segment));
         }
         piece.isWritten = true;
         piece.isDone = true;
@@ -381,9 +381,6 @@ final class Growing implements Appender {
     void failed() {
       lock.lock();
       try {
-        if (segment != null) {
-          segment.release();
-        }
         diskFailed = true;
         ended();
       } finally {
@@ -412,8 +409,8 @@ final class Growing implements Appender {
       lock.lock();
       try {
         for (var piece : pieces) {
-          if (!piece.isWritten) {
-            throw new SegmentLog.NoRoomException("a piece could not be written");
+          if (!piece.isWritten || !log.has(piece.place)) {
+            throw new SegmentLog.NoRoomException("a piece could not be written, or is gone");
           }
           table.putLong(piece.place);
         }
