@@ -157,6 +157,7 @@ final class TieredStorage implements Storage {
     switch (found) {
       case null -> counts.misses.increment();
       case Leases.OfMemory hit -> counts.memoryHits.increment();
+      case Leases.OfMemoryUnheld hit -> counts.memoryHits.increment();
       case Leases.OfDisk hit -> counts.diskHits.increment();
     }
   }
@@ -182,12 +183,14 @@ final class TieredStorage implements Storage {
   }
 
   private Leases.@Nullable Stored lookUp(long hash, MemorySegment key, byte[] variant) {
-    var held = memory.find(hash);
-    if (held != null) {
-      var found = inMemory(held, hash, key, variant);
-      if (found != null) {
-        return found;
-      }
+    var found =
+        switch (memory.find(hash)) {
+          case null -> null;
+          case MemoryTier.Held held -> inMemory(held, hash, key, variant);
+          case MemoryTier.Unheld unheld -> inMemory(unheld, hash, key, variant);
+        };
+    if (found != null) {
+      return found;
     }
     if (disk == null) {
       return null;
@@ -215,6 +218,20 @@ final class TieredStorage implements Storage {
       admit(hash);
     }
     return new Leases.OfMemory(image, held, hash, state == Marks.State.STALE);
+  }
+
+  private Leases.@Nullable Stored inMemory(
+      MemoryTier.Unheld unheld, long hash, MemorySegment key, byte[] variant) {
+    var image = new Image(Bytes.of(MemorySegment.ofArray(unheld.prefix)));
+    if (!image.hasKey(key) || !image.hasVariant(variant) || image.kind == Image.VARIANTS) {
+      return null;
+    }
+    var state = marks.state(unheld.stamp, image);
+    if (state == Marks.State.GONE) {
+      memory.remove(hash, unheld.stamp);
+      return null;
+    }
+    return new Leases.OfMemoryUnheld(image, unheld, hash, state == Marks.State.STALE);
   }
 
   private Leases.@Nullable Stored onDisk(
@@ -411,7 +428,7 @@ final class TieredStorage implements Storage {
 
   @Override
   public boolean replaceHead(Lease lease, byte[] head, List<String> tags, long stamp) {
-    if (!(lease instanceof Leases.Stored stored)) {
+    if (!(lease instanceof Leases.Stored stored) || lease instanceof Leases.OfMemoryUnheld) {
       return false;
     }
     Entry.check("head", head.length, 0, Entry.MAX_HEAD);

@@ -74,6 +74,27 @@ class SlowReadersTest {
     }
   }
 
+  @Test
+  void slowReadersOfMemoryLeaveItToOthers() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
+      var slow = new ArrayList<Lease>();
+      for (int i = 0; i < 2 * READERS; i++) {
+        slow.add(stored(storage, "slow" + i));
+        assertTrue(slow.getLast().read(0, 1000).length > 0);
+      }
+      for (int i = 0; i < MANY; i++) {
+        assertTrue(put(storage, "other" + i, 1, 100_000), "other " + i);
+        assertEquals(1, version(storage, "other" + i));
+      }
+      for (int i = 0; i < MANY; i++) {
+        assertEquals(1, version(storage, "other" + i));
+      }
+      assertEquals(1, check(slow.getFirst(), "slow0"), "the first one is not disturbed");
+      assertTrue(wholes(slow.subList(1, 2 * READERS), "slow", 1).getLast(), "it is still there");
+      slow.forEach(Lease::close);
+    }
+  }
+
   /** Which of them are whole; none has a wrong byte. */
   private static List<Boolean> wholes(List<Lease> leases, String name, int from) {
     var wholes = new ArrayList<Boolean>();
