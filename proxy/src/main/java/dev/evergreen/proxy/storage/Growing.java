@@ -25,15 +25,15 @@ import org.jspecify.annotations.Nullable;
  * gone past it, the origin waits for the slowest of them, and who takes nothing for too long is cut
  * off.
  *
+ * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
+ * that they have not at hand are given back.
+ *
  * <p>One thread appends; the lock guards all else. Nothing waits for the disk while it holds the
  * lock.
  */
 final class Growing implements Appender {
   private static final int MOST_UNWRITTEN = 16;
   private static final int MOST_PASSED = 4;
-
-  /** How many pieces a reader gets at once. */
-  private static final int MOST_AT_HAND = 4;
 
   private enum Way {
     COLLECTED,
@@ -86,6 +86,12 @@ final class Growing implements Appender {
   private int given;
   private boolean appending = true;
   private boolean diskFailed;
+
+  /** It is in memory, or was. */
+  private boolean isInMemory;
+
+  /** What is there, once a reader goes on with it or may have to. */
+  private MemoryTier.@Nullable Found inMemory;
 
   Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash) {
     this.storage = storage;
@@ -276,6 +282,7 @@ final class Growing implements Appender {
       lock.unlock();
     }
     boolean stored = store();
+    isInMemory = stored && way == Way.COLLECTED;
     (stored ? storage.counts().stored : storage.counts().unstored).increment();
     return stored;
   }
@@ -321,9 +328,30 @@ final class Growing implements Appender {
         changed.signalAll();
       }
       appending = false;
+      leaveToMemory();
       giveAllBack();
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Gives back what no reader has at hand, and holds what is in memory for them. */
+  private void leaveToMemory() {
+    if (!isInMemory || followers.isEmpty()) {
+      return;
+    }
+    if (pieces.stream().anyMatch(piece -> piece.users == 0)) {
+      findInMemory();
+    }
+    for (var piece : pieces) {
+      piece.isDone = true;
+      giveBack(piece);
+    }
+  }
+
+  private void findInMemory() {
+    if (inMemory == null && isInMemory) {
+      inMemory = storage.memory().find(hash, entry.stamp());
     }
   }
 
@@ -334,6 +362,11 @@ final class Growing implements Appender {
       if (pin != null) {
         pin.close();
       }
+      if (inMemory instanceof MemoryTier.Held held) {
+        held.close();
+      }
+      inMemory = null;
+      isInMemory = false;
     }
   }
 
@@ -463,9 +496,14 @@ final class Growing implements Appender {
   }
 
   private final class Follower implements Lease {
-    private final List<Piece> atHand = new ArrayList<>();
-    private Buffers.@Nullable Loan fromDisk;
-    private int fromDiskNumber = -1;
+    private @Nullable Piece atHand;
+
+    /** A copy of what no buffer has any more. */
+    private Buffers.@Nullable Loan copy;
+
+    /** Of which piece, if that was read from disk. */
+    private int copyNumber = -1;
+
     private boolean closed;
 
     /** It needs nothing before this. */
@@ -522,7 +560,11 @@ final class Growing implements Appender {
         }
         var piece = pieces.get(number);
         if (piece.loan != null) {
-          return take(offset, most);
+          return take(piece, piece.loan, offset, most);
+        }
+        findInMemory();
+        if (inMemory != null) {
+          return takeFromMemory(inMemory, offset, most);
         }
         if (!piece.isWritten) {
           throw new IncompleteException("a reader was too slow for a response that is not stored");
@@ -554,26 +596,32 @@ final class Growing implements Appender {
       }
     }
 
-    /** Takes what is in buffers from the offset on. */
-    private ByteBuffer[] take(long offset, long most) {
-      var taken = new ArrayList<ByteBuffer>();
-      long rest = Math.min(most, received - offset);
+    /** Takes what is in a buffer from the offset on. */
+    private ByteBuffer[] take(Piece piece, Buffers.Loan loan, long offset, long most) {
       int from = (int) (offset % PiecePlace.LENGTH);
-      for (int i = (int) (offset / PiecePlace.LENGTH);
-          rest > 0 && i < pieces.size() && taken.size() < MOST_AT_HAND;
-          i++) {
-        var piece = pieces.get(i);
-        if (piece.loan == null) {
-          break;
-        }
-        int length = (int) Math.min(rest, piece.length - from);
-        taken.add(piece.loan.buffer().slice(from, length).asReadOnlyBuffer());
-        piece.users++;
-        atHand.add(piece);
-        rest -= length;
-        from = 0;
+      int length = (int) Math.min(most, piece.length - from);
+      piece.users++;
+      atHand = piece;
+      return new ByteBuffer[] {loan.buffer().slice(from, length).asReadOnlyBuffer()};
+    }
+
+    private ByteBuffer[] takeFromMemory(MemoryTier.Found found, long offset, long most)
+        throws IncompleteException {
+      int length = (int) Math.min(Math.min(most, PiecePlace.LENGTH), received - offset);
+      return switch (found) {
+        case MemoryTier.Held held -> held.pieces(prefix.length + (int) offset, length);
+        case MemoryTier.Unheld unheld -> copy(unheld, offset, length);
+      };
+    }
+
+    private ByteBuffer[] copy(MemoryTier.Unheld unheld, long offset, int length)
+        throws IncompleteException {
+      letGoOfCopy();
+      copy = Buffers.borrow();
+      if (!unheld.copyBody(offset, copy.buffer(), length)) {
+        throw new IncompleteException("a reader was too slow for a response that was evicted");
       }
-      return taken.toArray(Bytes.NONE);
+      return new ByteBuffer[] {copy.buffer().slice(0, length).asReadOnlyBuffer()};
     }
 
     private ByteBuffer[] readFromDisk(long place, int number, long offset, long most)
@@ -582,15 +630,15 @@ final class Growing implements Appender {
       if (disk == null) {
         throw new IllegalStateException("nothing is on disk");
       }
-      if (fromDisk == null || fromDiskNumber != number) {
-        letGoOfDisk();
-        fromDisk = disk.readPiece(hash, place, number, length);
-        fromDiskNumber = number;
+      if (copy == null || copyNumber != number) {
+        letGoOfCopy();
+        copy = disk.readPiece(hash, place, number, length);
+        copyNumber = number;
       }
       int from = (int) (offset % PiecePlace.LENGTH);
       int count = (int) Math.min(most, length - from);
       return new ByteBuffer[] {
-        fromDisk.buffer().slice(DiskRecord.HEADER + from, count).asReadOnlyBuffer()
+        copy.buffer().slice(DiskRecord.HEADER + from, count).asReadOnlyBuffer()
       };
     }
 
@@ -604,14 +652,17 @@ final class Growing implements Appender {
     }
 
     private void letGo() {
-      atHand.forEach(Growing::letGo);
-      atHand.clear();
+      if (atHand != null) {
+        Growing.letGo(atHand);
+        atHand = null;
+      }
     }
 
-    private void letGoOfDisk() {
-      if (fromDisk != null) {
-        fromDisk.close();
-        fromDisk = null;
+    private void letGoOfCopy() {
+      if (copy != null) {
+        copy.close();
+        copy = null;
+        copyNumber = -1;
       }
     }
 
@@ -622,7 +673,7 @@ final class Growing implements Appender {
         if (!closed) {
           closed = true;
           letGo();
-          letGoOfDisk();
+          letGoOfCopy();
           followers.remove(this);
           changed.signalAll();
           giveAllBack();

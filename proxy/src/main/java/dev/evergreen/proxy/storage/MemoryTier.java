@@ -196,6 +196,25 @@ final class MemoryTier implements AutoCloseable {
     return find(hash, true);
   }
 
+  /**
+   * Finds the object with the stamp and holds it, if that may be, for who has received it: that is
+   * no hit.
+   */
+  @Nullable Found find(long hash, long stamp) {
+    var found = find(hash, false);
+    return switch (found) {
+      case null -> null;
+      case Unheld unheld -> unheld.stamp == stamp ? unheld : null;
+      case Held held -> {
+        if (held.stamp == stamp) {
+          yield held;
+        }
+        held.close();
+        yield null;
+      }
+    };
+  }
+
   /** Finds an object and holds it, to be written elsewhere: nobody has asked for it. */
   @Nullable Held peek(long hash) {
     return find(hash, false) instanceof Held held ? held : null;

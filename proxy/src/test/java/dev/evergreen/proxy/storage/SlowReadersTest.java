@@ -9,6 +9,7 @@ import static dev.evergreen.proxy.storage.TestStorage.version;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Buffers;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
@@ -39,6 +40,7 @@ class SlowReadersTest {
     try (var appender = storage.append(entry(name, 1, LARGE, storage.stamp()))) {
       var lease = appender.follow();
       appender.append(ByteBuffer.wrap(body(name, 1, LARGE)));
+      assertTrue(lease.read(0, 1000).length > 0);
       assertTrue(appender.commit());
       return lease;
     }
@@ -91,6 +93,23 @@ class SlowReadersTest {
       }
       assertEquals(1, check(slow.getFirst(), "slow0"), "the first one is not disturbed");
       assertTrue(wholes(slow.subList(1, 2 * READERS), "slow", 1).getLast(), "it is still there");
+      slow.forEach(Lease::close);
+    }
+  }
+
+  @Test
+  void slowReadersOfWhatWasReceivedHaveOneBufferEach() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
+      int before = Buffers.count();
+      var slow = new ArrayList<Lease>();
+      for (int i = 0; i < MANY; i++) {
+        slow.add(followed(storage, "slow" + i));
+      }
+      int buffers = Buffers.count() - before;
+      // Each has its first piece at hand; some lie ready.
+      assertTrue(buffers < MANY + 200, () -> MANY + " slow readers have " + buffers + " buffers");
+      assertEquals(1, check(slow.getFirst(), "slow0"), "the first one is not disturbed");
+      assertTrue(wholes(slow.subList(1, MANY), "slow", 1).getLast(), "it is still there");
       slow.forEach(Lease::close);
     }
   }
