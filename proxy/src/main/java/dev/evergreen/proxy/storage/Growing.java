@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  * A response that is being received: a row of pieces, each in a lent buffer, and, once it is known
  * where it goes, on disk.
  *
- * <p>It begins <em>collected</em>, if it may fit into memory. When it is too large for that it is
- * <em>streamed</em>: full pieces are handed to the log, and their buffers are given back when they
+ * <p>It begins <em>collected</em>, if it may fit into memory. When it is too large for that, or too
+ * many others are being collected, it is <em>streamed</em>: full pieces are handed to the log, and their buffers are given back when they
  * are on disk and no reader has them at hand; the origin waits when many are not written yet. Where
  * that is not possible it is <em>passed</em>: a piece's buffer is given back when all readers have
  * gone past it, the origin waits for the slowest of them, and who takes nothing for too long is cut
@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Growing implements Appender {
   private static final int MOST_UNWRITTEN = 16;
-  private static final int MOST_PASSED = 4;
+  private static final int MOST_PASSED = 2;
 
   private enum Way {
     COLLECTED,
@@ -62,8 +62,12 @@ final class Growing implements Appender {
     /** The buffer is needed only by those that have it at hand. */
     boolean isDone;
 
-    Piece(Buffers.Loan loan) {
+    /** It takes part in what may be collected. */
+    final boolean isCounted;
+
+    Piece(Buffers.Loan loan, boolean isCounted) {
       this.loan = loan;
+      this.isCounted = isCounted;
     }
   }
 
@@ -147,7 +151,7 @@ final class Growing implements Appender {
       if (!pieces.isEmpty() && pieces.getLast().length < PiecePlace.LENGTH) {
         return pieces.getLast();
       }
-      if (way == Way.COLLECTED && !storage.memory().takes(prefix.length + received + 1)) {
+      if (way == Way.COLLECTED && !mayCollect()) {
         way = tooLargeForMemory(received + 1);
         for (int i = 0; way == Way.STREAMED && i < pieces.size(); i++) {
           hand(i);
@@ -161,11 +165,30 @@ final class Growing implements Appender {
       if (way == Way.PASSED) {
         awaitReaders();
       }
-      var piece = new Piece(Buffers.borrow());
+      var piece = borrow(way == Way.COLLECTED && !pieces.isEmpty());
       pieces.add(piece);
       return piece;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Whether another piece may be collected; then it is counted, unless it is the first. */
+  private boolean mayCollect() {
+    return pieces.isEmpty()
+        || (storage.memory().takes(prefix.length + received + 1)
+            && storage.collecting().tryAcquire());
+  }
+
+  private Piece borrow(boolean counted) {
+    Piece piece = null;
+    try {
+      piece = new Piece(Buffers.borrow(), counted);
+      return piece;
+    } finally {
+      if (piece == null && counted) {
+        storage.collecting().release();
+      }
     }
   }
 
@@ -238,15 +261,18 @@ final class Growing implements Appender {
     }
   }
 
-  private static void giveBack(Piece piece) {
+  private void giveBack(Piece piece) {
     if (piece.loan != null && piece.users == 0) {
       piece.loan.close();
       piece.loan = null;
+      if (piece.isCounted) {
+        storage.collecting().release();
+      }
     }
   }
 
   /** For a user of the piece that needs it no more. */
-  private static void letGo(Piece piece) {
+  private void letGo(Piece piece) {
     piece.users--;
     if (piece.isDone) {
       giveBack(piece);
@@ -358,7 +384,7 @@ final class Growing implements Appender {
   /** Gives back everything when nobody needs it any more. */
   private void giveAllBack() {
     if (!appending && followers.isEmpty() && unwritten == 0) {
-      pieces.forEach(Growing::giveBack);
+      pieces.forEach(this::giveBack);
       if (pin != null) {
         pin.close();
       }
@@ -653,7 +679,7 @@ final class Growing implements Appender {
 
     private void letGo() {
       if (atHand != null) {
-        Growing.letGo(atHand);
+        Growing.this.letGo(atHand);
         atHand = null;
       }
     }

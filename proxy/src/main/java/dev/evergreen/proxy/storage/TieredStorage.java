@@ -1,5 +1,6 @@
 package dev.evergreen.proxy.storage;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.store.Hash;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -8,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +48,7 @@ final class TieredStorage implements Storage {
   private final MemoryTier memory;
   private final @Nullable DiskTier disk;
   private final Counts counts;
+  private final Semaphore collecting;
   private final Sightings sightings = new Sightings();
   private final Generations generations = new Generations();
 
@@ -63,6 +66,8 @@ final class TieredStorage implements Storage {
     hash = disk == null ? Hash.random() : disk.hash;
     marks = disk == null ? new Marks(hash, Marks.MOST) : disk.marks;
     memory = new MemoryTier(options.memory(), options.memoryObject());
+    long mostCollected = options.memory() / 4 / Buffers.SIZE;
+    collecting = new Semaphore((int) Math.min(Integer.MAX_VALUE, mostCollected));
     for (int i = 0; i < LOCKS; i++) {
       listLocks[i] = new ReentrantLock();
     }
@@ -95,6 +100,14 @@ final class TieredStorage implements Storage {
 
   @Nullable DiskTier disk() {
     return disk;
+  }
+
+  /**
+   * Permits for the buffers of responses that are being received for the memory, beyond the first
+   * of each: a quarter of the memory, beside it.
+   */
+  Semaphore collecting() {
+    return collecting;
   }
 
   Counts counts() {

@@ -114,6 +114,32 @@ class SlowReadersTest {
     }
   }
 
+  /** Whatever the clients do: an origin may be slow, or have much to do. */
+  @Test
+  void whatIsBeingReceivedTakesABoundedNumberOfBuffers() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
+      int before = Buffers.count();
+      var body = body("a", 1, LARGE);
+      var all = new ArrayList<Appender>();
+      for (int i = 0; i < MANY; i++) {
+        all.add(storage.append(entry("a", 1, LARGE, storage.stamp())));
+        all.getLast().append(ByteBuffer.wrap(body, 0, LARGE - 1));
+      }
+      int buffers = Buffers.count() - before;
+      // A quarter of the memory, a few of each, and some that lie ready.
+      int most = 8 * MIB / Buffers.SIZE + 3 * MANY + 100;
+      assertTrue(buffers < most, () -> MANY + " responses have " + buffers + " buffers");
+      for (var appender : all) {
+        appender.append(ByteBuffer.wrap(body, LARGE - 1, 1));
+        boolean stored = appender.commit();
+        assertEquals(appender == all.getFirst() || appender == all.get(1), stored);
+        appender.close();
+      }
+      assertTrue(put(storage, "b", 1, LARGE), "there is room again");
+      assertEquals(1, version(storage, "b"));
+    }
+  }
+
   /** Which of them are whole; none has a wrong byte. */
   private static List<Boolean> wholes(List<Lease> leases, String name, int from) {
     var wholes = new ArrayList<Boolean>();
