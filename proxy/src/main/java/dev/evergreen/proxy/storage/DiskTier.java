@@ -205,8 +205,8 @@ final class DiskTier implements AutoCloseable {
     return new IOException("a piece of a response was evicted before a slow reader came to it");
   }
 
-  private Buffers.Loan readPieceNow(
-      Segment segment, long hash, long piece, int number, int length) throws IOException {
+  private Buffers.Loan readPieceNow(Segment segment, long hash, long piece, int number, int length)
+      throws IOException {
     var loan = Buffers.borrow();
     boolean sound = false;
     try {

@@ -19,11 +19,11 @@ import org.jspecify.annotations.Nullable;
  * where it goes, on disk.
  *
  * <p>It begins <em>collected</em>, if it may fit into memory. When it is too large for that, or too
- * many others are being collected, it is <em>streamed</em>: full pieces are handed to the log, and their buffers are given back when they
- * are on disk and no reader has them at hand; the origin waits when many are not written yet. Where
- * that is not possible it is <em>passed</em>: a piece's buffer is given back when all readers have
- * gone past it, the origin waits for the slowest of them, and who takes nothing for too long is cut
- * off.
+ * many others are being collected, it is <em>streamed</em>: full pieces are handed to the log, and
+ * their buffers are given back when they are on disk and no reader has them at hand; the origin
+ * waits when many are not written yet. Where that is not possible it is <em>passed</em>: a piece's
+ * buffer is given back when all readers have gone past it, the origin waits for the slowest of
+ * them, and who takes nothing for too long is cut off.
  *
  * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
  * that they have not at hand are given back.

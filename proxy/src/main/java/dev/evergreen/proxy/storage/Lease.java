@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 
 /**
  * A response to be read: it never changes until the lease is closed, whatever happens to the stored
- * one. It also stays until then, but where slow readers have more than a tenth of the disk or of the
- * memory: then reading may end early. For one reader at a time.
+ * one. It also stays until then, but where slow readers have more than a tenth of the disk or of
+ * the memory: then reading may end early. For one reader at a time.
  *
  * {@snippet :
  * for (long sent = 0; ; ) {

@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
  * Objects on disk: a log of segment files, of which the oldest one makes room for new records. One
  * thread writes, in the order of its jobs; what comes together is written together.
  *
- * <p><b>Eviction.</b> The oldest segment that is not pinned is emptied: objects that were read since they were written
- * are written again, unless they are more than half of it or large; the rest is gone. The segment
- * is used again when nobody reads from it at the moment.
+ * <p><b>Eviction.</b> The oldest segment that is not pinned is emptied: objects that were read
+ * since they were written are written again, unless they are more than half of it or large; the
+ * rest is gone. The segment is used again when nobody reads from it at the moment.
  *
  * <p><b>Failure.</b> A write that fails loses its batch: nothing of it is in the directory, and the
  * next one goes to the same place. Then nothing is written for a while.

@@ -33,7 +33,10 @@ class SlowReadersTest {
   /** Large responses take a quarter of it each. */
   private TieredStorage onSmallDisk() throws IOException {
     return TieredStorage.open(
-        StorageOptions.memory(4 * MIB).memoryObject(20_000).onDisk(directory, 16 * MIB).segment(MIB));
+        StorageOptions.memory(4 * MIB)
+            .memoryObject(20_000)
+            .onDisk(directory, 16 * MIB)
+            .segment(MIB));
   }
 
   private static Lease followed(Storage storage, String name) throws IOException {
