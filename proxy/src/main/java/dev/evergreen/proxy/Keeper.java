@@ -12,7 +12,9 @@ import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.Life;
 import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
+import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.Lease;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -227,10 +229,18 @@ final class Keeper {
     var entry =
         new Entry(Proxy.segment(key), variant, refreshed.bytes(), tags(fields), stamp, length);
     try (var appender = proxy.storage().append(entry)) {
-      for (var piece : other.lease().read(0, length)) {
-        appender.append(piece);
-      }
+      copy(other.lease(), length, appender);
       appender.commit();
+    }
+  }
+
+  /** A lease may have only a part at hand. */
+  private static void copy(Lease from, long length, Appender to) throws IOException {
+    for (long done = 0; done < length; ) {
+      for (var piece : from.read(done, length - done)) {
+        done += piece.remaining();
+        to.append(piece);
+      }
     }
   }
 

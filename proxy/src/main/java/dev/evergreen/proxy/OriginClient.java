@@ -53,9 +53,9 @@ final class OriginClient {
       var ask = new Attempt(member);
       try {
         return ask.run(request, upload, informed, fresh);
-      } catch (WaitCancelledException e) {
+      } catch (WaitCancelledException | RuntimeException | Error e) {
         ask.giveUp(upload);
-        throw e; // That is nobody's failure.
+        throw e; // That is no failure of the origin.
       } catch (IOException e) {
         ask.giveUp(upload);
         var ofClient = upload == null ? null : upload.failure();

@@ -2,10 +2,18 @@ package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Dialer;
+import dev.evergreen.fibers.Fibers;
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.Origin;
+import dev.evergreen.http.RequestHead;
 import dev.evergreen.http.UpstreamLimits;
+import dev.evergreen.http.UpstreamVersion;
+import dev.evergreen.http.Upstreams;
 import dev.evergreen.proxy.storage.StorageOptions;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -14,6 +22,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -81,6 +90,35 @@ class OriginsTest {
         .withOrigins(Arrays.stream(all).map(ScriptedOrigin::origin).toList())
         .withStorage(StorageOptions.memory(1 << 20))
         .withProcessors(1);
+  }
+
+  /** As when there is no memory for the connection's buffers. */
+  @Test
+  void whoIsAskedWhenSomethingBreaksHereIsNotBusyWithItAnyMore() throws IOException {
+    try (var fibers = Fibers.builder().processors(1).start();
+        var there = new ScriptedOrigin().then(200, "x");
+        var upstreams =
+            new Upstreams(
+                Dialer.of(fibers),
+                null,
+                HttpSettings.DEFAULT,
+                UpstreamLimits.DEFAULT,
+                UpstreamVersion.HTTP_1_1)) {
+      var asked = new Origins(List.of(there.origin()));
+      var calls = new AtomicInteger();
+      var client =
+          new OriginClient(
+              upstreams,
+              () -> {
+                if (calls.getAndIncrement() > 0) {
+                  throw new OutOfMemoryError();
+                }
+                return 0;
+              });
+      var request = RequestHead.of("GET", "/", Fields.of("Host", "a"));
+      assertThrows(OutOfMemoryError.class, () -> client.ask(asked, request, null, head -> {}));
+      assertEquals(0, asked.members().getFirst().underWay.get());
+    }
   }
 
   @Test

@@ -1,5 +1,7 @@
 package dev.evergreen.store;
 
+import java.lang.foreign.MemorySegment;
+
 /** Finds items: without a lock where nothing changes, else under their buckets' locks. */
 final class Reader {
   /** After so many attempts that writers defeated, a reader takes the lock. */
@@ -104,6 +106,29 @@ final class Reader {
     }
     index.unlockChanged(bucket);
     return fetch.vivifies ? vivify(key, fetch, item) : Outcome.NOT_FOUND;
+  }
+
+  Outcome copyPart(
+      Key key, long cas, int valueLength, int offset, MemorySegment target, int length) {
+    key.hash = items.hash(key);
+    int now = items.life.now();
+    long bucket = index.lock(key.hash);
+    try {
+      long slot = index.find(bucket, key);
+      long place = slot == 0 ? 0 : index.place(slot);
+      if (place == 0 || !items.isAlive(place, now)) {
+        return Outcome.NOT_FOUND;
+      }
+      var records = items.records;
+      if (records.cas(place) != cas || records.valueLength(place) != valueLength) {
+        return Outcome.EXISTS;
+      }
+      records.read(place, offset, target, 0, length);
+      items.access(place, now);
+      return Outcome.FOUND;
+    } finally {
+      index.unlock(bucket);
+    }
   }
 
   private Outcome hit(long place, Fetch fetch, Item item, int now) {

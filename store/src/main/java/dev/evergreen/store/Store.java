@@ -81,6 +81,21 @@ public final class Store implements AutoCloseable {
   }
 
   /**
+   * Copies a part of the value of an item that was found before, if that is still there: for who
+   * may not hold it. Counts as an access.
+   *
+   * @param cas the item's CAS number
+   * @param valueLength the bytes of its value
+   * @return FOUND, NOT_FOUND, or EXISTS if it is another one by now
+   */
+  public Outcome copyPart(
+      Key key, long cas, int valueLength, int offset, MemorySegment target, int length) {
+    Objects.checkFromIndexSize(offset, length, valueLength);
+    checkReadable(target, 0, length);
+    return reader.copyPart(key, cas, valueLength, offset, target, length);
+  }
+
+  /**
    * Finds an item, or makes it, and changes it as the fetch says. The item's value need not be
    * copied at once.
    *
@@ -144,6 +159,21 @@ public final class Store implements AutoCloseable {
    * @throws IllegalArgumentException if the store does not {@link #takes take} such an item
    */
   public @Nullable Reservation reserve(Key key, int length) {
+    return reserve(key, length, false);
+  }
+
+  /**
+   * Reserves memory for a value that is there already: it is filled and committed at once, without
+   * waiting for anything, and so takes no part in what may be held.
+   *
+   * @return null if there is no memory
+   * @throws IllegalArgumentException if the store does not {@link #takes take} such an item
+   */
+  public @Nullable Reservation reserveAtOnce(Key key, int length) {
+    return reserve(key, length, true);
+  }
+
+  private @Nullable Reservation reserve(Key key, int length, boolean atOnce) {
     if (!takes(key.length, length, 0)) {
       throw new IllegalArgumentException(
           "an item of %d + %d bytes is larger than the limit %d"
@@ -154,8 +184,8 @@ public final class Store implements AutoCloseable {
     if (place < 0) {
       return null;
     }
-    long bytes = items.pinnedBytes(place);
-    if (!items.holds.take(bytes)) {
+    long bytes = atOnce ? 0 : items.pinnedBytes(place);
+    if (bytes > 0 && !items.holds.take(bytes)) {
       allocator.abandon(place);
       return null;
     }

@@ -60,6 +60,43 @@ class StoreTest {
   }
 
   @Test
+  void whatMayNotBeHeldCanBeCopiedInPartsAndOthersCanBeStored() {
+    try (var test = new TestStore(MIB)) {
+      int length = 100_000;
+      var expected = value(length, 1);
+      test.set("large", expected);
+      long cas = test.item.cas();
+      test.set("held", value(length, 2));
+      var held = new Item();
+      assertEquals(Outcome.FOUND, test.store.hold(test.key("held"), held));
+      assertEquals(Outcome.BUSY, test.store.hold(test.key("large"), new Item()));
+      var copied = new byte[1000];
+      var copy = MemorySegment.ofArray(copied);
+      for (int at = 0; at < length; at += copied.length) {
+        assertEquals(
+            Outcome.FOUND, test.store.copyPart(test.key("large"), cas, length, at, copy, 1000));
+        assertEquals(
+            expected.substring(at, at + 1000), new String(copied, StandardCharsets.ISO_8859_1));
+      }
+      assertNull(test.store.reserve(test.key("next"), 1000));
+      try (var next = test.store.reserveAtOnce(test.key("next"), 1000)) {
+        assertNotNull(next);
+        next.fill(copy, 0, 1000);
+        assertEquals(Outcome.STORED, next.commit(new Change(), test.item));
+      }
+      assertEquals(expected.substring(length - 1000), test.get("next"));
+      test.set("large", value(length, 3));
+      assertEquals(
+          Outcome.EXISTS, test.store.copyPart(test.key("large"), cas, length, 0, copy, 1000));
+      test.delete("large");
+      assertEquals(
+          Outcome.NOT_FOUND, test.store.copyPart(test.key("large"), cas, length, 0, copy, 1000));
+      held.release();
+      test.checkAccounts();
+    }
+  }
+
+  @Test
   void holdersOfSmallValuesThatLieTogetherHoldTheirSegmentOnce() {
     try (var test = new TestStore(MIB)) {
       int count = fill(test, 200);

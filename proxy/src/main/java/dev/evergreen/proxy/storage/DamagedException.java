@@ -2,7 +2,7 @@ package dev.evergreen.proxy.storage;
 
 import java.io.IOException;
 
-/** A stored body cannot be read as it was written; it is found no more. */
+/** A stored body cannot be read as it was written, or was evicted; it is found no more. */
 public final class DamagedException extends IOException {
   private static final long serialVersionUID = 1;
 

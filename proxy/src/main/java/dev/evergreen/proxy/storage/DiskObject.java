@@ -3,17 +3,16 @@ package dev.evergreen.proxy.storage;
 import dev.evergreen.fibers.Buffers;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.HashSet;
 import org.jspecify.annotations.Nullable;
 
-/** An object's record, read and checked. A large one's segments are leased until it is closed. */
+/** An object's record, read and checked. A large one's segments are pinned until it is closed. */
 final class DiskObject implements AutoCloseable {
   final DiskRecord record;
   final long place;
   final Image image;
   private final ByteBuffer buffer;
-  private final List<Segment> leased = new ArrayList<>();
+  private Pins.@Nullable Pin pin;
   private Buffers.@Nullable Loan loan;
 
   /**
@@ -67,32 +66,35 @@ final class DiskObject implements AutoCloseable {
     return buffer.slice(tableAt(), record.restLength());
   }
 
-  /** Leases the segments of all pieces; false if one is not there any more. */
-  boolean leasePieces(SegmentLog log) {
-    Segment last = null;
+  /**
+   * Pins the segments of all pieces, if so many may be pinned; false if a piece is not there any
+   * more.
+   */
+  boolean pinPieces(SegmentLog log) {
+    var segments = new HashSet<Segment>();
     for (int i = 0; i < record.pieces(); i++) {
-      if (PiecePlace.segment(piece(i)) >= log.segments()) {
-        return false; // The disk was larger once.
-      }
-      var segment = log.segment(PiecePlace.segment(piece(i)));
-      if (segment != last && !leased.contains(segment)) {
-        if (!segment.lease()) {
-          return false;
-        }
-        leased.add(segment);
-      }
-      if (!PiecePlace.isIn(piece(i), segment)) {
+      var segment = log.segmentOf(piece(i));
+      if (segment == null) {
         return false;
       }
-      last = segment;
+      segments.add(segment);
+    }
+    pin = log.pin();
+    pin.add(segments);
+    for (int i = 0; i < record.pieces(); i++) {
+      if (!log.has(piece(i))) {
+        return false;
+      }
     }
     return true;
   }
 
   @Override
   public void close() {
-    leased.forEach(Segment::release);
-    leased.clear();
+    if (pin != null) {
+      pin.close();
+      pin = null;
+    }
     if (loan != null) {
       loan.close();
       loan = null;

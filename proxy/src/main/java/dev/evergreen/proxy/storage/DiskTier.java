@@ -162,7 +162,7 @@ final class DiskTier implements AutoCloseable {
           && record.sequence() == segment.sequence
           && record.isSound(buffer, 0)) {
         object = DiskObject.of(record, place, buffer, loan);
-        if (object != null && !object.leasePieces(log)) {
+        if (object != null && !object.pinPieces(log)) {
           object.close();
           object = null;
           boolean unused = directory.remove(hash, place);
@@ -179,41 +179,62 @@ final class DiskTier implements AutoCloseable {
 
   /**
    * Reads a piece of a large body, of so many bytes: they begin behind the record's header in the
-   * buffer. The piece's segment is leased by the caller. Lets the calling fiber wait.
+   * buffer. Lets the calling fiber wait.
+   *
+   * @throws IOException also if the piece was evicted, as its segment is not pinned
    */
   Buffers.Loan readPiece(long hash, long piece, int number, int length) throws IOException {
     return threads.call(
         () -> {
-          var segment = log.segment(PiecePlace.segment(piece));
-          var loan = Buffers.borrow();
-          boolean sound = false;
+          var segment = log.segmentOf(piece);
+          if (segment == null || !segment.lease()) {
+            throw evicted();
+          }
           try {
-            var buffer = loan.buffer().clear().limit(DiskRecord.HEADER + length);
-            segment.file.read(buffer, PiecePlace.offset(piece));
-            buffer.flip();
-            var record = DiskRecord.read(buffer, 0);
-            sound =
-                record != null
-                    && record.isPiece()
-                    && record.hash() == hash
-                    && record.pieces() == number
-                    && record.restLength() == length
-                    && record.sequence() == segment.sequence
-                    && record.isSound(buffer, 0);
-          } catch (IOException e) {
-            readFailed(e);
-            throw e;
-          } finally {
-            if (!sound) {
-              loan.close();
+            if (!PiecePlace.isIn(piece, segment)) {
+              throw evicted();
             }
+            return readPieceNow(segment, hash, piece, number, length);
+          } finally {
+            segment.release();
           }
-          if (!sound) {
-            counts.corrupt.increment();
-            throw new IOException("a piece of a stored response is damaged on disk");
-          }
-          return loan;
         });
+  }
+
+  private static IOException evicted() {
+    return new IOException("a piece of a response was evicted before a slow reader came to it");
+  }
+
+  private Buffers.Loan readPieceNow(Segment segment, long hash, long piece, int number, int length)
+      throws IOException {
+    var loan = Buffers.borrow();
+    boolean sound = false;
+    try {
+      var buffer = loan.buffer().clear().limit(DiskRecord.HEADER + length);
+      segment.file.read(buffer, PiecePlace.offset(piece));
+      buffer.flip();
+      var record = DiskRecord.read(buffer, 0);
+      sound =
+          record != null
+              && record.isPiece()
+              && record.hash() == hash
+              && record.pieces() == number
+              && record.restLength() == length
+              && record.sequence() == segment.sequence
+              && record.isSound(buffer, 0);
+    } catch (IOException e) {
+      readFailed(e);
+      throw e;
+    } finally {
+      if (!sound) {
+        loan.close();
+      }
+    }
+    if (!sound) {
+      counts.corrupt.increment();
+      throw new IOException("a piece of a stored response is damaged on disk");
+    }
+    return loan;
   }
 
   private void readFailed(IOException e) {

@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -19,22 +18,22 @@ import org.jspecify.annotations.Nullable;
  * A response that is being received: a row of pieces, each in a lent buffer, and, once it is known
  * where it goes, on disk.
  *
- * <p>It begins <em>collected</em>, if it may fit into memory. When it is too large for that it is
- * <em>streamed</em>: full pieces are handed to the log, and their buffers are given back when they
- * are on disk and no reader has them at hand; the origin waits when many are not written yet. Where
- * that is not possible it is <em>passed</em>: a piece's buffer is given back when all readers have
- * gone past it, the origin waits for the slowest of them, and who takes nothing for too long is cut
- * off.
+ * <p>It begins <em>collected</em>, if it may fit into memory. When it is too large for that, or too
+ * many others are being collected, it is <em>streamed</em>: full pieces are handed to the log, and
+ * their buffers are given back when they are on disk and no reader has them at hand; the origin
+ * waits when many are not written yet. Where that is not possible it is <em>passed</em>: a piece's
+ * buffer is given back when all readers have gone past it, the origin waits for the slowest of
+ * them, and who takes nothing for too long is cut off.
+ *
+ * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
+ * that they have not at hand are given back.
  *
  * <p>One thread appends; the lock guards all else. Nothing waits for the disk while it holds the
  * lock.
  */
 final class Growing implements Appender {
   private static final int MOST_UNWRITTEN = 16;
-  private static final int MOST_PASSED = 4;
-
-  /** How many pieces a reader gets at once. */
-  private static final int MOST_AT_HAND = 4;
+  private static final int MOST_PASSED = 2;
 
   private enum Way {
     COLLECTED,
@@ -52,7 +51,7 @@ final class Growing implements Appender {
     Buffers.@Nullable Loan loan;
     int length;
 
-    /** Readers that have the buffer at hand. */
+    /** Readers that have the buffer at hand, and the log until it has written the piece. */
     int users;
 
     /** Where it is on disk, if it is there. */
@@ -63,8 +62,12 @@ final class Growing implements Appender {
     /** The buffer is needed only by those that have it at hand. */
     boolean isDone;
 
-    Piece(Buffers.Loan loan) {
+    /** It takes part in what may be collected. */
+    final boolean isCounted;
+
+    Piece(Buffers.Loan loan, boolean isCounted) {
       this.loan = loan;
+      this.isCounted = isCounted;
     }
   }
 
@@ -79,7 +82,7 @@ final class Growing implements Appender {
   // Guarded by the lock.
   private final List<Piece> pieces = new ArrayList<>();
   private final List<Follower> followers = new ArrayList<>();
-  private final ArrayDeque<Segment> leased = new ArrayDeque<>();
+  private final Pins.@Nullable Pin pin;
   private Way way;
   private End end = End.OPEN;
   private long received;
@@ -88,9 +91,16 @@ final class Growing implements Appender {
   private boolean appending = true;
   private boolean diskFailed;
 
+  /** It is in memory, or was. */
+  private boolean isInMemory;
+
+  /** What is there, once a reader goes on with it or may have to. */
+  private MemoryTier.@Nullable Found inMemory;
+
   Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash) {
     this.storage = storage;
     this.disk = storage.disk();
+    pin = disk == null ? null : disk.log.pin();
     this.entry = entry;
     this.prefix = prefix;
     this.hash = hash;
@@ -141,7 +151,7 @@ final class Growing implements Appender {
       if (!pieces.isEmpty() && pieces.getLast().length < PiecePlace.LENGTH) {
         return pieces.getLast();
       }
-      if (way == Way.COLLECTED && !storage.memory().takes(prefix.length + received + 1)) {
+      if (way == Way.COLLECTED && !mayCollect()) {
         way = tooLargeForMemory(received + 1);
         for (int i = 0; way == Way.STREAMED && i < pieces.size(); i++) {
           hand(i);
@@ -155,11 +165,30 @@ final class Growing implements Appender {
       if (way == Way.PASSED) {
         awaitReaders();
       }
-      var piece = new Piece(Buffers.borrow());
+      var piece = borrow(way == Way.COLLECTED && !pieces.isEmpty());
       pieces.add(piece);
       return piece;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Whether another piece may be collected; then it is counted, unless it is the first. */
+  private boolean mayCollect() {
+    return pieces.isEmpty()
+        || (storage.memory().takes(prefix.length + received + 1)
+            && storage.collecting().tryAcquire());
+  }
+
+  private Piece borrow(boolean counted) {
+    Piece piece = null;
+    try {
+      piece = new Piece(Buffers.borrow(), counted);
+      return piece;
+    } finally {
+      if (piece == null && counted) {
+        storage.collecting().release();
+      }
     }
   }
 
@@ -170,6 +199,7 @@ final class Growing implements Appender {
     if (disk == null || !fits || !disk.log.submit(new PieceJob(piece, number))) {
       diskFailed = true;
     } else {
+      piece.users++;
       unwritten++;
     }
     if (diskFailed) {
@@ -231,10 +261,21 @@ final class Growing implements Appender {
     }
   }
 
-  private static void giveBack(Piece piece) {
+  private void giveBack(Piece piece) {
     if (piece.loan != null && piece.users == 0) {
       piece.loan.close();
       piece.loan = null;
+      if (piece.isCounted) {
+        storage.collecting().release();
+      }
+    }
+  }
+
+  /** For a user of the piece that needs it no more. */
+  private void letGo(Piece piece) {
+    piece.users--;
+    if (piece.isDone) {
+      giveBack(piece);
     }
   }
 
@@ -267,6 +308,7 @@ final class Growing implements Appender {
       lock.unlock();
     }
     boolean stored = store();
+    isInMemory = stored && way == Way.COLLECTED;
     (stored ? storage.counts().stored : storage.counts().unstored).increment();
     return stored;
   }
@@ -312,18 +354,45 @@ final class Growing implements Appender {
         changed.signalAll();
       }
       appending = false;
+      leaveToMemory();
       giveAllBack();
     } finally {
       lock.unlock();
     }
   }
 
+  /** Gives back what no reader has at hand, and holds what is in memory for them. */
+  private void leaveToMemory() {
+    if (!isInMemory || followers.isEmpty()) {
+      return;
+    }
+    if (pieces.stream().anyMatch(piece -> piece.users == 0)) {
+      findInMemory();
+    }
+    for (var piece : pieces) {
+      piece.isDone = true;
+      giveBack(piece);
+    }
+  }
+
+  private void findInMemory() {
+    if (inMemory == null && isInMemory) {
+      inMemory = storage.memory().find(hash, entry.stamp());
+    }
+  }
+
   /** Gives back everything when nobody needs it any more. */
   private void giveAllBack() {
     if (!appending && followers.isEmpty() && unwritten == 0) {
-      pieces.forEach(Growing::giveBack);
-      leased.forEach(Segment::release);
-      leased.clear();
+      pieces.forEach(this::giveBack);
+      if (pin != null) {
+        pin.close();
+      }
+      if (inMemory instanceof MemoryTier.Held held) {
+        held.close();
+      }
+      inMemory = null;
+      isInMemory = false;
     }
   }
 
@@ -347,22 +416,20 @@ final class Growing implements Appender {
       }
       var body = loan.buffer().slice(0, piece.length);
       place = log.append(true, hash, entry.stamp(), piece.length, 0, number, body);
-      // While it is written to, nothing frees it.
       segment = log.segment(Place.segment(place));
-      boolean unused = segment.lease();
     }
 
     @Override
     void written() {
       lock.lock();
       try {
-        if (segment != null) {
+        if (segment != null && pin != null) {
           piece.place = PiecePlace.of(place, segment.sequence);
-          leased.add(segment);
+          // It is still the one that is written to, which nobody empties.
+          pin.add(List.of(segment));
         }
         piece.isWritten = true;
         piece.isDone = true;
-        giveBack(piece);
         ended();
       } finally {
         lock.unlock();
@@ -373,9 +440,6 @@ final class Growing implements Appender {
     void failed() {
       lock.lock();
       try {
-        if (segment != null) {
-          segment.release();
-        }
         diskFailed = true;
         ended();
       } finally {
@@ -384,6 +448,7 @@ final class Growing implements Appender {
     }
 
     private void ended() {
+      letGo(piece);
       unwritten--;
       changed.signalAll();
       giveAllBack();
@@ -403,8 +468,8 @@ final class Growing implements Appender {
       lock.lock();
       try {
         for (var piece : pieces) {
-          if (!piece.isWritten) {
-            throw new SegmentLog.NoRoomException("a piece could not be written");
+          if (!piece.isWritten || !log.has(piece.place)) {
+            throw new SegmentLog.NoRoomException("a piece could not be written, or is gone");
           }
           table.putLong(piece.place);
         }
@@ -457,9 +522,14 @@ final class Growing implements Appender {
   }
 
   private final class Follower implements Lease {
-    private final List<Piece> atHand = new ArrayList<>();
-    private Buffers.@Nullable Loan fromDisk;
-    private int fromDiskNumber = -1;
+    private @Nullable Piece atHand;
+
+    /** A copy of what no buffer has any more. */
+    private Buffers.@Nullable Loan copy;
+
+    /** Of which piece, if that was read from disk. */
+    private int copyNumber = -1;
+
     private boolean closed;
 
     /** It needs nothing before this. */
@@ -516,7 +586,11 @@ final class Growing implements Appender {
         }
         var piece = pieces.get(number);
         if (piece.loan != null) {
-          return take(offset, most);
+          return take(piece, piece.loan, offset, most);
+        }
+        findInMemory();
+        if (inMemory != null) {
+          return takeFromMemory(inMemory, offset, most);
         }
         if (!piece.isWritten) {
           throw new IncompleteException("a reader was too slow for a response that is not stored");
@@ -548,26 +622,32 @@ final class Growing implements Appender {
       }
     }
 
-    /** Takes what is in buffers from the offset on. */
-    private ByteBuffer[] take(long offset, long most) {
-      var taken = new ArrayList<ByteBuffer>();
-      long rest = Math.min(most, received - offset);
+    /** Takes what is in a buffer from the offset on. */
+    private ByteBuffer[] take(Piece piece, Buffers.Loan loan, long offset, long most) {
       int from = (int) (offset % PiecePlace.LENGTH);
-      for (int i = (int) (offset / PiecePlace.LENGTH);
-          rest > 0 && i < pieces.size() && taken.size() < MOST_AT_HAND;
-          i++) {
-        var piece = pieces.get(i);
-        if (piece.loan == null) {
-          break;
-        }
-        int length = (int) Math.min(rest, piece.length - from);
-        taken.add(piece.loan.buffer().slice(from, length).asReadOnlyBuffer());
-        piece.users++;
-        atHand.add(piece);
-        rest -= length;
-        from = 0;
+      int length = (int) Math.min(most, piece.length - from);
+      piece.users++;
+      atHand = piece;
+      return new ByteBuffer[] {loan.buffer().slice(from, length).asReadOnlyBuffer()};
+    }
+
+    private ByteBuffer[] takeFromMemory(MemoryTier.Found found, long offset, long most)
+        throws IncompleteException {
+      int length = (int) Math.min(Math.min(most, PiecePlace.LENGTH), received - offset);
+      return switch (found) {
+        case MemoryTier.Held held -> held.pieces(prefix.length + (int) offset, length);
+        case MemoryTier.Unheld unheld -> copy(unheld, offset, length);
+      };
+    }
+
+    private ByteBuffer[] copy(MemoryTier.Unheld unheld, long offset, int length)
+        throws IncompleteException {
+      letGoOfCopy();
+      copy = Buffers.borrow();
+      if (!unheld.copyBody(offset, copy.buffer(), length)) {
+        throw new IncompleteException("a reader was too slow for a response that was evicted");
       }
-      return taken.toArray(Bytes.NONE);
+      return new ByteBuffer[] {copy.buffer().slice(0, length).asReadOnlyBuffer()};
     }
 
     private ByteBuffer[] readFromDisk(long place, int number, long offset, long most)
@@ -576,15 +656,15 @@ final class Growing implements Appender {
       if (disk == null) {
         throw new IllegalStateException("nothing is on disk");
       }
-      if (fromDisk == null || fromDiskNumber != number) {
-        letGoOfDisk();
-        fromDisk = disk.readPiece(hash, place, number, length);
-        fromDiskNumber = number;
+      if (copy == null || copyNumber != number) {
+        letGoOfCopy();
+        copy = disk.readPiece(hash, place, number, length);
+        copyNumber = number;
       }
       int from = (int) (offset % PiecePlace.LENGTH);
       int count = (int) Math.min(most, length - from);
       return new ByteBuffer[] {
-        fromDisk.buffer().slice(DiskRecord.HEADER + from, count).asReadOnlyBuffer()
+        copy.buffer().slice(DiskRecord.HEADER + from, count).asReadOnlyBuffer()
       };
     }
 
@@ -598,19 +678,17 @@ final class Growing implements Appender {
     }
 
     private void letGo() {
-      for (var piece : atHand) {
-        piece.users--;
-        if (piece.isDone) {
-          giveBack(piece);
-        }
+      if (atHand != null) {
+        Growing.this.letGo(atHand);
+        atHand = null;
       }
-      atHand.clear();
     }
 
-    private void letGoOfDisk() {
-      if (fromDisk != null) {
-        fromDisk.close();
-        fromDisk = null;
+    private void letGoOfCopy() {
+      if (copy != null) {
+        copy.close();
+        copy = null;
+        copyNumber = -1;
       }
     }
 
@@ -621,7 +699,7 @@ final class Growing implements Appender {
         if (!closed) {
           closed = true;
           letGo();
-          letGoOfDisk();
+          letGoOfCopy();
           followers.remove(this);
           changed.signalAll();
           giveAllBack();

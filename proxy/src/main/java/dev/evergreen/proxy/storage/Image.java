@@ -51,6 +51,15 @@ final class Image {
     }
   }
 
+  /** Where the body begins of an image of which only the fixed part is at hand. */
+  static int bodyAt(MemorySegment fixed) {
+    return FIXED
+        + 8 * (fixed.get(JAVA_SHORT_UNALIGNED, 8) & 0xffff)
+        + (fixed.get(JAVA_SHORT_UNALIGNED, 4) & 0xffff)
+        + (fixed.get(JAVA_SHORT_UNALIGNED, 6) & 0xffff)
+        + fixed.get(JAVA_INT_UNALIGNED, 0);
+  }
+
   int keyAt() {
     return FIXED + 8 * tags;
   }

@@ -4,8 +4,9 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /**
- * A response to be read: it stays as it is until the lease is closed, whatever happens to the
- * stored one. For one reader at a time.
+ * A response to be read: it never changes until the lease is closed, whatever happens to the stored
+ * one. It also stays until then, but where slow readers have more than a tenth of the disk or of
+ * the memory: then reading may end early. For one reader at a time.
  *
  * {@snippet :
  * for (long sent = 0; ; ) {
@@ -50,7 +51,7 @@ public interface Lease extends AutoCloseable {
    * for the disk or for the origin if need be.
    *
    * @throws IncompleteException if the response will never be complete
-   * @throws DamagedException if the disk cannot be read or has a wrong body
+   * @throws DamagedException if the disk cannot be read, has a wrong body, or has the body no more
    */
   ByteBuffer[] read(long offset, long most) throws IOException;
 

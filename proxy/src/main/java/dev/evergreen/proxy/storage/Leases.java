@@ -91,6 +91,57 @@ final class Leases {
     }
   }
 
+  /** Of what may not be held: each piece is copied, as long as it is there. */
+  static final class OfMemoryUnheld extends Stored {
+    private final MemoryTier.Unheld object;
+    private Buffers.@Nullable Loan piece;
+    private boolean closed;
+
+    OfMemoryUnheld(Image image, MemoryTier.Unheld object, long hash, boolean stale) {
+      super(image, hash, object.stamp, stale);
+      this.object = object;
+    }
+
+    @Override
+    public Source source() {
+      return Source.MEMORY;
+    }
+
+    @Override
+    public long length() {
+      return object.bodyLength();
+    }
+
+    @Override
+    public ByteBuffer[] read(long offset, long most) throws IOException {
+      check(offset, length());
+      letGo();
+      int count = (int) Math.min(Math.min(most, Buffers.SIZE), length() - offset);
+      if (count == 0 || closed) {
+        return Bytes.NONE;
+      }
+      piece = Buffers.borrow();
+      if (!object.copyBody(offset, piece.buffer(), count)) {
+        throw new DamagedException(
+            new IOException("a response was evicted before a slow reader came to its end"));
+      }
+      return new ByteBuffer[] {piece.buffer().slice(0, count).asReadOnlyBuffer()};
+    }
+
+    private void letGo() {
+      if (piece != null) {
+        piece.close();
+        piece = null;
+      }
+    }
+
+    @Override
+    public void close() {
+      closed = true;
+      letGo();
+    }
+  }
+
   static final class OfDisk extends Stored {
     final DiskObject object;
     private final DiskTier disk;

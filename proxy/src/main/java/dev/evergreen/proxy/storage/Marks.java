@@ -71,20 +71,29 @@ final class Marks {
    */
   record Mark(long stamp, int kind, boolean soft, long hash, int length) {}
 
-  /** A mark of this moment, not made yet. */
+  /** Makes a mark of this moment. */
   Mark mark(Purge purge) {
     long of = hash.of(purge.bytes(), 0, Math.toIntExact(purge.bytes().byteSize()));
-    boolean prefix = purge.kind() == Purge.Kind.PREFIX;
-    return new Mark(
-        stamp(),
+    int kind =
         switch (purge.kind()) {
           case URI -> URI;
           case TAG -> TAG;
           case PREFIX -> PREFIX;
-        },
-        purge.soft(),
-        of,
-        prefix ? (int) purge.bytes().byteSize() : 0);
+        };
+    int length = kind == PREFIX ? (int) purge.bytes().byteSize() : 0;
+    synchronized (this) {
+      var mark = new Mark(stamp(), kind, purge.soft(), of, length);
+      add(mark);
+      return mark;
+    }
+  }
+
+  /**
+   * The number of this moment, for what is older and was not asked for anew. Of each mark it is
+   * either younger, and then the mark is to be seen, or older.
+   */
+  synchronized long stampBetweenMarks() {
+    return stamp();
   }
 
   synchronized void add(Mark mark) {

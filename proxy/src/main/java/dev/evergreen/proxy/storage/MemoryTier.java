@@ -76,8 +76,11 @@ final class MemoryTier implements AutoCloseable {
     }
   }
 
+  /** An object that was found. */
+  sealed interface Found {}
+
   /** An object that is held: it stays as it is until {@link #close}. */
-  static final class Held implements Bytes, AutoCloseable {
+  static final class Held implements Found, Bytes, AutoCloseable {
     private final Item item;
     private Buffers.@Nullable Loan copy;
     final boolean isFirstHit;
@@ -153,38 +156,105 @@ final class MemoryTier implements AutoCloseable {
     }
   }
 
-  /** Finds an object and holds it; that is a hit. */
-  @Nullable Held find(long hash) {
+  /**
+   * A large object that may not be held, as slow readers hold so much: parts of it can be copied as
+   * long as it is there. Each time counts as a hit, so that it stays while it is being read.
+   */
+  final class Unheld implements Found {
+    final long stamp;
+    private final long hash;
+    private final int length;
+
+    /** What comes before the body. */
+    final byte[] prefix;
+
+    private Unheld(long hash, long stamp, int length, byte[] prefix) {
+      this.hash = hash;
+      this.stamp = stamp;
+      this.length = length;
+      this.prefix = prefix;
+    }
+
+    int bodyLength() {
+      return length - prefix.length;
+    }
+
+    /** Copies a part of the body to the buffer's beginning; false if it is not there any more. */
+    boolean copyBody(long offset, ByteBuffer to, int count) {
+      var target = MemorySegment.ofBuffer(to);
+      return copyPart(hash, stamp, length, prefix.length + (int) offset, target, count);
+    }
+  }
+
+  private boolean copyPart(
+      long hash, long stamp, int length, int offset, MemorySegment target, int count) {
+    return store.copyPart(key(hash), stamp, length, offset, target, count) == Outcome.FOUND;
+  }
+
+  /** Finds an object and holds it, if that may be; that is a hit. */
+  @Nullable Found find(long hash) {
     return find(hash, true);
+  }
+
+  /**
+   * Finds the object with the stamp and holds it, if that may be, for who has received it: that is
+   * no hit.
+   */
+  @Nullable Found find(long hash, long stamp) {
+    var found = find(hash, false);
+    return switch (found) {
+      case null -> null;
+      case Unheld unheld -> unheld.stamp == stamp ? unheld : null;
+      case Held held -> {
+        if (held.stamp == stamp) {
+          yield held;
+        }
+        held.close();
+        yield null;
+      }
+    };
   }
 
   /** Finds an object and holds it, to be written elsewhere: nobody has asked for it. */
   @Nullable Held peek(long hash) {
-    return find(hash, false);
+    return find(hash, false) instanceof Held held ? held : null;
   }
 
-  private @Nullable Held find(long hash, boolean noticed) {
+  private @Nullable Found find(long hash, boolean noticed) {
     var item = new Item();
     return switch (keys.hold(store, hash, item, noticed)) {
       case FOUND -> new Held(item, null);
-      case BUSY -> copy(key(hash), item, noticed);
+      case BUSY -> copy(hash, item, noticed);
       default -> null;
     };
   }
 
-  /** For when slow readers hold all that may be held: a small object can be copied. */
-  private @Nullable Held copy(Key key, Item item, boolean noticed) {
+  /** For when slow readers hold all that may be held: a small object can be copied as a whole. */
+  private @Nullable Found copy(long hash, Item item, boolean noticed) {
+    var key = key(hash);
     var loan = Buffers.borrow();
     var buffer = MemorySegment.ofBuffer(loan.buffer());
-    while ((noticed ? store.get(key, item) : store.peek(key, item)) == Outcome.FOUND
-        && item.valueLength() <= buffer.byteSize()) {
+    var outcome = noticed ? store.get(key, item) : store.peek(key, item);
+    while (outcome == Outcome.FOUND && item.valueLength() <= buffer.byteSize()) {
       if (item.copyValue(buffer, 0)) {
         return new Held(item, loan);
       }
+      outcome = noticed ? store.get(key, item) : store.peek(key, item);
     }
     item.release();
     loan.close();
-    return null;
+    return outcome == Outcome.NOT_FOUND ? null : unheld(hash, item.cas(), item.valueLength());
+  }
+
+  private @Nullable Unheld unheld(long hash, long stamp, int length) {
+    var fixed = MemorySegment.ofArray(new byte[Image.FIXED]);
+    if (!copyPart(hash, stamp, length, 0, fixed, Image.FIXED)) {
+      return null;
+    }
+    var prefix = new byte[Image.bodyAt(fixed)];
+    return copyPart(hash, stamp, length, 0, MemorySegment.ofArray(prefix), prefix.length)
+        ? new Unheld(hash, stamp, length, prefix)
+        : null;
   }
 
   /** Stores an object in place of any other. */
@@ -210,7 +280,7 @@ final class MemoryTier implements AutoCloseable {
     if (!takes(length)) {
       return false;
     }
-    try (var reservation = store.reserve(key(hash), (int) length)) {
+    try (var reservation = store.reserveAtOnce(key(hash), (int) length)) {
       if (reservation == null) {
         return false;
       }

@@ -4,7 +4,8 @@ import dev.evergreen.proxy.storage.Volume.DiskFile;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A segment file and who reads it. What a reader leases is not overwritten until it lets go.
+ * A segment file and who reads it. What a reader leases is not overwritten until it lets go; leases
+ * are for one read each. Who wants it to stay for longer {@linkplain Pins pins} it.
  *
  * <p>Each use of the file has a sequence number of its own, which all its records carry, so that no
  * record of a former use is ever taken for one of this.
@@ -19,6 +20,9 @@ final class Segment {
   /** Of the present use; 0 if there was none. */
   volatile long sequence;
 
+  /** It is being emptied, or was. */
+  private volatile boolean leaving;
+
   /** Not younger than any object in it. */
   volatile long oldest = Long.MAX_VALUE;
 
@@ -30,6 +34,7 @@ final class Segment {
   void use(long sequence) {
     this.sequence = sequence;
     oldest = Long.MAX_VALUE;
+    leaving = false;
     leases.set(0);
   }
 
@@ -57,6 +62,19 @@ final class Segment {
 
   boolean isFree() {
     return leases.get() == FREE;
+  }
+
+  void leave() {
+    leaving = true;
+  }
+
+  boolean isLeaving() {
+    return leaving;
+  }
+
+  /** Whether the segment has this piece, and is going to have it for a while. */
+  boolean has(long piece) {
+    return !isFree() && !leaving && PiecePlace.isIn(piece, this);
   }
 
   void note(long stamp) {

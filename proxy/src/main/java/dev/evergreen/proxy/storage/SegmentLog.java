@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
  * Objects on disk: a log of segment files, of which the oldest one makes room for new records. One
  * thread writes, in the order of its jobs; what comes together is written together.
  *
- * <p><b>Eviction.</b> The oldest segment is emptied: objects that were read since they were written
- * are written again, unless they are more than half of it or large; the rest is gone. The segment
- * is used again when nobody reads it any more.
+ * <p><b>Eviction.</b> The oldest segment that is not pinned is emptied: objects that were read
+ * since they were written are written again, unless they are more than half of it or large; the
+ * rest is gone. The segment is used again when nobody reads from it at the moment.
  *
  * <p><b>Failure.</b> A write that fails loses its batch: nothing of it is in the directory, and the
  * next one goes to the same place. Then nothing is written for a while.
@@ -75,6 +75,7 @@ final class SegmentLog implements AutoCloseable {
   private final Counts counts;
   private final int segmentSize;
   private final Segment[] segments;
+  private final Pins pins;
   private final LinkedBlockingQueue<Job> queue = new LinkedBlockingQueue<>();
   private final Thread thread;
   private volatile boolean closing;
@@ -109,6 +110,7 @@ final class SegmentLog implements AutoCloseable {
     this.counts = counts;
     this.segmentSize = segmentSize;
     segments = new Segment[count];
+    pins = new Pins(count);
     for (int i = 0; i < count; i++) {
       segments[i] = new Segment(i, volume.open(fileName(i)));
     }
@@ -131,6 +133,22 @@ final class SegmentLog implements AutoCloseable {
 
   Segment segment(int index) {
     return segments[index];
+  }
+
+  /** The segment that a piece is in, if it is still there; null if the disk was larger once. */
+  @Nullable Segment segmentOf(long piece) {
+    int index = PiecePlace.segment(piece);
+    return index < segments.length ? segments[index] : null;
+  }
+
+  boolean has(long piece) {
+    var segment = segmentOf(piece);
+    return segment != null && segment.has(piece);
+  }
+
+  /** For a reader that will have pinned some segments. */
+  Pins.Pin pin() {
+    return pins.new Pin();
   }
 
   int segments() {
@@ -336,8 +354,11 @@ final class SegmentLog implements AutoCloseable {
   /** The segment that is written to, with room for a record in it and in the batch. */
   private Segment makeRoom(int size) throws IOException {
     var segment = current;
-    if (segment == null || batchAt + batch.position() + size + footer.bytes(1) > segmentSize) {
+    while (segment == null || batchAt + batch.position() + size + footer.bytes(1) > segmentSize) {
       segment = roll();
+    }
+    if (batchAt + batch.position() == 0) {
+      putHeader(segment);
     }
     if (batch.remaining() < size) {
       flush();
@@ -345,6 +366,7 @@ final class SegmentLog implements AutoCloseable {
     return segment;
   }
 
+  /** Seals the full segment; another one is written to then, which may have something already. */
   private Segment roll() throws IOException {
     flush();
     var full = current;
@@ -353,11 +375,14 @@ final class SegmentLog implements AutoCloseable {
       current = null;
     }
     freeSegments();
-    var next = free.poll();
+    var next = current; // If something was kept, it is at its beginning.
     if (next == null) {
-      throw new NoRoomException("all segments are being read");
+      next = free.poll();
+      if (next == null) {
+        throw new NoRoomException("all segments are being read");
+      }
+      begin(next);
     }
-    begin(next);
     return next;
   }
 
@@ -372,12 +397,16 @@ final class SegmentLog implements AutoCloseable {
     writtenEntries = 0;
     batchAt = 0;
     batch.clear();
+    current = segment;
+  }
+
+  /** What comes first in the segment; once more, if the write that it was in failed. */
+  private void putHeader(Segment segment) {
     batch.putLong(SEGMENT_MAGIC).putLong(segment.sequence).putInt(segmentSize);
     while (batch.position() < HEADER_SUM_AT) {
       batch.put((byte) 0);
     }
     batch.putInt(DiskRecord.sum(batch, 0, HEADER_SUM_AT));
-    current = segment;
   }
 
   // Evicting
@@ -385,7 +414,7 @@ final class SegmentLog implements AutoCloseable {
   private void freeSegments() throws IOException {
     draining.removeIf(this::reuse);
     while (!evicting && free.size() < READY_SEGMENTS) {
-      var victim = oldestSealed();
+      var victim = nextToEvict();
       if (victim == null) {
         return;
       }
@@ -407,17 +436,21 @@ final class SegmentLog implements AutoCloseable {
     return done;
   }
 
-  private @Nullable Segment oldestSealed() {
-    Segment oldest = null;
+  /** The oldest full segment that nobody has pinned. */
+  private @Nullable Segment nextToEvict() {
+    var full = new ArrayList<Segment>();
     for (var segment : segments) {
-      if (!segment.isFree()
-          && segment != current
-          && !draining.contains(segment)
-          && (oldest == null || segment.sequence < oldest.sequence)) {
-        oldest = segment;
+      if (!segment.isFree() && !segment.isLeaving() && segment != current) {
+        full.add(segment);
       }
     }
-    return oldest;
+    full.sort(Comparator.comparingLong(segment -> segment.sequence));
+    for (var segment : full) {
+      if (pins.letLeave(segment)) {
+        return segment;
+      }
+    }
+    return null;
   }
 
   /** Empties a segment: afterwards the directory has no place in it. */
@@ -467,7 +500,7 @@ final class SegmentLog implements AutoCloseable {
       return 0;
     }
     // The stamp before the look at the marks: what is purged after it is purged of the new record.
-    long stamp = marks.stamp();
+    long stamp = marks.stampBetweenMarks();
     if (DiskObject.state(marks, record, buffer) != Marks.State.LIVE) {
       return 0;
     }

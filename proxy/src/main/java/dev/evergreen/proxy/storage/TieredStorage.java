@@ -1,5 +1,6 @@
 package dev.evergreen.proxy.storage;
 
+import dev.evergreen.fibers.Buffers;
 import dev.evergreen.store.Hash;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -8,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +48,7 @@ final class TieredStorage implements Storage {
   private final MemoryTier memory;
   private final @Nullable DiskTier disk;
   private final Counts counts;
+  private final Semaphore collecting;
   private final Sightings sightings = new Sightings();
   private final Generations generations = new Generations();
 
@@ -63,6 +66,8 @@ final class TieredStorage implements Storage {
     hash = disk == null ? Hash.random() : disk.hash;
     marks = disk == null ? new Marks(hash, Marks.MOST) : disk.marks;
     memory = new MemoryTier(options.memory(), options.memoryObject());
+    long mostCollected = options.memory() / 4 / Buffers.SIZE;
+    collecting = new Semaphore((int) Math.min(Integer.MAX_VALUE, mostCollected));
     for (int i = 0; i < LOCKS; i++) {
       listLocks[i] = new ReentrantLock();
     }
@@ -95,6 +100,14 @@ final class TieredStorage implements Storage {
 
   @Nullable DiskTier disk() {
     return disk;
+  }
+
+  /**
+   * Permits for the buffers of responses that are being received for the memory, beyond the first
+   * of each: a quarter of the memory, beside it.
+   */
+  Semaphore collecting() {
+    return collecting;
   }
 
   Counts counts() {
@@ -157,6 +170,7 @@ final class TieredStorage implements Storage {
     switch (found) {
       case null -> counts.misses.increment();
       case Leases.OfMemory hit -> counts.memoryHits.increment();
+      case Leases.OfMemoryUnheld hit -> counts.memoryHits.increment();
       case Leases.OfDisk hit -> counts.diskHits.increment();
     }
   }
@@ -182,12 +196,14 @@ final class TieredStorage implements Storage {
   }
 
   private Leases.@Nullable Stored lookUp(long hash, MemorySegment key, byte[] variant) {
-    var held = memory.find(hash);
-    if (held != null) {
-      var found = inMemory(held, hash, key, variant);
-      if (found != null) {
-        return found;
-      }
+    var found =
+        switch (memory.find(hash)) {
+          case null -> null;
+          case MemoryTier.Held held -> inMemory(held, hash, key, variant);
+          case MemoryTier.Unheld unheld -> inMemory(unheld, hash, key, variant);
+        };
+    if (found != null) {
+      return found;
     }
     if (disk == null) {
       return null;
@@ -215,6 +231,20 @@ final class TieredStorage implements Storage {
       admit(hash);
     }
     return new Leases.OfMemory(image, held, hash, state == Marks.State.STALE);
+  }
+
+  private Leases.@Nullable Stored inMemory(
+      MemoryTier.Unheld unheld, long hash, MemorySegment key, byte[] variant) {
+    var image = new Image(Bytes.of(MemorySegment.ofArray(unheld.prefix)));
+    if (!image.hasKey(key) || !image.hasVariant(variant) || image.kind == Image.VARIANTS) {
+      return null;
+    }
+    var state = marks.state(unheld.stamp, image);
+    if (state == Marks.State.GONE) {
+      memory.remove(hash, unheld.stamp);
+      return null;
+    }
+    return new Leases.OfMemoryUnheld(image, unheld, hash, state == Marks.State.STALE);
   }
 
   private Leases.@Nullable Stored onDisk(
@@ -411,7 +441,7 @@ final class TieredStorage implements Storage {
 
   @Override
   public boolean replaceHead(Lease lease, byte[] head, List<String> tags, long stamp) {
-    if (!(lease instanceof Leases.Stored stored)) {
+    if (!(lease instanceof Leases.Stored stored) || lease instanceof Leases.OfMemoryUnheld) {
       return false;
     }
     Entry.check("head", head.length, 0, Entry.MAX_HEAD);
@@ -473,9 +503,7 @@ final class TieredStorage implements Storage {
 
   private Marks.Mark mark(Purge purge) {
     counts.purges.increment();
-    var mark = marks.mark(purge);
-    marks.add(mark);
-    return mark;
+    return marks.mark(purge);
   }
 
   // Keeping it in order

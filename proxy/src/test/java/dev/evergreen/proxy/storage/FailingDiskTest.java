@@ -162,6 +162,21 @@ class FailingDiskTest {
   }
 
   @Test
+  void aSegmentWhoseFirstWriteFailsIsThereAfterARestart() throws Exception {
+    try (var storage = open()) {
+      room.set(10);
+      assertFalse(put(storage, "a", 1, 200_000));
+      room.set(Long.MAX_VALUE);
+      while (!put(storage, "a", 2, 200_000)) {
+        Thread.onSpinWait();
+      }
+    }
+    try (var storage = open()) {
+      assertEquals(2, version(storage, "a"));
+    }
+  }
+
+  @Test
   void aPurgeThatTheDiskDoesNotTakeIsNotConfirmedButHolds() throws Exception {
     try (var storage = open()) {
       put(storage, "a", 1, 100);

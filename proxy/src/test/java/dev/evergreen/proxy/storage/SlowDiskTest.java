@@ -2,14 +2,19 @@ package dev.evergreen.proxy.storage;
 
 import static dev.evergreen.proxy.storage.TestStorage.body;
 import static dev.evergreen.proxy.storage.TestStorage.entry;
+import static dev.evergreen.proxy.storage.TestStorage.key;
 import static dev.evergreen.proxy.storage.TestStorage.put;
 import static dev.evergreen.proxy.storage.TestStorage.version;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.fibers.Buffers;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -28,6 +33,11 @@ class SlowDiskTest {
   /** Writes wait for it. */
   private volatile CountDownLatch gate = new CountDownLatch(0);
 
+  /** Those before this place of a file do not. */
+  private volatile long gatedFrom;
+
+  private final CountDownLatch waits = new CountDownLatch(1);
+
   private final class Gated extends Volume {
     Gated() throws IOException {
       super(directory);
@@ -38,14 +48,21 @@ class SlowDiskTest {
       return new DiskFile(channel(name)) {
         @Override
         void write(ByteBuffer from, long position) throws IOException {
-          try {
-            gate.await();
-          } catch (InterruptedException e) {
-            throw new IOException(e);
+          if (position >= gatedFrom && gate.getCount() > 0) {
+            waits.countDown();
+            await(gate);
           }
           super.write(from, position);
         }
       };
+    }
+  }
+
+  private static void await(CountDownLatch latch) throws IOException {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IOException(e);
     }
   }
 
@@ -151,6 +168,45 @@ class SlowDiskTest {
         put(storage, "once" + i, 1, 100);
       }
       awaitOnDisk(storage, "once");
+    }
+  }
+
+  /**
+   * Its length is not known, so that it outgrows the quarter of the disk that it may have when the
+   * log has all of its pieces already, and is about to copy one.
+   */
+  @Test
+  void whatIsPassedOnIsNotWrittenWithBytesOfOthers() throws Exception {
+    int segment = 1 << 20;
+    int pieces = segment / Buffers.SIZE;
+    var options =
+        StorageOptions.memory(4 << 20).memoryObject(20_000).onDisk(directory, 4L * segment);
+    var body = body("a", 1, (pieces + 4) * PiecePlace.LENGTH);
+    try (var storage = TieredStorage.open(options.segment(segment), new Gated());
+        var appender = storage.append(new Entry(key("a"), new byte[1], storage.stamp(), -1))) {
+      gatedFrom = (long) segment - Footer.TRAILER;
+      gate = new CountDownLatch(1);
+      // With their headers they are a little more than a segment.
+      appender.append(ByteBuffer.wrap(body, 0, pieces * PiecePlace.LENGTH + 1));
+      await(waits);
+      int rest = body.length - pieces * PiecePlace.LENGTH - 1;
+      appender.append(ByteBuffer.wrap(body, body.length - rest, rest));
+      var others = new ArrayList<Buffers.Loan>();
+      for (int i = 0; i < 2 * pieces; i++) {
+        var loan = Buffers.borrow();
+        loan.buffer().put(new byte[Buffers.SIZE]);
+        others.add(loan);
+      }
+      gate.countDown();
+      // What the log takes after it.
+      assertTrue(put(storage, "b", 1, 100_000));
+      others.forEach(Buffers.Loan::close);
+      long at = (pieces - 1L) * PiecePlace.LENGTH;
+      try (var late = appender.follow()) {
+        var found = TestStorage.bytes(late.read(at, PiecePlace.LENGTH)[0]);
+        assertEquals(PiecePlace.LENGTH, found.length);
+        assertArrayEquals(Arrays.copyOfRange(body, (int) at, (int) at + found.length), found);
+      }
     }
   }
 }

@@ -36,6 +36,7 @@ class StressTest {
 
   private final AtomicLong numbers = new AtomicLong();
   private final AtomicLong found = new AtomicLong();
+  private final AtomicLong cut = new AtomicLong();
 
   /** The version of each URI that was stored last. */
   private final AtomicLongArray stored = new AtomicLongArray(URIS);
@@ -64,6 +65,7 @@ class StressTest {
       }
       var stats = storage.stats();
       assertTrue(found.get() > 1000, "found " + found);
+      assertTrue(cut.get() < found.get() / 10, "cut off " + cut + " of " + found);
       assertTrue(stats.diskHits() > 100 && stats.evictedDisk() > 100, stats::toString);
       assertEquals(0, stats.corrupt(), stats::toString);
       assertTrue(stats.memoryBytes() <= stats.memoryLimit());
@@ -115,6 +117,10 @@ class StressTest {
           storage.replaceHead(lease, head, List.of(), lease.stamp());
         }
       }
+    } catch (DamagedException e) {
+      // More is read at once than may be pinned of so small a disk. That nothing is corrupt is
+      // looked at in the end.
+      cut.incrementAndGet();
     }
   }
 }

@@ -1,0 +1,159 @@
+package dev.evergreen.proxy.storage;
+
+import static dev.evergreen.proxy.storage.TestStorage.body;
+import static dev.evergreen.proxy.storage.TestStorage.check;
+import static dev.evergreen.proxy.storage.TestStorage.entry;
+import static dev.evergreen.proxy.storage.TestStorage.find;
+import static dev.evergreen.proxy.storage.TestStorage.put;
+import static dev.evergreen.proxy.storage.TestStorage.version;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.fibers.Buffers;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Readers that take nothing cost the others nothing, and get nothing wrong. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class SlowReadersTest {
+  private static final int MIB = 1 << 20;
+  private static final int LARGE = 3_900_000;
+  private static final int MANY = 60;
+  private static final int READERS = 5;
+
+  @TempDir Path directory;
+
+  /** Large responses take a quarter of it each. */
+  private TieredStorage onSmallDisk() throws IOException {
+    return TieredStorage.open(
+        StorageOptions.memory(4 * MIB)
+            .memoryObject(20_000)
+            .onDisk(directory, 16 * MIB)
+            .segment(MIB));
+  }
+
+  private static Lease followed(Storage storage, String name) throws IOException {
+    try (var appender = storage.append(entry(name, 1, LARGE, storage.stamp()))) {
+      var lease = appender.follow();
+      appender.append(ByteBuffer.wrap(body(name, 1, LARGE)));
+      assertTrue(lease.read(0, 1000).length > 0);
+      assertTrue(appender.commit());
+      return lease;
+    }
+  }
+
+  private static Lease stored(Storage storage, String name) throws IOException {
+    assertTrue(put(storage, name, 1, LARGE));
+    return Objects.requireNonNull(find(storage, name));
+  }
+
+  @Test
+  void slowReadersOfLargeResponsesLeaveTheDiskToOthers() throws Exception {
+    for (boolean stored : new boolean[] {true, false}) {
+      try (var storage = onSmallDisk()) {
+        var name = stored ? "stored" : "followed";
+        var slow = new ArrayList<Lease>();
+        for (int i = 0; i < READERS; i++) {
+          slow.add(stored ? stored(storage, name + i) : followed(storage, name + i));
+        }
+        // As much as the disk, so that all but what is pinned is overwritten.
+        for (int i = 0; i < MANY; i++) {
+          assertTrue(put(storage, name + "other" + i, 1, 250_000), "other " + i);
+          assertEquals(1, version(storage, name + "other" + i));
+        }
+        for (int i = MANY - 20; i < MANY; i++) {
+          assertEquals(1, version(storage, name + "other" + i), "it stays for a while");
+        }
+        assertEquals(1, check(slow.getFirst(), name + 0), "the first one is not disturbed");
+        assertEquals(List.of(false, false), wholes(slow.subList(2, 4), name, 2));
+        slow.forEach(Lease::close);
+        assertEquals(0, storage.stats().corrupt());
+      }
+    }
+  }
+
+  @Test
+  void slowReadersOfMemoryLeaveItToOthers() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
+      var slow = new ArrayList<Lease>();
+      for (int i = 0; i < 2 * READERS; i++) {
+        slow.add(stored(storage, "slow" + i));
+        assertTrue(slow.getLast().read(0, 1000).length > 0);
+      }
+      for (int i = 0; i < MANY; i++) {
+        assertTrue(put(storage, "other" + i, 1, 100_000), "other " + i);
+        assertEquals(1, version(storage, "other" + i));
+      }
+      for (int i = 0; i < MANY; i++) {
+        assertEquals(1, version(storage, "other" + i));
+      }
+      assertEquals(1, check(slow.getFirst(), "slow0"), "the first one is not disturbed");
+      assertTrue(wholes(slow.subList(1, 2 * READERS), "slow", 1).getLast(), "it is still there");
+      slow.forEach(Lease::close);
+    }
+  }
+
+  @Test
+  void slowReadersOfWhatWasReceivedHaveOneBufferEach() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
+      int before = Buffers.count();
+      var slow = new ArrayList<Lease>();
+      for (int i = 0; i < MANY; i++) {
+        slow.add(followed(storage, "slow" + i));
+      }
+      int buffers = Buffers.count() - before;
+      // Each has its first piece at hand; some lie ready.
+      assertTrue(buffers < MANY + 200, () -> MANY + " slow readers have " + buffers + " buffers");
+      assertEquals(1, check(slow.getFirst(), "slow0"), "the first one is not disturbed");
+      assertTrue(wholes(slow.subList(1, MANY), "slow", 1).getLast(), "it is still there");
+      slow.forEach(Lease::close);
+    }
+  }
+
+  /** Whatever the clients do: an origin may be slow, or have much to do. */
+  @Test
+  void whatIsBeingReceivedTakesABoundedNumberOfBuffers() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(32 * MIB))) {
+      int before = Buffers.count();
+      var body = body("a", 1, LARGE);
+      var all = new ArrayList<Appender>();
+      for (int i = 0; i < MANY; i++) {
+        all.add(storage.append(entry("a", 1, LARGE, storage.stamp())));
+        all.getLast().append(ByteBuffer.wrap(body, 0, LARGE - 1));
+      }
+      int buffers = Buffers.count() - before;
+      // A quarter of the memory, a few of each, and some that lie ready.
+      int most = 8 * MIB / Buffers.SIZE + 3 * MANY + 100;
+      assertTrue(buffers < most, () -> MANY + " responses have " + buffers + " buffers");
+      for (var appender : all) {
+        appender.append(ByteBuffer.wrap(body, LARGE - 1, 1));
+        boolean stored = appender.commit();
+        assertEquals(appender == all.getFirst() || appender == all.get(1), stored);
+        appender.close();
+      }
+      assertTrue(put(storage, "b", 1, LARGE), "there is room again");
+      assertEquals(1, version(storage, "b"));
+    }
+  }
+
+  /** Which of them are whole; none has a wrong byte. */
+  private static List<Boolean> wholes(List<Lease> leases, String name, int from) {
+    var wholes = new ArrayList<Boolean>();
+    for (var lease : leases) {
+      try {
+        assertEquals(1, check(lease, name + (from + wholes.size())));
+        wholes.add(true);
+      } catch (IOException e) {
+        wholes.add(false);
+      }
+    }
+    return wholes;
+  }
+}
