@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
@@ -37,7 +38,7 @@ class MomentsTest {
     IntStream.range(0, 1_000_000).forEach(i -> moments.put("a" + i, NOW));
     long known = IntStream.range(0, 1_000_000).filter(i -> isKnown("a" + i)).count();
     assertEquals(0, IntStream.range(0, 1_000_000).filter(i -> isKnown("b" + i)).count());
-    assertEquals(1 << 16, known, 100, "each place has the last that was put there");
+    assertTrue(known > 65_000 && known <= 1 << 16, known + ": each place has the last put there");
   }
 
   private boolean isKnown(String name) {
