@@ -21,7 +21,7 @@ final class Execution {
   private final Model model;
   private final Trace trace;
   private final List<Operation> question;
-  private final Map<Operation, Growth> growths = new IdentityHashMap<>();
+  private final IdentityHashMap<Operation, Growth> growths = new IdentityHashMap<>();
 
   /**
    * Executions for one question.
