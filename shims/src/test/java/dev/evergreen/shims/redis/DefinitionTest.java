@@ -176,7 +176,7 @@ class DefinitionTest {
           SET x 1; GETEX x EXAT 33000000000; GETEX x PERSIST                    | EXPIRETIME x
           SET x 1; GETEX x EXAT 33000000000; SET x 2                            | EXPIRETIME x
           SETEX x 100 v; EXPIRE x 5000                                          | TTL x
-          SETEX x 100 v; EXPIRE x 5000; EXPIRE x 100                            | PTTL x
+          SETEX x 100 v; EXPIRE x 5000; EXPIRE x 100                            | TTL x
           SET x v EXAT 33000000000; EXPIREAT x 32000000000                      | EXPIRETIME x
           SET x v; GETEX x EX 5000; PEXPIREAT x 33000000000000                  | PEXPIRETIME x
           SET x v; GETEX x PXAT 33000000000000; SET x w KEEPTTL                 | PEXPIRETIME x

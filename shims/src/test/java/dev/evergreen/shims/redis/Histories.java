@@ -213,14 +213,23 @@ final class Histories {
 
   private Histories() {}
 
-  /** A history with deadlines and one tick. */
+  /**
+   * A history with deadlines and one tick. Deadlines that are set behind it are longer, so that
+   * what is left of them tells them from the others.
+   */
   static Oracle.Timed timed(Random random, int length) {
     var steps = new ArrayList<String>();
     while (steps.size() < length) {
       steps.add(filled(random, pick(random, DEADLINES.steps())));
     }
-    steps.add(random.nextInt(length + 1), Oracle.TICK);
+    int tick = random.nextInt(length + 1);
+    steps.subList(tick, length).replaceAll(Histories::longer);
+    steps.add(tick, Oracle.TICK);
     return new Oracle.Timed(steps, filled(random, pick(random, DEADLINES.questions())));
+  }
+
+  private static String longer(String step) {
+    return step.replaceAll("\\b2000\\b", "" + Oracle.LONGER).replaceAll("^(EXPIRE .) 2$", "$1 20");
   }
 
   private static Family family(String name, String steps, String questions) {

@@ -85,6 +85,11 @@ final class Oracle {
 
   static final long PATIENCE = 2000;
 
+  /** So far ahead are deadlines that are set behind the tick. */
+  static final long LONGER = 20_000;
+
+  private static final long SLACK = 500;
+
   /** The deadlines of histories that are far ahead, whatever passes. */
   private static final List<Long> MOMENTS = List.of(32_000_000_000_000L, 33_000_000_000_000L);
 
@@ -207,25 +212,33 @@ final class Oracle {
   }
 
   /**
-   * What is left of a deadline, as if no time but that of {@link #TICK} had passed: the parts of a
-   * history are run one after the other, and time goes by meanwhile.
+   * What is left of a deadline, or when it is, as if no time but that of {@link #TICK} had passed:
+   * the parts of a history are run one after the other, and time goes by meanwhile.
    */
   private static Bytes withoutRest(Operation question, Bytes reply) {
     var name = question.request().getFirst().text();
-    if (!name.endsWith("TTL") || !(Resp.read(reply) instanceof Long left) || left <= 0) {
+    boolean absolute = name.endsWith("EXPIRETIME");
+    if (!(absolute || name.endsWith("TTL"))
+        || !(Resp.read(reply) instanceof Long told)
+        || told <= 0) {
       return reply;
     }
-    long milliseconds = name.equals("PTTL") ? left : left * 1000;
-    long likely = PATIENCE;
-    for (long moment : MOMENTS) {
-      if (Math.abs(Instant.now().toEpochMilli() + milliseconds - moment) < PATIENCE * 1000) {
-        likely = moment - question.sent().toEpochMilli();
+    int unit = name.startsWith("P") ? 1 : 1000;
+    long now = Instant.now().toEpochMilli();
+    long moment = moment(told * unit + (absolute ? 0 : now), now, question.sent().toEpochMilli());
+    long left = absolute ? moment : Math.max(0, moment - question.sent().toEpochMilli());
+    return moment == 0 ? reply : Bytes.of(":" + (left + unit / 2) / unit + "\r\n");
+  }
+
+  /** The deadline of a history that this one must be, where it is asked for at some time; or 0. */
+  private static long moment(long deadline, long now, long asked) {
+    for (long far : MOMENTS) {
+      if (Math.abs(deadline - far) < LONGER) {
+        return far;
       }
     }
-    if (milliseconds > PATIENCE + 500 && likely == PATIENCE) {
-      return reply;
-    }
-    return Bytes.of(":" + (name.equals("PTTL") ? likely : (likely + 500) / 1000) + "\r\n");
+    long left = deadline - now;
+    return left <= PATIENCE + SLACK ? PATIENCE : left <= LONGER + SLACK ? asked + LONGER : 0;
   }
 
   private List<Operation> record(List<List<String>> steps) {
