@@ -31,9 +31,9 @@ public interface Exchange {
   boolean awaitsContinue();
 
   /**
-   * Sends an informational response (1xx, but for 101) at once; nothing to a client of HTTP/1.0, nor
-   * by HTTP/2 to one that takes too little at present, unless it is the 100 that the client waits
-   * for.
+   * Sends an informational response (1xx, but for 101) at once; nothing to a client of HTTP/1.0,
+   * nor by HTTP/2 to one that takes too little at present, unless it is the 100 that the client
+   * waits for.
    *
    * @throws IllegalArgumentException if it is none
    * @throws IllegalStateException if the response has begun

@@ -30,13 +30,13 @@ import java.util.Map;
  * <p><b>Frames that carry nothing</b> of a message are PING, SETTINGS, PRIORITY, WINDOW_UPDATE,
  * GOAWAY, unknown ones, and DATA without a byte that is not the last. A peer may send {@value
  * #CONTROLS} of them at once, and {@value #CONTROLS_PER_SECOND} in each second. SETTINGS count as
- * one for each {@value #SETTINGS_PER_CONTROL} that they set. Nor does what comes
- * for a stream that this side has reset carry anything; but what was {@linkplain OnItsWay on its
- * way} then, within the stream's window, is not counted. Each other frame that carries something
- * earns {@value #CONTROLS_PER_CARRIED} more, and one of many bytes one for each 256, as those who
- * send and receive much have reason to ask how fast they are and to open windows: the head of a
- * message that comes, DATA that come, and DATA that are sent, but not if they are small only
- * because the peer's window is. Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
+ * one for each {@value #SETTINGS_PER_CONTROL} that they set. Nor does what comes for a stream that
+ * this side has reset carry anything; but what was {@linkplain OnItsWay on its way} then, within
+ * the stream's window, is not counted. Each other frame that carries something earns {@value
+ * #CONTROLS_PER_CARRIED} more, and one of many bytes one for each 256, as those who send and
+ * receive much have reason to ask how fast they are and to open windows: the head of a message that
+ * comes, DATA that come, and DATA that are sent, but not if they are small only because the peer's
+ * window is. Up to {@value #MOST_CONTROLS_EARNED} that were earned are kept.
  *
  * <p>A frame must be whole in the time of a head from its first byte on, as must a head with all
  * its frames. Only amid DATA the peer may pause, as often as it likes, for the time of a pause.

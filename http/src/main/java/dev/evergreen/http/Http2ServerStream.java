@@ -173,12 +173,7 @@ final class Http2ServerStream extends Http2Stream implements Exchange {
   }
 
   private void begin(
-      int status,
-      Fields fields,
-      @Nullable Fields more,
-      long told,
-      long bodyLength,
-      boolean alone)
+      int status, Fields fields, @Nullable Fields more, long told, long bodyLength, boolean alone)
       throws IOException {
     if (status < 200) {
       throw new IllegalArgumentException(status + " cannot be the status of a response");

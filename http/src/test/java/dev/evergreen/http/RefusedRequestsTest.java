@@ -88,7 +88,10 @@ class RefusedRequestsTest {
         row("Host with a comma", 400, "GET / HTTP/1.1\r\nHost: a,b\r\n\r\n"),
         row("Host with a blank", 400, "GET / HTTP/1.1\r\nHost: a b\r\n\r\n"),
         row("Host of 256 bytes", 400, "GET / HTTP/1.1\r\nHost: " + "a".repeat(256) + "\r\n\r\n"),
-        row("host of 256 bytes", 400, "GET http://" + "a".repeat(256) + "/ HTTP/1.1\r\nHost: a\r\n\r\n"),
+        row(
+            "host of 256 bytes",
+            400,
+            "GET http://" + "a".repeat(256) + "/ HTTP/1.1\r\nHost: a\r\n\r\n"),
         row("Host with a bad port", 400, "GET / HTTP/1.1\r\nHost: a:80x\r\n\r\n"),
         row("Host with a port only", 400, "GET / HTTP/1.1\r\nHost: :80\r\n\r\n"),
         row("leading blank", 400, " GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
@@ -189,8 +192,7 @@ class RefusedRequestsTest {
   @Test
   void aHostMayHaveTheLengthOfAName() throws Exception {
     var longest = "a".repeat(255) + ":65535";
-    assertStatus(
-        200, HttpSettings.DEFAULT, "GET / HTTP/1.1\r\nHost: " + longest + "\r\n\r\n");
+    assertStatus(200, HttpSettings.DEFAULT, "GET / HTTP/1.1\r\nHost: " + longest + "\r\n\r\n");
   }
 
   private static void assertStatus(int status, HttpSettings settings, String sent)

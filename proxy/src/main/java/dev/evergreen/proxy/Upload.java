@@ -223,7 +223,11 @@ final class Upload {
   }
 
   private void send(
-      BodyWriter into, ByteBuffer first, CountDownLatch go, CancelScope until, SlowPeers slowPeers) {
+      BodyWriter into,
+      ByteBuffer first,
+      CountDownLatch go,
+      CancelScope until,
+      SlowPeers slowPeers) {
     try {
       var _ = go.await(CONTINUE_MILLIS, TimeUnit.MILLISECONDS);
       if (until.cancelled()) {

@@ -76,8 +76,7 @@ class OriginClientTest {
         _ -> {
           throw broken;
         };
-    assertThrows(
-        IllegalStateException.class, () -> client.ask(origins, request, null, informed));
+    assertThrows(IllegalStateException.class, () -> client.ask(origins, request, null, informed));
     assertThatNobodyHasFailedAndNothingIsHeld();
   }
 

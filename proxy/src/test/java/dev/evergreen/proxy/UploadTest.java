@@ -141,7 +141,7 @@ class UploadTest {
   /** An origin by HTTP/2 that has room for one byte. */
   private static final class Narrow extends ToOrigin {
     private final CountDownLatch room = new CountDownLatch(1);
-    private final StringBuffer sent = new StringBuffer();
+    private final StringBuilder sent = new StringBuilder();
 
     @Override
     public void tryWrite(ByteBuffer from) {
