@@ -20,6 +20,7 @@ class KeepTest {
   private static final int MIB = 1 << 20;
   private static final int SEGMENTS = 8;
   private static final int SIZE = 15_000;
+  private static final int TO_DISK_AT_ONCE = 21_000;
   private static final int BATCH = 20;
   private static final int HOT = 10;
 
@@ -45,20 +46,24 @@ class KeepTest {
     assertEquals(1, version(storage, name));
   }
 
-  private static void awaitOnDisk(TieredStorage storage, String name) {
-    while (disk(storage).directory.get(storage.hashOf(key(name))) == 0) {
-      Thread.onSpinWait();
-    }
+  /** Waits until the log has written what it was handed before. */
+  private void awaitLog(TieredStorage storage) throws IOException {
+    assertTrue(put(storage, "toDiskAtOnce" + others++, 1, TO_DISK_AT_ONCE));
+  }
+
+  /** Now and then a copy to disk is taken back for another's sake, see {@link Generations}. */
+  private void storeOnDisk(TieredStorage storage, String name) throws IOException {
+    do {
+      store(storage, name);
+      awaitLog(storage);
+    } while (disk(storage).directory.get(storage.hashOf(key(name))) == 0);
   }
 
   private void storeOthers(TieredStorage storage) throws IOException {
-    int from = others;
-    for (; others < from + BATCH; others++) {
-      store(storage, "other" + others);
+    for (int i = 0; i < BATCH; i++) {
+      store(storage, "other" + others++);
     }
-    for (int i = from; i < others; i++) {
-      awaitOnDisk(storage, "other" + i);
-    }
+    awaitLog(storage);
   }
 
   /** As if it had left memory. */
@@ -79,8 +84,7 @@ class KeepTest {
   void whatIsAskedForInEachRoundStaysAndTheDiskIsFull() throws Exception {
     try (var storage = open()) {
       for (int i = 0; i < HOT; i++) {
-        store(storage, "hot" + i);
-        awaitOnDisk(storage, "hot" + i);
+        storeOnDisk(storage, "hot" + i);
       }
       while (rounds(storage) < 4) {
         storeOthers(storage);
@@ -101,8 +105,7 @@ class KeepTest {
   @Test
   void aPurgeMeetsWhatIsWrittenAgainAtThatMoment() throws Exception {
     try (var storage = open()) {
-      store(storage, "hot");
-      awaitOnDisk(storage, "hot");
+      storeOnDisk(storage, "hot");
       assertEquals(1, versionOnDisk(storage, "hot"));
       var purger = new Thread(() -> purge(storage, "hot"));
       // As if another purge were being made, which may take a while.
