@@ -54,7 +54,7 @@ final class OriginClient {
       try {
         return ask.run(request, upload, informed, fresh);
       } catch (WaitCancelledException | RuntimeException | Error e) {
-        ask.giveUp(upload);
+        ask.giveUp(upload); // Else its place would be taken for ever.
         throw e; // That is no failure of the origin.
       } catch (IOException e) {
         ask.giveUp(upload);
@@ -82,9 +82,6 @@ final class OriginClient {
         if (!again) {
           throw OriginFailure.of(e);
         }
-      } catch (RuntimeException | Error e) {
-        ask.giveUp(upload); // Else its place would be taken for ever.
-        throw e;
       }
     }
   }
