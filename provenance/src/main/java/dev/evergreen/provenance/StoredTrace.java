@@ -392,6 +392,68 @@ public final class StoredTrace implements Trace, AutoCloseable {
         id);
   }
 
+  /**
+   * What some connections did below a row, the newest first, whichever of them did it. Of each only
+   * the numbers of some rows are held.
+   */
+  public Iterator<Operation> ofConnections(List<Long> ids, long before) {
+    var rows = new MergedRows();
+    ids.forEach(id -> rows.add(rowsOf(id, before)));
+    return stream(rows).map(this::operation).flatMap(Optional::stream).iterator();
+  }
+
+  /** The rows of several iterators, the highest first. */
+  private static final class MergedRows implements Iterator<Long> {
+    private record NextRow(long row, Iterator<Long> rest) {}
+
+    private final PriorityQueue<NextRow> heads =
+        new PriorityQueue<>(Comparator.comparingLong(NextRow::row).reversed());
+
+    void add(Iterator<Long> rest) {
+      if (rest.hasNext()) {
+        heads.add(new NextRow(rest.next(), rest));
+      }
+    }
+
+    @Override
+    public boolean hasNext() {
+      return !heads.isEmpty();
+    }
+
+    @Override
+    public Long next() {
+      var head = heads.remove();
+      add(head.rest());
+      return head.row();
+    }
+  }
+
+  private Iterator<Long> rowsOf(long connection, long before) {
+    return new Pages<>(before) {
+      @Override
+      List<Long> page(long below) throws SQLException {
+        var select =
+            statement(
+                "select seq from op where connection = ? and seq < ? order by seq desc limit "
+                    + PAGE);
+        select.setLong(1, connection);
+        select.setLong(2, below);
+        var rows = new ArrayList<Long>();
+        try (var found = select.executeQuery()) {
+          while (found.next()) {
+            rows.add(found.getLong(1));
+          }
+        }
+        return rows;
+      }
+
+      @Override
+      long row(Long row) {
+        return row;
+      }
+    };
+  }
+
   /** All operations from a row on, in their order; more may come. */
   public List<Operation> from(long row, int most) {
     return read(

@@ -1092,6 +1092,30 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** Rows of one connection are no older than those of another because it began earlier. */
+  @Test
+  void mergesWhatTheConnectionsOfAClientDid() throws Exception {
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var spool = recording.spool();
+      var other =
+          new Line(spool, line.epoch(), spool.connect(line.epoch(), ANNA), line.lane());
+      spool.connect(line.epoch(), ANNA);
+      var expected = new ArrayList<Long>();
+      for (int i = 0; i < 600; i++) {
+        expected.addFirst((i % 3 == 0 ? line : other).exchange("get a", "none"));
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        var ids = trace.connections("anna").stream().map(StoredTrace.Connected::id).toList();
+        assertEquals(3, ids.size());
+        assertEquals(expected, rows(trace.ofConnections(ids, Long.MAX_VALUE)));
+        assertEquals(
+            expected.subList(300, 600), rows(trace.ofConnections(ids, expected.get(299))));
+      }
+    }
+  }
+
   @Test
   void knowsClientsByAllTheirNames() throws Exception {
     try (var recording = record()) {

@@ -3,6 +3,7 @@ package dev.evergreen.server;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.StoredTrace.Connected;
 import dev.evergreen.provenance.TraceView;
 import dev.evergreen.provenance.Why;
 import java.time.Instant;
@@ -13,7 +14,6 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.StreamSupport;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -129,15 +129,10 @@ public final class WhyCommand extends TraceOptions {
     return ExitCode.OK;
   }
 
-  /** What the client did on all of its connections, the latest connection first. */
+  /** What the client did on all of its connections, the newest first. */
   private Iterator<Operation> ofClient(StoredTrace trace, long before) {
-    return trace.connections(String.valueOf(client)).stream()
-        .flatMap(
-            connected -> {
-              Iterable<Operation> its = () -> trace.ofConnection(connected.id(), before);
-              return StreamSupport.stream(its.spliterator(), false);
-            })
-        .iterator();
+    var connected = trace.connections(String.valueOf(client));
+    return trace.ofConnections(connected.stream().map(Connected::id).toList(), before);
   }
 
   private Optional<Operation> question(StoredTrace trace, long before, long epoch) {

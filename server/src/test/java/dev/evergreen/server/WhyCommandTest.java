@@ -138,6 +138,23 @@ class WhyCommandTest {
     assertTrue(answer.contains("row " + exec + " "), answer);
   }
 
+  /** A pool has many connections of one name, and uses each of them now and then. */
+  @Test
+  void findsTheLastReplyOfAClientOnWhicheverConnection() {
+    long later = spool().connect(epoch, new Client("127.0.0.1:3", "anna", "default", "RESP2"));
+    exchange(bert, "+OK\r\n", "SET", "cart", "1");
+    long old = exchange(later, "$1\r\n1\r\n", "GET", "cart");
+    long set = exchange(bert, "+OK\r\n", "SET", "cart", "2");
+    long last = exchange(anna, "$1\r\n2\r\n", "GET", "cart");
+    var answer = run(0, "why", "redis", "--client", "anna", "GET", "cart");
+    assertTrue(answer.startsWith("GET cart -> 2"), answer);
+    assertTrue(answer.contains("row " + set + " "), answer);
+    var list = run(0, "why", "redis", "--client", "anna");
+    assertEquals(
+        "row %d  T  anna  GET cart -> 2\nrow %d  T  anna  GET cart -> 1\n".formatted(last, old),
+        list);
+  }
+
   @Test
   void listsWhatAClientDidAndWhatPasses() {
     long one = exchange(anna, "+OK\r\n", "SET", "a", "1");
