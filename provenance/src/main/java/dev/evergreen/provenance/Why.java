@@ -103,6 +103,8 @@ public final class Why {
    * Why the operation's reply is as it is. Operations from the question's row on are no causes; a
    * question of now has a row above all others. If the question has no reply, it is answered what
    * the reply would be.
+   *
+   * @throws IllegalArgumentException if it has no part of the number that is wished for
    */
   public Answer ask(Operation question, Wish wish) {
     return trace.atOnce(
@@ -114,6 +116,11 @@ public final class Why {
 
   private Answer answer(Operation question, Wish wish) {
     var parts = Walk.parts(question);
+    if (wish.part() >= parts.size()) {
+      throw new IllegalArgumentException(
+          "%s has %d parts, counted from 0: there is no part %d"
+              .formatted(question.request().getFirst(), parts.size(), wish.part()));
+    }
     parts = wish.part() < 0 ? parts : parts.subList(0, wish.part() + 1);
     if (specification.knowledge(parts.getLast()) == Knowledge.NONE) {
       return new Answer(

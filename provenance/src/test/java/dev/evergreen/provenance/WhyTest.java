@@ -2,6 +2,7 @@ package dev.evergreen.provenance;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.provenance.Answer.Certainty;
@@ -209,6 +210,8 @@ class WhyTest {
     var both = operation(3, 1, 3, 3, "BOTH", "").with(parts);
     assertEquals(Set.of(List.of()), rows(why.ask(both, new Why.Wish(true, 9, 99, 1))));
     assertEquals(Set.of(List.of(2L)), rows(why.ask(both, new Why.Wish(true, 9, 99, 2))));
+    var none = new Why.Wish(true, 9, 99, 3);
+    assertThrows(IllegalArgumentException.class, () -> why.ask(both, none));
     trace.add(both);
     assertEquals(Set.of(List.of(3L)), rows(ask("GET a", "5")));
     assertEquals(Set.of(List.of(2L)), rows(ask("GET b", "1")));

@@ -97,7 +97,12 @@ public final class WhyCommand extends TraceOptions {
       return list(trace, before);
     }
     var question = question(trace, before, epoch);
-    return question.isEmpty() ? failed(notFound()) : answer(trace, question.get());
+    try {
+      return question.isEmpty() ? failed(notFound()) : answer(trace, question.get());
+    } catch (IllegalArgumentException e) {
+      // Of a part that there is not.
+      return failed(String.valueOf(e.getMessage()));
+    }
   }
 
   private long before(StoredTrace trace) {

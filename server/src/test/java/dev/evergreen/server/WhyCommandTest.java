@@ -136,6 +136,10 @@ class WhyCommandTest {
     var answer = run(0, "why", "redis", "GET", "a");
     assertTrue(answer.startsWith("GET a -> 2  (certain)"), answer);
     assertTrue(answer.contains("row " + exec + " "), answer);
+    var row = Long.toString(exec);
+    assertTrue(run(0, "why", "redis", "--row", row, "--part", "1").contains("certain"));
+    var none = run(1, "why", "redis", "--row", row, "--part", "2");
+    assertTrue(none.contains("there is no part 2"), none);
   }
 
   /** A pool has many connections of one name, and uses each of them now and then. */
