@@ -10,9 +10,11 @@ import java.util.Optional;
 /**
  * Runs elements of a trace on a model, and asks a question of the state that comes out.
  *
+ * @param trace is asked before each operation whether to go on
  * @param question the operations that are the question, the last of which is asked about
  */
-record Execution(Specification specification, Model model, List<Operation> question) {
+record Execution(
+    Specification specification, Model model, Trace trace, List<Operation> question) {
   /** Carries out an element. */
   void run(Element element, State state) {
     switch (element) {
@@ -23,6 +25,7 @@ record Execution(Specification specification, Model model, List<Operation> quest
 
   /** Carries out an operation and gives its reply; empty if too little is known for one. */
   Optional<Object> run(Operation operation, State state) {
+    trace.checkTime();
     if (specification.knowledge(operation) == Knowledge.SPECIFIED) {
       try {
         return Optional.of(model.run(operation, state));

@@ -1297,8 +1297,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   /**
-   * Lets what is asked from now on take so long at most: after that, reading fails with an
-   * exception that says so.
+   * Lets what is asked from now on take so long at most: after that it fails with an exception that
+   * says so.
    */
   void allow(Duration limit) {
     allowed = limit;
@@ -1310,7 +1310,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     givenUp = true;
   }
 
-  private void checkTime() {
+  @Override
+  public void checkTime() {
     if (givenUp) {
       throw new TraceException("The question was given up");
     }

@@ -55,6 +55,12 @@ public interface Trace {
   }
 
   /**
+   * Is called again and again while a question is worked on, also while nothing is read. Throws if
+   * nobody wants the answer any more.
+   */
+  default void checkTime() {}
+
+  /**
    * A place at which the record is not whole.
    *
    * @param row the last row before it; 0 for the beginning of the recording

@@ -153,7 +153,7 @@ public final class Why {
     if (plain.longer || causes.size() > mostRun(wish)) {
       return plain.untried(parts.getLast().reply(), mostRun(wish));
     }
-    return search(plain, new Execution(specification, model.get(), parts), wish);
+    return search(plain, new Execution(specification, model.get(), trace, parts), wish);
   }
 
   private static int mostRun(Wish wish) {

@@ -170,6 +170,62 @@ class WhyTest {
     assertFalse(why.ask(question, Why.Wish.ALL).truncated(), "up to " + Why.MOST_RUN_FOR_ALL);
   }
 
+  /** Long requests take long on the model, while nothing is read. */
+  @Test
+  void isGivenUpAlsoWhileTheModelRuns() {
+    for (int i = 1; i <= 20; i++) {
+      trace.add(operation(i, 1, i, i, "ADD a", "" + i));
+    }
+    var question = operation(1000, 1, 1000, 1001, "GET a", "20");
+    var limited = new Limited(trace);
+    var expected = why.ask(question, Why.Wish.ONE).witnesses();
+    assertEquals(expected, new Why(keeper, limited).ask(question, Why.Wish.ONE).witnesses());
+    int runs = Integer.MAX_VALUE - limited.left;
+    assertTrue(runs >= 20, runs + " runs");
+    for (int left : new int[] {0, 1, runs - 1}) {
+      limited.left = left;
+      var asking = new Why(keeper, limited);
+      assertThrows(TraceException.class, () -> asking.ask(question, Why.Wish.ONE));
+    }
+  }
+
+  /** A trace that lets so many operations be run. */
+  private static final class Limited implements Trace {
+    private final Trace trace;
+    private int left = Integer.MAX_VALUE;
+
+    Limited(Trace trace) {
+      this.trace = trace;
+    }
+
+    @Override
+    public Iterator<Operation> writers(Cell cell, long before) {
+      return trace.writers(cell, before);
+    }
+
+    @Override
+    public long end(Operation operation) {
+      return trace.end(operation);
+    }
+
+    @Override
+    public Iterator<Operation> beside(Cell cell, Operation operation) {
+      return trace.beside(cell, operation);
+    }
+
+    @Override
+    public Optional<Break> lastBreak(Cell cell, long before) {
+      return trace.lastBreak(cell, before);
+    }
+
+    @Override
+    public void checkTime() {
+      if (left-- <= 0) {
+        throw new TraceException("The time is over");
+      }
+    }
+  }
+
   @ParameterizedTest
   @EnumSource(Break.Kind.class)
   void noAnswerAcrossABreakIsCertain(Break.Kind kind) {
