@@ -18,8 +18,8 @@ import java.util.Set;
  * of that is tried at once: a set of states is carried through the trace, and an element that is
  * not in the part leads from each state to two, one in which it was done and one in which it was
  * not. Equal states fall together, so that this is far less work than running every supertrace. A
- * set of states that grows too large counts as not closed: the witness is then larger than it need
- * be, never wrong.
+ * set of states that grows too large, in number or in bytes, counts as not closed: the witness is
+ * then larger than it need be, never wrong.
  *
  * <p>Whatever contains a closed part is closed. So one minimal part is found by leaving out what
  * can be left out, one element after the other. All of them are found by Reiter's method (<em>A
@@ -34,6 +34,9 @@ final class Closures {
   private final State start;
   private final Object expected;
   private long steps;
+
+  /** Whether a set of states was too large. */
+  private boolean tooMany;
 
   /** Parts of these elements, which after this start lead to this reply. */
   Closures(Execution execution, List<Element> elements, State start, Object expected, long steps) {
@@ -70,7 +73,9 @@ final class Closures {
     for (int i = from; i < elements.size() && possible(states); i++) {
       states = after(states, i, part.get(i));
     }
-    return possible(states) && states.stream().allMatch(this::leadsToAnswer);
+    boolean possible = possible(states);
+    tooMany |= !possible;
+    return possible && states.stream().allMatch(this::leadsToAnswer);
   }
 
   private boolean leadsToAnswer(State state) {
@@ -78,7 +83,10 @@ final class Closures {
   }
 
   private boolean possible(List<State> states) {
-    return steps >= 0 && states.size() <= MOST_STATES;
+    return steps >= 0
+        && states.size() <= MOST_STATES
+        && (states.size() == 1
+            || states.stream().mapToLong(State::own).sum() <= Execution.MOST_BYTES);
   }
 
   /** The states to which an element leads, which must be done or may be. */
@@ -87,11 +95,16 @@ final class Closures {
       return List.of(after(states.getFirst(), element));
     }
     var after = new LinkedHashSet<State>();
+    long bytes = 0;
     for (var state : states) {
       if (!must) {
         after.add(state);
       }
-      after.add(after(state, element));
+      var done = after(state, element);
+      bytes += after.add(done) ? done.own() : 0;
+      if (bytes > Execution.MOST_BYTES) {
+        break;
+      }
     }
     return List.copyOf(after);
   }
@@ -105,7 +118,7 @@ final class Closures {
 
   /** Whether work was cut short, so that parts that are closed may have been taken for others. */
   boolean exhausted() {
-    return steps < 0;
+    return steps < 0 || tooMany;
   }
 
   /**

@@ -56,6 +56,9 @@ final class Orders {
   private final List<List<Element>> found = new ArrayList<>();
   private long steps;
 
+  /** The bytes of the states of the places that were seen. */
+  private long held;
+
   /**
    * Orders of these operations, which are in the order of their rows, up to the question.
    *
@@ -96,19 +99,21 @@ final class Orders {
 
   /** Whether there may be more orders than were found. */
   boolean truncated() {
-    return steps < 0 || found.size() >= most;
+    return steps < 0 || found.size() >= most || held > Execution.MOST_BYTES;
   }
 
   private void search(BitSet left, State state, List<Element> sequence) {
     // A loop as long as there is no choice, so that a long trace is no deep recursion.
     while (!left.isEmpty()) {
-      if (--steps < 0 || found.size() >= most) {
+      steps--;
+      if (truncated()) {
         return;
       }
       var ready = ready(left);
       boolean over = !left.intersects(before);
       if (over || ready.size() > 1 || operations.get(ready.getFirst()).outcomeUnknown()) {
         if (seen.add(new Place((BitSet) left.clone(), dependences(sequence), state))) {
+          held += state.own();
           if (over) {
             end(state.copy(), new ArrayList<>(sequence));
           }

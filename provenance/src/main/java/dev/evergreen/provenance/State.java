@@ -30,6 +30,11 @@ public final class State {
 
   private Instant now;
 
+  /** At most so many bytes its operations have brought, and so many it shares with no other. */
+  private long brought;
+
+  private long own;
+
   private State(NavigableMap<Cell, Object> values, NavigableMap<Cell, Boolean> empty, Instant now) {
     this.values = values;
     this.empty = empty;
@@ -102,7 +107,25 @@ public final class State {
   }
 
   State copy() {
-    return new State(new TreeMap<>(values), new TreeMap<>(empty), now);
+    var copy = new State(new TreeMap<>(values), new TreeMap<>(empty), now);
+    copy.brought = brought;
+    copy.own = own;
+    return copy;
+  }
+
+  /**
+   * An operation brings so many bytes.
+   *
+   * @param given whether nothing new is made of them, and of what was there
+   */
+  void grow(long bytes, boolean given) {
+    brought += bytes;
+    own = given ? own : brought;
+  }
+
+  /** About how many bytes it shares with no other, at most; not if values are copied to others. */
+  long own() {
+    return own;
   }
 
   private void mark(Cell cell, boolean isEmpty) {

@@ -732,9 +732,13 @@ public final class StoredTrace implements Trace, AutoCloseable {
         row = neighbours.below(cell, before);
       }
       if (rest == null) {
-        rest = writersOf(new OfOperations(), cell, before);
+        rest = writersOf(new OfTurns(), cell, before);
       }
-      return rest.hasNext() ? Optional.of(rest.next()) : Optional.empty();
+      var found = Optional.<Operation>empty();
+      while (found.isEmpty() && rest.hasNext()) {
+        found = whole(rest.next());
+      }
+      return found;
     }
 
     @Override
@@ -1004,10 +1008,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
       }
       var operation = rows.read(row);
       end(operation.row(), row.getLong(15));
-      long bytes = still ? operation.bytes() : 0;
-      if (bytes >= SMALL) {
-        large.put(operation.row(), new Large(operation, bytes));
-      }
+      holdLarge(operation);
       return operation;
     }
 
@@ -1024,6 +1025,59 @@ public final class StoredTrace implements Trace, AutoCloseable {
     @Override
     public int largestPage() {
       return LARGEST_PAGE;
+    }
+  }
+
+  /** Small ones whole; of others only the one whose turn it is, by {@link #whole}. */
+  private final class OfTurns implements Shape<Operation> {
+    @Override
+    public String columns() {
+      return OpRows.SMALL_COLUMNS + ", " + END;
+    }
+
+    @Override
+    public Operation read(ResultSet row) throws SQLException {
+      var operation = rows.readSmall(row);
+      end(operation.row(), row.getLong(15));
+      return of(operation);
+    }
+
+    @Override
+    public Operation of(Operation operation) {
+      return operation.bytes() < SMALL ? operation : operation.place();
+    }
+
+    @Override
+    public Operation operation(Operation element) {
+      return element;
+    }
+
+    @Override
+    public int largestPage() {
+      return LARGEST_PAGE;
+    }
+  }
+
+  /** The operation of which a page may have only the place; empty if it has gone meanwhile. */
+  private Optional<Operation> whole(Operation place) throws SQLException {
+    if (!place.request().isEmpty()) {
+      return Optional.of(place);
+    }
+    checkTime();
+    // Many cells may have the same writers: each of these is read once.
+    var known = still ? large.get(place.row()) : null;
+    if (known != null) {
+      return Optional.of(known.operation());
+    }
+    var found = rows.operation(place.row());
+    found.ifPresent(this::holdLarge);
+    return found;
+  }
+
+  private void holdLarge(Operation operation) {
+    long bytes = still ? operation.bytes() : 0;
+    if (bytes >= SMALL) {
+      large.put(operation.row(), new Large(operation, bytes));
     }
   }
 
@@ -1351,7 +1405,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
     last(
             """
             select max(id) from epoch where id < ?
-            and (id > (select min(id) from epoch) or facts not like '%"""
+            and (id > (select min(id) from epoch) or facts not like '%\
+            """
                 + StoreKind.EMPTY
                 + "%')",
             before)

@@ -159,6 +159,10 @@ public final class TracePage implements AutoCloseable {
       } catch (RuntimeException e) {
         LOG.log(System.Logger.Level.ERROR, "A question of the page failed", e);
         fail(exchange, 500, "The question failed; the log says more.");
+      } catch (OutOfMemoryError | StackOverflowError e) {
+        // The next question may take less.
+        LOG.log(System.Logger.Level.ERROR, "A question of the page took too much memory", e);
+        fail(exchange, 503, "The question takes more memory than the page has.");
       }
     }
   }

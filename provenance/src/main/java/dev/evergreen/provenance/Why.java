@@ -253,8 +253,10 @@ public final class Why {
     var recorded = execution.recorded(asked);
     var walk = Walk.from(specification, trace, plain.question, plain.parts, true);
     var operations = new ArrayList<Operation>();
-    while (operations.size() < mostRun(wish) && walk.hasNext()) {
+    long bytes = 0;
+    while (operations.size() < mostRun(wish) && bytes < MOST_BYTES && walk.hasNext()) {
       operations.add(walk.next());
+      bytes += operations.getLast().bytes();
     }
     // What is certainly behind the question came along with what may be before it.
     operations.removeIf(operation -> Orders.precedes(plain.question, operation));

@@ -112,6 +112,22 @@ final class TracePageTest {
     return URLEncoder.encode(text, StandardCharsets.UTF_8);
   }
 
+  /** Else whoever asks hears nothing, and nobody knows why. */
+  @Test
+  void saysThatAQuestionTakesTooMuchMemory() throws Exception {
+    spool.epoch("steps", "here:1", "content: empty");
+    assertTrue(recording.awaitLoaded(Duration.ofSeconds(20)));
+    StepsKind.DEATHS.set(1);
+    try {
+      var response = get("/api/why?request=" + encoded("die a"), "the-token");
+      assertEquals(503, response.statusCode(), response.body());
+      assertTrue(response.body().contains("memory"), response.body());
+      assertTrue(ask("why?request=" + encoded("die a")).has("certainty"));
+    } finally {
+      StepsKind.DEATHS.set(0);
+    }
+  }
+
   /** It has asked them before anybody does, of what is there when it starts. */
   @Test
   void hasAnAnswerOfEachKindAboutTheLastOperation() throws Exception {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -1092,14 +1093,39 @@ abstract class TraceStoreConformance {
     }
   }
 
+  /** A question has an iterator for each cell that it demands. */
+  @Test
+  void readsLongBodiesWhenTheirTurnHasCome() throws Exception {
+    int length = 1 << 20;
+    int writes = 16;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      var value = "v".repeat(length);
+      long last = 0;
+      for (int i = 0; i < writes; i++) {
+        last = line.exchange("set a " + value, "ok");
+      }
+      assertTrue(recording.awaitLoaded(LONG));
+      try (var trace = trace()) {
+        assertEquals(writes, rows(trace.writers(key("a"), Long.MAX_VALUE)).size());
+        var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = threads.getCurrentThreadAllocatedBytes();
+        var newest = trace.writers(key("a"), Long.MAX_VALUE).next();
+        long allocated = threads.getCurrentThreadAllocatedBytes() - before;
+        assertEquals(last, newest.row());
+        assertEquals(length, newest.request().getLast().length());
+        assertTrue(allocated < writes * (long) length / 2, allocated + " bytes");
+      }
+    }
+  }
+
   /** Rows of one connection are no older than those of another because it began earlier. */
   @Test
   void mergesWhatTheConnectionsOfAClientDid() throws Exception {
     try (var recording = record()) {
       var line = Line.open(recording);
       var spool = recording.spool();
-      var other =
-          new Line(spool, line.epoch(), spool.connect(line.epoch(), ANNA), line.lane());
+      var other = new Line(spool, line.epoch(), spool.connect(line.epoch(), ANNA), line.lane());
       spool.connect(line.epoch(), ANNA);
       var expected = new ArrayList<Long>();
       for (int i = 0; i < 600; i++) {
@@ -1110,8 +1136,7 @@ abstract class TraceStoreConformance {
         var ids = trace.connections("anna").stream().map(StoredTrace.Connected::id).toList();
         assertEquals(3, ids.size());
         assertEquals(expected, rows(trace.ofConnections(ids, Long.MAX_VALUE)));
-        assertEquals(
-            expected.subList(300, 600), rows(trace.ofConnections(ids, expected.get(299))));
+        assertEquals(expected.subList(300, 600), rows(trace.ofConnections(ids, expected.get(299))));
       }
     }
   }

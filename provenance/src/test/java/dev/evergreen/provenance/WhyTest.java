@@ -170,6 +170,24 @@ class WhyTest {
     assertFalse(why.ask(question, Why.Wish.ALL).truncated(), "up to " + Why.MOST_RUN_FOR_ALL);
   }
 
+  /** Each state of a search has a long text of its own, and there were thousands. */
+  @Test
+  void holdsNoMoreStatesThanThereIsRoomFor() {
+    var steps = new StepsKind();
+    var long1 = new MemoryTrace(steps);
+    var text = "y".repeat(4 << 20);
+    long1.add(operation(1, 1, 1, 1, "set k " + text, "ok"));
+    for (int i = 2; i <= 14; i++) {
+      long1.add(operation(i, 1, i, i, "push k " + i, "ok"));
+    }
+    var answer =
+        new Why(steps, long1).ask(operation(1000, 1, 1000, 1001, "first k", "y"), Why.Wish.ONE);
+    assertEquals(Certainty.CERTAIN, answer.certainty());
+    assertEquals(1, answer.witnesses().getFirst().rows().getFirst());
+    assertTrue(answer.witnesses().getFirst().rows().size() < 14, answer.witnesses()::toString);
+    assertFalse(answer.minimal());
+  }
+
   /** Long requests take long on the model, while nothing is read. */
   @Test
   void isGivenUpAlsoWhileTheModelRuns() {
