@@ -404,14 +404,14 @@ public final class StoredTrace implements Trace, AutoCloseable {
 
   /** The rows of several iterators, the highest first. */
   private static final class MergedRows implements Iterator<Long> {
-    private record Head(long row, Iterator<Long> rest) {}
+    private record NextRow(long row, Iterator<Long> rest) {}
 
-    private final PriorityQueue<Head> heads =
-        new PriorityQueue<>(Comparator.comparingLong(Head::row).reversed());
+    private final PriorityQueue<NextRow> heads =
+        new PriorityQueue<>(Comparator.comparingLong(NextRow::row).reversed());
 
     void add(Iterator<Long> rest) {
       if (rest.hasNext()) {
-        heads.add(new Head(rest.next(), rest));
+        heads.add(new NextRow(rest.next(), rest));
       }
     }
 
