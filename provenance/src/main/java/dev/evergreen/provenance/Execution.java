@@ -6,7 +6,6 @@ import dev.evergreen.provenance.Witness.Done;
 import dev.evergreen.provenance.Witness.Element;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 
 /** Runs elements of a trace on a model, and asks a question of the state that comes out. */

@@ -26,7 +26,7 @@ final class Geo {
   private static final int BITS = STEPS + 1;
 
   /** Scores of places that are not at the eastern or northern edge are below. */
-  private static final double EDGE = 1L << 2 * STEPS;
+  private static final double EDGE = 1L << (2 * STEPS);
 
   private static final double LATITUDE = 85.05112878;
   private static final double LONGITUDE = 180;
