@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.spi.Carriers;
+import dev.evergreen.core.spi.Share;
 import dev.evergreen.live.Allowance;
 import dev.evergreen.live.Present;
 import dev.evergreen.web.Standings.Standing;
@@ -314,10 +315,11 @@ abstract class LiveConnection {
   }
 
   private void writeAll() {
+    var share = new Share(System::nanoTime, Carriers::letOthersRun);
     try {
       for (var work = next(); work != null; work = next()) {
         carryOut(work);
-        Carriers.letOthersRun();
+        share.goesOn();
       }
     } catch (InterruptedException | IOException | RuntimeException e) {
       // The peer is gone or was cut; whoever notices first tidies up.

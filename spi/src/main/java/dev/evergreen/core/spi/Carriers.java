@@ -1,10 +1,16 @@
 package dev.evergreen.core.spi;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The platform threads that carry all virtual threads of this process, shared by these.
@@ -15,9 +21,9 @@ import java.util.concurrent.locks.LockSupport;
  * loop, keep all of these out, also where they yield. Who may be one of them waits, wakes and
  * yields by the methods here.
  *
- * <p>While they are used, a watcher starts a thread from outside every few milliseconds. If that
- * does not run soon, nobody is woken by these methods until it has: so the carriers come to an end
- * with what is ready, and take what came from outside.
+ * <p>While they are used, a watcher has a thread started from outside every few milliseconds. If
+ * that does not run soon, no virtual thread wakes another by these methods until those from outside
+ * have had their turn: so the carriers come to an end with what is ready, and take what has waited.
  *
  * <p>Safe for any number of threads.
  */
@@ -26,22 +32,23 @@ public final class Carriers {
   private static final long PERIOD_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
   private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-  /** Not longer, as others that do not use these methods may be what keeps the carriers busy. */
+  /** Nobody is held longer, as what does not use these methods may keep the carriers busy. */
   private static final long LONGEST_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
+  /** Then to hold others is of no use for a while. */
+  private static final long USELESS_NANOS = 10 * LONGEST_NANOS;
+
   /** For so many periods the watcher stays awake unused: to wake it costs who uses it next. */
-  private static final int MOST_UNUSED = 50;
+  private static final int MOST_UNUSED = 5;
+
+  /** What comes from outside waits in one of several queues, by the thread that starts it. */
+  private static final int STARTERS = 4;
 
   private static final Carriers ALL = new Carriers();
 
-  private final Thread watcher =
-      Thread.ofPlatform()
-          .daemon()
-          .inheritInheritableThreadLocals(false)
-          .name("evergreen-carriers")
-          .unstarted(this::watch);
-
-  private final AtomicBoolean watching = new AtomicBoolean(true);
+  private final List<ExecutorService> starters = new ArrayList<>();
+  private final AtomicBoolean watching = new AtomicBoolean();
+  private volatile @Nullable Thread watcher;
 
   /** Who is to be woken when those from outside have had their turn. */
   private final Queue<Thread> woken = new ConcurrentLinkedQueue<>();
@@ -52,13 +59,30 @@ public final class Carriers {
   /** Whether those from outside have waited for too long. */
   private volatile boolean outsideWaits;
 
+  /** Touched by the watcher only: how often it has looked. */
+  private int looks;
+
   private Carriers() {
-    watcher.start();
+    for (int i = 0; i < STARTERS; i++) {
+      starters.add(Executors.newSingleThreadExecutor(work -> platformThread("outside", work)));
+    }
   }
 
-  /** Starts the watcher while there is memory for its thread. Without this the first use does. */
-  static void prepare() {
-    // The class does.
+  /** Of nobody's group, and with nothing of who happens to need it first. */
+  private static Thread platformThread(String name, Runnable work) {
+    var group = Thread.currentThread().getThreadGroup();
+    while (group.getParent() != null) {
+      group = group.getParent();
+    }
+    var thread =
+        Thread.ofPlatform()
+            .group(group)
+            .daemon()
+            .inheritInheritableThreadLocals(false)
+            .name("evergreen-carriers-" + name)
+            .unstarted(work);
+    thread.setContextClassLoader(null);
+    return thread;
   }
 
   /**
@@ -69,6 +93,11 @@ public final class Carriers {
     if (Thread.currentThread().isVirtual()) {
       ALL.share();
     }
+  }
+
+  /** To be called by who waits, wakes or starts without the methods here. */
+  static void use() {
+    ALL.noteUse();
   }
 
   /**
@@ -82,9 +111,9 @@ public final class Carriers {
     }
   }
 
-  /** As {@link LockSupport#unpark}, maybe a few milliseconds later for a virtual thread. */
+  /** As {@link LockSupport#unpark}, maybe some milliseconds later between virtual threads. */
   static void unpark(Thread thread) {
-    if (ALL.outsideWaits && thread.isVirtual()) {
+    if (ALL.outsideWaits && thread.isVirtual() && Thread.currentThread().isVirtual()) {
       ALL.unparkLater(thread);
     } else {
       LockSupport.unpark(thread);
@@ -102,13 +131,33 @@ public final class Carriers {
 
   @SuppressWarnings("ThreadPriorityCheck") // nothing relies on it
   private void yieldOnce() {
+    noteUse();
+    Thread.yield();
+  }
+
+  private void noteUse() {
     if (!used) {
       used = true;
       if (!watching.get() && watching.compareAndSet(false, true)) {
-        LockSupport.unpark(watcher);
+        wakeWatcher();
       }
     }
-    Thread.yield();
+  }
+
+  /** Starts it where it is not there yet, as there was no memory for it, or no need. */
+  private void wakeWatcher() {
+    if (watcher != null) {
+      LockSupport.unpark(watcher);
+      return;
+    }
+    try {
+      var made = platformThread("watcher", this::watch);
+      made.start();
+      watcher = made;
+    } catch (OutOfMemoryError e) {
+      used = false;
+      watching.set(false);
+    }
   }
 
   private void unparkLater(Thread thread) {
@@ -129,10 +178,12 @@ public final class Carriers {
     }
   }
 
+  // The watcher
+
   private void watch() {
     int unused = 0;
     while (true) {
-      LockSupport.parkNanos(this, PERIOD_NANOS);
+      pause(PERIOD_NANOS);
       if (used) {
         unused = 0;
         used = false;
@@ -152,26 +203,47 @@ public final class Carriers {
     }
     while (!watching.get()) {
       LockSupport.park(this);
+      var _ = Thread.interrupted(); // or it would not park again
     }
   }
 
+  private static void pause(long nanos) {
+    await(new AtomicBoolean(), System.nanoTime() + nanos);
+  }
+
+  private static void await(AtomicBoolean done, long deadline) {
+    for (long left = deadline - System.nanoTime();
+        left > 0 && !done.get();
+        left = deadline - System.nanoTime()) {
+      LockSupport.parkNanos(left);
+      var _ = Thread.interrupted(); // or it would not park again
+    }
+  }
+
+  /** One of the queues at a time; all of them where one has waited. */
   private void look() {
-    long held = 0;
     try {
-      long began = System.nanoTime();
-      if (!runsWithin(PATIENCE_NANOS, () -> {})) {
-        outsideWaits = true;
-        // The second one comes after all that waited with the first.
-        var _ = runsWithin(LONGEST_NANOS, () -> {}) && runsWithin(LONGEST_NANOS, this::goOn);
-        held = System.nanoTime() - began;
+      var one = List.of(starters.get(looks++ % STARTERS));
+      if (!run(one, () -> {}, System.nanoTime() + PATIENCE_NANOS)) {
+        pause(hold());
       }
     } catch (OutOfMemoryError e) {
-      held = LONGEST_NANOS; // another time
+      // Another time.
+    }
+  }
+
+  /** Holds who uses the methods here; returns how long they shall not be held again. */
+  private long hold() {
+    long began = System.nanoTime();
+    long deadline = began + LONGEST_NANOS;
+    try {
+      outsideWaits = true;
+      // The second ones come after all that waited with the first ones in their queues.
+      boolean all = run(starters, () -> {}, deadline) && run(starters, this::goOn, deadline);
+      return all ? System.nanoTime() - began : USELESS_NANOS;
     } finally {
       goOn();
     }
-    // Those that were held have as long for themselves.
-    LockSupport.parkNanos(this, held);
   }
 
   /** Who was to be woken is; on the carrier itself where a virtual thread does this. */
@@ -180,19 +252,21 @@ public final class Carriers {
     unparkAll();
   }
 
-  /** Whether this has been done within so long by a virtual thread that is started from outside. */
-  private boolean runsWithin(long nanos, Runnable what) {
+  /** Whether virtual threads that these start have all run by then; the last one does this. */
+  private static boolean run(List<ExecutorService> starters, Runnable last, long deadline) {
+    var watcher = Thread.currentThread();
+    var left = new AtomicInteger(starters.size());
     var done = new AtomicBoolean();
-    Thread.startVirtualThread(
+    Runnable probe =
         () -> {
-          what.run();
-          done.set(true);
-          LockSupport.unpark(watcher);
-        });
-    long deadline = System.nanoTime() + nanos;
-    for (long left = nanos; left > 0 && !done.get(); left = deadline - System.nanoTime()) {
-      LockSupport.parkNanos(this, left);
-    }
+          if (left.decrementAndGet() == 0) {
+            last.run();
+            done.set(true);
+            LockSupport.unpark(watcher);
+          }
+        };
+    starters.forEach(starter -> starter.execute(() -> Thread.startVirtualThread(probe)));
+    await(done, deadline);
     return done.get();
   }
 }

@@ -34,7 +34,6 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
     timers.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     timers.setRejectedExecutionHandler(new ThreadPoolExecutor.DiscardPolicy());
     timers.prestartCoreThread(); // there may be no memory for a thread later
-    Carriers.prepare();
   }
 
   /** Starts a timer thread. */
@@ -60,6 +59,7 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
 
   @Override
   public Thread start(Runnable task) {
+    Carriers.use();
     return Thread.startVirtualThread(task);
   }
 
@@ -92,6 +92,7 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
 
   @Override
   public void parkNanosForOthers(long nanos) {
+    Carriers.use();
     if (nanos < LONG_NANOS) {
       LockSupport.parkNanos(this, nanos);
     } else if (nanos < ENDLESS_NANOS) {

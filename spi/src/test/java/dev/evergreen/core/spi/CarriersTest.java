@@ -12,7 +12,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Each of the first three waited for ever without the watcher. */
+/** Each of these but the last waited for ever without the watcher. */
 @Timeout(120)
 class CarriersTest {
 
@@ -101,15 +101,48 @@ class CarriersTest {
 
   @Test
   void whoComeAfterAPauseKeepNobodyOut() throws Exception {
-    var watcher =
-        Thread.getAllStackTraces().keySet().stream()
-            .filter(thread -> thread.getName().equals("evergreen-carriers"))
-            .findFirst()
-            .orElseThrow();
-    while (watcher.getState() != Thread.State.WAITING) {
-      Thread.onSpinWait(); // until it looks no more
-    }
+    awaitThatItLooksNoMore(watcher());
     whoWakeEachOtherKeepNobodyOut();
+  }
+
+  @Test
+  void aWatcherThatIsInterruptedGoesOn() throws Exception {
+    var watcher = watcher();
+    watcher.interrupt();
+    awaitThatItLooksNoMore(watcher);
+    watcher.interrupt();
+    whoWakeEachOtherKeepNobodyOut();
+  }
+
+  private static void awaitThatItLooksNoMore(Thread watcher) {
+    while (watcher.getState() != Thread.State.WAITING || watcher.isInterrupted()) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private static Thread watcher() throws InterruptedException {
+    Thread.startVirtualThread(Carriers::letOthersRun).join();
+    return Thread.getAllStackTraces().keySet().stream()
+        .filter(thread -> thread.getName().equals("evergreen-carriers-watcher"))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** Each thread that starts virtual ones has its own queue, of which there are several. */
+  @Test
+  void nobodyIsKeptOutWhoeverStartsIt() throws Exception {
+    pairsPlay();
+    var run = new CountDownLatch(16 * 20);
+    for (int i = 0; i < 16; i++) {
+      Thread.ofPlatform()
+          .start(
+              () -> {
+                for (int j = 0; j < 20; j++) {
+                  Thread.startVirtualThread(run::countDown);
+                }
+              });
+    }
+    assertTrue(run.await(30, TimeUnit.SECONDS), () -> run.getCount() + " are kept out");
   }
 
   @Test

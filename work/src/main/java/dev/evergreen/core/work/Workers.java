@@ -2,8 +2,8 @@ package dev.evergreen.core.work;
 
 import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.spi.Clock;
+import dev.evergreen.core.spi.Share;
 import dev.evergreen.core.spi.Threads;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -13,8 +13,6 @@ import org.jspecify.annotations.Nullable;
  * where they refuse it ({@link Handover}), so that no method here fails by that.
  */
 public final class Workers {
-
-  private static final long SHARE_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private final Clock clock;
   private final Threads threads;
@@ -98,7 +96,7 @@ public final class Workers {
 
   private void work(Tasks.Task first) {
     var next = new Tasks();
-    var share = new Share();
+    @Nullable Share share = null;
     for (Tasks.Task task = first; task != null; ) {
       try {
         task.run(next);
@@ -112,32 +110,10 @@ public final class Workers {
       }
       task = next.poll();
       fork(next);
-      if (task != null) {
+      if (task != null && share != null) {
         share.goesOn();
-      }
-    }
-  }
-
-  /**
-   * A virtual thread has its processor until it waits. One that goes on with task after task lets
-   * others run now and then.
-   */
-  private final class Share {
-
-    private boolean begun;
-    private long sinceNanos;
-
-    /** One task has ended, and the next follows. */
-    void goesOn() {
-      long now = nanos();
-      if (begun && now - sinceNanos >= SHARE_NANOS) {
-        threads.letOthersRun();
-        now = nanos();
-        begun = false;
-      }
-      if (!begun) {
-        begun = true;
-        sinceNanos = now;
+      } else if (task != null) {
+        share = new Share(clock::nanos, threads::letOthersRun);
       }
     }
   }
