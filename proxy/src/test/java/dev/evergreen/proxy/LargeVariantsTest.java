@@ -29,8 +29,16 @@ class LargeVariantsTest {
         var answer = browser.get("/a", "X: " + x);
         assertEquals(200, answer.status());
         assertEquals(body, answer.body());
+        awaitStored(browser, x);
       }
       assertEquals(2, origin.count(), "the third request was a hit");
+    }
+  }
+
+  /** A client may have all of an answer before that is stored. */
+  private static void awaitStored(Browser browser, String x) throws Exception {
+    while (browser.get("/a", "X: " + x, "Cache-Control: only-if-cached").status() != 200) {
+      Thread.onSpinWait();
     }
   }
 
