@@ -84,12 +84,13 @@ final class Closures {
 
   private boolean possible(List<State> states) {
     return steps >= 0
+        && !states.isEmpty()
         && states.size() <= MOST_STATES
         && (states.size() == 1
             || states.stream().mapToLong(State::own).sum() <= Execution.MOST_BYTES);
   }
 
-  /** The states to which an element leads, which must be done or may be. */
+  /** The states to which an element leads, which must be done or may be; none if too large. */
   private List<State> after(List<State> states, int element, boolean must) {
     if (must && states.size() == 1) {
       return List.of(after(states.getFirst(), element));
@@ -103,7 +104,7 @@ final class Closures {
       var done = after(state, element);
       bytes += after.add(done) ? done.own() : 0;
       if (bytes > Execution.MOST_BYTES) {
-        break;
+        return List.of(); // which nobody takes for all of them
       }
     }
     return List.copyOf(after);

@@ -144,6 +144,8 @@ final class Keeper {
             && tags.size() <= Entry.MAX_TAGS;
     if (kept) {
       proxy.storage().replaceHead(found.lease(), bytes, tags, stamp);
+    } else if (stored.has("set-cookie")) {
+      proxy.invalidate(key); // or each who asks would get it
     } else if (!isOwn()) {
       retire(found, stamp);
     }
@@ -172,7 +174,9 @@ final class Keeper {
   private void rewrite(Found found, Life life, long stamp) throws IOException {
     var fields = found.head().fields();
     var head = StoredHead.encode(found.head().status(), life, fields);
-    proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp);
+    if (!proxy.storage().replaceHead(found.lease(), head, tags(fields), stamp)) {
+      proxy.suspect(key); // it has no place for another head at the moment
+    }
   }
 
   /**
@@ -198,7 +202,9 @@ final class Keeper {
   StoredHead headForAsker(Found found, OriginAnswer answer, Refreshed refreshed)
       throws IOException {
     var head = refreshed.head();
-    var fields = dated(Freshening.forAsker(found.head().fields(), answer.head()), answer);
+    var stored = found.head().fields();
+    var seen = refreshed.kept() ? stored : stored.copy().remove("set-cookie");
+    var fields = dated(Freshening.forAsker(seen, answer.head()), answer);
     return fields.equals(head.fields())
         ? head
         : StoredHead.of(ByteBuffer.wrap(StoredHead.encode(head.status(), head.life(), fields)));

@@ -435,6 +435,19 @@ class ProxyTest {
   }
 
   @Test
+  void aCookieThatWasForAllIsForNobodyWhenItsOriginSaysSo() throws IOException {
+    origin
+        .then(200, "page", "Cache-Control: max-age=60", "ETag: \"1\"", "Set-Cookie: of=all")
+        .then(304, "", "ETag: \"1\"", "Cache-Control: private")
+        .then(200, "other page", "Cache-Control: private");
+    assertEquals("of=all", get("/a").field("Set-Cookie"));
+    var reloaded = get("/a", "Cache-Control: no-cache");
+    assertEquals("page", reloaded.body());
+    assertFalse(reloaded.has("Set-Cookie"));
+    assertEquals("other page", get("/a", "Cache-Control: max-stale").body());
+  }
+
+  @Test
   void anUnsafeMethodInvalidates() throws Exception {
     origin
         .then(200, "1", "Cache-Control: max-age=60")

@@ -361,13 +361,17 @@ final class Growing implements Appender {
     }
   }
 
-  /** Gives back what no reader has at hand, and holds what is in memory for them. */
+  /**
+   * Gives back what no reader has at hand, and holds what is in memory for them. If another one has
+   * taken its place there already, they keep the buffers.
+   */
   private void leaveToMemory() {
     if (!isInMemory || followers.isEmpty()) {
       return;
     }
-    if (pieces.stream().anyMatch(piece -> piece.users == 0)) {
-      findInMemory();
+    findInMemory();
+    if (inMemory == null) {
+      return;
     }
     for (var piece : pieces) {
       piece.isDone = true;

@@ -43,7 +43,7 @@ record Deadline(long earliest, long latest) {
   }
 
   private static Instant behind(long last) {
-    return Instant.ofEpochMilli(last + 1);
+    return Instant.ofEpochMilli(last).plusMillis(1); // the last one may be the greatest there is
   }
 
   /** Whether it has passed at a moment. */

@@ -167,6 +167,8 @@ class DefinitionTest {
           ZADD x 1 a; ZADD y 2 a; ZUNIONSTORE z 2 x y WEIGHTS 2 1; DEL x        | ZSCORE z a
           ZADD x 1 a 2 b; ZRANGESTORE z x 0 0; ZADD x 0 c                       | ZRANGE z 0 -1
           SET x 1; EXPIREAT x 33000000000; EXPIREAT x 32000000000 GT            | EXPIRETIME x
+          SET x 1; PEXPIREAT x 9223372036854775807                              | GET x
+          SET x 1 PXAT 9223372036854775807                                      | GET x
           SET x 1; EXPIREAT x 32000000000; EXPIREAT x 33000000000 GT            | EXPIRETIME x
           SET x 1; EXPIREAT x 33000000000; EXPIREAT x 32000000000 LT            | EXPIRETIME x
           SET x 1; EXPIREAT x 33000000000 GT                                    | EXPIRETIME x

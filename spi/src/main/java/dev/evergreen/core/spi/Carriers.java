@@ -62,6 +62,9 @@ public final class Carriers {
   /** Touched by the watcher only: how often it has looked. */
   private int looks;
 
+  /** How often somebody was held; changed by the watcher only. */
+  private volatile int holds;
+
   private Carriers() {
     for (int i = 0; i < STARTERS; i++) {
       starters.add(Executors.newSingleThreadExecutor(work -> platformThread("outside", work)));
@@ -181,6 +184,16 @@ public final class Carriers {
   // The watcher
 
   private void watch() {
+    while (true) {
+      try {
+        watchOn();
+      } catch (OutOfMemoryError e) {
+        // Another time.
+      }
+    }
+  }
+
+  private void watchOn() {
     int unused = 0;
     while (true) {
       pause(PERIOD_NANOS);
@@ -222,13 +235,9 @@ public final class Carriers {
 
   /** One of the queues at a time; all of them where one has waited. */
   private void look() {
-    try {
-      var one = List.of(starters.get(looks++ % STARTERS));
-      if (!run(one, () -> {}, System.nanoTime() + PATIENCE_NANOS)) {
-        pause(hold());
-      }
-    } catch (OutOfMemoryError e) {
-      // Another time.
+    var one = List.of(starters.get(Math.floorMod(looks++, STARTERS)));
+    if (!run(one, () -> {}, System.nanoTime() + PATIENCE_NANOS)) {
+      pause(hold());
     }
   }
 
@@ -236,12 +245,21 @@ public final class Carriers {
   private long hold() {
     long began = System.nanoTime();
     long deadline = began + LONGEST_NANOS;
+    int mine = holds + 1;
     try {
+      holds = mine;
       outsideWaits = true;
       // The second ones come after all that waited with the first ones in their queues.
-      boolean all = run(starters, () -> {}, deadline) && run(starters, this::goOn, deadline);
+      boolean all = run(starters, () -> {}, deadline) && run(starters, () -> goOn(mine), deadline);
       return all ? System.nanoTime() - began : USELESS_NANOS;
     } finally {
+      goOn();
+    }
+  }
+
+  /** By what may run so late that others are held by now. */
+  private void goOn(int hold) {
+    if (hold == holds) {
       goOn();
     }
   }
