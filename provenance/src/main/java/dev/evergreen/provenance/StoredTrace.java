@@ -29,6 +29,7 @@ import java.util.TreeSet;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
@@ -397,35 +398,8 @@ public final class StoredTrace implements Trace, AutoCloseable {
    * the numbers of some rows are held.
    */
   public Iterator<Operation> ofConnections(List<Long> ids, long before) {
-    var rows = new MergedRows();
-    ids.forEach(id -> rows.add(rowsOf(id, before)));
+    var rows = new Merged<>(Long::longValue, ids.stream().map(id -> rowsOf(id, before)).toList());
     return stream(rows).map(this::operation).flatMap(Optional::stream).iterator();
-  }
-
-  /** The rows of several iterators, the highest first. */
-  private static final class MergedRows implements Iterator<Long> {
-    private record NextRow(long row, Iterator<Long> rest) {}
-
-    private final PriorityQueue<NextRow> heads =
-        new PriorityQueue<>(Comparator.comparingLong(NextRow::row).reversed());
-
-    void add(Iterator<Long> rest) {
-      if (rest.hasNext()) {
-        heads.add(new NextRow(rest.next(), rest));
-      }
-    }
-
-    @Override
-    public boolean hasNext() {
-      return !heads.isEmpty();
-    }
-
-    @Override
-    public Long next() {
-      var head = heads.remove();
-      add(head.rest());
-      return head.row();
-    }
   }
 
   private Iterator<Long> rowsOf(long connection, long before) {
@@ -1115,7 +1089,9 @@ public final class StoredTrace implements Trace, AutoCloseable {
       touchingAbove(shape, above, before).ifPresent(iterators::add);
     }
     iterators.addAll(within(shape, cell, before));
-    return iterators.size() == 1 ? iterators.getFirst() : new Merged<>(shape, iterators);
+    return iterators.size() == 1
+        ? iterators.getFirst()
+        : new Merged<>(one -> shape.operation(one).row(), iterators);
   }
 
   /** Those that touch the cell or one below it. */
@@ -1523,23 +1499,23 @@ public final class StoredTrace implements Trace, AutoCloseable {
         });
   }
 
-  /** The operations of several iterators, the highest row first, each once. */
+  /** The elements of several iterators, the highest row first, one of each row. */
   private static final class Merged<T> implements Iterator<T> {
     private record Head<T>(T element, long row, Iterator<T> rest) {}
 
-    private final Shape<T> shape;
+    private final ToLongFunction<T> row;
     private final PriorityQueue<Head<T>> heads =
         new PriorityQueue<>(Comparator.<Head<T>>comparingLong(Head::row).reversed());
 
-    Merged(Shape<T> shape, List<Iterator<T>> iterators) {
-      this.shape = shape;
+    Merged(ToLongFunction<T> row, List<Iterator<T>> iterators) {
+      this.row = row;
       iterators.forEach(this::add);
     }
 
     private void add(Iterator<T> rest) {
       if (rest.hasNext()) {
         var next = rest.next();
-        heads.add(new Head<>(next, shape.operation(next).row(), rest));
+        heads.add(new Head<>(next, row.applyAsLong(next), rest));
       }
     }
 

@@ -155,9 +155,10 @@ public final class Carriers {
     }
     try {
       var made = platformThread("watcher", this::watch);
+      watcher = made; // before it may sleep, or whoever wakes it would start another
       made.start();
-      watcher = made;
     } catch (OutOfMemoryError e) {
+      watcher = null;
       used = false;
       watching.set(false);
     }
