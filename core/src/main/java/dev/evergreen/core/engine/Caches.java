@@ -259,7 +259,8 @@ final class Caches implements Cache.Keeper {
 
   /**
    * Closes the caches of these calls that only summaries of these calls read. Whoever depends on
-   * one and is still there when the grace is over was reached after all, and runs again.
+   * one and is still there when other nodes have done the same was reached after all, and runs
+   * again. That takes as long as messages do, which may be longer than the grace.
    */
   void closeIfReadOnlyBy(Set<CallKey> calls) {
     var closed = new ArrayList<Cache>();
@@ -274,7 +275,8 @@ final class Caches implements Cache.Keeper {
     }
     closed.forEach(this::remove);
     lines().end(closed);
-    workers.after(grace + 1, next -> runLeft(closed, next));
+    long patience = base.settings().pushRetryAfter().toNanos();
+    workers.after(patience, next -> runLeft(closed, next));
   }
 
   private static void runLeft(List<Cache> closed, Tasks next) {

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * <p>If no computation does, the caches between all who were found are closed on every node, and
  * their summaries go with their last subscription as ever. Nothing rests on that answer being still
  * true: a cache that has got another reader meanwhile stays, and a summary that has lost a cache
- * and is still there a grace later runs again.
+ * and is still there when other nodes have had the time to do the same runs again.
  */
 final class CircleCollector {
 

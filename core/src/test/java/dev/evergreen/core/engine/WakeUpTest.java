@@ -548,7 +548,7 @@ class WakeUpTest {
     var self = WiredNodes.id("a");
     try (var wired = new WiredNodes(self)) {
       var types = GrainTypes.create().add(Link.class, LinkGrain::new);
-      var started = wired.start(self, PATIENT.withCacheGrace(Duration.ofMillis(1)), types);
+      var started = wired.start(self, PATIENT.withPushRetryAfter(Duration.ofMillis(1)), types);
       started.grains().get(Link.class, "a").pointTo("b");
       try (var computation =
           started.reactive(() -> started.grains().get(Link.class, "a").length())) {

@@ -128,7 +128,8 @@ final class MutantTest {
                         }
                         closed.forEach(this::remove);
                         lines().end(closed);
-                        workers.after(grace + 1, next -> runLeft(closed, next));
+                        long patience = base.settings().pushRetryAfter().toNanos();
+                        workers.after(patience, next -> runLeft(closed, next));
                     """,
                     """
                           if (cache != null
