@@ -1,9 +1,9 @@
 package dev.evergreen.cluster;
 
+import dev.evergreen.core.spi.GoneNodes;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.NodeId;
 import dev.evergreen.core.spi.Placement;
-import java.util.LinkedHashSet;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
@@ -16,15 +16,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class Partitions implements Placement {
 
-  /** Of so many that are gone an answer may still be on its way; of those before no more. */
-  static final int MOST_GONE = 1_000;
-
   private final NodeId self;
   private final Mandate mandate;
   private final AtomicReferenceArray<NodeId> owners;
 
-  /** Those never come back: a process that starts again is another node. The latest last. */
-  private final LinkedHashSet<NodeId> gone = new LinkedHashSet<>(); // guarded by itself
+  /** Of those an answer may still be on its way, but none may come back. */
+  private final GoneNodes gone = new GoneNodes();
 
   private volatile IntConsumer authority = partition -> {};
   private volatile IntConsumer whenFound = partition -> {};
@@ -121,7 +118,7 @@ final class Partitions implements Placement {
     }
     // Looked at after the hint is there: so one of this and forget clears it. Whoever got it asks
     // again, after a pause, since who is gone may still answer.
-    if (isGone(owner)) {
+    if (gone.contains(owner)) {
       owners.compareAndSet(partition, owner, null);
     } else {
       whenFound.accept(partition);
@@ -130,20 +127,9 @@ final class Partitions implements Placement {
 
   /** A node is gone: its partitions are asked for. */
   void forget(NodeId node) {
-    synchronized (gone) {
-      gone.add(node);
-      if (gone.size() > MOST_GONE) {
-        gone.removeFirst();
-      }
-    }
+    gone.add(node);
     for (int i = 0; i < owners.length(); i++) {
       clear(i, node);
-    }
-  }
-
-  private boolean isGone(NodeId node) {
-    synchronized (gone) {
-      return gone.contains(node);
     }
   }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.core.spi.GoneNodes;
 import dev.evergreen.core.spi.GrainId;
 import dev.evergreen.core.spi.MemoryStorage;
 import dev.evergreen.core.spi.NodeId;
@@ -87,7 +88,7 @@ final class PartitionsTest {
   @Test
   void ofThoseThatAreGoneTheLatestAreRemembered() {
     partitions.forget(node("b"));
-    for (int i = 1; i <= Partitions.MOST_GONE; i++) {
+    for (int i = 1; i <= GoneNodes.MOST; i++) {
       partitions.forget(node("n" + i));
     }
     partitions.hint(partition, node("n1"));

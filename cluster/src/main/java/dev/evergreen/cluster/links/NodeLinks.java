@@ -1,5 +1,6 @@
 package dev.evergreen.cluster.links;
 
+import dev.evergreen.core.spi.GoneNodes;
 import dev.evergreen.core.spi.LinkCounts;
 import dev.evergreen.core.spi.Links;
 import dev.evergreen.core.spi.Message;
@@ -38,7 +39,10 @@ public final class NodeLinks implements Links, AutoCloseable {
   private final Counters counters = new Counters();
   private final LinkLog log = new LinkLog();
   private final Map<NodeId, Link> links = new ConcurrentHashMap<>();
-  private final Set<NodeId> removed = ConcurrentHashMap.newKeySet();
+
+  /** They are refused for good; those that are forgotten as strangers, as they are no members. */
+  private final GoneNodes removed = new GoneNodes();
+
   private final Semaphore handshakes;
   private final Set<Socket> greeting =
       Collections.synchronizedSet(new LinkedHashSet<>()); // the longest waiting first

@@ -1,13 +1,12 @@
 package dev.evergreen.core.engine;
 
 import dev.evergreen.core.model.Failures;
+import dev.evergreen.core.spi.GoneNodes;
 import dev.evergreen.core.spi.Links;
 import dev.evergreen.core.spi.Message;
 import dev.evergreen.core.spi.NodeId;
 import java.util.Collection;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 
 /** The other nodes: messages to them, and who of them has left for good. */
@@ -15,7 +14,7 @@ final class Peers {
 
   private final NodeId self;
   private final Links links;
-  private final Set<NodeId> gone = ConcurrentHashMap.newKeySet();
+  private final GoneNodes gone = new GoneNodes();
 
   Peers(NodeId self, Links links) {
     this.self = self;
@@ -33,7 +32,7 @@ final class Peers {
   }
 
   void remove(Collection<NodeId> leaving) {
-    gone.addAll(leaving);
+    leaving.forEach(gone::add);
   }
 
   /** False if the message certainly did not leave. */
@@ -41,18 +40,22 @@ final class Peers {
     return !isGone(to) && links.send(to, message);
   }
 
-  /** Sends items with as many messages as it takes; what no link takes is not sent. */
-  <T> void sendParts(NodeId to, List<T> items, Function<List<T>, Message> message) {
+  /**
+   * Sends items with as many messages as it takes; what no link takes is not sent.
+   *
+   * @return false if some certainly did not leave, and may another time
+   */
+  <T> boolean sendParts(NodeId to, List<T> items, Function<List<T>, Message> message) {
     try {
-      send(to, message.apply(items));
+      return send(to, message.apply(items));
     } catch (IllegalArgumentException e) {
       int half = items.size() / 2;
       if (half == 0) {
         Failures.log("a message to " + to, e);
-        return;
+        return true;
       }
-      sendParts(to, items.subList(0, half), message);
-      sendParts(to, items.subList(half, items.size()), message);
+      boolean left = sendParts(to, items.subList(0, half), message);
+      return sendParts(to, items.subList(half, items.size()), message) && left;
     }
   }
 }
