@@ -19,15 +19,17 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * New results on their way to other nodes (004 §4.2, back-pressure): one outbox per node, the
  * latest result per cache, one acknowledged batch under way at a time. After a slow round trip the
  * next batch waits for as long again. What is not acknowledged in time is sent again, as it is by
- * then; and so is what could not be sent, after a pause that doubles with each failure in a row.
- * Batches are halved then, too, until it is known which result cannot be sent: that one comes again
- * by itself, after pauses of its own, and does not keep the others.
+ * then; so is what there was no connection or no room for, as soon as there is; and what failed,
+ * after a pause that doubles with each failure in a row. Batches are halved then, too, until it is
+ * known which result cannot be sent: that one comes again by itself, after pauses of its own, and
+ * does not keep the others.
  */
 final class Outboxes {
 
@@ -36,6 +38,9 @@ final class Outboxes {
 
   private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
   private static final int MAX_DOUBLINGS = 30;
+
+  /** After this it is tried again whether there is a connection, and room. */
+  private static final long NO_LINE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** More than a batch ever has. */
   private static final int ALL_RESULTS = 1 << 29;
@@ -49,6 +54,14 @@ final class Outboxes {
 
     /** The result as it is now; null if the cache is to have none any more. */
     Message.@Nullable Update update();
+  }
+
+  /** Why a cache of another node gets no result for now. */
+  private record NoResult(NodeId node, Message.Update update) implements Recipient {
+    @Override
+    public long takeRequest() {
+      return 0;
+    }
   }
 
   private final Base base;
@@ -65,11 +78,17 @@ final class Outboxes {
   void send(Recipient subscriber) {
     long request = subscriber.takeRequest();
     boolean answered = request != 0 && answer(subscriber, request);
-    if (!answered && !base.peers().isGone(subscriber.node())) {
-      outboxes.computeIfAbsent(subscriber.node(), Outbox::new).add(subscriber);
+    if (!answered) {
+      put(subscriber.node(), outbox -> outbox.add(subscriber));
+    }
+  }
+
+  private void put(NodeId to, Consumer<Outbox> what) {
+    if (!base.peers().isGone(to)) {
+      what.accept(outboxes.computeIfAbsent(to, Outbox::new));
       // Checked again when whoever forgets nodes that are gone can see this one.
-      if (base.peers().isGone(subscriber.node())) {
-        forget(Set.of(subscriber.node()));
+      if (base.peers().isGone(to)) {
+        forget(Set.of(to));
       }
     }
   }
@@ -101,15 +120,20 @@ final class Outboxes {
 
   /**
    * A node's cache must look for the grain elsewhere. Nobody asks for that: it is told again until
-   * it has left. If it is lost then, so is the connection, and the node asks for all.
+   * it has left, or the node asks for the grain again. If it is lost then, so is the connection,
+   * and the node asks for all.
    */
   void moved(NodeId to, SummaryKey name) {
-    moved(to, name, 0);
+    if (!base.peers().send(to, new Message.Moved(List.of(name)))) {
+      put(to, outbox -> outbox.addMoved(name));
+    }
   }
 
-  private void moved(NodeId to, SummaryKey name, int before) {
-    if (!base.peers().send(to, new Message.Moved(List.of(name))) && !isOver(to)) {
-      workers.afterShortly(pauseAfter(before), () -> moved(to, name, before + 1));
+  /** A node asks for a grain, and need not be told any more that it has moved. */
+  void asked(NodeId from, SummaryKey name) {
+    var outbox = outboxes.get(from);
+    if (outbox != null) {
+      outbox.asked(name);
     }
   }
 
@@ -127,42 +151,7 @@ final class Outboxes {
     var outcome = new Message.Answer.Threw(why);
     var none = new Message.Version(0, 0);
     var update = new Message.Update(name, generation, none, outcome, 0, false, true, null);
-    sendAlone(to, batches.incrementAndGet(), update);
-  }
-
-  /**
-   * Sends one result, or in its place that it is too large for the link.
-   *
-   * @return false if the link does not even take that; the cache renews its subscription
-   */
-  private boolean sendAlone(NodeId to, long batch, Message.Update update) {
-    try {
-      base.peers().send(to, new Message.Push(batch, List.of(update)));
-      return true;
-    } catch (IllegalArgumentException e) {
-      return sendRefusal(to, batch, update, e);
-    }
-  }
-
-  private boolean sendRefusal(
-      NodeId to, long batch, Message.Update update, IllegalArgumentException why) {
-    var refusal =
-        new Message.Update(
-            update.key(),
-            update.generation(),
-            update.version(),
-            Outcome.tooLarge("the result of " + update.key(), why),
-            update.depth(),
-            update.inDoubt(),
-            update.provisional(),
-            update.trace());
-    try {
-      base.peers().send(to, new Message.Push(batch, List.of(refusal)));
-      return true;
-    } catch (IllegalArgumentException e) {
-      Failures.log("a result for " + to, e);
-      return false;
-    }
+    put(to, outbox -> outbox.add(new NoResult(to, update)));
   }
 
   void acknowledged(NodeId from, long batch) {
@@ -195,6 +184,10 @@ final class Outboxes {
 
     @GuardedBy("this")
     private final LinkedHashSet<Recipient> waiting = new LinkedHashSet<>();
+
+    /** What has moved, and could not be told yet. */
+    @GuardedBy("this")
+    private final Set<SummaryKey> moved = new LinkedHashSet<>();
 
     @GuardedBy("this")
     private boolean sending;
@@ -232,6 +225,23 @@ final class Outboxes {
     void add(Recipient subscriber) {
       synchronized (this) {
         waiting.add(subscriber);
+      }
+      begin();
+    }
+
+    void addMoved(SummaryKey name) {
+      synchronized (this) {
+        moved.add(name);
+      }
+      begin();
+    }
+
+    synchronized void asked(SummaryKey name) {
+      moved.remove(name);
+    }
+
+    private void begin() {
+      synchronized (this) {
         if (sending) {
           return;
         }
@@ -277,7 +287,7 @@ final class Outboxes {
     }
 
     private synchronized boolean goesOn() {
-      sending = !waiting.isEmpty() && !isOver(to);
+      sending = !(waiting.isEmpty() && moved.isEmpty()) && !isOver(to);
       return sending;
     }
 
@@ -285,10 +295,12 @@ final class Outboxes {
       var batch = new LinkedHashMap<Recipient, Message.Update>();
       try {
         fill(batch);
-        if (!batch.isEmpty()) {
-          send(batch);
+        if (tellMoved() && (batch.isEmpty() || send(batch))) {
+          sent(batch.keySet());
+        } else {
+          sendAgain(batch.keySet());
+          pauseFor(NO_LINE_NANOS);
         }
-        sent(batch.keySet());
       } catch (RuntimeException | Error e) {
         failed(batch.keySet(), e);
       }
@@ -298,10 +310,10 @@ final class Outboxes {
       mostResults = Math.max(1, batch.size() / 2);
       if (batch.size() == 1) {
         failedAlone(batch.iterator().next(), why);
-        pause(0);
+        pauseFor(pauseAfter(0));
       } else {
         sendAgain(batch);
-        pause(failures++);
+        pauseFor(pauseAfter(failures++));
       }
     }
 
@@ -321,9 +333,24 @@ final class Outboxes {
       workers.afterShortly(pauseAfter(before), () -> add(one));
     }
 
-    private void pause(int before) {
+    private void pauseFor(long nanos) {
       Thread.interrupted(); // it may be what has failed
-      workers.await(() -> isOver(to), workers.nanos() + pauseAfter(before), false);
+      workers.await(() -> isOver(to), workers.nanos() + nanos, false);
+    }
+
+    /** Returns false if there is something to tell that certainly did not leave. */
+    private boolean tellMoved() {
+      List<SummaryKey> names;
+      synchronized (this) {
+        names = List.copyOf(moved);
+      }
+      boolean told = names.isEmpty() || base.peers().sendParts(to, names, Message.Moved::new);
+      if (told) {
+        synchronized (this) {
+          names.forEach(moved::remove);
+        }
+      }
+      return told;
     }
 
     /**
@@ -369,17 +396,24 @@ final class Outboxes {
       waiting.addFirst(last);
     }
 
-    private void send(Map<Recipient, Message.Update> batch) {
+    /** Returns false if the batch certainly did not leave, and may another time. */
+    private boolean send(Map<Recipient, Message.Update> batch) {
       long number = batches.incrementAndGet();
       long sentAt = workers.nanos();
       long late = sentAt + base.settings().pushRetryAfter().toNanos();
       open.set(number);
       underWay = batch.size();
-      base.observer().batchSent(to, batch.size());
-      if (!leaves(number, List.copyOf(batch.values()))) {
+      try {
+        if (!leaves(number, List.copyOf(batch.values()))) {
+          return false;
+        }
+      } catch (IllegalArgumentException e) {
         most = Math.max(1, most / 2);
         sendAgain(batch.keySet());
-      } else if (!workers.await(() -> open.get() != number, late, true)) {
+        return true;
+      }
+      base.observer().batchSent(to, batch.size());
+      if (!workers.await(() -> open.get() != number, late, true)) {
         base.observer().batchOverdue(batch.size());
         sendAgain(batch.keySet());
       } else {
@@ -387,21 +421,44 @@ final class Outboxes {
         underWay = 0;
         restAfter(workers.nanos() - sentAt);
       }
+      return true;
     }
 
-    /** Sends a batch; returns false if it is too large for the link and can go in smaller ones. */
+    /**
+     * Sends a batch; in the place of a single result that is too large for the link, that it is.
+     *
+     * @return false if it certainly did not leave
+     * @throws IllegalArgumentException if it is too large and can go in smaller ones
+     */
     private boolean leaves(long number, List<Message.Update> updates) {
-      if (updates.size() == 1) {
-        if (!sendAlone(to, number, updates.getFirst())) {
-          open.set(0);
-        }
-        return true;
-      }
       try {
-        base.peers().send(to, new Message.Push(number, updates));
-        return true;
+        return base.peers().send(to, new Message.Push(number, updates));
       } catch (IllegalArgumentException e) {
-        return false;
+        if (updates.size() > 1) {
+          throw e;
+        }
+        return leavesRefused(number, updates.getFirst(), e);
+      }
+    }
+
+    private boolean leavesRefused(
+        long number, Message.Update update, IllegalArgumentException why) {
+      var refusal =
+          new Message.Update(
+              update.key(),
+              update.generation(),
+              update.version(),
+              Outcome.tooLarge("the result of " + update.key(), why),
+              update.depth(),
+              update.inDoubt(),
+              update.provisional(),
+              update.trace());
+      try {
+        return base.peers().send(to, new Message.Push(number, List.of(refusal)));
+      } catch (IllegalArgumentException e) {
+        Failures.log("a result for " + to, e);
+        open.set(0); // the cache renews its subscription
+        return true;
       }
     }
 

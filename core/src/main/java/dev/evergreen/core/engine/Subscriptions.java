@@ -432,6 +432,7 @@ final class Subscriptions implements Caches.Lines {
     var owed = new ArrayList<SummaryKey>();
     long request = message.waits() ? message.request() : 0;
     for (var subscription : message.subscriptions()) {
+      outboxes.asked(from, subscription.key());
       switch (subscribe(from, subscription, request, next)) {
         case NOT_HERE -> notHere.add(subscription.key());
         case NOWHERE -> nowhere.add(subscription.key());

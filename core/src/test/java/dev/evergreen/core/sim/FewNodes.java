@@ -81,6 +81,11 @@ final class FewNodes {
         .filter(key -> host(partition(new GrainId(GrainTypes.nameOf(grain), key))) == node);
   }
 
+  /** Into how many all grains are divided. */
+  int partitions() {
+    return scenario.partitions();
+  }
+
   private int partition(GrainId grain) {
     return Math.floorMod(grain.stableHash(), scenario.partitions());
   }

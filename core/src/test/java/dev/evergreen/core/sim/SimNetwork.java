@@ -36,6 +36,7 @@ final class SimNetwork {
   private final Set<Pair> cuts = new HashSet<>();
   private Weather weather = Weather.FINE;
   private Supplier<List<Copy>> post = this::byWeather;
+  private Predicate<Message> unsent = message -> false;
   private Predicate<Message> refused = message -> false;
   private Predicate<Message> failing = message -> false;
   private Predicate<Message> kept = message -> false;
@@ -57,6 +58,11 @@ final class SimNetwork {
   /** What becomes of each message from now on, instead of what the weather has. */
   void post(Supplier<List<Copy>> now) {
     post = now;
+  }
+
+  /** There is no connection for these messages, or no room, and the sender knows. */
+  void unsent(Predicate<Message> which) {
+    unsent = which;
   }
 
   /** These messages are too large for any link. */
@@ -119,6 +125,9 @@ final class SimNetwork {
   boolean send(NodeId from, NodeId to, Message message) {
     if (cuts.contains(new Pair(from, to)) && random.nextBoolean()) {
       traceMessage(from, "|> ", to, message);
+      return false;
+    }
+    if (unsent.test(message)) {
       return false;
     }
     if (refused.test(message)) {
