@@ -507,6 +507,32 @@ class WakeUpTest {
     }
   }
 
+  private int nameOrValue(String key) {
+    if (key.equals("at last")) {
+      return valueOf(key);
+    }
+    int length = node.grains().get(Board.class, key).name().length();
+    reader.set(Thread.currentThread());
+    return length;
+  }
+
+  /** By nothing else, as what it has read itself was there before. */
+  @Test
+  void whoHasTakenItsBranchesIsWokenByTheEndOfTheLastOne() throws Exception {
+    var keys = List.of("b", "at last");
+    try (var computation = node.reactive(() -> Parallel.map(keys, this::nameOrValue))) {
+      var waiting = new Aside(() -> computation.tracker().next());
+      WiredNodes.await(
+          "the other's branch",
+          () -> {
+            var owner = reader.get();
+            return owner != null && isParked(owner);
+          });
+      atLast.countDown();
+      waiting.awaitEnd();
+    }
+  }
+
   /** One of them waits on a thread of its own, which knows only the inner branches. */
   @Test
   void branchesInABranchAreWokenWhenThatIsNotWantedAnyMore() {

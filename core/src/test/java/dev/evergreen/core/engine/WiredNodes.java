@@ -29,6 +29,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BiFunction;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -92,6 +93,9 @@ public final class WiredNodes implements AutoCloseable {
 
   /** Called before a timer is set, which fails if this does. */
   volatile Runnable whenTimerIsWanted = () -> {};
+
+  /** Sets the timers of the nodes, after so many nanoseconds. */
+  volatile BiFunction<Long, Runnable, Clock.Cancellable> timers = time::after;
 
   /** Called whenever a node asks for the time, which it is not told if this fails. */
   volatile Runnable whenTimeIsAsked = () -> {};
@@ -285,7 +289,7 @@ public final class WiredNodes implements AutoCloseable {
     @Override
     public Cancellable after(long delayNanos, Runnable task) {
       whenTimerIsWanted.run();
-      return time.after(delayNanos, task);
+      return timers.apply(delayNanos, task);
     }
   }
 

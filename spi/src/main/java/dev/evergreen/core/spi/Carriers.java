@@ -65,7 +65,7 @@ public final class Carriers {
   /** How often somebody was held; changed by the watcher only. */
   private volatile int holds;
 
-  private Carriers() {
+  Carriers() {
     for (int i = 0; i < STARTERS; i++) {
       starters.add(Executors.newSingleThreadExecutor(work -> platformThread("outside", work)));
     }
@@ -246,10 +246,8 @@ public final class Carriers {
   private long hold() {
     long began = System.nanoTime();
     long deadline = began + LONGEST_NANOS;
-    int mine = holds + 1;
+    int mine = beginHold();
     try {
-      holds = mine;
-      outsideWaits = true;
       // The second ones come after all that waited with the first ones in their queues.
       boolean all = run(starters, () -> {}, deadline) && run(starters, () -> goOn(mine), deadline);
       return all ? System.nanoTime() - began : USELESS_NANOS;
@@ -258,15 +256,27 @@ public final class Carriers {
     }
   }
 
+  /** Holds who uses the methods here from now on; returns which hold this is. */
+  int beginHold() {
+    int mine = holds + 1;
+    holds = mine;
+    outsideWaits = true;
+    return mine;
+  }
+
   /** By what may run so late that others are held by now. */
-  private void goOn(int hold) {
+  void goOn(int hold) {
     if (hold == holds) {
       goOn();
     }
   }
 
+  boolean holds() {
+    return outsideWaits;
+  }
+
   /** Who was to be woken is; on the carrier itself where a virtual thread does this. */
-  private void goOn() {
+  void goOn() {
     outsideWaits = false;
     unparkAll();
   }

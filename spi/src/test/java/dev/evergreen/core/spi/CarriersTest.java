@@ -1,5 +1,6 @@
 package dev.evergreen.core.spi;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
@@ -12,7 +13,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Each of these but the last waited for ever without the watcher. */
+/** Each of these but the last two waited for ever without the watcher. */
 @Timeout(120)
 class CarriersTest {
 
@@ -163,5 +164,19 @@ class CarriersTest {
     for (var thread : pairs) {
       assertTrue(thread.join(Duration.ofSeconds(60)), "a wake-up was lost");
     }
+  }
+
+  /** And not by what was to end the one before, and comes late. */
+  @Test
+  void aHoldIsEndedByItsOwnEnd() {
+    var carriers = new Carriers();
+    int first = carriers.beginHold();
+    carriers.goOn();
+    assertFalse(carriers.holds());
+    int second = carriers.beginHold();
+    carriers.goOn(first);
+    assertTrue(carriers.holds());
+    carriers.goOn(second);
+    assertFalse(carriers.holds());
   }
 }
