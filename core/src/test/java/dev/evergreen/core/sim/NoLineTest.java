@@ -48,8 +48,7 @@ final class NoLineTest {
           2,
           NodeSettings.DEFAULT,
           () ->
-              GrainTypes.create()
-                  .<String, Named>add(Named.class, context -> named(context.key())));
+              GrainTypes.create().<String, Named>add(Named.class, context -> named(context.key())));
 
   /** Messages that told of grains that have moved, whether they left or not. */
   private final List<Message.Moved> moved = new ArrayList<>();

@@ -12,7 +12,9 @@ final class VersionStormTest {
     Simulation.VERSION_STORM.check(100);
   }
 
-  /** Its members ran again while others were still being closed: the grace was too short for that. */
+  /**
+   * Its members ran again while others were still being closed: the grace was too short for that.
+   */
   @Test
   void aCircleIsCollectedHoweverShortTheGraceIs() {
     assertNull(Verdict.of(Simulation.VERSION_STORM, 8_001_072, false).orNull());
