@@ -84,12 +84,10 @@ final class Outboxes {
   }
 
   private void put(NodeId to, Consumer<Outbox> what) {
-    if (!base.peers().isGone(to)) {
-      what.accept(outboxes.computeIfAbsent(to, Outbox::new));
-      // Checked again when whoever forgets nodes that are gone can see this one.
-      if (base.peers().isGone(to)) {
-        forget(Set.of(to));
-      }
+    what.accept(outboxes.computeIfAbsent(to, Outbox::new));
+    // Checked when whoever forgets nodes that are gone can see this one.
+    if (base.peers().isGone(to)) {
+      forget(Set.of(to));
     }
   }
 
