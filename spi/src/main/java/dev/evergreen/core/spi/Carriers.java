@@ -104,8 +104,11 @@ public final class Carriers {
     ALL.noteUse();
   }
 
-  /** What a virtual thread is started for, maybe some milliseconds later by a virtual thread. */
-  static Runnable started(Runnable task) {
+  /**
+   * What to start a virtual thread for instead of this task: it may be carried out some
+   * milliseconds later where the calling thread is virtual.
+   */
+  public static Runnable inTurn(Runnable task) {
     ALL.noteUse();
     return Thread.currentThread().isVirtual() ? () -> ALL.runInTurn(task) : task;
   }

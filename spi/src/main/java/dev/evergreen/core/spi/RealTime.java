@@ -59,7 +59,7 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
 
   @Override
   public Thread start(Runnable task) {
-    return Thread.startVirtualThread(Carriers.started(task));
+    return Thread.startVirtualThread(Carriers.inTurn(task));
   }
 
   @Override
