@@ -6,6 +6,7 @@ import dev.evergreen.core.Freshness;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
+import dev.evergreen.core.spi.Carriers;
 import dev.evergreen.json.ResultJson;
 import java.io.IOException;
 import java.time.Duration;
@@ -130,7 +131,7 @@ public abstract class LiveResult {
   }
 
   final void start() {
-    Thread.ofVirtual().name("live " + name()).start(this::follow);
+    Thread.ofVirtual().name("live " + name()).start(Carriers.inTurn(this::follow));
   }
 
   final void stop() {

@@ -308,7 +308,7 @@ abstract class LiveConnection {
   private void wakeWriter() {
     if (!writing) {
       writing = true;
-      Thread.startVirtualThread(this::writeAll);
+      Thread.startVirtualThread(Carriers.inTurn(this::writeAll));
     } else {
       notifyAll();
     }

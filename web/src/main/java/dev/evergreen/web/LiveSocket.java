@@ -1,6 +1,8 @@
 package dev.evergreen.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.evergreen.core.spi.Carriers;
+import dev.evergreen.core.spi.Share;
 import dev.evergreen.live.Allowance;
 import dev.evergreen.live.Present;
 import java.io.ByteArrayOutputStream;
@@ -201,9 +203,11 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       cut("flood", POLICY_VIOLATION, "Too many messages in one.");
       return;
     }
+    var share = new Share(System::nanoTime, Carriers::letOthersRun);
     for (var message : messages) {
       if (!isOver()) {
         takeMessage(message);
+        share.goesOn();
       }
     }
   }

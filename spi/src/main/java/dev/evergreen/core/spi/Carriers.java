@@ -18,12 +18,13 @@ import org.jspecify.annotations.Nullable;
  * <p>A carrier goes on with the virtual threads that others on it have made ready until none is
  * left. Only then it looks for those that came from outside: a request, a reply, the end of a wait.
  * So a few virtual threads that make each other ready without end, such as callers of grains in a
- * loop, keep all of these out, also where they yield. Who may be one of them waits, wakes and
- * yields by the methods here.
+ * loop, keep all of these out, also where they yield. Who may be one of them waits, wakes, starts
+ * and yields by the methods here.
  *
  * <p>While they are used, a watcher has a thread started from outside every few milliseconds. If
- * that does not run soon, no virtual thread wakes another by these methods until those from outside
- * have had their turn: so the carriers come to an end with what is ready, and take what has waited.
+ * that does not run soon, no virtual thread wakes or starts another by these methods until those
+ * from outside have had their turn: so the carriers come to an end with what is ready, and take
+ * what has waited.
  *
  * <p>Safe for any number of threads.
  */
@@ -98,9 +99,18 @@ public final class Carriers {
     }
   }
 
-  /** To be called by who waits, wakes or starts without the methods here. */
+  /** To be called by who waits without the methods here. */
   static void use() {
     ALL.noteUse();
+  }
+
+  /**
+   * What to start a virtual thread for instead of this task: it may be carried out some
+   * milliseconds later where the calling thread is virtual.
+   */
+  public static Runnable inTurn(Runnable task) {
+    ALL.noteUse();
+    return Thread.currentThread().isVirtual() ? () -> ALL.runInTurn(task) : task;
   }
 
   /**
@@ -125,11 +135,22 @@ public final class Carriers {
 
   private void share() {
     if (outsideWaits) {
-      unparkLater(Thread.currentThread());
-      LockSupport.park(this);
+      letOutsideIn();
     } else {
       yieldOnce();
     }
+  }
+
+  private void runInTurn(Runnable task) {
+    if (outsideWaits) {
+      letOutsideIn();
+    }
+    task.run();
+  }
+
+  private void letOutsideIn() {
+    unparkLater(Thread.currentThread());
+    LockSupport.park(this);
   }
 
   @SuppressWarnings("ThreadPriorityCheck") // nothing relies on it

@@ -59,8 +59,7 @@ public final class RealTime implements Clock, Threads, AutoCloseable {
 
   @Override
   public Thread start(Runnable task) {
-    Carriers.use();
-    return Thread.startVirtualThread(task);
+    return Thread.startVirtualThread(Carriers.inTurn(task));
   }
 
   @Override

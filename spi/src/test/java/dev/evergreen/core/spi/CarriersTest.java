@@ -9,16 +9,20 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Each of these but the last two waited for ever without the watcher. */
+/** Most of these waited for ever without the watcher. */
 @Timeout(120)
 class CarriersTest {
 
   private static final int MANY = 4 * Runtime.getRuntime().availableProcessors();
 
+  private static final long TOO_MANY = 10_000_000;
+
+  private final LongAdder starts = new LongAdder();
   private final RealTime time = RealTime.create();
   private final List<Thread> busy = new ArrayList<>();
   private volatile boolean over;
@@ -97,6 +101,27 @@ class CarriersTest {
     for (int i = 0; i < 20; i++) {
       var run = new CountDownLatch(1);
       assertRuns(() -> Thread.startVirtualThread(run::countDown), run);
+    }
+  }
+
+  /** Others were let in now and then without the watcher, after so many starts. */
+  @Test
+  void whoStartEachOtherKeepNobodyOut() throws Exception {
+    for (int i = 0; i < MANY; i++) {
+      Thread.startVirtualThread(this::startTheNext);
+    }
+    for (int i = 0; i < 20; i++) {
+      long before = starts.sum();
+      var run = new CountDownLatch(1);
+      assertRuns(() -> Thread.startVirtualThread(run::countDown), run);
+      assertTrue(starts.sum() - before < TOO_MANY, "it waited for millions of others");
+    }
+  }
+
+  private void startTheNext() {
+    if (!over) {
+      starts.increment();
+      time.start(this::startTheNext);
     }
   }
 
