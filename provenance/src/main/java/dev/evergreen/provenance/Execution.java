@@ -13,14 +13,13 @@ final class Execution {
   /** States are held that have so many bytes of their own, beside one. */
   static final long MOST_BYTES = 64 << 20;
 
-  /** What a word takes beside its bytes. */
-  private static final int WORD = 64;
-
   private final Specification specification;
   private final Model model;
   private final Trace trace;
   private final List<Operation> question;
-  private final IdentityHashMap<Operation, Growth> growths = new IdentityHashMap<>();
+
+  /** Of operations, whether all that they write is what their requests say. */
+  private final IdentityHashMap<Operation, Boolean> given = new IdentityHashMap<>();
 
   /**
    * Executions for one question.
@@ -35,13 +34,6 @@ final class Execution {
     this.question = question;
   }
 
-  /**
-   * How much a state may become larger by an operation.
-   *
-   * @param given whether all that is new is what the request says, which all states share
-   */
-  private record Growth(long bytes, boolean given) {}
-
   Specification specification() {
     return specification;
   }
@@ -49,7 +41,7 @@ final class Execution {
   /** Carries out an element. */
   void run(Element element, State state) {
     switch (element) {
-      case Clock(var moment) -> state.advance(moment);
+      case Clock(var moment) -> state.pass(moment);
       case Done(var operation) -> Walk.parts(operation).forEach(part -> run(part, state));
     }
   }
@@ -57,8 +49,7 @@ final class Execution {
   /** Carries out an operation and gives its reply; empty if too little is known for one. */
   Optional<Object> run(Operation operation, State state) {
     trace.checkTime();
-    var growth = growths.computeIfAbsent(operation, this::growth);
-    state.grow(growth.bytes(), growth.given());
+    state.given(given.computeIfAbsent(operation, this::isGiven));
     if (specification.knowledge(operation) == Knowledge.SPECIFIED) {
       try {
         return Optional.of(model.run(operation, state));
@@ -74,13 +65,10 @@ final class Execution {
     return Optional.empty();
   }
 
-  private Growth growth(Operation operation) {
-    long bytes = operation.request().stream().mapToLong(word -> word.length() + WORD).sum();
-    boolean given =
-        specification.touches(operation).stream()
-            .filter(Touch::writes)
-            .allMatch(touch -> touch.kind() == Touch.Kind.REPLACES && touch.from().isEmpty());
-    return new Growth(bytes, given);
+  private boolean isGiven(Operation operation) {
+    return specification.touches(operation).stream()
+        .filter(Touch::writes)
+        .allMatch(touch -> touch.kind() == Touch.Kind.REPLACES && touch.from().isEmpty());
   }
 
   /** The reply that is on record; empty if there is none, or not the whole of it. */

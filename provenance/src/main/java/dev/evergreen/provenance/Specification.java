@@ -1,6 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 
@@ -34,7 +33,7 @@ public interface Specification {
    * The moments that the operation set at which the store will change something by itself, if
    * nothing prevents that: deadlines of what it keeps.
    */
-  default List<Instant> deadlines(Operation operation) {
+  default List<Moment> deadlines(Operation operation) {
     return List.of();
   }
 

@@ -224,7 +224,11 @@ public final class Why {
 
     /** Whether other causes are as possible, for all that the walk has seen. */
     boolean isOneOf() {
-      return walk.unordered() || causes.stream().anyMatch(Operation::outcomeUnknown);
+      return walk.unordered()
+          || causes.stream().anyMatch(Operation::outcomeUnknown)
+          || (question.isAsked()
+              && clocks(causes, question).stream()
+                  .anyMatch(clock -> !clock.moment().precedes(question)));
     }
 
     Certainty certainty() {
@@ -399,25 +403,26 @@ public final class Why {
     }
   }
 
-  /** The deadlines that these operations set and that had passed when the question was asked. */
+  /** The deadlines that these operations set and that may have passed before the question. */
   private List<Clock> clocks(List<Operation> operations, Operation question) {
-    var moments = new TreeSet<java.time.Instant>();
+    var moments =
+        new TreeSet<>(
+            Comparator.comparing(Moment::latest)
+                .thenComparing(Moment::earliest)
+                .thenComparing(Moment::by));
     for (var operation : operations) {
       for (var part : Walk.parts(operation)) {
         moments.addAll(specification.deadlines(part));
       }
     }
-    return moments.stream()
-        .filter(moment -> !moment.isAfter(question.sent()))
-        .map(Clock::new)
-        .toList();
+    return moments.stream().filter(moment -> !moment.follows(question)).map(Clock::new).toList();
   }
 
   private static List<Element> inOrder(List<Operation> operations, List<Clock> clocks) {
     var elements = new ArrayList<Element>();
     var rest = new ArrayList<>(clocks);
     for (var operation : operations) {
-      while (!rest.isEmpty() && !rest.getFirst().moment().isAfter(operation.sent())) {
+      while (!rest.isEmpty() && rest.getFirst().moment().precedes(operation)) {
         elements.add(rest.removeFirst());
       }
       elements.add(new Done(operation));

@@ -1,12 +1,12 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.provenance.Model;
+import dev.evergreen.provenance.Moment;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Specification;
 import dev.evergreen.provenance.State;
 import dev.evergreen.provenance.Touch;
 import dev.evergreen.provenance.Touch.Effect;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -201,14 +201,14 @@ public final class RedisSpecification implements Specification, Model {
   }
 
   @Override
-  public List<Instant> deadlines(Operation operation) {
+  public List<Moment> deadlines(Operation operation) {
     var done = Scripts.done(operation);
     if (done.isPresent()) {
       return done.get().stream().flatMap(command -> deadlines(command).stream()).toList();
     }
     try {
       var deadline = Expiry.deadline(new Call(operation, null));
-      return deadline == null ? List.of() : deadline.moments();
+      return deadline == null ? List.of() : deadline.moments(operation);
     } catch (Refusal | ArithmeticException malformed) {
       return List.of();
     }
