@@ -18,6 +18,9 @@ final class Execution {
   private final Trace trace;
   private final List<Operation> question;
 
+  /** Of operations, what is not known without them. */
+  private final IdentityHashMap<Operation, List<Cell>> covered = new IdentityHashMap<>();
+
   /** Of operations, whether all that they write is what their requests say. */
   private final IdentityHashMap<Operation, Boolean> given = new IdentityHashMap<>();
 
@@ -55,6 +58,9 @@ final class Execution {
         return Optional.of(model.run(operation, state));
       } catch (RuntimeException unknown) {
         // Either the state is not known, or the model cannot tell what so odd a request does.
+        if (unknown instanceof State.UnknownException && replaces(operation, state)) {
+          return Optional.empty();
+        }
       }
     }
     for (var touch : specification.touches(operation)) {
@@ -63,6 +69,51 @@ final class Execution {
       }
     }
     return Optional.empty();
+  }
+
+  /**
+   * Carries out an operation that replaces what is not known, if all that it writes depends on
+   * nothing of that. Answers whether that could be done.
+   */
+  private boolean replaces(Operation operation, State state) {
+    var writes = specification.touches(operation).stream().filter(Touch::writes).toList();
+    var from = writes.stream().flatMap(touch -> touch.from().stream()).toList();
+    var free =
+        writes.stream()
+            .map(Touch::cell)
+            .filter(cell -> from.stream().noneMatch(cell::overlaps))
+            .toList();
+    if (free.isEmpty() || writes.stream().anyMatch(one -> one.kind() != Touch.Kind.REPLACES)) {
+      return false;
+    }
+    free.forEach(state::clear);
+    try {
+      var _ = model.run(operation, state);
+      return true;
+    } catch (RuntimeException unknown) {
+      return false;
+    }
+  }
+
+  /** Whether it is not known what would be there without an element. */
+  boolean covers(Element element) {
+    return !covered(element).isEmpty();
+  }
+
+  private List<Cell> covered(Element element) {
+    return element instanceof Done(var operation)
+        ? covered.computeIfAbsent(operation, trace::covered)
+        : List.of();
+  }
+
+  /** What is left of a state if an element is left out that covers what is gone. */
+  State without(Element element, State state) {
+    if (!covers(element)) {
+      return state;
+    }
+    var left = state.copy();
+    covered(element).forEach(left::forget);
+    return left;
   }
 
   private boolean isGiven(Operation operation) {

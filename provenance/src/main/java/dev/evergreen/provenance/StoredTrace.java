@@ -1358,6 +1358,37 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   @Override
+  public List<Cell> covered(Operation operation) {
+    return read(
+        () -> {
+          var covered = new ArrayList<Cell>();
+          if (operation.row() >= number("select folded from trace")) {
+            return covered;
+          }
+          for (var touch : touches(operation)) {
+            if (Folding.certainlyReplaces(touch) && covers(operation.row(), touch.cell())) {
+              covered.add(touch.cell());
+            }
+          }
+          return covered;
+        });
+  }
+
+  private boolean covers(long row, Cell cell) throws SQLException {
+    var id = id(cell);
+    var select =
+        statement(
+            "select 1 from op_cell where stretch = ? and cell = ? and seq = ? and kind = "
+                + TraceDatabase.COVERS);
+    select.setLong(1, TraceDatabase.stretch(row));
+    select.setLong(2, id.orElse(-1L));
+    select.setLong(3, row);
+    try (var found = select.executeQuery()) {
+      return found.next();
+    }
+  }
+
+  @Override
   public Optional<Break> lastBreak(Cell cell, long before) {
     return read(
         () -> {

@@ -1,6 +1,7 @@
 package dev.evergreen.provenance;
 
 import java.util.Iterator;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -43,6 +44,14 @@ public interface Trace {
    */
   default long folded() {
     return 0;
+  }
+
+  /**
+   * Of the cells that the operation has replaced, those in which something is gone that it has
+   * replaced: nobody knows what would be there without it.
+   */
+  default List<Cell> covered(Operation operation) {
+    return List.of();
   }
 
   /**

@@ -271,9 +271,6 @@ public final class Why {
     }
     var start = State.initial(!cut);
     long steps = mostSteps(wish, operations);
-    boolean folded = trace.folded() > 0;
-    // Where operations were folded, what replaced their effects is a cause of what is there now.
-    var unknown = State.initial(!cut && !folded);
     var orders =
         new Orders(
             execution,
@@ -298,7 +295,7 @@ public final class Why {
     }
     // Orders that were not tried may lead elsewhere.
     boolean untried = (orders.truncated() || cut) && plain.isOneOf();
-    var result = new Result(recorded.orElse(null), orders.truncated(), untried);
+    var result = new Result(recorded.orElse(null), orders.truncated(), untried, !plain.isOneOf());
     var causes = Set.copyOf(plain.causes);
     for (var order : found) {
       var end = start.copy();
@@ -308,9 +305,9 @@ public final class Why {
         return plain.answer(recorded.orElse(null), null, "");
       }
       result.add(
-          new Closures(execution, order, unknown, reply.get(), steps), reply.get(), causes, wish);
+          new Closures(execution, order, start, reply.get(), steps), reply.get(), causes, wish);
     }
-    return result.answer(plain.question, wish, cut || folded);
+    return result.answer(plain.question, wish, cut || trace.folded() > 0);
   }
 
   /**
@@ -355,12 +352,20 @@ public final class Why {
     private final List<Set<Witness>> perOrder = new ArrayList<>();
     private @Nullable Object reply;
     private final boolean untried;
+    private final boolean walked;
     private boolean truncated;
     private boolean minimal = true;
 
-    Result(@Nullable Object reply, boolean truncated, boolean untried) {
+    /**
+     * No witnesses yet.
+     *
+     * @param untried whether there may be orders that were not tried, and lead elsewhere
+     * @param walked whether the walk's causes are closed in whatever order
+     */
+    Result(@Nullable Object reply, boolean truncated, boolean untried, boolean walked) {
       this.reply = reply;
       this.untried = untried;
+      this.walked = walked;
       this.truncated = truncated || untried;
     }
 
@@ -368,7 +373,10 @@ public final class Why {
       var chain = closures.part(causes);
       var whole = closures.part(closures.operations());
       var order = closures.order(chain);
-      var first = closures.shrink(closures.closed(chain) ? chain : whole, order);
+      boolean closed = closures.closed(chain);
+      // What was folded hides that it is closed, but not from the walk.
+      boolean hidden = !closed && walked && closures.closedAsIfWhole(chain);
+      var first = hidden ? chain : closures.shrink(closed ? chain : whole, order);
       var mine = new LinkedHashSet<Witness>();
       for (var part :
           wish.all() ? closures.all(first, order, wish.witnesses() + 1) : Set.of(first)) {
@@ -381,7 +389,7 @@ public final class Why {
       }
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
-      minimal &= !closures.exhausted();
+      minimal &= !hidden && !closures.exhausted() && !closures.mayHoldMore(first);
       truncated |= wish.all() && closures.exhausted();
     }
 
