@@ -722,7 +722,7 @@ class DefinitionTest {
     var trace =
         new Trace() {
           @Override
-          public Iterator<Operation> writers(Cell cell, long before) {
+          public Writers writers(Cell cell, long before) {
             return memory.writers(cell, before);
           }
 
