@@ -42,6 +42,14 @@ public interface Specification {
     return Knowledge.SPECIFIED;
   }
 
+  /**
+   * Whether the reply may be no function of requests, as what is stored decides: then it is one if
+   * the model gives a reply, and else nothing is claimed.
+   */
+  default boolean mayBeNoFunction(Operation operation) {
+    return false;
+  }
+
   /** What the store does, if the specification can tell. */
   default Optional<Model> model() {
     return Optional.empty();

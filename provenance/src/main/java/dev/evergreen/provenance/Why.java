@@ -236,6 +236,9 @@ public final class Why {
       if (knowledge != Knowledge.SPECIFIED) {
         return knowledge == Knowledge.OPAQUE ? Certainty.OPAQUE : Certainty.NO_SPECIFICATION;
       }
+      if (specification.mayBeNoFunction(parts.getLast())) {
+        return Certainty.NO_SPECIFICATION;
+      }
       // Of what was not walked, a break that is ahead counts as reached.
       var place = longer ? walk.reachedOrAhead() : walk.reached();
       if (place != null) {

@@ -96,6 +96,14 @@ public final class RedisSpecification implements Specification, Model {
         };
   }
 
+  @Override
+  public boolean mayBeNoFunction(Operation operation) {
+    var command = commands.get(name(operation));
+    return command != null
+        && command.family().equals(Sorting.FAMILY)
+        && Sorting.mayBeAsKept(new Call(operation, null));
+  }
+
   private static boolean isHidden(Commands.Command command, Operation operation) {
     return switch (command.family()) {
       case Scripts.FAMILY ->

@@ -204,6 +204,7 @@ class DefinitionTest {
           RPUSH l 3 1 2                                                         | SORT l BY nosort DESC LIMIT 0 2
           ZADD z 3 a 1 b 2 c                                                    | SORT z BY nosort DESC LIMIT 1 1
           RPUSH l 3 1 2; RPUSH l 4                                              | SORT l DESC ASC
+          SADD s 3; SET w3 9                                                    | SORT s BY nosort GET w* GET #
           GEOADD g 180 38 a; GEOADD g 170 38 b                                  | GEODIST g a b km
           GEOADD g 0 85.05112878 a 180 85.05112878 b                            | ZRANGE g 0 -1 WITHSCORES
           SET x 1                                                               | GEOPOS x
@@ -425,6 +426,24 @@ class DefinitionTest {
     var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
     assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
     assertEquals(Set.of(1L, 3L), verdict.elements(answer.witnesses().getFirst()));
+  }
+
+  /** A member that is not there any more has changed how the others are kept. */
+  @Test
+  void nothingIsClaimedOfTheOrderInWhichASetIsKept() {
+    var steps = Stream.of("SADD s x", "SADD s 2 1", "SREM s x").map(List::of).toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(steps, "SORT s BY nosort");
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+    var many = IntStream.range(0, 2 * Why.MOST_RUN).mapToObj(i -> "SADD s m" + i);
+    var trace = new MemoryTrace(SPECIFICATION);
+    many.forEach(
+        step ->
+            trace.add(operation(trace.operations().size() + 1L, Instant.EPOCH, step, ":1\r\n")));
+    var question = operation(999, Instant.EPOCH, "SORT s BY nosort", "*1\r\n$2\r\nm1\r\n");
+    assertEquals(
+        Answer.Certainty.NO_SPECIFICATION,
+        new Why(SPECIFICATION, trace).ask(question, Why.Wish.ONE).certainty());
   }
 
   /** Members that are not there any more have changed in which step the others come. */
