@@ -17,9 +17,10 @@ import java.util.Set;
  * <p>A part of the trace is closed if the answer comes out whatever of the rest is done too. So all
  * of that is tried at once: a set of states is carried through the trace, and an element that is
  * not in the part leads from each state to two, one in which it was done and one in which it was
- * not. Equal states fall together, so that this is far less work than running every supertrace. A
- * set of states that grows too large, in number or in bytes, counts as not closed: the witness is
- * then larger than it need be, never wrong.
+ * not. (Without one that covers what was folded, it is not known what would be there.) Equal states
+ * fall together, so that this is far less work than running every supertrace. A set of states that
+ * grows too large, in number or in bytes, counts as not closed: the witness is then larger than it
+ * need be, never wrong.
  *
  * <p>Whatever contains a closed part is closed. So one minimal part is found by leaving out what
  * can be left out, one element after the other. All of them are found by Reiter's method (<em>A
@@ -37,6 +38,9 @@ final class Closures {
 
   /** Whether a set of states was too large. */
   private boolean tooMany;
+
+  /** Whether it counts as known what would be there without those that cover what was folded. */
+  private boolean asIfWhole;
 
   /** Parts of these elements, which after this start lead to this reply. */
   Closures(Execution execution, List<Element> elements, State start, Object expected, long steps) {
@@ -78,6 +82,32 @@ final class Closures {
     return possible && states.stream().allMatch(this::leadsToAnswer);
   }
 
+  /** The same, if nothing had been there that was folded. */
+  boolean closedAsIfWhole(BitSet part) {
+    asIfWhole = true;
+    try {
+      return closed(part);
+    } finally {
+      asIfWhole = false;
+    }
+  }
+
+  /** Whether some may be in a part only because it is not known what was folded. */
+  boolean mayHoldMore(BitSet part) {
+    if (elements.stream().noneMatch(execution::covers)) {
+      return false;
+    }
+    var less = (BitSet) part.clone();
+    return part.stream()
+        .anyMatch(
+            element -> {
+              less.clear(element);
+              boolean closed = closedAsIfWhole(less);
+              less.set(element);
+              return closed;
+            });
+  }
+
   private boolean leadsToAnswer(State state) {
     return execution.reply(state).filter(expected::equals).isPresent();
   }
@@ -99,7 +129,7 @@ final class Closures {
     long bytes = 0;
     for (var state : states) {
       if (!must) {
-        after.add(state);
+        after.add(asIfWhole ? state : execution.without(elements.get(element), state));
       }
       var done = after(state, element);
       bytes += after.add(done) ? done.own() : 0;

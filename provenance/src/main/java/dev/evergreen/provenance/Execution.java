@@ -13,14 +13,16 @@ final class Execution {
   /** States are held that have so many bytes of their own, beside one. */
   static final long MOST_BYTES = 64 << 20;
 
-  /** What a word takes beside its bytes. */
-  private static final int WORD = 64;
-
   private final Specification specification;
   private final Model model;
   private final Trace trace;
   private final List<Operation> question;
-  private final IdentityHashMap<Operation, Growth> growths = new IdentityHashMap<>();
+
+  /** Of operations, what is not known without them. */
+  private final IdentityHashMap<Operation, List<Cell>> covered = new IdentityHashMap<>();
+
+  /** Of operations, whether all that they write is what their requests say. */
+  private final IdentityHashMap<Operation, Boolean> given = new IdentityHashMap<>();
 
   /**
    * Executions for one question.
@@ -35,13 +37,6 @@ final class Execution {
     this.question = question;
   }
 
-  /**
-   * How much a state may become larger by an operation.
-   *
-   * @param given whether all that is new is what the request says, which all states share
-   */
-  private record Growth(long bytes, boolean given) {}
-
   Specification specification() {
     return specification;
   }
@@ -49,7 +44,7 @@ final class Execution {
   /** Carries out an element. */
   void run(Element element, State state) {
     switch (element) {
-      case Clock(var moment) -> state.advance(moment);
+      case Clock(var moment) -> state.pass(moment);
       case Done(var operation) -> Walk.parts(operation).forEach(part -> run(part, state));
     }
   }
@@ -57,13 +52,15 @@ final class Execution {
   /** Carries out an operation and gives its reply; empty if too little is known for one. */
   Optional<Object> run(Operation operation, State state) {
     trace.checkTime();
-    var growth = growths.computeIfAbsent(operation, this::growth);
-    state.grow(growth.bytes(), growth.given());
+    state.given(given.computeIfAbsent(operation, this::isGiven));
     if (specification.knowledge(operation) == Knowledge.SPECIFIED) {
       try {
         return Optional.of(model.run(operation, state));
       } catch (RuntimeException unknown) {
         // Either the state is not known, or the model cannot tell what so odd a request does.
+        if (unknown instanceof State.UnknownException && replaces(operation, state)) {
+          return Optional.empty();
+        }
       }
     }
     for (var touch : specification.touches(operation)) {
@@ -74,13 +71,55 @@ final class Execution {
     return Optional.empty();
   }
 
-  private Growth growth(Operation operation) {
-    long bytes = operation.request().stream().mapToLong(word -> word.length() + WORD).sum();
-    boolean given =
-        specification.touches(operation).stream()
-            .filter(Touch::writes)
-            .allMatch(touch -> touch.kind() == Touch.Kind.REPLACES && touch.from().isEmpty());
-    return new Growth(bytes, given);
+  /**
+   * Carries out an operation that replaces what is not known, if all that it writes depends on
+   * nothing of that. Answers whether that could be done.
+   */
+  private boolean replaces(Operation operation, State state) {
+    var writes = specification.touches(operation).stream().filter(Touch::writes).toList();
+    var from = writes.stream().flatMap(touch -> touch.from().stream()).toList();
+    var free =
+        writes.stream()
+            .map(Touch::cell)
+            .filter(cell -> from.stream().noneMatch(cell::overlaps))
+            .toList();
+    if (free.isEmpty() || writes.stream().anyMatch(one -> one.kind() != Touch.Kind.REPLACES)) {
+      return false;
+    }
+    free.forEach(state::clear);
+    try {
+      var _ = model.run(operation, state);
+      return true;
+    } catch (RuntimeException unknown) {
+      return false;
+    }
+  }
+
+  /** Whether it is not known what would be there without an element. */
+  boolean covers(Element element) {
+    return !covered(element).isEmpty();
+  }
+
+  private List<Cell> covered(Element element) {
+    return element instanceof Done(var operation)
+        ? covered.computeIfAbsent(operation, trace::covered)
+        : List.of();
+  }
+
+  /** What is left of a state if an element is left out that covers what is gone. */
+  State without(Element element, State state) {
+    if (!covers(element)) {
+      return state;
+    }
+    var left = state.copy();
+    covered(element).forEach(left::forget);
+    return left;
+  }
+
+  private boolean isGiven(Operation operation) {
+    return specification.touches(operation).stream()
+        .filter(Touch::writes)
+        .allMatch(touch -> touch.kind() == Touch.Kind.REPLACES && touch.from().isEmpty());
   }
 
   /** The reply that is on record; empty if there is none, or not the whole of it. */

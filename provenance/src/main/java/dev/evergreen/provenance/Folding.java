@@ -1,11 +1,13 @@
 package dev.evergreen.provenance;
 
 import java.time.Instant;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Stream;
@@ -25,6 +27,9 @@ import org.jspecify.annotations.Nullable;
  * row below, may have come after it and have looked at what it wrote: so whoever shows the
  * operations tells, too, which are {@linkplain #underWay under way}. What may be a part of a later
  * operation of its connection is needed, unless that one is not.
+ *
+ * <p>What is not needed could show, though, if what has replaced it were left out of the trace. So
+ * of each that is not needed it tells which needed one {@linkplain #covers covers} it.
  *
  * <p>It holds a bounded number of cells. With more of them, more is kept than need be.
  */
@@ -59,8 +64,14 @@ final class Folding {
 
   private final int mostCells;
 
-  /** What has replaced a cell. */
-  private final Map<Cell, Since> replaced = new HashMap<>();
+  /** That an operation of a row has replaced a cell. */
+  record Cover(long row, Cell cell) {}
+
+  /** What has replaced a cell, and the first row of that. */
+  private record Replaced(Since since, long first) {}
+
+  private final Map<Cell, Replaced> replaced = new HashMap<>();
+  private final Set<Cover> covers = new LinkedHashSet<>();
 
   /** Of what is replaced, what is needed nevertheless, and by which operations. */
   private final TreeMap<Cell, Since> demanded = new TreeMap<>();
@@ -134,7 +145,9 @@ final class Folding {
     if (!operation.parts().isEmpty()) {
       wholeNeeded.put(operation.connection(), needed);
     }
-    if (needed) {
+    if (!needed) {
+      touches.stream().filter(Touch::writes).forEach(touch -> cover(touch.cell()));
+    } else {
       if (over && !operation.outcomeUnknown()) {
         touches.stream()
             .filter(Folding::certainlyReplaces)
@@ -156,7 +169,8 @@ final class Folding {
     demanded.put(noted, Since.of(demanded.get(noted), operation));
   }
 
-  private static boolean certainlyReplaces(Touch touch) {
+  /** Whether what had written that cell before may be folded. */
+  static boolean certainlyReplaces(Touch touch) {
     return touch.kind() == Touch.Kind.REPLACES
         && touch.effect() == Touch.Effect.YES
         && touch.unless().isEmpty();
@@ -172,8 +186,26 @@ final class Folding {
       }
     }
     if (replaced.containsKey(cell) || replaced.size() < mostCells) {
-      replaced.put(cell, Since.of(replaced.get(cell), operation));
+      var later = replaced.get(cell);
+      var since = Since.of(later == null ? null : later.since(), operation);
+      replaced.put(cell, new Replaced(since, operation.row()));
     }
+  }
+
+  /** The first of those that have replaced a cell covers what wrote it before. */
+  private void cover(Cell cell) {
+    Stream.concat(Stream.of(cell), cell.ancestors().stream())
+        .flatMap(
+            above ->
+                Optional.ofNullable(replaced.get(above)).stream()
+                    .map(found -> new Cover(found.first(), above)))
+        .min(Comparator.comparingLong(Cover::row))
+        .ifPresent(covers::add);
+  }
+
+  /** Those that have replaced something that is not needed, as far as was shown. */
+  Set<Cover> covers() {
+    return covers;
   }
 
   private boolean isOpen(Cell cell, Operation operation) {
@@ -198,6 +230,7 @@ final class Folding {
         Stream.concat(Stream.of(cell), cell.ancestors().stream())
             .map(replaced::get)
             .filter(Objects::nonNull)
+            .map(Replaced::since)
             .toList();
     return !since.isEmpty() && since.stream().allMatch(one -> one.follows(operation));
   }

@@ -12,6 +12,7 @@ import java.sql.SQLException;
 import java.sql.Types;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -1018,6 +1019,24 @@ final class LoadSession implements AutoCloseable {
     for (int i = 0; i < counts.length; i++) {
       if (counts[i] != 0) {
         cells.remove(paths.get(i));
+      }
+    }
+  }
+
+  /** Notes that these have replaced something that is gone. */
+  void noteCovers(Collection<Folding.Cover> covers) throws SQLException {
+    var paths = covers.stream().map(cover -> Bytes.of(cover.cell().encoded())).toList();
+    var ids = database.cells(connection, new TreeSet<>(paths));
+    int next = 0;
+    for (var cover : covers) {
+      var id = ids.get(paths.get(next++));
+      if (id != null) {
+        update(
+            "update op_cell set kind = %d where stretch = ? and cell = ? and seq = ?"
+                .formatted(TraceDatabase.COVERS),
+            TraceDatabase.stretch(cover.row()),
+            id,
+            cover.row());
       }
     }
   }

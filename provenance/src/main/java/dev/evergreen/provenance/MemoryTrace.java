@@ -50,10 +50,11 @@ public final class MemoryTrace implements Trace {
   }
 
   @Override
-  public Iterator<Operation> writers(Cell cell, long before) {
-    return operations.reversed().stream()
-        .filter(operation -> operation.row() < before && writes(operation, cell))
-        .iterator();
+  public Writers writers(Cell cell, long before) {
+    return Writers.of(
+        operations.reversed().stream()
+            .filter(operation -> operation.row() < before && writes(operation, cell))
+            .iterator());
   }
 
   @Override

@@ -3,7 +3,6 @@ package dev.evergreen.provenance;
 import dev.evergreen.provenance.Witness.Clock;
 import dev.evergreen.provenance.Witness.Done;
 import dev.evergreen.provenance.Witness.Element;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collection;
@@ -19,7 +18,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The orders in which overlapping operations may have taken effect.
@@ -31,6 +29,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>The question is one of them: what was under way together with it on another lane may have come
  * after it, and is then in no order that leads to its reply.
+ *
+ * <p>So are the moments at which the store changes something by itself: they come before what was
+ * sent when they had come, after what was over before, and anywhere among the others.
  */
 final class Orders {
   /**
@@ -41,6 +42,10 @@ final class Orders {
 
   private final Execution execution;
   private final List<Operation> operations;
+
+  /** The operations, then the moments. */
+  private final List<Element> elements = new ArrayList<>();
+
   private final List<BitSet> earlier;
   private final IdentityHashMap<Operation, Integer> indexes = new IdentityHashMap<>();
   private final List<BitSet> mattering = new ArrayList<>();
@@ -76,14 +81,20 @@ final class Orders {
       long steps) {
     this.execution = execution;
     this.operations = operations;
-    this.earlier = earlier(operations);
-    for (int i = 0; i < operations.size(); i++) {
-      var operation = operations.get(i);
-      indexes.put(operation, i);
-      before.set(i, !operation.outcomeUnknown() && precedes(operation, question));
-    }
     this.evidence = evidence;
     this.clocks = clocks;
+    operations.forEach(operation -> elements.add(new Done(operation)));
+    elements.addAll(clocks);
+    this.earlier = earlier();
+    for (int i = 0; i < elements.size(); i++) {
+      switch (elements.get(i)) {
+        case Done(var operation) -> {
+          indexes.put(operation, i);
+          before.set(i, !operation.outcomeUnknown() && precedes(operation, question));
+        }
+        case Clock(var moment) -> before.set(i, moment.precedes(question));
+      }
+    }
     this.expected = expected;
     this.most = most;
     this.steps = steps;
@@ -92,7 +103,7 @@ final class Orders {
   /** All orders that explain every reply, up to the bound. */
   List<List<Element>> from(State start) {
     var left = new BitSet();
-    left.set(0, operations.size());
+    left.set(0, elements.size());
     search(left, start, new ArrayList<>());
     return found;
   }
@@ -110,14 +121,20 @@ final class Orders {
         return;
       }
       var ready = ready(left);
+      int sure = ready.stream().filter(index -> isSure(index, left)).findFirst().orElse(-1);
+      if (sure >= 0) {
+        ready = List.of(sure);
+      }
       boolean over = !left.intersects(before);
-      if (over || ready.size() > 1 || operations.get(ready.getFirst()).outcomeUnknown()) {
+      if (over || ready.size() > 1 || mayNotBe(ready.getFirst())) {
         if (seen.add(new Place((BitSet) left.clone(), dependences(sequence), state))) {
           held += state.own();
           if (over) {
             end(state.copy(), new ArrayList<>(sequence));
           }
-          ready.forEach(index -> branch(index, left, state, sequence));
+          for (int index : ready) {
+            branch(index, left, state, sequence);
+          }
         }
         return;
       }
@@ -143,7 +160,26 @@ final class Orders {
     return all;
   }
 
-  /** The operations come first, then the deadlines. */
+  private boolean mayNotBe(int index) {
+    return elements.get(index) instanceof Done(var operation) && operation.outcomeUnknown();
+  }
+
+  /**
+   * Whether it is a moment that comes before all others that are left, and before the question: or
+   * together with other moments, which among themselves make no difference.
+   */
+  private boolean isSure(int index, BitSet left) {
+    if (index < operations.size() || !before.get(index)) {
+      return false;
+    }
+    for (int i = left.nextSetBit(0); i >= 0 && i < operations.size(); i = left.nextSetBit(i + 1)) {
+      if (!earlier.get(i).get(index)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   private int index(Element element) {
     return switch (element) {
       case Done(var operation) -> Objects.requireNonNull(indexes.get(operation));
@@ -156,15 +192,16 @@ final class Orders {
     if (mattering.isEmpty()) {
       var written = operations.stream().map(this::written).toList();
       var lookedAt = operations.stream().map(this::lookedAt).toList();
-      for (int i = 0; i < operations.size() + clocks.size(); i++) {
+      for (int i = 0; i < elements.size(); i++) {
         var others = new BitSet();
-        for (int j = 0; j < operations.size() + clocks.size(); j++) {
-          boolean deadline = Math.max(i, j) >= operations.size();
+        for (int j = 0; j < elements.size(); j++) {
+          boolean both = Math.max(i, j) < operations.size();
           others.set(
               j,
-              deadline
-                  || overlap(written.get(i), lookedAt.get(j))
-                  || overlap(written.get(j), lookedAt.get(i)));
+              both
+                  ? (overlap(written.get(i), lookedAt.get(j))
+                      || overlap(written.get(j), lookedAt.get(i)))
+                  : Math.min(i, j) < operations.size());
         }
         mattering.add(others);
       }
@@ -201,7 +238,6 @@ final class Orders {
 
   /** The question is asked. */
   private void end(State state, List<Element> sequence) {
-    tick(null, state, sequence);
     if (found.size() < most
         && agrees(expected, execution.reply(state))
         && !found.contains(sequence)) {
@@ -212,7 +248,7 @@ final class Orders {
   private void branch(int index, BitSet left, State state, List<Element> done) {
     var rest = (BitSet) left.clone();
     rest.clear(index);
-    if (operations.get(index).outcomeUnknown()) {
+    if (mayNotBe(index)) {
       search((BitSet) rest.clone(), state.copy(), new ArrayList<>(done));
     }
     var after = state.copy();
@@ -222,11 +258,14 @@ final class Orders {
     }
   }
 
-  /** Lets an operation take effect, and tells whether its reply is the recorded one. */
+  /** Lets an element take effect, and tells whether its reply is the recorded one. */
   private boolean take(int index, State state, List<Element> done) {
-    var operation = operations.get(index);
-    tick(operation.sent(), state, done);
-    done.add(new Done(operation));
+    var element = elements.get(index);
+    done.add(element);
+    if (!(element instanceof Done(var operation))) {
+      execution.run(element, state);
+      return true;
+    }
     for (var part : Walk.parts(operation)) {
       var reply = execution.run(part, state);
       if (evidence.contains(operation) && !agrees(execution.recorded(part), reply)) {
@@ -240,16 +279,6 @@ final class Orders {
     return recorded.isEmpty() || computed.isEmpty() || computed.equals(recorded);
   }
 
-  /** Lets the deadlines pass that passed before a moment; all of them if there is none. */
-  private void tick(@Nullable Instant until, State state, List<Element> done) {
-    for (var clock : clocks) {
-      if ((until == null || !until.isBefore(clock.moment())) && !done.contains(clock)) {
-        state.advance(clock.moment());
-        done.add(clock);
-      }
-    }
-  }
-
   /** Those that can be next: nothing that is left must come before them. */
   private List<Integer> ready(BitSet left) {
     var ready = new ArrayList<Integer>();
@@ -258,20 +287,36 @@ final class Orders {
         ready.add(i);
       }
     }
-    return ready;
+    // Where somebody has set a clock back, each may have to come before another one.
+    return ready.isEmpty() ? List.of(left.nextSetBit(0)) : ready;
   }
 
-  /** Of each operation those that must come before it. */
-  private static List<BitSet> earlier(List<Operation> operations) {
+  /** Of each element those that must come before it. */
+  private List<BitSet> earlier() {
     var all = new ArrayList<BitSet>();
-    for (var operation : operations) {
+    for (var element : elements) {
       var before = new BitSet();
-      for (int i = 0; i < operations.size(); i++) {
-        before.set(i, precedes(operations.get(i), operation));
+      for (int i = 0; i < elements.size(); i++) {
+        before.set(i, elements.get(i) != element && precedes(elements.get(i), element));
       }
       all.add(before);
     }
     return all;
+  }
+
+  private static boolean precedes(Element one, Element other) {
+    return switch (one) {
+      case Done(var first) ->
+          switch (other) {
+            case Done(var second) -> precedes(first, second);
+            case Clock(var moment) -> moment.follows(first);
+          };
+      case Clock(var first) ->
+          switch (other) {
+            case Done(var second) -> first.precedes(second);
+            case Clock(var second) -> first.precedes(second);
+          };
+    };
   }
 
   /** Whether one operation certainly took effect before the other, if it did at all. */

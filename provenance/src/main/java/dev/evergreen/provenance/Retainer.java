@@ -180,6 +180,7 @@ final class Retainer {
       remove(gone);
       page = page(from, lowest);
     }
+    session.noteCovers(folding.covers());
     removePushes(end);
     session.update("update trace set folded = ?", end);
     if (from == 0) {

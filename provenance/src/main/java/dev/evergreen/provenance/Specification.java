@@ -1,6 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
 
@@ -34,13 +33,21 @@ public interface Specification {
    * The moments that the operation set at which the store will change something by itself, if
    * nothing prevents that: deadlines of what it keeps.
    */
-  default List<Instant> deadlines(Operation operation) {
+  default List<Moment> deadlines(Operation operation) {
     return List.of();
   }
 
   /** How much is known of an operation. */
   default Knowledge knowledge(Operation operation) {
     return Knowledge.SPECIFIED;
+  }
+
+  /**
+   * Whether the reply may be no function of requests, as what is stored decides: then it is one if
+   * the model gives a reply, and else nothing is claimed.
+   */
+  default boolean mayBeNoFunction(Operation operation) {
+    return false;
   }
 
   /** What the store does, if the specification can tell. */

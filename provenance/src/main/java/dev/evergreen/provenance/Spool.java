@@ -13,6 +13,8 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
@@ -40,8 +42,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Spool implements AutoCloseable {
 
-  /** What {@link #request} returns for a request that was dropped: what is about it is dropped. */
+  /**
+   * Stands for the number of what is not on record. A request that was dropped has another negative
+   * number: what is about that is dropped, too.
+   */
   public static final long DROPPED = -1;
+
+  /** A request that was dropped has this number less that of its lane. */
+  private static final long DROPPED_ON = -(1L << 60);
 
   /** A body of more bytes is recorded as its length and hash only. */
   public static final long LARGEST_BODY = 16 << 20;
@@ -86,8 +94,8 @@ public final class Spool implements AutoCloseable {
 
   private long told;
 
-  /** So many requests were dropped whose reply may still come. */
-  private long droppedOpen;
+  /** Of lanes, how many requests were dropped whose reply may still come. */
+  private final Map<Long, Long> droppedOn = new HashMap<>();
 
   /** The number of the last gap where something was dropped, if there is one. */
   private volatile long gapped = DROPPED;
@@ -216,9 +224,22 @@ public final class Spool implements AutoCloseable {
     return number == DROPPED ? DROPPED - 1 - (random.nextLong() >>> 12) : number;
   }
 
-  /** Records that a lane has ended: requests on it without a reply have no known outcome. */
+  /**
+   * Records that a lane has ended: requests on it without a reply have no known outcome. If some of
+   * these were dropped, something is missing here.
+   */
   public void endLane(long lane) {
     append(FrameKind.LANE_END, (byte) 0, lane, 0, 0, NOTHING, 0, 0);
+    rolling.lock();
+    try {
+      var open = droppedOn.remove(lane);
+      if (open != null) {
+        dropped += open;
+        tellDropped(current);
+      }
+    } finally {
+      rolling.unlock();
+    }
   }
 
   /**
@@ -226,7 +247,7 @@ public final class Spool implements AutoCloseable {
    *
    * @param scope what the request does not say itself, as its specification understands it: for
    *     Redis the number of the database
-   * @return its number, or {@link #DROPPED}
+   * @return its number, which is negative if it was dropped
    */
   public long request(long connection, long lane, int scope, ByteBuffer bytes) {
     if (bytes.remaining() <= PIECE) {
@@ -242,7 +263,8 @@ public final class Spool implements AutoCloseable {
    * Records requests of one connection that follow each other on one lane, as one frame.
    *
    * @param batch at most {@link #MOST_TOGETHER}, of 64 KiB together at most
-   * @return the number of the first, which those of the others follow; or {@link #DROPPED}
+   * @return the number of the first, which those of the others follow; or if they were dropped a
+   *     negative one, which all of them have
    */
   public long requests(long connection, long lane, int scope, Batch batch) {
     return append(FrameKind.REQUEST, connection, lane, scope, batch);
@@ -261,8 +283,8 @@ public final class Spool implements AutoCloseable {
    */
   public long reply(long request, ByteBuffer bytes) {
     if (bytes.remaining() <= PIECE) {
-      return request == DROPPED
-          ? dropReplies(1)
+      return request < 0
+          ? dropReplies(request, 1)
           : append(FrameKind.REPLY, (byte) 0, 0, 0, request, bytes);
     }
     var body = beginReply(request);
@@ -279,8 +301,8 @@ public final class Spool implements AutoCloseable {
    * @return the number of the last reply; or {@link #DROPPED}
    */
   public long replies(long request, Batch batch) {
-    if (request == DROPPED) {
-      return dropReplies(batch.count());
+    if (request < 0) {
+      return dropReplies(request, batch.count());
     }
     long first = append(FrameKind.REPLY, 0, 0, request, batch);
     return first == DROPPED ? DROPPED : first + batch.count() - 1;
@@ -289,15 +311,15 @@ public final class Spool implements AutoCloseable {
   /** Begins to record a reply that comes in pieces; its arrival is when it ends. */
   public SpooledBody beginReply(long request) {
     return begin(
-        request == DROPPED
-            ? dropReplies(1)
+        request < 0
+            ? dropReplies(request, 1)
             : append(FrameKind.REPLY, SpoolSegment.MORE, 0, 0, request, NOTHING, 0, 0));
   }
 
   /** Records that a request gets no reply. */
   public void unanswered(long request, Unanswered reason) {
-    if (request == DROPPED) {
-      long _ = dropReplies(1);
+    if (request < 0) {
+      long _ = dropReplies(request, 1);
     } else {
       var body = ByteBuffer.wrap(REASONS);
       append(FrameKind.UNANSWERED, (byte) 0, 0, 0, request, body, reason.code(), 1);
@@ -440,13 +462,13 @@ public final class Spool implements AutoCloseable {
   }
 
   void piece(long first, ByteBuffer bytes, int from, int length) {
-    if (first != DROPPED) {
+    if (first >= 0) {
       append(FrameKind.PIECE, (byte) 0, 0, 0, first, bytes, from, length);
     }
   }
 
   long bodyEnd(long first, long length, byte[] hash, byte flags) {
-    if (first == DROPPED) {
+    if (first < 0) {
       return DROPPED;
     }
     var body = ByteBuffer.allocate(Long.BYTES + hash.length).order(ByteOrder.LITTLE_ENDIAN);
@@ -458,13 +480,17 @@ public final class Spool implements AutoCloseable {
     return new SpooledBody(this, number);
   }
 
-  private long drop(FrameKind kind, int count) {
+  /** Drops a frame; if it is of requests, they are of this lane. */
+  private long drop(FrameKind kind, long lane, int count) {
     rolling.lock();
     try {
       dropped += count;
-      droppedOpen += kind == FrameKind.REQUEST ? count : 0;
       tellDropped(current);
-      return DROPPED;
+      if (kind != FrameKind.REQUEST) {
+        return DROPPED;
+      }
+      droppedOn.merge(lane, (long) count, Long::sum);
+      return DROPPED_ON - lane;
     } finally {
       rolling.unlock();
     }
@@ -474,14 +500,16 @@ public final class Spool implements AutoCloseable {
    * Drops the replies to requests that were dropped. By then others may be recorded again, and the
    * requests had their effects perhaps after these. What was never to be recorded is no loss.
    */
-  private long dropReplies(int count) {
+  private long dropReplies(long request, int count) {
+    if (request == DROPPED) {
+      return DROPPED;
+    }
     rolling.lock();
     try {
-      if (droppedOpen > 0) {
-        droppedOpen -= Math.min(droppedOpen, count);
-        dropped += count;
-        tellDropped(current);
-      }
+      droppedOn.computeIfPresent(
+          DROPPED_ON - request, (_, open) -> open > count ? (Long) (open - count) : null);
+      dropped += count;
+      tellDropped(current);
       return DROPPED;
     } finally {
       rolling.unlock();
@@ -548,7 +576,7 @@ public final class Spool implements AutoCloseable {
         return segment.number(at);
       }
       if (!roll(segment)) {
-        return drop(kind, 1);
+        return drop(kind, two, 1);
       }
     }
   }
@@ -566,7 +594,7 @@ public final class Spool implements AutoCloseable {
         return segment.number(at);
       }
       if (!roll(segment)) {
-        return drop(kind, count);
+        return drop(kind, two, count);
       }
     }
   }

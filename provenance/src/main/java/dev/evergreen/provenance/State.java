@@ -1,10 +1,13 @@
 package dev.evergreen.provenance;
 
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Objects;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -28,22 +31,33 @@ public final class State {
    */
   private final NavigableMap<Cell, Boolean> empty;
 
-  private Instant now;
+  /** The moments that have come, but for those that another one of them tells to have come. */
+  private Set<Moment> passed;
 
-  /** At most so many bytes its operations have brought, and so many it shares with no other. */
-  private long brought;
+  /** About how many bytes the values have, but for those that are shared with requests. */
+  private final Map<Cell, Long> sizes;
 
+  /** All these together. */
   private long own;
 
-  private State(NavigableMap<Cell, Object> values, NavigableMap<Cell, Boolean> empty, Instant now) {
+  /** Whether what is put now is what a request says. */
+  private boolean given;
+
+  private State(
+      NavigableMap<Cell, Object> values,
+      NavigableMap<Cell, Boolean> empty,
+      Set<Moment> passed,
+      Map<Cell, Long> sizes) {
+    this.sizes = sizes;
     this.values = values;
     this.empty = empty;
-    this.now = now;
+    this.passed = passed;
   }
 
   /** A store without content, or one of which nothing is known; for which no time has passed. */
   static State initial(boolean known) {
-    return new State(new TreeMap<>(), new TreeMap<>(Map.of(Cell.ALL, known)), Instant.MIN);
+    return new State(
+        new TreeMap<>(), new TreeMap<>(Map.of(Cell.ALL, known)), Set.of(), new HashMap<>());
   }
 
   /** The store is asked for something that is not known of it. */
@@ -66,6 +80,12 @@ public final class State {
   /** Gives the cell a value. */
   public void put(Cell cell, Object value) {
     values.put(cell, value);
+    uncount(cell);
+    if (!given) {
+      long size = Sized.of(value);
+      sizes.put(cell, size);
+      own += size;
+    }
   }
 
   /** Takes away the values of the cell and of all below it. */
@@ -84,15 +104,18 @@ public final class State {
     return Collections.unmodifiableSortedMap(new TreeMap<>(found));
   }
 
-  /** The latest moment that is known to have passed. */
-  public Instant now() {
-    return now;
+  /** Whether a moment has come. */
+  public boolean hasPassed(Moment moment) {
+    return passed.stream().anyMatch(moment::precedes);
   }
 
-  /** Lets time pass. */
-  public void advance(Instant to) {
-    if (now.isBefore(to)) {
-      now = to;
+  /** Lets time pass up to a moment. */
+  void pass(Moment moment) {
+    if (!hasPassed(moment)) {
+      var now = new HashSet<Moment>(passed);
+      now.removeIf(earlier -> earlier.precedes(moment));
+      now.add(moment);
+      passed = Set.copyOf(now);
     }
   }
 
@@ -101,35 +124,40 @@ public final class State {
     mark(cell, false);
     for (var above : cell.ancestors()) {
       if (!above.equals(Cell.ALL)) {
+        uncount(above);
         values.put(above, UNKNOWN);
       }
     }
   }
 
   State copy() {
-    var copy = new State(new TreeMap<>(values), new TreeMap<>(empty), now);
-    copy.brought = brought;
+    var copy = new State(new TreeMap<>(values), new TreeMap<>(empty), passed, new HashMap<>(sizes));
     copy.own = own;
     return copy;
   }
 
   /**
-   * An operation brings so many bytes.
+   * What an operation puts from now on.
    *
-   * @param given whether nothing new is made of them, and of what was there
+   * @param shared whether that is what its request says, which all states share
    */
-  void grow(long bytes, boolean given) {
-    brought += bytes;
-    own = given ? own : brought;
+  void given(boolean shared) {
+    given = shared;
   }
 
-  /** About how many bytes it shares with no other, at most; not if values are copied to others. */
+  /** About how many bytes it shares with no other at most. */
   long own() {
     return own;
   }
 
+  private void uncount(Cell cell) {
+    own -= Objects.requireNonNullElse(sizes.remove(cell), 0L);
+  }
+
   private void mark(Cell cell, boolean isEmpty) {
-    range(values, cell).clear();
+    var gone = range(values, cell);
+    gone.keySet().forEach(this::uncount);
+    gone.clear();
     range(empty, cell).clear();
     if (knownEmpty(cell) != isEmpty) {
       empty.put(cell, isEmpty);
@@ -153,7 +181,7 @@ public final class State {
   @Override
   public boolean equals(Object other) {
     return other instanceof State state
-        && now.equals(state.now)
+        && passed.equals(state.passed)
         && same(values, state.values)
         && same(empty, state.empty);
   }
@@ -174,11 +202,11 @@ public final class State {
 
   @Override
   public int hashCode() {
-    return 31 * values.hashCode() + now.hashCode();
+    return 31 * values.hashCode() + passed.hashCode();
   }
 
   @Override
   public String toString() {
-    return new ArrayList<>(values.entrySet()) + " at " + now;
+    return new ArrayList<>(values.entrySet()) + " at " + passed;
   }
 }

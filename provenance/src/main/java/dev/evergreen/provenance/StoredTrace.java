@@ -667,7 +667,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
   }
 
   @Override
-  public Iterator<Operation> writers(Cell cell, long before) {
+  public Trace.Writers writers(Cell cell, long before) {
     return new Writers(cell, before);
   }
 
@@ -675,10 +675,15 @@ public final class StoredTrace implements Trace, AutoCloseable {
    * Those that touch a cell. What was read to see what is beside others is not read once more: a
    * walk that asks for that at each of its steps reads a history once.
    */
-  private final class Writers implements Iterator<Operation> {
+  private final class Writers implements Trace.Writers {
     private final Cell cell;
     private long before;
     private @Nullable Iterator<Operation> rest;
+
+    /** The row of the next one, or 0 if it was not looked for. */
+    private long row;
+
+    /** The next one, if it was read. */
     private @Nullable Operation next;
 
     Writers(Cell cell, long before) {
@@ -687,32 +692,50 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
 
     @Override
-    public boolean hasNext() {
-      if (next == null) {
-        next = read(this::find).orElse(null);
+    public long row() {
+      if (row == 0) {
+        read(
+            () -> {
+              find();
+              return true;
+            });
       }
-      return next != null;
+      return row;
     }
 
-    private Optional<Operation> find() throws SQLException {
-      for (long row = neighbours.below(cell, before); row > 0; ) {
+    private void find() throws SQLException {
+      row = neighbours.below(cell, before);
+      if (row > 0) {
         rest = null;
-        before = row;
-        var held = near(row);
-        if (held.isPresent()) {
-          return held;
-        }
-        // It is not there any more.
-        row = neighbours.below(cell, before);
+        return;
       }
       if (rest == null) {
         rest = writersOf(new OfTurns(), cell, before);
       }
-      var found = Optional.<Operation>empty();
-      while (found.isEmpty() && rest.hasNext()) {
-        found = whole(rest.next());
+      if (rest.hasNext()) {
+        var place = rest.next();
+        row = place.row();
+        next = place.request().isEmpty() ? null : place;
       }
-      return found;
+    }
+
+    @Override
+    public void skip() {
+      before = row();
+      row = 0;
+      next = null;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (next == null && row() > 0) {
+        next = read(() -> whole(row)).orElse(null);
+        if (next == null) {
+          // It is not there any more.
+          skip();
+        }
+      }
+      return next != null;
     }
 
     @Override
@@ -721,8 +744,7 @@ public final class StoredTrace implements Trace, AutoCloseable {
         throw new NoSuchElementException();
       }
       var found = next;
-      before = found.row();
-      next = null;
+      skip();
       return found;
     }
   }
@@ -747,21 +769,11 @@ public final class StoredTrace implements Trace, AutoCloseable {
           return Stream.concat(
                   stream(shortOnes).map(Neighbours.Placed::row),
                   others.stream().filter(other -> written(other).stream().anyMatch(cell::overlaps)))
-              .map(this::near)
+              .map(other -> read(() -> whole(other)))
               .flatMap(Optional::stream)
               .filter(other -> Orders.unordered(operation, other))
               .iterator();
         });
-  }
-
-  private Optional<Operation> near(long row) {
-    var known = near[held(row)];
-    if (known != null && known.row() == row) {
-      return Optional.of(known);
-    }
-    var found = operation(row);
-    found.ifPresent(this::hold);
-    return found;
   }
 
   /**
@@ -1032,18 +1044,20 @@ public final class StoredTrace implements Trace, AutoCloseable {
     }
   }
 
-  /** The operation of which a page may have only the place; empty if it has gone meanwhile. */
-  private Optional<Operation> whole(Operation place) throws SQLException {
-    if (!place.request().isEmpty()) {
-      return Optional.of(place);
-    }
+  /** The operation of a row, with what was said; empty if it has gone meanwhile. */
+  private Optional<Operation> whole(long row) throws SQLException {
     checkTime();
+    var near = this.near[held(row)];
+    if (near != null && near.row() == row) {
+      return Optional.of(near);
+    }
     // Many cells may have the same writers: each of these is read once.
-    var known = still ? large.get(place.row()) : null;
+    var known = still ? large.get(row) : null;
     if (known != null) {
       return Optional.of(known.operation());
     }
-    var found = rows.operation(place.row());
+    var found = rows.operation(row);
+    found.ifPresent(this::hold);
     found.ifPresent(this::holdLarge);
     return found;
   }
@@ -1355,6 +1369,37 @@ public final class StoredTrace implements Trace, AutoCloseable {
   @Override
   public long folded() {
     return read(() -> number("select folded from trace"));
+  }
+
+  @Override
+  public List<Cell> covered(Operation operation) {
+    return read(
+        () -> {
+          var covered = new ArrayList<Cell>();
+          if (operation.row() >= number("select folded from trace")) {
+            return covered;
+          }
+          for (var touch : touches(operation)) {
+            if (Folding.certainlyReplaces(touch) && covers(operation.row(), touch.cell())) {
+              covered.add(touch.cell());
+            }
+          }
+          return covered;
+        });
+  }
+
+  private boolean covers(long row, Cell cell) throws SQLException {
+    var id = id(cell);
+    var select =
+        statement(
+            "select 1 from op_cell where stretch = ? and cell = ? and seq = ? and kind = "
+                + TraceDatabase.COVERS);
+    select.setLong(1, TraceDatabase.stretch(row));
+    select.setLong(2, id.orElse(-1L));
+    select.setLong(3, row);
+    try (var found = select.executeQuery()) {
+      return found.next();
+    }
   }
 
   @Override

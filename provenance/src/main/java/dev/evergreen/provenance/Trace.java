@@ -1,6 +1,8 @@
 package dev.evergreen.provenance;
 
 import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +18,48 @@ public interface Trace {
    * in pages as the iterator goes on; nothing is held open between them, so that it may be left at
    * any place.
    */
-  Iterator<Operation> writers(Cell cell, long before);
+  Writers writers(Cell cell, long before);
+
+  /** Operations of which what was said is read when their turn comes. */
+  interface Writers extends Iterator<Operation> {
+    /** The row of the next one, which may have gone when it is asked for; 0 if there is none. */
+    long row();
+
+    /** Leaves the next one out, which is there. */
+    void skip();
+
+    /** These, which are at hand. */
+    static Writers of(Iterator<Operation> all) {
+      return new Writers() {
+        private @Nullable Operation head = all.hasNext() ? all.next() : null;
+
+        @Override
+        public long row() {
+          return head == null ? 0 : head.row();
+        }
+
+        @Override
+        public void skip() {
+          head = all.hasNext() ? all.next() : null;
+        }
+
+        @Override
+        public boolean hasNext() {
+          return head != null;
+        }
+
+        @Override
+        public Operation next() {
+          if (head == null) {
+            throw new NoSuchElementException();
+          }
+          var next = head;
+          skip();
+          return next;
+        }
+      };
+    }
+  }
 
   /**
    * The operations that touch the cell, as {@link #writers} has them, and of which nobody knows
@@ -43,6 +86,14 @@ public interface Trace {
    */
   default long folded() {
     return 0;
+  }
+
+  /**
+   * Of the cells that the operation has replaced, those in which something is gone that it has
+   * replaced: nobody knows what would be there without it.
+   */
+  default List<Cell> covered(Operation operation) {
+    return List.of();
   }
 
   /**

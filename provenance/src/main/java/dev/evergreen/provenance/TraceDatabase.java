@@ -24,7 +24,11 @@ import org.sqlite.SQLiteOpenMode;
  * {@code docs/trace.md}.
  */
 abstract sealed class TraceDatabase {
-  private static final int VERSION = 2;
+  private static final int VERSION = 3;
+
+  /** The kind of a touch that has replaced something that is folded. */
+  static final int COVERS = 3;
+
   private static final int STRETCH_BITS = 22;
 
   /**
@@ -156,6 +160,11 @@ abstract sealed class TraceDatabase {
       for (var sql : schema().split(";", -1)) {
         statement.executeUpdate(sql);
       }
+      // Whatever was left by an older version may cover what it has folded.
+      statement.executeUpdate(
+          "update op_cell set kind = %d where kind = 2 and effect = 1".formatted(COVERS)
+              + " and seq < (select folded from trace where version = 2)");
+      statement.executeUpdate("update trace set version = 3 where version = 2");
       checkVersion(connection);
       renew(connection);
       connection.commit();

@@ -272,11 +272,7 @@ final class TraceExplorer {
           elements.add(element(operation));
           operations.add(operation);
         }
-        case Witness.Clock(var moment) -> {
-          var clock = new LinkedHashMap<String, @Nullable Object>();
-          clock.put("clock", moment.toString());
-          elements.add(clock);
-        }
+        case Witness.Clock(var moment) -> elements.add(TraceView.clock(moment));
       }
     }
     var edges = new ArrayList<List<Long>>();

@@ -60,8 +60,18 @@ public final class TraceView {
   private Map<String, @Nullable Object> element(Witness.Element element) {
     return switch (element) {
       case Witness.Done done -> element(done.operation());
-      case Witness.Clock clock -> Map.of("clock", clock.moment().toString());
+      case Witness.Clock(var moment) -> clock(moment);
     };
+  }
+
+  /** A moment that came: when, or between which times. */
+  static Map<String, @Nullable Object> clock(Moment moment) {
+    var clock = new LinkedHashMap<String, @Nullable Object>();
+    clock.put("clock", moment.earliest().toString());
+    if (!moment.latest().equals(moment.earliest())) {
+      clock.put("until", moment.isOpen() ? null : moment.latest().toString());
+    }
+    return clock;
   }
 
   /** An operation on one line: row, time, client, command, reply. */
@@ -108,7 +118,7 @@ public final class TraceView {
   private String line(Witness.Element element) {
     return switch (element) {
       case Witness.Done done -> line(done.operation());
-      case Witness.Clock clock -> "the clock passed " + time(clock.moment());
+      case Witness.Clock(var moment) -> "the clock passed " + time(moment);
     };
   }
 
@@ -158,6 +168,15 @@ public final class TraceView {
 
   private static String text(@Nullable Object reply) {
     return reply == null ? "(nil)" : reply instanceof String text ? text : json(reply);
+  }
+
+  private static String time(Moment moment) {
+    var earliest = time(moment.earliest());
+    return moment.latest().equals(moment.earliest())
+        ? earliest
+        : moment.isOpen()
+            ? "a deadline that is not before " + earliest
+            : "a deadline between %s and %s".formatted(earliest, time(moment.latest()));
   }
 
   private static String time(Instant moment) {

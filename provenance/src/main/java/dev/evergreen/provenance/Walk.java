@@ -40,6 +40,9 @@ final class Walk implements Iterator<Operation> {
   private static final int NEAR = 4_096;
   private static final int FEW = 16;
 
+  /** So many bytes are held of what was under way together with an operation. */
+  private static final long MOST_BYTES = 4 << 20;
+
   private final Specification specification;
   private final Trace trace;
   private final Operation question;
@@ -193,18 +196,23 @@ final class Walk implements Iterator<Operation> {
     if (newest.demand.closed()) {
       return;
     }
-    if (newest.head == null) {
+    if (newest.atEnd) {
       if (reached == null) {
         reached = newest.end;
       }
       return;
     }
-    var operation = newest.head;
-    newest.advance();
-    while (!cursors.isEmpty()
-        && cursors.peek().head != null
-        && cursors.peek().row == operation.row()) {
-      cursors.remove().advance();
+    if (!newest.rest.hasNext() || newest.rest.row() < newest.row) {
+      // It has gone meanwhile.
+      newest.place();
+      return;
+    }
+    var operation = newest.rest.next();
+    newest.place();
+    while (!cursors.isEmpty() && !cursors.peek().atEnd && cursors.peek().row == operation.row()) {
+      var same = cursors.remove();
+      same.rest.skip();
+      same.place();
     }
     if (!Orders.precedes(question, operation)
         && take(operation, parts(operation))
@@ -250,6 +258,8 @@ final class Walk implements Iterator<Operation> {
   private boolean take(Operation operation, List<Operation> parts) {
     boolean cause = false;
     long row = operation.row();
+    // What was said is not held for those that ask for what came before.
+    var place = operation.place();
     for (var part : parts.reversed()) {
       var wanted = new LinkedHashSet<Wanted>();
       boolean here = false;
@@ -262,9 +272,9 @@ final class Walk implements Iterator<Operation> {
             here |= all || touch.effect() != Effect.NO;
             if (all || touch.effect() != Effect.NO || touch.kind() == Kind.CHANGES) {
               if (touch.kind() == Kind.CHANGES) {
-                wanted.add(new Wanted(touch.cell(), operation, touch.effect() == Effect.YES));
+                wanted.add(new Wanted(touch.cell(), place, touch.effect() == Effect.YES));
               }
-              touch.from().forEach(cell -> wanted.add(new Wanted(cell, operation, false)));
+              touch.from().forEach(cell -> wanted.add(new Wanted(cell, place, false)));
               touch
                   .unless()
                   .forEach(cell -> wanted.add(new Wanted(cell, demand.before, demand.by, false)));
@@ -274,7 +284,7 @@ final class Walk implements Iterator<Operation> {
                 && touch.effect() == Effect.YES
                 && !operation.outcomeUnknown()) {
               var replaced = demand.overlap(touch.cell());
-              wanted.addAll(lookBeside(replaced, operation, demand.by, false));
+              wanted.addAll(lookBeside(replaced, place, demand.by, false));
               demands.replace(demand, touch.cell());
             }
           }
@@ -311,9 +321,8 @@ final class Walk implements Iterator<Operation> {
     if (!demands.include(wanted.cell(), before)) {
       var demand = demands.add(wanted.cell(), before, wanted.by(), taken);
       var writers = trace.writers(demand.cell, demand.before);
-      demand.unwritten = !writers.hasNext();
-      new Cursor(demand, writers, trace.lastBreak(demand.cell, demand.before).orElse(null))
-          .advance();
+      demand.unwritten = writers.row() == 0;
+      new Cursor(demand, writers, trace.lastBreak(demand.cell, demand.before).orElse(null)).place();
     }
   }
 
@@ -364,8 +373,10 @@ final class Walk implements Iterator<Operation> {
     if (operation.row() != besideOf || !around.equals(besideIn)) {
       var all = trace.beside(around, operation);
       var few = new ArrayList<Operation>();
-      while (all.hasNext() && few.size() < NEAR) {
+      long bytes = 0;
+      while (all.hasNext() && few.size() < NEAR && bytes < MOST_BYTES) {
         few.add(all.next());
+        bytes += few.getLast().bytes();
       }
       if (all.hasNext()) {
         return trace.beside(around, operation);
@@ -394,40 +405,40 @@ final class Walk implements Iterator<Operation> {
   /** What kept an operation from writing a cell, but for that cell, which is demanded already. */
   private static List<Wanted> whatKept(Operation other, Touch touch, Cell cell, Operation by) {
     var wanted = new ArrayList<Wanted>();
+    var place = other.place();
     if (!cell.contains(touch.cell())) {
-      wanted.add(new Wanted(touch.cell(), other, false));
+      wanted.add(new Wanted(touch.cell(), place, false));
     }
-    touch.from().forEach(source -> wanted.add(new Wanted(source, other, false)));
+    touch.from().forEach(source -> wanted.add(new Wanted(source, place, false)));
     touch.unless().forEach(undoing -> wanted.add(new Wanted(undoing, by, false)));
     return wanted;
   }
 
-  /** Where the walk is among the writers of one demanded cell. */
+  /**
+   * Where the walk is among the writers of one demanded cell. What was said is read when their turn
+   * comes: there may be very many cells.
+   */
   private final class Cursor {
     final Demands.Demand demand;
-    final Iterator<Operation> rest;
+    final Trace.Writers rest;
     final Trace.@Nullable Break end;
-    @Nullable Operation head;
+    boolean atEnd;
     long row;
 
-    Cursor(Demands.Demand demand, Iterator<Operation> rest, Trace.@Nullable Break end) {
+    Cursor(Demands.Demand demand, Trace.Writers rest, Trace.@Nullable Break end) {
       this.demand = demand;
       this.rest = rest;
       this.end = end;
     }
 
-    /**
-     * Goes on to the next operation or to the break, whichever is newer, and waits there for its
-     * turn.
-     */
-    void advance() {
-      head = rest.hasNext() ? rest.next() : null;
-      if (end != null && (head == null || head.row() <= end.row())) {
-        head = null;
+    /** Waits at the next operation or at the break, whichever is newer, for its turn. */
+    void place() {
+      row = rest.row();
+      atEnd = end != null && row <= end.row();
+      if (atEnd && end != null) {
         row = end.row();
-        cursors.add(this);
-      } else if (head != null) {
-        row = head.row();
+      }
+      if (atEnd || row > 0) {
         cursors.add(this);
       }
     }

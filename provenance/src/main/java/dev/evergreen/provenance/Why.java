@@ -224,13 +224,20 @@ public final class Why {
 
     /** Whether other causes are as possible, for all that the walk has seen. */
     boolean isOneOf() {
-      return walk.unordered() || causes.stream().anyMatch(Operation::outcomeUnknown);
+      return walk.unordered()
+          || causes.stream().anyMatch(Operation::outcomeUnknown)
+          || (question.isAsked()
+              && clocks(causes, question).stream()
+                  .anyMatch(clock -> !clock.moment().precedes(question)));
     }
 
     Certainty certainty() {
       var knowledge = specification.knowledge(parts.getLast());
       if (knowledge != Knowledge.SPECIFIED) {
         return knowledge == Knowledge.OPAQUE ? Certainty.OPAQUE : Certainty.NO_SPECIFICATION;
+      }
+      if (specification.mayBeNoFunction(parts.getLast())) {
+        return Certainty.NO_SPECIFICATION;
       }
       // Of what was not walked, a break that is ahead counts as reached.
       var place = longer ? walk.reachedOrAhead() : walk.reached();
@@ -267,9 +274,6 @@ public final class Why {
     }
     var start = State.initial(!cut);
     long steps = mostSteps(wish, operations);
-    boolean folded = trace.folded() > 0;
-    // Where operations were folded, what replaced their effects is a cause of what is there now.
-    var unknown = State.initial(!cut && !folded);
     var orders =
         new Orders(
             execution,
@@ -294,7 +298,7 @@ public final class Why {
     }
     // Orders that were not tried may lead elsewhere.
     boolean untried = (orders.truncated() || cut) && plain.isOneOf();
-    var result = new Result(recorded.orElse(null), orders.truncated(), untried);
+    var result = new Result(recorded.orElse(null), orders.truncated(), untried, !plain.isOneOf());
     var causes = Set.copyOf(plain.causes);
     for (var order : found) {
       var end = start.copy();
@@ -304,9 +308,9 @@ public final class Why {
         return plain.answer(recorded.orElse(null), null, "");
       }
       result.add(
-          new Closures(execution, order, unknown, reply.get(), steps), reply.get(), causes, wish);
+          new Closures(execution, order, start, reply.get(), steps), reply.get(), causes, wish);
     }
-    return result.answer(plain.question, wish, cut || folded);
+    return result.answer(plain.question, wish, cut || trace.folded() > 0);
   }
 
   /**
@@ -351,12 +355,20 @@ public final class Why {
     private final List<Set<Witness>> perOrder = new ArrayList<>();
     private @Nullable Object reply;
     private final boolean untried;
+    private final boolean walked;
     private boolean truncated;
     private boolean minimal = true;
 
-    Result(@Nullable Object reply, boolean truncated, boolean untried) {
+    /**
+     * No witnesses yet.
+     *
+     * @param untried whether there may be orders that were not tried, and lead elsewhere
+     * @param walked whether the walk's causes are closed in whatever order
+     */
+    Result(@Nullable Object reply, boolean truncated, boolean untried, boolean walked) {
       this.reply = reply;
       this.untried = untried;
+      this.walked = walked;
       this.truncated = truncated || untried;
     }
 
@@ -364,7 +376,10 @@ public final class Why {
       var chain = closures.part(causes);
       var whole = closures.part(closures.operations());
       var order = closures.order(chain);
-      var first = closures.shrink(closures.closed(chain) ? chain : whole, order);
+      boolean closed = closures.closed(chain);
+      // What was folded hides that it is closed, but not from the walk.
+      boolean hidden = !closed && walked && closures.closedAsIfWhole(chain);
+      var first = hidden ? chain : closures.shrink(closed ? chain : whole, order);
       var mine = new LinkedHashSet<Witness>();
       for (var part :
           wish.all() ? closures.all(first, order, wish.witnesses() + 1) : Set.of(first)) {
@@ -377,7 +392,7 @@ public final class Why {
       }
       replies.add(reply);
       this.reply = this.reply == null ? reply : this.reply;
-      minimal &= !closures.exhausted();
+      minimal &= !hidden && !closures.exhausted() && !closures.mayHoldMore(first);
       truncated |= wish.all() && closures.exhausted();
     }
 
@@ -399,25 +414,26 @@ public final class Why {
     }
   }
 
-  /** The deadlines that these operations set and that had passed when the question was asked. */
+  /** The deadlines that these operations set and that may have passed before the question. */
   private List<Clock> clocks(List<Operation> operations, Operation question) {
-    var moments = new TreeSet<java.time.Instant>();
+    var moments =
+        new TreeSet<>(
+            Comparator.comparing(Moment::latest)
+                .thenComparing(Moment::earliest)
+                .thenComparing(Moment::by));
     for (var operation : operations) {
       for (var part : Walk.parts(operation)) {
         moments.addAll(specification.deadlines(part));
       }
     }
-    return moments.stream()
-        .filter(moment -> !moment.isAfter(question.sent()))
-        .map(Clock::new)
-        .toList();
+    return moments.stream().filter(moment -> !moment.follows(question)).map(Clock::new).toList();
   }
 
   private static List<Element> inOrder(List<Operation> operations, List<Clock> clocks) {
     var elements = new ArrayList<Element>();
     var rest = new ArrayList<>(clocks);
     for (var operation : operations) {
-      while (!rest.isEmpty() && !rest.getFirst().moment().isAfter(operation.sent())) {
+      while (!rest.isEmpty() && rest.getFirst().moment().precedes(operation)) {
         elements.add(rest.removeFirst());
       }
       elements.add(new Done(operation));

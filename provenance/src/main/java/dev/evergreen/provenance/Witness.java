@@ -1,6 +1,5 @@
 package dev.evergreen.provenance;
 
-import java.time.Instant;
 import java.util.List;
 
 /**
@@ -16,8 +15,8 @@ public record Witness(List<Element> elements) {
   /** An operation was carried out. */
   public record Done(Operation operation) implements Element {}
 
-  /** A moment passed: a deadline that an operation had set. */
-  public record Clock(Instant moment) implements Element {}
+  /** A moment came: a deadline that an operation had set passed. */
+  public record Clock(Moment moment) implements Element {}
 
   /** The rows of the operations, in order, without the clock. */
   public List<Long> rows() {

@@ -251,7 +251,7 @@ function join(from, witness) {
   for (const element of witness.elements) {
     if (element.clock) {
       const id = `c${element.clock}-${clock++}`;
-      add(id, { clock: element.clock, at: element.clock });
+      add(id, { clock: element.clock, until: element.until, at: element.clock });
       link(from, id, "cause");
     } else {
       add(`r${element.row}`, element);
@@ -340,7 +340,8 @@ function updateNode(item, node) {
   item.querySelector(".choose").setAttribute("aria-expanded", String(isOpen));
   if (node.clock) {
     say(item.querySelector(".title"), `The clock passed ${time(node.clock)}`);
-    say(item.querySelector(".choose .sub"), "a deadline");
+    const until = node.until === undefined ? "" : node.until ? ` or up to ${time(node.until)}` : " or later";
+    say(item.querySelector(".choose .sub"), `a deadline${until}`);
   } else {
     const answer = node.asked ? told(walk.answer) : reply(node);
     say(item.querySelector(".title"), `${command(node)} → ${answer}`);

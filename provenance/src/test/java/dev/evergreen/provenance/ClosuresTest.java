@@ -1,5 +1,6 @@
 package dev.evergreen.provenance;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 final class ClosuresTest {
 
-  private static final String HALF_OF_TOO_MUCH = "x".repeat((int) (Execution.MOST_BYTES / 2));
+  private static final String HALF_OF_TOO_MUCH = "" + Execution.MOST_BYTES / 2;
 
   private final StepsKind steps = new StepsKind();
 
@@ -53,8 +54,26 @@ final class ClosuresTest {
             1,
             "set k a",
             "set k b",
-            "set c " + HALF_OF_TOO_MUCH,
-            "set d " + HALF_OF_TOO_MUCH,
+            "grow c " + HALF_OF_TOO_MUCH,
+            "grow d " + HALF_OF_TOO_MUCH,
             "add n"));
+  }
+
+  /** What an operation makes counts, not what it says. */
+  @Test
+  void statesCountByWhatTheyHold() {
+    var small = State.initial(true);
+    var large = State.initial(true);
+    var execution = new Execution(steps, steps, new MemoryTrace(steps), List.of());
+    execution.run(operation(1, "grow k 1000000"), large);
+    execution.run(operation(1, "set k " + "x".repeat(1_000_000)), small);
+    assertTrue(large.own() >= 1_000_000, large::toString);
+    assertEquals(0, small.own(), "all have the same request");
+    execution.run(operation(2, "push k y"), small);
+    assertTrue(small.own() >= 1_000_000);
+    execution.run(operation(3, "grow k 10"), small);
+    assertTrue(small.own() < 1_000);
+    execution.run(operation(4, "del k"), large);
+    assertEquals(0, large.own());
   }
 }

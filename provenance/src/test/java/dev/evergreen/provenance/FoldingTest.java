@@ -1,10 +1,12 @@
 package dev.evergreen.provenance;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Instant;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 final class FoldingTest {
@@ -34,6 +36,18 @@ final class FoldingTest {
     assertTrue(isNeeded(operation(3, 2, 3, 4), Touch.replaces(CELL)));
     assertTrue(isNeeded(operation(2, 1, 2, 5), Touch.replaces(CELL)));
     assertFalse(isNeeded(operation(1, 1, 1, 2), Touch.replaces(CELL)));
+  }
+
+  /** Without the first of those that have replaced it, it would be there. */
+  @Test
+  void tellsWhatCoversWhatIsNotNeeded() {
+    assertTrue(isNeeded(operation(9, 1, 9, 9), Touch.replaces(CELL)));
+    assertFalse(isNeeded(operation(8, 1, 8, 8), Touch.replaces(CELL)));
+    assertTrue(isNeeded(operation(7, 1, 7, 7), Touch.replaces(Cell.ALL)));
+    assertFalse(isNeeded(operation(6, 1, 6, 6), Touch.changes(CELL).effect(false)));
+    assertFalse(isNeeded(operation(5, 1, 5, 5), Touch.reads(CELL)));
+    assertEquals(
+        Set.of(new Folding.Cover(9, CELL), new Folding.Cover(7, Cell.ALL)), folding.covers());
   }
 
   @Test

@@ -320,7 +320,7 @@ class SpoolTest {
         Thread.startVirtualThread(
             () -> {
               var bytes = ByteBuffer.allocate(4096);
-              while (last.get() != Spool.DROPPED) {
+              while (last.get() >= 0) {
                 last.set(spool.request(1, 2, 3, bytes));
               }
             });
@@ -329,7 +329,7 @@ class SpoolTest {
     }
     spool.finish();
     recorder.join();
-    assertEquals(Spool.DROPPED, last.get());
+    assertTrue(last.get() < 0);
     spool.close();
   }
 
@@ -374,18 +374,19 @@ class SpoolTest {
       recordMany(spool, 600, new AtomicLong());
       long dropped = spool.report().dropped();
       assertTrue(dropped > 300, "1 MiB has no room for more frames of 4 KiB");
-      assertEquals(Spool.DROPPED, spool.request(1, 2, 3, ByteBuffer.allocate(4096)));
-      assertEquals(Spool.DROPPED, spool.reply(Spool.DROPPED, ByteBuffer.allocate(1)));
+      long number = spool.request(1, 2, 3, ByteBuffer.allocate(4096));
+      assertTrue(number < 0);
+      assertEquals(Spool.DROPPED, spool.reply(number, ByteBuffer.allocate(1)));
       var three = new Batch();
       three.begin(ByteBuffer.allocate(9000), 0);
       IntStream.of(3000, 6000, 9000).forEach(three::add);
-      assertEquals(Spool.DROPPED, spool.requests(1, 2, 3, three));
-      assertEquals(Spool.DROPPED, spool.replies(Spool.DROPPED, three));
+      assertEquals(number, spool.requests(1, 2, 3, three));
+      assertEquals(Spool.DROPPED, spool.replies(number, three));
 
       var read = Frames.all(reader, new long[1]);
       assertEquals(600 - dropped, numbers(read).size());
       spool.release(reader.position().segment());
-      while (spool.request(1, 2, 3, ByteBuffer.allocate(1)) == Spool.DROPPED) {
+      while (spool.request(1, 2, 3, ByteBuffer.allocate(1)) < 0) {
         dropped++;
       }
       long atOnce = gaps(read).getFirst();
@@ -412,7 +413,7 @@ class SpoolTest {
         var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
       var bytes = ByteBuffer.allocate(4096);
       long last = 0;
-      for (long next = 1; next != Spool.DROPPED; next = spool.request(1, 2, 3, bytes)) {
+      for (long next = 1; next > 0; next = spool.request(1, 2, 3, bytes)) {
         last = next;
         assertEquals(List.of(), gaps(Frames.all(reader, new long[1])));
       }
@@ -422,7 +423,7 @@ class SpoolTest {
       assertEquals(FrameKind.GAP, gap.kind());
       assertEquals(1, gap.about());
       assertEquals(last + 1, gap.number());
-      assertEquals(Spool.DROPPED, spool.request(1, 2, 3, bytes));
+      assertTrue(spool.request(1, 2, 3, bytes) < 0);
       assertEquals(List.of(), Frames.all(reader, lost), "there is room for one gap");
 
       var killed = Frames.copy(directory, directory.resolve("killed"));
@@ -441,28 +442,61 @@ class SpoolTest {
   void tellsAgainWhenTheReplyComesToWhatWasDropped() throws Exception {
     try (var spool = Spool.open(directory, SMALL.withOverflow(Overflow.DROP));
         var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
-      var bytes = ByteBuffer.allocate(4096);
-      int dropped = 0;
-      while (dropped < 2) {
-        dropped += spool.request(1, 2, 3, bytes) == Spool.DROPPED ? 1 : 0;
-      }
-      Frames.all(reader, new long[1]);
-      spool.release(reader.position().segment());
-      while (spool.request(1, 2, 3, bytes) == Spool.DROPPED) {
-        dropped++;
-      }
-      Frames.all(reader, new long[1]);
-      for (int i = 0; i < dropped; i++) {
-        if (i % 2 == 0) {
-          spool.reply(Spool.DROPPED, bytes);
+      long request = drop(spool, 2, 2);
+      makeRoom(spool, reader);
+      for (int i = 0; i < 2; i++) {
+        // Others have nothing to do with that.
+        spool.unanswered(Spool.DROPPED, Unanswered.NONE_EXPECTED);
+        spool.reply(Spool.DROPPED, ByteBuffer.allocate(1));
+        assertEquals(List.of(), gaps(Frames.all(reader, new long[1])));
+        if (i == 0) {
+          spool.reply(request, ByteBuffer.allocate(1));
         } else {
-          spool.unanswered(Spool.DROPPED, Unanswered.OUTCOME_UNKNOWN);
+          spool.unanswered(request, Unanswered.OUTCOME_UNKNOWN);
         }
         assertEquals(List.of(1L), gaps(Frames.all(reader, new long[1])));
       }
-      spool.reply(Spool.DROPPED, bytes);
-      assertEquals(List.of(), Frames.all(reader, new long[1]), "no more were dropped");
+      spool.endLane(2);
+      assertEquals(List.of(), gaps(Frames.all(reader, new long[1])), "no more were dropped");
     }
+  }
+
+  /** Then no reply will come, and they had their effects by then, if any. */
+  @Test
+  void tellsAgainWhenTheLaneEndsOfWhatWasDropped() throws Exception {
+    try (var spool = Spool.open(directory, SMALL.withOverflow(Overflow.DROP));
+        var reader = new SpoolReader(directory, SpoolReader.Position.START)) {
+      long request = drop(spool, 2, 3);
+      drop(spool, -7, 1);
+      makeRoom(spool, reader);
+      spool.reply(request, ByteBuffer.allocate(1));
+      Frames.all(reader, new long[1]);
+      spool.endLane(3);
+      assertEquals(List.of(), gaps(Frames.all(reader, new long[1])), "of another lane");
+      spool.endLane(2);
+      assertEquals(List.of(2L), gaps(Frames.all(reader, new long[1])));
+      spool.endLane(-7);
+      assertEquals(List.of(1L), gaps(Frames.all(reader, new long[1])));
+    }
+  }
+
+  /** Fills a spool until so many requests on a lane were dropped; answers their number. */
+  private static long drop(Spool spool, long lane, int many) {
+    long number = 0;
+    for (int dropped = 0; dropped < many; ) {
+      number = spool.request(1, lane, 3, ByteBuffer.allocate(4096));
+      dropped += number < 0 ? 1 : 0;
+    }
+    return number;
+  }
+
+  private static void makeRoom(Spool spool, SpoolReader reader) throws Exception {
+    Frames.all(reader, new long[1]);
+    spool.release(reader.position().segment());
+    while (spool.request(1, 9, 3, ByteBuffer.allocate(4096)) < 0) {
+      Thread.onSpinWait();
+    }
+    Frames.all(reader, new long[1]);
   }
 
   /** A recorder has requests of its own, which nobody has to know. */

@@ -42,10 +42,10 @@ class SqliteTraceTest extends TraceStoreConformance {
       var line = new Line(spool, epoch, spool.connect(epoch, ANNA), spool.lane(epoch, "shared"));
       line.exchange("set k 1", "ok");
       var filler = "set filler " + "v".repeat(300);
-      while (line.exchange(filler, "ok") != Spool.DROPPED) {
+      while (line.exchange(filler, "ok") > 0) {
         // Until it is full.
       }
-      assertEquals(Spool.DROPPED, line.exchange("set k 2", "ok"));
+      assertTrue(line.exchange("set k 2", "ok") < 0);
       Frames.copy(spool.directory(), killed.resolve("spool"));
     }
     try (var trace = StoredTrace.open(killed.toString(), Duration.ofSeconds(60))) {

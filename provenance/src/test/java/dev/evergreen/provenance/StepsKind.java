@@ -9,7 +9,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * A store of the tests with a model: {@code set KEY VALUE}, {@code add KEY}, {@code nx KEY VALUE},
  * {@code copy FROM TO}, {@code del KEY}, {@code push KEY VALUE}, whose reply tells nothing, {@code
- * get KEY}, and {@code first KEY}, which answers what was pushed first.
+ * grow KEY LENGTH}, which puts as many zeros, {@code get KEY}, and {@code first KEY}, which answers
+ * what was pushed first.
  */
 public final class StepsKind implements StoreKind, Specification, Model {
 
@@ -50,7 +51,7 @@ public final class StepsKind implements StoreKind, Specification, Model {
     var cell = Cell.ALL.child(words.get(1));
     return switch (words.getFirst().text()) {
       case "set" -> List.of(Touch.replaces(cell).effect(effect(operation, true)));
-      case "add", "push" -> List.of(Touch.changes(cell).effect(effect(operation, true)));
+      case "add", "push", "grow" -> List.of(Touch.changes(cell).effect(effect(operation, true)));
       case "nx" -> List.of(Touch.changes(cell).effect(effect(operation, operation.replied("1"))));
       case "copy" -> {
         var target = Cell.ALL.child(words.get(2));
@@ -98,6 +99,10 @@ public final class StepsKind implements StoreKind, Specification, Model {
       case "push" -> {
         var old = state.get(cell);
         state.put(cell, Bytes.of((old == null ? "" : old.toString()) + words.get(2).text()));
+        return Bytes.of("ok");
+      }
+      case "grow" -> {
+        state.put(cell, Bytes.of(new byte[Integer.parseInt(words.get(2).text())]));
         return Bytes.of("ok");
       }
       case "first" -> {

@@ -659,7 +659,7 @@ abstract class TraceStoreConformance {
   /** A trace that somebody goes on with whenever a second cell is looked at. */
   private record Growing(StoredTrace trace, Cell second, Runnable growth) implements Trace {
     @Override
-    public Iterator<Operation> writers(Cell cell, long before) {
+    public Writers writers(Cell cell, long before) {
       if (cell.equals(second)) {
         growth.run();
       }

@@ -217,7 +217,7 @@ class WhyTest {
     }
 
     @Override
-    public Iterator<Operation> writers(Cell cell, long before) {
+    public Writers writers(Cell cell, long before) {
       return trace.writers(cell, before);
     }
 
@@ -332,13 +332,15 @@ class WhyTest {
     }
 
     @Override
-    public Iterator<Operation> writers(Cell cell, long before) {
+    public Writers writers(Cell cell, long before) {
       long newest = Math.min(before - 1, rows);
-      return LongStream.iterate(newest, row -> row > 0, row -> row - 1)
-          .peek(row -> read++)
-          .mapToObj(
-              row -> operation(row, 1, 1, 1, row == rows / 2 ? "PUT a 500000" : "ADD a", "" + row))
-          .iterator();
+      return Writers.of(
+          LongStream.iterate(newest, row -> row > 0, row -> row - 1)
+              .peek(row -> read++)
+              .mapToObj(
+                  row ->
+                      operation(row, 1, 1, 1, row == rows / 2 ? "PUT a 500000" : "ADD a", "" + row))
+              .iterator());
     }
 
     @Override

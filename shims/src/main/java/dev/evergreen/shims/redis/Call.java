@@ -336,18 +336,10 @@ final class Call {
     return entry;
   }
 
-  /** Whether the key is gone; whether it was, if that is not known, is not for the model to say. */
+  /** Whether the key is gone. */
   boolean expired(Entry entry) {
     var deadline = entry.deadline();
-    if (deadline == null) {
-      return false;
-    }
-    var now = state().now();
-    boolean passed = deadline.hasPassed(now);
-    if (!passed && deadline.mayHavePassed(now, operation)) {
-      throw new UnsupportedOperationException("whether its deadline had passed is not known");
-    }
-    return passed;
+    return deadline != null && state().hasPassed(deadline.moment());
   }
 
   boolean exists(Cell key) {

@@ -1,6 +1,8 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.provenance.Moment;
 import dev.evergreen.provenance.Operation;
+import dev.evergreen.provenance.State;
 import java.time.Instant;
 import java.util.List;
 import java.util.stream.Stream;
@@ -9,20 +11,24 @@ import java.util.stream.Stream;
  * When a key expires, in milliseconds since 1970: the last one in which it is there. Redis counts
  * from the moment in which it carries out a command, of which only is known that it lies between
  * the request and the reply.
+ *
+ * @param by the row of that command; 0 if the millisecond is known
  */
-record Deadline(long earliest, long latest) {
+record Deadline(long earliest, long latest, long by) {
   private static final long NEVER = Long.MAX_VALUE / 2;
 
   /** A moment that a command names itself. */
   static Deadline at(long moment) {
-    return new Deadline(moment, moment);
+    return new Deadline(moment, moment, 0);
   }
 
   /** So many milliseconds after a command is carried out. */
   static Deadline after(Operation operation, long time) {
+    long earliest = Math.addExact(from(operation), time);
+    long latest = Math.addExact(until(operation), time);
     return time <= 0
         ? at(-NEVER)
-        : new Deadline(Math.addExact(from(operation), time), Math.addExact(until(operation), time));
+        : new Deadline(earliest, latest, earliest == latest ? 0 : operation.row());
   }
 
   /** The first moment in which an operation may have been carried out. */
@@ -37,40 +43,49 @@ record Deadline(long earliest, long latest) {
     return neverSent ? from(operation) : end == null ? NEVER : end.toEpochMilli();
   }
 
-  /** The moments from which on it may have passed, and has. */
-  List<Instant> moments() {
-    return Stream.of(earliest, latest).distinct().map(Deadline::behind).toList();
+  /** Whether nobody knows of any time when it has passed. */
+  boolean isOpen() {
+    return latest >= NEVER && earliest < latest;
   }
 
-  private static Instant behind(long last) {
-    return Instant.ofEpochMilli(last).plusMillis(1); // the last one may be the greatest there is
+  /** When the key is gone. */
+  Moment moment() {
+    // The last millisecond may be the greatest there is.
+    var gone = isOpen() ? Instant.MAX : Instant.ofEpochMilli(latest).plusMillis(1);
+    return Moment.between(Instant.ofEpochMilli(earliest).plusMillis(1), gone, by);
   }
 
-  /** Whether it has passed at a moment. */
-  boolean hasPassed(Instant now) {
-    return !now.isBefore(behind(latest));
+  /**
+   * The moments at which it may change something, where an operation sets it: a command that comes
+   * in the last millisecond itself finds it over.
+   */
+  List<Moment> moments(Operation operation) {
+    if (latest < from(operation)) {
+      return List.of();
+    }
+    return by == 0 && latest <= until(operation)
+        ? Stream.of(lastMillisecond(), moment()).toList()
+        : List.of(moment());
   }
 
-  /** Whether it may have passed at a moment, or while an operation was under way. */
-  boolean mayHavePassed(Instant now, Operation operation) {
-    boolean meanwhile = from(operation) <= earliest && earliest < until(operation);
-    return meanwhile || !now.isBefore(behind(earliest));
+  private Moment lastMillisecond() {
+    return Moment.at(Instant.ofEpochMilli(latest));
   }
 
   /** Whether it has passed already when a command sets it. */
-  boolean isOver(Operation operation) {
-    if (earliest == latest && latest > from(operation) && latest <= until(operation)) {
-      throw new UnsupportedOperationException("it passed when the command was under way");
-    }
-    return latest <= from(operation);
+  boolean isOver(Operation operation, State state) {
+    return latest <= from(operation)
+        || (by == 0 && latest <= until(operation) && state.hasPassed(lastMillisecond()));
   }
 
   /** Whether it is later than another one. */
   boolean isAfter(Deadline other) {
-    boolean overlap = earliest <= other.latest && other.earliest <= latest;
-    if (overlap && (earliest != latest || !equals(other))) {
-      throw new UnsupportedOperationException("nobody knows which of them is earlier");
-    }
     return earliest > other.latest;
+  }
+
+  /** Whether nobody knows which of them is later. */
+  boolean mayBeEither(Deadline other) {
+    boolean overlap = earliest <= other.latest && other.earliest <= latest;
+    return overlap && (earliest != latest || !equals(other));
   }
 }

@@ -1,5 +1,6 @@
 package dev.evergreen.shims.redis;
 
+import dev.evergreen.provenance.Sized;
 import java.util.Collection;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -11,7 +12,12 @@ import org.jspecify.annotations.Nullable;
  *     sorted set
  * @param deadline when it expires, or null if it does not
  */
-record Entry(Kind kind, Object content, @Nullable Deadline deadline) {
+record Entry(Kind kind, Object content, @Nullable Deadline deadline) implements Sized {
+  @Override
+  public long bytes() {
+    return Sized.of(content);
+  }
+
   /**
    * Whether nothing is left, so that there is no key either. An empty string or stream is there.
    */

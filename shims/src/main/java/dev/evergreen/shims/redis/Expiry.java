@@ -5,7 +5,6 @@ import static dev.evergreen.shims.redis.Kind.STRING;
 
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Touch;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Deadlines of keys. */
@@ -68,12 +67,23 @@ final class Expiry {
   private static boolean allowed(Call call, @Nullable Deadline old, Deadline deadline) {
     return !(call.has("NX", 3) && old != null)
         && !(call.has("XX", 3) && old == null)
-        && !(call.has("GT", 3) && (old == null || !deadline.isAfter(old)))
-        && !(call.has("LT", 3) && old != null && !old.isAfter(deadline));
+        && !(call.has("GT", 3) && (old == null || !isAfter(call, deadline, old)))
+        && !(call.has("LT", 3) && old != null && !isAfter(call, old, deadline));
+  }
+
+  /** Whether one of them is later; if nobody knows, that the command was carried out tells. */
+  private static boolean isAfter(Call call, Deadline one, Deadline other) {
+    if (!one.mayBeEither(other)) {
+      return one.isAfter(other);
+    }
+    if (call.reply() instanceof Long done) {
+      return done == 1;
+    }
+    throw new UnsupportedOperationException("nobody knows which of them is earlier");
   }
 
   private static void setDeadline(Call call, Cell key, Entry entry, @Nullable Deadline deadline) {
-    if (deadline != null && deadline.isOver(call.operation())) {
+    if (deadline != null && deadline.isOver(call.operation(), call.state())) {
       call.remove(key);
     } else {
       call.put(key, new Entry(entry.kind(), entry.content(), deadline));
@@ -104,8 +114,18 @@ final class Expiry {
     long later = absolute ? 0 : Deadline.until(call.operation());
     long least = shown(call, deadline.earliest() - later);
     long most = shown(call, deadline.latest() - now);
-    boolean explained = call.reply() instanceof Long told && least <= told && told <= most;
-    return explained ? Objects.requireNonNull(call.reply()) : (Object) most;
+    if (call.reply() instanceof Long told && least <= told && told <= most) {
+      return told;
+    }
+    return least == most ? (Object) most : new Between(least, most, deadline.isOpen());
+  }
+
+  /** A reply of which nobody knows more. */
+  record Between(long least, long most, boolean open) {
+    @Override
+    public String toString() {
+      return open ? "at least " + least : "between %d and %d".formatted(least, most);
+    }
   }
 
   private static long shown(Call call, long milliseconds) {

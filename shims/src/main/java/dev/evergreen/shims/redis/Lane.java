@@ -60,7 +60,7 @@ final class Lane {
     final @Nullable Session session;
     final @Nullable OnReply onReply;
 
-    /** Of the first request, in the record; those of the others follow it. */
+    /** Of the first request, in the record; those of the others follow it, if it is there. */
     final long first;
 
     /** How many requests there are. */
@@ -86,7 +86,7 @@ final class Lane {
 
     /** Of the request that is replied to next, in the record. */
     long number() {
-      return first == Spool.DROPPED ? Spool.DROPPED : first + replied;
+      return first < 0 ? first : first + replied;
     }
   }
 
@@ -529,7 +529,7 @@ final class Lane {
   /** Lets a reply be recorded with those before it, if it follows them in all respects. */
   private void gather(long request, ByteBuffer bytes, int from) {
     int count = replies.count();
-    long next = repliesTo == Spool.DROPPED ? Spool.DROPPED : repliesTo + count;
+    long next = repliesTo < 0 ? repliesTo : repliesTo + count;
     if (count == 0 || count == Spool.MOST_TOGETHER || request != next || from != replies.to()) {
       recordReplies();
       replies.begin(bytes, from);

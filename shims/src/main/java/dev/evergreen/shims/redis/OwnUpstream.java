@@ -251,7 +251,7 @@ final class OwnUpstream {
             : tape.request(
                 session.number, number, database, recorded.duplicate(), 0, recorded.capacity());
     for (int i = 0; i < numbers.length; i++) {
-      numbers[i] = first == Spool.DROPPED ? Spool.DROPPED : first + i;
+      numbers[i] = first < 0 ? first : first + i;
     }
     noteLate(batch);
     var next = new Expected(verb, numbers, words, told);

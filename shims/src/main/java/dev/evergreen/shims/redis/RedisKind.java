@@ -127,6 +127,7 @@ public final class RedisKind implements StoreKind {
         yield all;
       }
       case Resp.Failure failure -> failure.kind();
+      case Expiry.Between between -> between.toString();
       default -> value == Resp.NIL ? null : value;
     };
   }

@@ -1,12 +1,12 @@
 package dev.evergreen.shims.redis;
 
 import dev.evergreen.provenance.Model;
+import dev.evergreen.provenance.Moment;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Specification;
 import dev.evergreen.provenance.State;
 import dev.evergreen.provenance.Touch;
 import dev.evergreen.provenance.Touch.Effect;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -94,6 +94,14 @@ public final class RedisSpecification implements Specification, Model {
           case Sorting.FAMILY -> Sorting.mayLeaveOrder(new Call(operation, null));
           default -> false;
         };
+  }
+
+  @Override
+  public boolean mayBeNoFunction(Operation operation) {
+    var command = commands.get(name(operation));
+    return command != null
+        && command.family().equals(Sorting.FAMILY)
+        && Sorting.mayBeAsKept(new Call(operation, null));
   }
 
   private static boolean isHidden(Commands.Command command, Operation operation) {
@@ -201,14 +209,14 @@ public final class RedisSpecification implements Specification, Model {
   }
 
   @Override
-  public List<Instant> deadlines(Operation operation) {
+  public List<Moment> deadlines(Operation operation) {
     var done = Scripts.done(operation);
     if (done.isPresent()) {
       return done.get().stream().flatMap(command -> deadlines(command).stream()).toList();
     }
     try {
       var deadline = Expiry.deadline(new Call(operation, null));
-      return deadline == null ? List.of() : deadline.moments();
+      return deadline == null ? List.of() : deadline.moments(operation);
     } catch (Refusal | ArithmeticException malformed) {
       return List.of();
     }

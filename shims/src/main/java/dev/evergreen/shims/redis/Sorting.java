@@ -83,7 +83,7 @@ final class Sorting {
       if (entry == null || entry.kind() != Kind.SET) {
         return descends(call) ? elements.reversed() : elements;
       }
-      if (!stored) {
+      if (!stored && elements.size() > 1) {
         throw new UnsupportedOperationException("the order of a set is not known");
       }
       alpha = true;
@@ -127,6 +127,18 @@ final class Sorting {
         && by + 1 < call.words()
         && call.word(by + 1).text().contains("*")
         && option(call, "ALPHA") > 0;
+  }
+
+  /**
+   * Whether elements may stand as the store keeps them: it sorts those of a set only to keep them.
+   */
+  static boolean mayBeAsKept(Call call) {
+    int by = option(call, "BY");
+    return by > 0
+        && by + 1 < call.words()
+        && !call.word(by + 1).text().contains("*")
+        && option(call, "STORE") < 0
+        && !(call.reply() instanceof Resp.Failure);
   }
 
   private static Comparator<Bytes> byText(Call call, @Nullable Bytes pattern) {

@@ -6,6 +6,7 @@ import static dev.evergreen.shims.redis.Kind.STREAM;
 
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Sized;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -26,10 +27,15 @@ final class StreamGroups {
   record Pending(Bytes consumer, long deliveries) {}
 
   /** How far a group has read, who reads, and what is not done yet. */
-  record Group(
-      Streams.Id last, SortedSet<Bytes> consumers, SortedMap<Streams.Id, Pending> pending) {
+  record Group(Streams.Id last, SortedSet<Bytes> consumers, SortedMap<Streams.Id, Pending> pending)
+      implements Sized {
     static Group at(Streams.Id last) {
       return new Group(last, new TreeSet<>(), new TreeMap<>());
+    }
+
+    @Override
+    public long bytes() {
+      return Sized.of(consumers) + Sized.of(pending);
     }
 
     /** A copy that may be changed, of all but how far it has read. */

@@ -4,6 +4,7 @@ import static dev.evergreen.shims.redis.Kind.STREAM;
 
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
+import dev.evergreen.provenance.Sized;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -44,11 +45,22 @@ final class Streams {
 
   private static final Map<String, Integer> ARGUMENTS = Map.of("GROUP", 2, "COUNT", 1, "BLOCK", 1);
 
-  record Item(Id id, List<Bytes> fields) {}
+  record Item(Id id, List<Bytes> fields) implements Sized {
+    @Override
+    public long bytes() {
+      return Sized.of(fields);
+    }
+  }
 
   /** The entries, the greatest name that was ever given, and the groups by their names. */
-  record Stream(List<Item> items, Id last, SortedMap<Bytes, StreamGroups.Group> groups) {
+  record Stream(List<Item> items, Id last, SortedMap<Bytes, StreamGroups.Group> groups)
+      implements Sized {
     static final Stream NONE = new Stream(List.of(), Id.LEAST, new TreeMap<>());
+
+    @Override
+    public long bytes() {
+      return Sized.of(items) + Sized.of(groups);
+    }
 
     Stream with(List<Item> others) {
       return new Stream(others, last, groups);

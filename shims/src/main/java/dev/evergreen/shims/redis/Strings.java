@@ -135,7 +135,11 @@ final class Strings {
   }
 
   private static void put(Call call, Cell key, Bytes value, @Nullable Deadline deadline) {
-    call.put(key, new Entry(STRING, value, deadline));
+    if (deadline != null && deadline.latest() < Deadline.from(call.operation())) {
+      call.remove(key);
+    } else {
+      call.put(key, new Entry(STRING, value, deadline));
+    }
   }
 
   /** The deadline among the options, or null. */

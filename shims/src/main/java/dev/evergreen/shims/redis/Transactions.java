@@ -118,7 +118,7 @@ final class Transactions {
         exec.lane(),
         part.connection(),
         part.space(),
-        part.sent(),
+        exec.sent(),
         exec.replied(),
         words,
         reply);

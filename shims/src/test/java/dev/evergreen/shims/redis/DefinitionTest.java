@@ -1,7 +1,7 @@
 package dev.evergreen.shims.redis;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -9,9 +9,11 @@ import dev.evergreen.provenance.Answer;
 import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.MemoryTrace;
+import dev.evergreen.provenance.Moment;
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Trace;
 import dev.evergreen.provenance.Why;
+import dev.evergreen.provenance.Witness;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -20,6 +22,7 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
@@ -185,6 +188,9 @@ class DefinitionTest {
           RPUSH l a; EXPIREAT l 33000000000; RPOPLPUSH l l                      | EXPIRETIME l
           RPUSH l a; EXPIREAT l 33000000000; LMOVE l l LEFT RIGHT; LPOP l       | EXPIRETIME l
           SADD s p; EXPIREAT s 33000000000; SMOVE s s p                         | EXPIRETIME s
+          SET x 1; SET x 2 PXAT 1                                               | GET x
+          SET x 1; SET x 2 EXAT 1 NX                                            | GET x
+          SET x 1; EXPIRE x 0                                                   | GET x
           SET x 1; EXPIREAT x 1; SET x 1                                        | GET x
           SET x 1; EXPIREAT x 1                                                 | EXISTS x
           SET x 1; GETEX x EXAT 1                                               | GET x
@@ -198,6 +204,7 @@ class DefinitionTest {
           RPUSH l 3 1 2                                                         | SORT l BY nosort DESC LIMIT 0 2
           ZADD z 3 a 1 b 2 c                                                    | SORT z BY nosort DESC LIMIT 1 1
           RPUSH l 3 1 2; RPUSH l 4                                              | SORT l DESC ASC
+          SADD s 3; SET w3 9                                                    | SORT s BY nosort GET w* GET #
           GEOADD g 180 38 a; GEOADD g 170 38 b                                  | GEODIST g a b km
           GEOADD g 0 85.05112878 a 180 85.05112878 b                            | ZRANGE g 0 -1 WITHSCORES
           SET x 1                                                               | GEOPOS x
@@ -421,6 +428,24 @@ class DefinitionTest {
     assertEquals(Set.of(1L, 3L), verdict.elements(answer.witnesses().getFirst()));
   }
 
+  /** A member that is not there any more has changed how the others are kept. */
+  @Test
+  void nothingIsClaimedOfTheOrderInWhichASetIsKept() {
+    var steps = Stream.of("SADD s x", "SADD s 2 1", "SREM s x").map(List::of).toList();
+    var verdict = new Oracle(redis, SPECIFICATION).judge(steps, "SORT s BY nosort");
+    var answer = new Why(SPECIFICATION, verdict.trace()).ask(verdict.question(), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.NO_SPECIFICATION, answer.certainty(), answer::toString);
+    var many = IntStream.range(0, 2 * Why.MOST_RUN).mapToObj(i -> "SADD s m" + i);
+    var trace = new MemoryTrace(SPECIFICATION);
+    many.forEach(
+        step ->
+            trace.add(operation(trace.operations().size() + 1L, Instant.EPOCH, step, ":1\r\n")));
+    var question = operation(999, Instant.EPOCH, "SORT s BY nosort", "*1\r\n$2\r\nm1\r\n");
+    assertEquals(
+        Answer.Certainty.NO_SPECIFICATION,
+        new Why(SPECIFICATION, trace).ask(question, Why.Wish.ONE).certainty());
+  }
+
   /** Members that are not there any more have changed in which step the others come. */
   @ParameterizedTest
   @CsvSource({"SSCAN s 0 COUNT 1", "SSCAN s 1 COUNT 1000", "SCAN 0 COUNT 1", "SCAN 1 COUNT 1"})
@@ -508,19 +533,27 @@ class DefinitionTest {
 
   /** Redis may have carried it out at any time up to its reply. */
   @Test
-  void nothingIsClaimedOfAKeyThatMayHaveExpired() {
+  void aKeyThatMayHaveExpiredIsThereOrNot() {
     var trace = new MemoryTrace(SPECIFICATION);
     trace.add(operation(1, 0, 2000, "SET k v PX 2000", "+OK\r\n"));
     var why = new Why(SPECIFICATION, trace);
     var there = why.ask(operation(2, 2800, 2801, "GET k", "$1\r\nv\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, there.certainty(), there::toString);
+    assertEquals(List.of(1L), there.witnesses().getFirst().rows());
     var gone = why.ask(operation(2, 2800, 2801, "GET k", "$-1\r\n"), Why.Wish.ONE);
-    for (var answer : List.of(there, gone)) {
-      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
-      assertEquals(List.of(1L), answer.witnesses().getFirst().rows());
+    assertEquals(Answer.Certainty.CERTAIN, gone.certainty(), gone::toString);
+    var clock = new Witness.Clock(Moment.between(at(2001), at(4001), 1));
+    assertEquals(List.of(clock), gone.witnesses().getFirst().elements());
+    for (int time : List.of(2001, 2800, 4000)) {
+      var now = why.ask(now(time, "GET k"), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.ONE_OF, now.certainty(), now::toString);
+      assertEquals(2, now.witnesses().size(), now::toString);
+      assertTrue(now.note().contains("possible replies"), now::note);
     }
-    var now =
-        new Operation(Long.MAX_VALUE, 1, 0, 0, "0", at(2800), null, Oracle.words("GET k"), null);
-    assertNull(why.ask(now, Why.Wish.ONE).reply());
+    assertEquals(Bytes.of("v"), why.ask(now(2000, "GET k"), Why.Wish.ONE).reply());
+    var over = why.ask(now(4001, "GET k"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, over.certainty());
+    assertEquals(Resp.NIL, over.reply());
     var early = operation(2, 1999, 2000, "GET k", "$-1\r\n");
     assertEquals(Answer.Certainty.OUTSIDE, why.ask(early, Why.Wish.ONE).certainty());
     var late = operation(2, 4001, 4002, "GET k", "$1\r\nv\r\n");
@@ -539,6 +572,120 @@ class DefinitionTest {
     assertTrue(answer.witnesses().getFirst().rows().contains(2L));
   }
 
+  /** What the next command finds tells whether its deadline had passed by then. */
+  @Test
+  void whatCameLaterTellsWhetherAKeyHadExpired() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 100, "SET k v PX 100", "+OK\r\n"));
+    trace.add(operation(2, 150, 151, "APPEND k w", ":1\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var gone = why.ask(now(160, "GET k"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, gone.certainty(), gone::toString);
+    assertEquals(Bytes.of("w"), gone.reply());
+    var other = new MemoryTrace(SPECIFICATION);
+    other.add(operation(1, 0, 100, "SET k v PX 100", "+OK\r\n"));
+    other.add(operation(2, 150, 151, "APPEND k w", ":2\r\n"));
+    var there = new Why(SPECIFICATION, other).ask(now(152, "GET k"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.ONE_OF, there.certainty(), there::toString);
+    assertEquals(2, there.witnesses().size(), there::toString);
+  }
+
+  /** Which of two keys that were set at once expires first is not known either. */
+  @Test
+  void deadlinesThatWereSetAtOncePassInAnyOrder() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 10, "SET k v PX 100", "+OK\r\n"));
+    trace.add(operation(2, 0, 10, "SET l v PX 100", "+OK\r\n"));
+    for (int i = 3; i < 60; i++) {
+      trace.add(operation(i, 0, 10, "SET more" + i + " v PX 100", "+OK\r\n"));
+    }
+    var why = new Why(SPECIFICATION, trace);
+    for (var reply : List.of("*2\r\n$1\r\nv\r\n$-1\r\n", "*2\r\n$-1\r\n$1\r\nv\r\n")) {
+      var answer = why.ask(operation(99, 105, 106, "MGET k l", reply), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    }
+    assertEquals(Answer.Certainty.ONE_OF, why.ask(now(105, "MGET k l"), Why.Wish.ONE).certainty());
+    // When all have passed, their order does not matter.
+    var all = why.ask(now(200, "KEYS *"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, all.certainty(), all::toString);
+    assertEquals(Set.of(), all.reply());
+    assertFalse(all.truncated(), all::toString);
+  }
+
+  /** Nobody knows when a command was carried out that is never replied to. */
+  @Test
+  void aDeadlineOfWhichNobodyHasHeardMayPassAtAnyTime() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    for (int i = 1; i <= 30; i++) {
+      var words = Oracle.words("SET k " + i + " PX 100");
+      trace.add(new Operation(i, 1, 1, 1, "0", at(i), null, words, Bytes.EMPTY));
+    }
+    var why = new Why(SPECIFICATION, trace);
+    for (int time : List.of(100, 131, 1_000_000)) {
+      var late = why.ask(now(time, "GET k"), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.ONE_OF, late.certainty(), late::toString);
+    }
+    for (var reply : List.of("$2\r\n30\r\n", "$-1\r\n")) {
+      var answer = why.ask(operation(31, 9_000, 9_001, "GET k", reply), Why.Wish.ONE);
+      assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    }
+    var one =
+        new Why(SPECIFICATION, new MemoryTrace(SPECIFICATION).add(trace.operations().getFirst()));
+    var early = one.ask(operation(2, 100, 101, "GET k", "$-1\r\n"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.OUTSIDE, early.certainty(), early::toString);
+    var left = one.ask(now(31, "PTTL k"), Why.Wish.ONE);
+    assertTrue(left.note().contains("at least 70"), left::toString);
+  }
+
+  /** A deadline that the command itself names may come while it is under way. */
+  @Test
+  void aCommandMaySetADeadlineThatIsJustOver() {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 1, "SET k v", "+OK\r\n"));
+    trace.add(operation(2, 5, 20, "PEXPIREAT k 10", ":1\r\n"));
+    var why = new Why(SPECIFICATION, trace);
+    var between = operation(3, 6, 9, "GET k", "$-1\r\n");
+    var other = new Operation(3, 1, 2, 2, "0", at(6), at(10), between.request(), between.reply());
+    assertEquals(Answer.Certainty.CERTAIN, why.ask(other, Why.Wish.ONE).certainty());
+    var gone = why.ask(now(30, "GET k"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, gone.certainty(), gone::toString);
+    assertEquals(Resp.NIL, gone.reply());
+  }
+
+  /** What a transaction sets is counted from when it is carried out. */
+  @Test
+  void aDeadlineOfATransactionBeginsWithItsExec() {
+    var exec = operation(3, 5000, 5001, "EXEC", "*1\r\n+OK\r\n");
+    var queued = operation(2, 1, 2, "SET k v PX 100", "+QUEUED\r\n");
+    var parts =
+        new RedisKind()
+            .parts(exec, List.of(queued, operation(1, 0, 1, "MULTI", "+OK\r\n")).iterator());
+    var why = new Why(SPECIFICATION, new MemoryTrace(SPECIFICATION).add(exec.with(parts)));
+    var now = why.ask(now(5050, "GET k"), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, now.certainty(), now::toString);
+    assertEquals(Bytes.of("v"), now.reply());
+  }
+
+  /** What would be told of a deadline now is known as far as the deadline is. */
+  @ParameterizedTest
+  @CsvSource({
+    "PTTL k, between 3950 and 3960",
+    "TTL k, 4",
+    "PEXPIRETIME k, between 5000 and 5010",
+    "EXPIRETIME k, 5"
+  })
+  void whatIsLeftNowIsToldAsFarAsItIsKnown(String command, String reply) {
+    var trace = new MemoryTrace(SPECIFICATION);
+    trace.add(operation(1, 0, 10, "SET k v PX 5000", "+OK\r\n"));
+    var answer = new Why(SPECIFICATION, trace).ask(now(1050, command), Why.Wish.ONE);
+    assertEquals(Answer.Certainty.CERTAIN, answer.certainty(), answer::toString);
+    assertEquals(reply, "" + new RedisKind().plain(Objects.requireNonNull(answer.reply())));
+  }
+
+  private static Operation now(long time, String command) {
+    return new Operation(Long.MAX_VALUE, 1, 0, 0, "0", at(time), null, Oracle.words(command), null);
+  }
+
   /** Whether the second is later depends on the milliseconds in which Redis carried them out. */
   @ParameterizedTest
   @ValueSource(ints = {0, 1})
@@ -551,6 +698,9 @@ class DefinitionTest {
     assertEquals(Answer.Certainty.CERTAIN, why.ask(second, Why.Wish.ONE).certainty());
     var get = why.ask(operation(3, 9, 9, "GET k", "$1\r\nv\r\n"), Why.Wish.ONE);
     assertEquals(Answer.Certainty.CERTAIN, get.certainty(), get::toString);
+    var now = why.ask(now(9, "PEXPIRETIME k"), Why.Wish.ONE);
+    assertEquals("between 6000%d and 6000%d".formatted(done, done + 1), "" + now.reply());
+    assertEquals(done == 1, now.witnesses().getFirst().rows().contains(2L), now::toString);
   }
 
   /** What is left tells when Redis has set it. */
@@ -591,7 +741,7 @@ class DefinitionTest {
     var trace =
         new Trace() {
           @Override
-          public Iterator<Operation> writers(Cell cell, long before) {
+          public Writers writers(Cell cell, long before) {
             return memory.writers(cell, before);
           }
 

@@ -1,17 +1,22 @@
 package dev.evergreen.shims.redis;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.provenance.Bytes;
 import dev.evergreen.provenance.Cell;
 import dev.evergreen.provenance.Client;
+import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.Recording;
 import dev.evergreen.provenance.Redactor;
 import dev.evergreen.provenance.Retention;
 import dev.evergreen.provenance.SpoolSettings;
 import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.Why;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -48,6 +53,48 @@ class TraceMemoryTest {
       assertTrue(trace.beside(Cell.of("d", "0", "k" + i), operation).hasNext());
     }
     return used();
+  }
+
+  /** Of each key the last value is a long one. */
+  @Test
+  void ofManyKeysNoValueIsHeldBeforeItsTurn() throws Exception {
+    int keys = 60;
+    var value = "v".repeat(1 << 20);
+    try (var recording =
+        Recording.open(
+            directory,
+            "",
+            SpoolSettings.DEFAULT,
+            Redactor.open(directory, List.of()),
+            Retention.ALL)) {
+      var spool = recording.spool();
+      long epoch = spool.epoch("redis", "here", "content: empty");
+      long lane = spool.lane(epoch, "one");
+      long client = spool.connect(epoch, new Client("", "", "", ""));
+      for (int i = 0; i < keys; i++) {
+        var request = Identity.request("SET", "k" + i, value);
+        long row = spool.request(client, lane, 0, ByteBuffer.wrap(request));
+        spool.reply(row, ByteBuffer.wrap(Inline.ascii("+OK\r\n")));
+      }
+      assertTrue(recording.awaitLoaded(Duration.ofSeconds(60)));
+      try (var trace = StoredTrace.open(directory.toString(), Duration.ZERO)) {
+        var words =
+            IntStream.range(-1, keys).mapToObj(i -> Bytes.of(i < 0 ? "MGET" : "k" + i)).toList();
+        var now = Instant.now();
+        var question = new Operation(Long.MAX_VALUE, epoch, 0, 0, "0", now, null, words, null);
+        long before = used();
+        long held =
+            trace.atOnce(
+                () -> {
+                  var chain = new Why(new RedisSpecification(), trace).chain(question);
+                  assertTrue(chain.hasNext());
+                  long after = used();
+                  assertEquals("SET", chain.next().request().getFirst().text());
+                  return after - before;
+                });
+        assertTrue(held < 16 << 20, () -> (held >> 10) + " KiB are held");
+      }
+    }
   }
 
   /** Writes that overlap in pairs. */

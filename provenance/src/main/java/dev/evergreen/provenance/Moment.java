@@ -1,0 +1,45 @@
+package dev.evergreen.provenance;
+
+import java.time.Instant;
+
+/**
+ * When a store changes something by itself, as at a deadline: at one of the times between two, for
+ * all that is known.
+ *
+ * @param earliest the first time from which on it may have come
+ * @param latest from when on it has come; {@link Instant#MAX} if nobody knows that
+ * @param by the row of the operation from whose carrying out it is counted; 0 if the time is known.
+ *     Those that are counted from different operations may lie apart.
+ */
+public record Moment(Instant earliest, Instant latest, long by) {
+  /** A moment that is known. */
+  public static Moment at(Instant time) {
+    return new Moment(time, time, 0);
+  }
+
+  /** A moment that is counted from when the operation of that row is carried out. */
+  public static Moment between(Instant earliest, Instant latest, long by) {
+    return earliest.equals(latest) ? at(earliest) : new Moment(earliest, latest, by);
+  }
+
+  /** Whether nobody knows of any time when it has come. */
+  boolean isOpen() {
+    return latest.equals(Instant.MAX);
+  }
+
+  /** Whether it has come when the other one comes. */
+  boolean precedes(Moment other) {
+    return equals(other) || !latest.isAfter(other.earliest);
+  }
+
+  /** Whether it has come when the operation is carried out. */
+  boolean precedes(Operation operation) {
+    return !latest.isAfter(operation.sent());
+  }
+
+  /** Whether it has not come when the operation is carried out. */
+  boolean follows(Operation operation) {
+    var over = operation.isAsked() ? operation.sent() : operation.replied();
+    return by == operation.row() || (over != null && over.isBefore(earliest));
+  }
+}
