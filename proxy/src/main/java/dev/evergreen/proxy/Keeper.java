@@ -14,6 +14,7 @@ import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.IncompleteException;
 import dev.evergreen.proxy.storage.Lease;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -106,6 +107,8 @@ final class Keeper {
         piece.clear();
       }
       appender.commit();
+    } catch (IncompleteException e) {
+      // Nobody wants it any more, and the origin is told.
     } catch (IOException e) {
       proxy.count(Count.CUT_OFF);
     } finally {
@@ -251,6 +254,8 @@ final class Keeper {
   }
 
   private List<String> tags(Fields fields) {
+    } catch (IncompleteException e) {
+      // There is no room for it now.
     return Tags.of(key, fields, setup.settings().tagFields);
   }
 
