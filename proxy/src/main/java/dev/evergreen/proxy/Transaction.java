@@ -372,7 +372,30 @@ final class Transaction {
   }
 
   private void deliver(StoredHead head, Lease lease, CacheStatus status) throws IOException {
-    delivery.send(head, lease, status, proxy.now());
+    if (SteadyLease.isWorthwhile(lease)) {
+      try (var steady = new SteadyLease(head, lease, new Elsewhere())) {
+        delivery.send(head, steady, status, proxy.now());
+      }
+    } else {
+      delivery.send(head, lease, status, proxy.now());
+    }
+  }
+
+  /** Where else there may be what is being delivered. */
+  private final class Elsewhere implements SteadyLease.Elsewhere {
+    @Override
+    public @Nullable Found find() {
+      var variants = new Variants(request.fields());
+      return Found.find(proxy.storage(), Proxy.segment(key), variants);
+    }
+
+    @Override
+    public OriginAnswer ask(String range, String tag) throws IOException {
+      var asked = originRequest();
+      Conditions.clear(asked.fields());
+      asked.fields().set("Range", range).set("If-Range", tag);
+      return askWhileClientStays(asked);
+    }
   }
 
   // Several that want the same.

@@ -651,7 +651,7 @@ final class Growing implements Appender {
     }
 
     private ByteBuffer[] takeFromMemory(MemoryTier.Found found, long offset, long most)
-        throws IncompleteException {
+        throws DamagedException {
       int length = (int) Math.min(Math.min(most, PiecePlace.LENGTH), received - offset);
       return switch (found) {
         case MemoryTier.Held held -> held.pieces(prefix.length + (int) offset, length);
@@ -660,11 +660,12 @@ final class Growing implements Appender {
     }
 
     private ByteBuffer[] copy(MemoryTier.Unheld unheld, long offset, int length)
-        throws IncompleteException {
+        throws DamagedException {
       letGoOfCopy();
       copy = Buffers.borrow();
       if (!unheld.copyBody(offset, copy.buffer(), length)) {
-        throw new IncompleteException("a reader was too slow for a response that was evicted");
+        letGoOfCopy();
+        throw DamagedException.evicted();
       }
       return new ByteBuffer[] {copy.buffer().slice(0, length).asReadOnlyBuffer()};
     }
@@ -677,7 +678,7 @@ final class Growing implements Appender {
       }
       if (copy == null || copyNumber != number) {
         letGoOfCopy();
-        copy = disk.readPiece(hash, place, number, length);
+        copy = readPiece(disk, place, number, length);
         copyNumber = number;
       }
       int from = (int) (offset % PiecePlace.LENGTH);
@@ -685,6 +686,15 @@ final class Growing implements Appender {
       return new ByteBuffer[] {
         copy.buffer().slice(DiskRecord.HEADER + from, count).asReadOnlyBuffer()
       };
+    }
+
+    private Buffers.Loan readPiece(DiskTier from, long place, int number, int length)
+        throws DamagedException {
+      try {
+        return from.readPiece(hash, place, number, length);
+      } catch (IOException e) {
+        throw new DamagedException(e);
+      }
     }
 
     private int pieceLength(int number) {
