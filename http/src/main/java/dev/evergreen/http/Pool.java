@@ -10,6 +10,7 @@ import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -45,6 +46,11 @@ final class Pool {
   /** Held by who makes a connection that others will share, so that they wait for it. */
   final ReentrantLock making = new ReentrantLock();
 
+  /** What of the places those may have for whom nobody waits. */
+  private static final int BACKGROUND_SHARE = 8;
+
+  private final Semaphore background;
+
   /** For whom places are taken, as long as the origin cannot answer before they have gone on. */
   private final SlowPeers slowPeers = new SlowPeers();
 
@@ -58,6 +64,7 @@ final class Pool {
     this.limits = limits;
     this.fibers = fibers;
     this.lasting = lasting;
+    background = new Semaphore(Math.max(1, limits.connections() / BACKGROUND_SHARE));
   }
 
   /** Who waits, and what it gets: a place, maybe with a connection. */
@@ -155,6 +162,10 @@ final class Pool {
 
   SlowPeers slowPeers() {
     return slowPeers;
+  }
+
+  Semaphore background() {
+    return background;
   }
 
   synchronized int open() {

@@ -24,4 +24,9 @@ public record UpstreamLimits(
       throw new IllegalArgumentException("there must be at least 1 connection");
     }
   }
+
+  /** The same with another number of connections. */
+  public UpstreamLimits withConnections(int most) {
+    return new UpstreamLimits(most, waiters, patience, idle, handshake);
+  }
 }

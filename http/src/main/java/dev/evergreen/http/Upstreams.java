@@ -12,6 +12,7 @@ import java.nio.channels.ClosedChannelException;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLEngine;
 import org.jspecify.annotations.Nullable;
@@ -308,6 +309,14 @@ public final class Upstreams implements AutoCloseable {
    */
   public SlowPeers slowPeers(Origin origin) {
     return pool(origin).slowPeers();
+  }
+
+  /**
+   * Permits for exchanges with an origin for whose end nobody waits: an eighth of its connections.
+   * So there are always some left for the others.
+   */
+  public Semaphore background(Origin origin) {
+    return pool(origin).background();
   }
 
   /**

@@ -1,13 +1,7 @@
 package dev.evergreen.proxy;
 
-import java.io.BufferedWriter;
 import java.io.IOException;
-import java.io.OutputStreamWriter;
-import java.io.Writer;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -19,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  * Writes a line for each transaction, by a thread of its own: a slow disk holds up no request. What
  * does not fit into its queue is dropped and counted, as is what cannot be written. After a
  * failure, such as a full disk, it goes on; that it fails is told once until it can write again.
+ * Each line begins at a line's beginning.
  */
 final class AccessLog implements AutoCloseable {
 
@@ -33,33 +28,27 @@ final class AccessLog implements AutoCloseable {
     void run() throws IOException;
   }
 
-  private final @Nullable Path file;
+  private final @Nullable Path path;
   private final LogFormat format;
   private final BlockingQueue<Task> queue = new ArrayBlockingQueue<>(QUEUE);
   private final LongAdder dropped = new LongAdder();
   private final Thread thread;
 
   // Of the thread.
-  private Writer writer;
+  private LogFile file;
   private boolean ended;
   private boolean failing;
 
   /**
    * One that is open.
    *
-   * @param file which is appended to; null for the standard output
+   * @param path of what is appended to; null for the standard output
    */
-  AccessLog(@Nullable Path file, LogFormat format) throws IOException {
-    this.file = file;
+  AccessLog(@Nullable Path path, LogFormat format) throws IOException {
+    this.path = path;
     this.format = format;
-    writer = open(file);
+    file = LogFile.open(path, dropped);
     thread = Thread.ofPlatform().daemon().name("proxy-access-log").start(this::run);
-  }
-
-  private static Writer open(@Nullable Path file) throws IOException {
-    return file == null
-        ? new BufferedWriter(new OutputStreamWriter(System.out, StandardCharsets.UTF_8))
-        : Files.newBufferedWriter(file, StandardOpenOption.CREATE, StandardOpenOption.APPEND);
   }
 
   void write(Course course) {
@@ -91,22 +80,22 @@ final class AccessLog implements AutoCloseable {
   private void attempt(Task task) {
     try {
       task.run();
-      if (queue.isEmpty() && !ended) {
-        writer.flush();
+      if (!ended && (file.isFull() || queue.isEmpty())) {
+        file.flush();
         failing = false;
       }
     } catch (IOException | RuntimeException e) {
       if (!failing) {
         failing = true;
-        LOG.log(System.Logger.Level.ERROR, "the access log " + file + " cannot be written", e);
+        LOG.log(System.Logger.Level.ERROR, "the access log " + path + " cannot be written", e);
       }
     }
   }
 
-  private void append(Course course) throws IOException {
+  private void append(Course course) {
     boolean done = false;
     try {
-      writer.append(format.line(course)).append('\n');
+      file.add(format.line(course));
       done = true;
     } finally {
       if (!done) {
@@ -117,22 +106,14 @@ final class AccessLog implements AutoCloseable {
 
   /** The new one is there before the old one ends, which may not be possible. */
   private void openAgain() throws IOException {
-    var before = writer;
-    writer = open(file);
-    close(before);
+    var before = file;
+    file = LogFile.open(path, dropped);
+    before.close();
   }
 
   private void end() throws IOException {
     ended = true;
-    close(writer);
-  }
-
-  private void close(Writer which) throws IOException {
-    if (file == null) {
-      which.flush();
-    } else {
-      which.close();
-    }
+    file.close();
   }
 
   /** Writes what is in the queue, and closes. Blocks until then, but not for long. */
@@ -141,7 +122,7 @@ final class AccessLog implements AutoCloseable {
     try {
       if (!queue.offer(this::end, CLOSING_SECONDS, TimeUnit.SECONDS)
           || !thread.join(Duration.ofSeconds(CLOSING_SECONDS))) {
-        LOG.log(System.Logger.Level.ERROR, "the access log " + file + " does not end");
+        LOG.log(System.Logger.Level.ERROR, "the access log " + path + " does not end");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

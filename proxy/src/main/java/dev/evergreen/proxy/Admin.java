@@ -144,11 +144,11 @@ final class Admin {
         proxy.purge(List.of(uri.get()), key -> by(Purge.uri(key), soft));
       }
       case "prefix" -> {
-        var prefix = CacheKey.ofPrefix(name);
-        if (prefix.isEmpty()) {
+        var prefixes = CacheKey.ofPrefix(name);
+        if (prefixes.isEmpty()) {
           return "a prefix begins like a whole URI, such as http://example.com/shop/";
         }
-        proxy.purge(List.of(prefix.get()), key -> by(Purge.prefix(key), soft));
+        proxy.purge(prefixes, key -> by(Purge.prefix(key), soft));
       }
       case "tag" -> {
         if (!Tags.isTag(name)) {

@@ -7,6 +7,7 @@ import dev.evergreen.proxy.rules.Freshening;
 import dev.evergreen.proxy.rules.Storing;
 import java.io.IOException;
 import java.util.List;
+import java.util.concurrent.Semaphore;
 
 /**
  * Validates what is stored while clients still get it (RFC 5861 §3): once for all who want the
@@ -27,25 +28,28 @@ record Background(
     String key) {
 
   /**
-   * Begins, unless it is under way already, or so many others are that requests whose clients wait
-   * would find no connection. Then it is left to the next client that gets this.
+   * Begins, unless it is under way already, or so many others are with the same origins that
+   * requests whose clients wait would find no connection. Then it is left to the next client that
+   * gets this.
    *
    * @param what the name of the fetch
    */
   void start(String what) {
-    if (!proxy.backgroundShare().tryAcquire()) {
+    // That of the first of them is for all.
+    var share = proxy.upstreams(reach).background(origins.members().getFirst().origin);
+    if (!share.tryAcquire()) {
       return;
     }
     var fetch = new Fetch();
     if (proxy.fetches().begin(what, fetch) == null) {
       proxy.count(Count.BACKGROUND);
-      proxy.fibers().spawn(() -> run(what, fetch));
+      proxy.fibers().spawn(() -> run(what, fetch, share));
     } else {
-      proxy.backgroundShare().release();
+      share.release();
     }
   }
 
-  private void run(String what, Fetch fetch) {
+  private void run(String what, Fetch fetch, Semaphore share) {
     boolean handedOver = false;
     long stamp = proxy.storage().stamp();
     try (var found =
@@ -56,7 +60,7 @@ record Background(
     } catch (IOException e) {
       proxy.count(Count.ORIGIN_FAILURES);
     } finally {
-      proxy.backgroundShare().release();
+      share.release();
       if (!handedOver) {
         fetch.decide(new Fetch.LookAgain());
         proxy.fetches().end(what, fetch);

@@ -14,6 +14,7 @@ import dev.evergreen.proxy.rules.Storing;
 import dev.evergreen.proxy.rules.Vary;
 import dev.evergreen.proxy.storage.Appender;
 import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.IncompleteException;
 import dev.evergreen.proxy.storage.Lease;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -106,6 +107,8 @@ final class Keeper {
         piece.clear();
       }
       appender.commit();
+    } catch (IncompleteException e) {
+      // Nobody wants it any more, and the origin is told.
     } catch (IOException e) {
       proxy.count(Count.CUT_OFF);
     } finally {
@@ -125,8 +128,17 @@ final class Keeper {
    * Gives what is stored the newer fields of a 304 or of an answer to HEAD (RFC 9111 §3.2). If it
    * may not be stored with these, it is {@linkplain #retire retired}; unless that is so only for
    * {@linkplain #isOwn who asked}.
+   *
+   * @return null if there would be more fields than an origin may send at once, as after many that
+   *     were new each time: then it is retired, and the whole is to be asked for
    */
-  Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
+  @Nullable Refreshed refresh(Found found, OriginAnswer answer, long stamp) throws IOException {
+    if (hasOutgrown(found, answer)) {
+      if (!isOwn()) {
+        retire(found, stamp);
+      }
+      return null;
+    }
     var rules = setup.settings().rules;
     var newer = answer.head().fields();
     var stored = found.head().fields();
@@ -150,6 +162,11 @@ final class Keeper {
       retire(found, stamp);
     }
     return new Refreshed(bytes, kept);
+  }
+
+  private boolean hasOutgrown(Found found, OriginAnswer answer) throws IOException {
+    var all = Freshening.forAsker(found.head().fields(), answer.head());
+    return all.size() > setup.settings().http.fieldBytes();
   }
 
   /**
@@ -237,6 +254,8 @@ final class Keeper {
     try (var appender = proxy.storage().append(entry)) {
       copy(other.lease(), length, appender);
       appender.commit();
+    } catch (IncompleteException e) {
+      // There is no room for it now.
     }
   }
 

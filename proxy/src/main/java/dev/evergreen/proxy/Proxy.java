@@ -12,6 +12,7 @@ import dev.evergreen.fibers.SocketOptions;
 import dev.evergreen.http.HttpServer;
 import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.RequestHead;
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.http.Upstreams;
 import dev.evergreen.proxy.Statistics.Count;
 import dev.evergreen.proxy.storage.Purge;
@@ -23,7 +24,6 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
@@ -36,9 +36,6 @@ import org.jspecify.annotations.Nullable;
 public final class Proxy implements AutoCloseable {
 
   private static final Duration HANDSHAKE = Duration.ofSeconds(10);
-
-  /** Of the connections to an origin, what share validations in the background may take. */
-  private static final int BACKGROUND_SHARE = 8;
 
   /**
    * The settings, which can change while it runs, and what is made of them.
@@ -55,11 +52,14 @@ public final class Proxy implements AutoCloseable {
   private final Storage storage;
   private final Upstreams upstreams;
   private final Upstreams toOthers;
+
+  /** A connection to each origin that is checked, beside those for requests. */
+  private final Upstreams checking;
+
   private final OriginClient client;
   private final OriginClient clientOfOthers;
   private final LongSupplier clock;
   private final Fetches fetches = new Fetches();
-  private final Semaphore backgroundShare;
   private final SoftPurges softPurges = new SoftPurges();
   private final Statistics statistics = new Statistics();
   private final TransactionLog log;
@@ -75,16 +75,16 @@ public final class Proxy implements AutoCloseable {
     this.fibers = fibers;
     this.storage = storage;
     var dialer = Dialer.of(fibers);
-    upstreams = upstreams(settings, dialer);
-    toOthers = upstreams(settings, dialer.withNames(Reach.others(dialer.names())));
+    var limits = settings.originLimits;
+    upstreams = upstreams(settings, dialer, limits);
+    toOthers = upstreams(settings, dialer.withNames(Reach.others(dialer.names())), limits);
+    checking = upstreams(settings, dialer, limits.withConnections(1));
     var given = settings.clock;
     clock = given == null ? steadyClock() : given;
     client = new OriginClient(upstreams, clock);
     clientOfOthers = new OriginClient(toOthers, clock);
     log = new TransactionLog(settings.admin == null ? 0 : settings.remembered);
     limit = new ConnectionLimit(settings.connections);
-    backgroundShare =
-        new Semaphore(Math.max(1, settings.originLimits.connections() / BACKGROUND_SHARE));
     accessLog =
         settings.logFormat == null ? null : new AccessLog(settings.logFile, settings.logFormat);
     setup = Setup.of(settings);
@@ -129,9 +129,8 @@ public final class Proxy implements AutoCloseable {
     }
   }
 
-  private static Upstreams upstreams(ProxySettings settings, Dialer dialer) {
-    return new Upstreams(
-        dialer, engines(settings), settings.http, settings.originLimits, settings.originVersion);
+  private static Upstreams upstreams(ProxySettings settings, Dialer dialer, UpstreamLimits limits) {
+    return new Upstreams(dialer, engines(settings), settings.http, limits, settings.originVersion);
   }
 
   private static Upstreams.@Nullable Engines engines(ProxySettings settings) {
@@ -175,7 +174,7 @@ public final class Proxy implements AutoCloseable {
     var path = now.settings().checkPath;
     if (path != null) {
       for (var member : now.origins().members()) {
-        fibers.spawn(() -> new HealthCheck(this, upstreams, member, path).run(now));
+        fibers.spawn(() -> new HealthCheck(this, checking, member, path).run(now));
       }
     }
   }
@@ -312,11 +311,6 @@ public final class Proxy implements AutoCloseable {
     return softPurges;
   }
 
-  /** A permit for each validation in the background, of all origins together. */
-  Semaphore backgroundShare() {
-    return backgroundShare;
-  }
-
   Statistics statistics() {
     return statistics;
   }
@@ -386,6 +380,7 @@ public final class Proxy implements AutoCloseable {
     }
     upstreams.close();
     toOthers.close();
+    checking.close();
     fibers.close();
     storage.close();
     if (accessLog != null) {

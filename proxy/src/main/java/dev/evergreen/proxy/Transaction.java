@@ -372,7 +372,30 @@ final class Transaction {
   }
 
   private void deliver(StoredHead head, Lease lease, CacheStatus status) throws IOException {
-    delivery.send(head, lease, status, proxy.now());
+    if (SteadyLease.isWorthwhile(lease)) {
+      try (var steady = new SteadyLease(head, lease, new Elsewhere())) {
+        delivery.send(head, steady, status, proxy.now());
+      }
+    } else {
+      delivery.send(head, lease, status, proxy.now());
+    }
+  }
+
+  /** Where else there may be what is being delivered. */
+  private final class Elsewhere implements SteadyLease.Elsewhere {
+    @Override
+    public @Nullable Found find() {
+      var variants = new Variants(request.fields());
+      return Found.find(proxy.storage(), Proxy.segment(key), variants);
+    }
+
+    @Override
+    public OriginAnswer ask(String range, String tag) throws IOException {
+      var asked = originRequest();
+      Conditions.clear(asked.fields());
+      asked.fields().set("Range", range).set("If-Range", tag);
+      return askWhileClientStays(asked);
+    }
   }
 
   // Several that want the same.
@@ -485,13 +508,18 @@ final class Transaction {
       passHead(found, why);
       return true;
     }
-    return fetch(what, fetch, found, why, true);
+    if (!fetch(what, fetch, found, why, true)) {
+      // The first answer has left its place, for which the second question may have to wait.
+      boolean _ = fetch(what, fetch, found, why, false);
+    }
+    return true;
   }
 
   /**
    * Asks the origin.
    *
    * @param validates whether it may answer that something that is stored is still right
+   * @return false if it did so in vain: the fetch goes on, and the whole is to be asked for
    */
   private boolean fetch(
       String what, Fetch fetch, @Nullable Found found, Forward why, boolean validates)
@@ -506,11 +534,9 @@ final class Transaction {
     try (var answer = new Held(fetch.isAlone() ? askWhileClientStays(asked) : ask(asked, null))) {
       var head = answer.get().head();
       if (head.status() == 304 && conditional) {
-        if (freshen(found, answer.get(), stamp, fetch, why)) {
-          return true;
-        }
-        handedOver = true; // to the second question, which may still be stored when it is answered
-        return fetch(what, fetch, found, why, false);
+        boolean freshened = freshen(found, answer.get(), stamp, fetch, why);
+        handedOver = !freshened;
+        return freshened;
       }
       if (Reuse.failure(head.status()) && usableAfterFailure(found)) {
         fetch.decide(new Fetch.LookAgain());
@@ -650,7 +676,7 @@ final class Transaction {
    * Updates all that a 304 is about, and answers by the one that is for this request, or that the
    * origin has chosen for it (RFC 9111 §4.3.3, §4.3.4).
    *
-   * @return whether the 304 is about anything that is stored
+   * @return false if the 304 is about nothing that is stored, or has too many fields to be kept
    */
   private boolean freshen(
       @Nullable Found found, OriginAnswer answer, long stamp, Fetch fetch, Forward why)
@@ -667,17 +693,13 @@ final class Transaction {
         validators.add(each.validators());
       }
       var chosen = Freshening.chosen(answer.head(), validators).stream().map(stored::get).toList();
-      if (chosen.isEmpty()) {
-        return false;
-      }
-      freshen(chosen, found, answer, stamp, fetch, why);
-      return true;
+      return !chosen.isEmpty() && freshen(chosen, found, answer, stamp, fetch, why);
     } finally {
       others.forEach(Found::close);
     }
   }
 
-  private void freshen(
+  private boolean freshen(
       List<Found> chosen,
       @Nullable Found found,
       OriginAnswer answer,
@@ -685,10 +707,13 @@ final class Transaction {
       Fetch fetch,
       Forward why)
       throws IOException {
-    proxy.count(Count.FRESHENED);
     var keeper = keeper();
     var first = chosen.getFirst();
     var refreshed = keeper.refresh(first, answer, stamp);
+    if (refreshed == null) {
+      return false;
+    }
+    proxy.count(Count.FRESHENED);
     for (var other : chosen.subList(1, chosen.size())) {
       var _ = keeper.refresh(other, answer, stamp);
     }
@@ -701,6 +726,7 @@ final class Transaction {
     var status =
         CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
     deliver(head, first.lease(), status);
+    return true;
   }
 
   // No answer of the origin, or a bad one.

@@ -1,13 +1,20 @@
 package dev.evergreen.proxy;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.http.RequestHead;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.net.InetAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -48,11 +55,62 @@ class AccessLogTest {
       Files.delete(file);
       log.reopen();
       log.write(course("/kept"));
+      while (!Files.exists(file) || Files.size(file) == 0) {
+        Thread.onSpinWait();
+      }
+      assertEquals(1, log.dropped());
     } finally {
       logger.setFilter(null);
     }
     var lines = Files.readAllLines(file);
     assertEquals(1, lines.size());
     assertTrue(lines.getFirst().contains("GET /kept "), lines.getFirst());
+  }
+
+  /** Takes so many bytes, then nothing, then all. */
+  private static final class Narrow implements WritableByteChannel {
+    private final ByteArrayOutputStream written = new ByteArrayOutputStream();
+    private int room;
+
+    Narrow(int room) {
+      this.room = room;
+    }
+
+    @Override
+    public int write(ByteBuffer from) throws IOException {
+      if (room == 0) {
+        room = Integer.MAX_VALUE;
+        throw new IOException("No space left on device");
+      }
+      var taken = new byte[Math.min(room, from.remaining())];
+      from.get(taken);
+      written.writeBytes(taken);
+      room -= taken.length;
+      return taken.length;
+    }
+
+    @Override
+    public boolean isOpen() {
+      return true;
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  @Test
+  void aLineThatWasTornIsCountedAndNoneIsJoinedToIt() throws Exception {
+    var narrow = new Narrow(25);
+    var lost = new LongAdder();
+    try (var file = new LogFile(narrow, lost)) {
+      for (int i = 0; i < 5; i++) {
+        file.add("number " + i); // Nine bytes each
+      }
+      assertThrows(IOException.class, file::flush);
+      assertEquals(3, lost.sum());
+      file.add("last");
+    }
+    assertEquals("number 0\nnumber 1\nnumber \nlast\n", narrow.written.toString(UTF_8));
+    assertEquals(3, lost.sum());
   }
 }

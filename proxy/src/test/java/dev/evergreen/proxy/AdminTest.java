@@ -133,6 +133,8 @@ class AdminTest {
         "uri=http://test:/a",
         "prefix=http://TEST:80/a",
         "prefix=Http://TEST",
+        "prefix=http://TEST:80",
+        "prefix=http://TEST:",
         "prefix="
       })
   void aNameIsUnderstoodAsItIsWritten(String name) throws Exception {

@@ -553,6 +553,30 @@ class FaultsTest {
     await(() -> connections() == 0);
   }
 
+  @Test
+  void whatCannotBeStoredIsNotFetchedToItsEndForNobody() throws Exception {
+    var gone = new CompletableFuture<Boolean>();
+    origin.then(
+        (_, wire) -> {
+          wire.send("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n");
+          wire.send("Content-Length: 1000000000000\r\n\r\n");
+          try {
+            while (true) {
+              wire.send("x".repeat(1 << 16));
+            }
+          } catch (IOException e) {
+            gone.complete(true);
+          }
+        });
+    var browser = browser();
+    browser.ask("GET", "/a");
+    browser.line();
+    browser.vanish();
+    assertTrue(gone.get(), "the origin need not go on");
+    await(() -> connections() == 0);
+    assertEquals(0, count(Statistics.Count.CUT_OFF), "it has done nothing wrong");
+  }
+
   /** How a client leaves. */
   private interface Goodbye {
     void leave() throws IOException;

@@ -12,6 +12,7 @@ import dev.evergreen.fibers.Names;
 import dev.evergreen.http.HttpServer;
 import dev.evergreen.http.HttpSettings;
 import dev.evergreen.http.ResponseHead;
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.storage.StorageOptions;
 import dev.evergreen.tls.PemFiles;
 import dev.evergreen.tls.ServerTls;
@@ -27,6 +28,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -41,21 +44,30 @@ class ForwardProxyTest {
 
   ForwardProxyTest() throws IOException {}
 
-  private Proxy proxy(ForwardRules rules) throws IOException {
-    var proxy =
-        Proxy.start(
-            ProxySettings.DEFAULT
-                .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
-                .withForward(rules)
-                .withProcessors(1)
-                .withStorage(StorageOptions.memory(16 << 20)));
+  private static ProxySettings settings(ForwardRules rules) {
+    return ProxySettings.DEFAULT
+        .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+        .withForward(rules)
+        .withProcessors(1)
+        .withStorage(StorageOptions.memory(16 << 20));
+  }
+
+  private Proxy proxy(ProxySettings settings) throws IOException {
+    var proxy = Proxy.start(settings);
     open.add(proxy);
     return proxy;
   }
 
+  private Proxy proxy(ForwardRules rules) throws IOException {
+    return proxy(settings(rules));
+  }
+
+  private ForwardRules rules() {
+    return new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(origin.origin().port()), false);
+  }
+
   private Proxy proxy() throws IOException {
-    return proxy(
-        new ForwardRules(ForwardRules.DEFAULT.clients(), Set.of(origin.origin().port()), false));
+    return proxy(rules());
   }
 
   private Browser browser(Proxy proxy) throws IOException {
@@ -73,6 +85,33 @@ class ForwardProxyTest {
 
   private static String at(ScriptedOrigin origin) {
     return "127.0.0.1:" + origin.origin().port();
+  }
+
+  /** Seen: one that did not answer took the share of all. */
+  @Test
+  void eachOriginHasAShareForValidationsInTheBackground() throws Exception {
+    var clock = new AtomicLong(1_795_435_200_000L);
+    var ending = new CountDownLatch(1);
+    var stale = "Cache-Control: max-age=60, stale-while-revalidate=300";
+    origin.then(200, "old", stale).then((_, _) -> ending.await());
+    other.then(200, "old", stale).then(200, "new", stale);
+    var browser =
+        browser(
+            proxy(
+                settings(rules())
+                    .withClock(clock::get)
+                    .withOriginLimits(UpstreamLimits.DEFAULT.withConnections(8))));
+    for (var each : List.of(origin, other)) {
+      assertEquals("old", browser.get("http://" + at(each) + "/a").body());
+    }
+    clock.addAndGet(70_000);
+    assertEquals("old", browser.get("http://" + at(origin) + "/a").body());
+    origin.next();
+    origin.next(); // It is being asked now.
+    while (!browser.get("http://" + at(other) + "/a").body().equals("new")) {
+      Thread.onSpinWait();
+    }
+    ending.countDown();
   }
 
   @Test

@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -170,6 +171,36 @@ class OriginsTest {
         assertTrue(member.well(proxy.now()));
         assertEquals(0, member.failures.sum());
       }
+    }
+  }
+
+  /** Seen: nobody could tell any more how an origin is that was busy. */
+  @Test
+  void aCheckNeedsNoPlaceOfOthers() throws Exception {
+    var busy = new CountDownLatch(1);
+    var ending = new CountDownLatch(1);
+    try (var there = new ScriptedOrigin();
+        var proxy =
+            Proxy.start(
+                settings(there)
+                    .withOriginLimits(UpstreamLimits.DEFAULT.withConnections(1))
+                    .withCheck("/health", Duration.ofMillis(10)));
+        var browser = new Browser(proxy.addresses().getFirst())) {
+      there.then(
+          (request, wire) -> {
+            if (!request.line().contains("/health")) {
+              busy.countDown();
+              ending.await();
+            }
+            wire.send(ScriptedOrigin.response(busy.getCount() > 0 ? 200 : 500, "x"));
+          });
+      browser.ask("GET", "/");
+      busy.await();
+      while (proxy.setup().origins().members().getFirst().well(proxy.now())) {
+        Thread.onSpinWait();
+      }
+      ending.countDown();
+      browser.receive();
     }
   }
 

@@ -3,6 +3,7 @@ package dev.evergreen.proxy.rules;
 import dev.evergreen.http.RequestHead;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Pattern;
@@ -32,7 +33,7 @@ public final class CacheKey {
   /** An authority in lower case, without the scheme's own port. */
   public static String normal(String scheme, String authority) {
     var lower = authority.toLowerCase(Locale.ROOT);
-    var port = scheme.equals("https") ? ":443" : ":80";
+    var port = ownPort(scheme.equals("https"));
     if (lower.endsWith(port)) {
       return lower.substring(0, lower.length() - port.length());
     }
@@ -55,19 +56,39 @@ public final class CacheKey {
   }
 
   /**
-   * What the keys of all URIs begin with that begin so. As long as a host and port may go on, they
-   * are taken as they are but for their case.
+   * What the keys of all URIs begin with that begin so, each with one of these. As long as a host
+   * and port may go on, they are taken as they are but for their case. If that may become the
+   * scheme's own port, it is that, too: {@code http://host:8} begins {@code http://host:80/}.
    *
-   * @return empty if no request can have such a URI
+   * @return none if no request can have such a URI
    */
-  public static Optional<String> ofPrefix(String prefix) {
+  public static List<String> ofPrefix(String prefix) {
     var parts = WRITTEN.matcher(prefix);
-    if (parts.matches() && !parts.group(3).isEmpty()) {
-      return ofUri(prefix);
+    boolean isWhole = parts.matches();
+    if (isWhole && !parts.group(3).isEmpty()) {
+      return ofUri(prefix).stream().toList();
     }
     var lower = prefix.toLowerCase(Locale.ROOT);
-    boolean can = parts.matches() || "http://".startsWith(lower) || "https://".startsWith(lower);
-    return can ? Optional.of(lower) : Optional.empty();
+    int port = isWhole ? beginOfOwnPort(lower) : -1;
+    if (port > 0) {
+      return List.of(lower, lower.substring(0, port) + "/");
+    }
+    boolean can = isWhole || "http://".startsWith(lower) || "https://".startsWith(lower);
+    return can ? List.of(lower) : List.of();
+  }
+
+  /** Where the scheme's own port begins, or -1 if the authority cannot go on so. */
+  private static int beginOfOwnPort(String uri) {
+    int begin = uri.lastIndexOf(':');
+    int host = uri.indexOf("://") + 3;
+    boolean isOwn = ownPort(uri.startsWith("https")).startsWith(uri.substring(begin));
+    boolean isBehindHost =
+        begin > host && (uri.charAt(host) != '[' || uri.charAt(begin - 1) == ']');
+    return isOwn && isBehindHost ? begin : -1;
+  }
+
+  private static String ownPort(boolean secure) {
+    return secure ? ":443" : ":80";
   }
 
   /**

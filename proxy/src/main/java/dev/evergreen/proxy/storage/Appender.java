@@ -9,19 +9,22 @@ import java.nio.ByteBuffer;
  * <p>Readers that follow neither hold it up nor make it pile up memory, as long as the response can
  * be stored: what is too large for memory goes to disk. Where it cannot be stored (it is too large,
  * or the disk fails) it goes no faster than the slowest reader, and readers that take nothing for
- * {@link StorageOptions#patience} are cut off.
+ * {@link StorageOptions#patience} are cut off. When no reader is left, it is abandoned.
  */
 public interface Appender extends AutoCloseable {
 
   /**
    * Reads the response while it is being received, from its beginning; also after its end. Where it
-   * cannot be stored, who follows late may have missed the beginning.
+   * cannot be stored, who follows late may have missed the beginning. Of what was abandoned there
+   * is nothing to read.
    */
   Lease follow();
 
   /**
    * Takes all bytes of the buffer, the next of the body. May wait for the disk.
    *
+   * @throws IncompleteException if the response cannot be stored and nobody follows it any more; it
+   *     is abandoned then
    * @throws IOException if the body becomes longer than was said
    */
   void append(ByteBuffer bytes) throws IOException;

@@ -9,4 +9,10 @@ public final class DamagedException extends IOException {
   DamagedException(IOException cause) {
     super(cause.getMessage(), cause);
   }
+
+  /** Its place was given to something else. */
+  static DamagedException evicted() {
+    return new DamagedException(
+        new IOException("a response was evicted before a slow reader came to its end"));
+  }
 }

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * their buffers are given back when they are on disk and no reader has them at hand; the origin
  * waits when many are not written yet. Where that is not possible it is <em>passed</em>: a piece's
  * buffer is given back when all readers have gone past it, the origin waits for the slowest of
- * them, and who takes nothing for too long is cut off.
+ * them, and who takes nothing for too long is cut off. When none is left it is given up.
  *
  * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
  * that they have not at hand are given back.
@@ -62,8 +62,8 @@ final class Growing implements Appender {
     /** The buffer is needed only by those that have it at hand. */
     boolean isDone;
 
-    /** It takes part in what may be collected. */
-    final boolean isCounted;
+    /** It takes part in what may be collected, until it is done. */
+    boolean isCounted;
 
     Piece(Buffers.Loan loan, boolean isCounted) {
       this.loan = loan;
@@ -148,6 +148,7 @@ final class Growing implements Appender {
       if (end != End.OPEN || !appending) {
         throw new IllegalStateException("the response was committed or closed");
       }
+      checkFollowed();
       if (!pieces.isEmpty() && pieces.getLast().length < PiecePlace.LENGTH) {
         return pieces.getLast();
       }
@@ -164,6 +165,7 @@ final class Growing implements Appender {
       }
       if (way == Way.PASSED) {
         awaitReaders();
+        checkFollowed();
       }
       var piece = borrow(way == Way.COLLECTED && !pieces.isEmpty());
       pieces.add(piece);
@@ -235,6 +237,20 @@ final class Growing implements Appender {
     }
   }
 
+  /** What is not stored is received for its readers only. */
+  private void checkFollowed() throws IncompleteException {
+    if (way == Way.PASSED && followers.stream().allMatch(follower -> follower.cut)) {
+      abandon();
+      throw new IncompleteException("nobody reads a response that is not stored");
+    }
+  }
+
+  private void abandon() {
+    end = End.ABANDONED;
+    storage.counts().abandoned.increment();
+    changed.signalAll();
+  }
+
   private boolean isBehind() {
     return pieces.size() - given >= MOST_PASSED && lacking() != null;
   }
@@ -255,19 +271,24 @@ final class Growing implements Appender {
   /** Gives back the buffers that all readers have gone past. */
   private void giveBackPassed() {
     while (given < pieces.size() - 1 && lacking() == null) {
-      var piece = pieces.get(given++);
-      piece.isDone = true;
-      giveBack(piece);
+      done(pieces.get(given++));
     }
+  }
+
+  /** Who has it at hand keeps the buffer, but others may be collected in its place. */
+  private void done(Piece piece) {
+    piece.isDone = true;
+    if (piece.isCounted) {
+      piece.isCounted = false;
+      storage.collecting().release();
+    }
+    giveBack(piece);
   }
 
   private void giveBack(Piece piece) {
     if (piece.loan != null && piece.users == 0) {
       piece.loan.close();
       piece.loan = null;
-      if (piece.isCounted) {
-        storage.collecting().release();
-      }
     }
   }
 
@@ -287,9 +308,7 @@ final class Growing implements Appender {
         throw new IllegalStateException("the response was committed or closed");
       }
       if (entry.length() >= 0 && received < entry.length()) {
-        end = End.ABANDONED;
-        changed.signalAll();
-        storage.counts().abandoned.increment();
+        abandon();
         throw new IOException(
             "the body has %d bytes, not the %d it was said".formatted(received, entry.length()));
       }
@@ -349,9 +368,7 @@ final class Growing implements Appender {
     lock.lock();
     try {
       if (end == End.OPEN) {
-        end = End.ABANDONED;
-        storage.counts().abandoned.increment();
-        changed.signalAll();
+        abandon();
       }
       appending = false;
       leaveToMemory();
@@ -373,10 +390,7 @@ final class Growing implements Appender {
     if (inMemory == null) {
       return;
     }
-    for (var piece : pieces) {
-      piece.isDone = true;
-      giveBack(piece);
-    }
+    pieces.forEach(this::done);
   }
 
   private void findInMemory() {
@@ -388,7 +402,7 @@ final class Growing implements Appender {
   /** Gives back everything when nobody needs it any more. */
   private void giveAllBack() {
     if (!appending && followers.isEmpty() && unwritten == 0) {
-      pieces.forEach(this::giveBack);
+      pieces.forEach(this::done);
       if (pin != null) {
         pin.close();
       }
@@ -433,7 +447,7 @@ final class Growing implements Appender {
           pin.add(List.of(segment));
         }
         piece.isWritten = true;
-        piece.isDone = true;
+        done(piece);
         ended();
       } finally {
         lock.unlock();
@@ -518,6 +532,7 @@ final class Growing implements Appender {
         throw new IllegalStateException("the appender was closed");
       }
       var follower = new Follower();
+      follower.cut = end == End.ABANDONED;
       followers.add(follower);
       return follower;
     } finally {
@@ -636,7 +651,7 @@ final class Growing implements Appender {
     }
 
     private ByteBuffer[] takeFromMemory(MemoryTier.Found found, long offset, long most)
-        throws IncompleteException {
+        throws DamagedException {
       int length = (int) Math.min(Math.min(most, PiecePlace.LENGTH), received - offset);
       return switch (found) {
         case MemoryTier.Held held -> held.pieces(prefix.length + (int) offset, length);
@@ -645,11 +660,12 @@ final class Growing implements Appender {
     }
 
     private ByteBuffer[] copy(MemoryTier.Unheld unheld, long offset, int length)
-        throws IncompleteException {
+        throws DamagedException {
       letGoOfCopy();
       copy = Buffers.borrow();
       if (!unheld.copyBody(offset, copy.buffer(), length)) {
-        throw new IncompleteException("a reader was too slow for a response that was evicted");
+        letGoOfCopy();
+        throw DamagedException.evicted();
       }
       return new ByteBuffer[] {copy.buffer().slice(0, length).asReadOnlyBuffer()};
     }
@@ -662,7 +678,7 @@ final class Growing implements Appender {
       }
       if (copy == null || copyNumber != number) {
         letGoOfCopy();
-        copy = disk.readPiece(hash, place, number, length);
+        copy = readPiece(disk, place, number, length);
         copyNumber = number;
       }
       int from = (int) (offset % PiecePlace.LENGTH);
@@ -670,6 +686,15 @@ final class Growing implements Appender {
       return new ByteBuffer[] {
         copy.buffer().slice(DiskRecord.HEADER + from, count).asReadOnlyBuffer()
       };
+    }
+
+    private Buffers.Loan readPiece(DiskTier from, long place, int number, int length)
+        throws DamagedException {
+      try {
+        return from.readPiece(hash, place, number, length);
+      } catch (IOException e) {
+        throw new DamagedException(e);
+      }
     }
 
     private int pieceLength(int number) {

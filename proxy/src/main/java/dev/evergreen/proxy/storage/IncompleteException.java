@@ -2,7 +2,7 @@ package dev.evergreen.proxy.storage;
 
 import java.io.IOException;
 
-/** A response that was being received, and will never be complete. */
+/** A response that was being received will never be complete, or not for this reader. */
 public final class IncompleteException extends IOException {
   private static final long serialVersionUID = 1;
 

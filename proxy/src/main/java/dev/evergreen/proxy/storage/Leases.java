@@ -122,8 +122,8 @@ final class Leases {
       }
       piece = Buffers.borrow();
       if (!object.copyBody(offset, piece.buffer(), count)) {
-        throw new DamagedException(
-            new IOException("a response was evicted before a slow reader came to its end"));
+        letGo();
+        throw DamagedException.evicted();
       }
       return new ByteBuffer[] {piece.buffer().slice(0, count).asReadOnlyBuffer()};
     }

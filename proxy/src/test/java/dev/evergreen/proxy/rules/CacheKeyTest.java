@@ -2,6 +2,7 @@ package dev.evergreen.proxy.rules;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -56,7 +57,14 @@ class CacheKeyTest {
     "http, http",
     "HTTPS://, https://",
     "http://X, http://x",
-    "http://x:8, http://x:8",
+    "http://x:8, http://x:8 http://x/",
+    "http://X:80, http://x:80 http://x/",
+    "http://x:, http://x: http://x/",
+    "http://[::1]:80, http://[::1]:80 http://[::1]/",
+    "http://[::8, http://[::8",
+    "http://x:81, http://x:81",
+    "https://x:80, https://x:80",
+    "https://x:443, https://x:443 https://x/",
     "http://X:80/A, http://x/A",
     "https://X:443/, https://x/",
     "http://x?b, http://x/?b",
@@ -66,7 +74,8 @@ class CacheKeyTest {
     "http:///a, ",
     "http://x/a b, "
   })
-  void aWrittenPrefixIsThatOfKeys(String prefix, String key) {
-    assertEquals(Optional.ofNullable(key), CacheKey.ofPrefix(prefix));
+  void aWrittenPrefixIsThatOfKeys(String prefix, String keys) {
+    var expected = keys == null ? List.of() : List.of(keys.split(" ", -1));
+    assertEquals(expected, CacheKey.ofPrefix(prefix));
   }
 }

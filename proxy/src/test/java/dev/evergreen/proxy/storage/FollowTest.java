@@ -5,6 +5,7 @@ import static dev.evergreen.proxy.storage.TestStorage.check;
 import static dev.evergreen.proxy.storage.TestStorage.entry;
 import static dev.evergreen.proxy.storage.TestStorage.head;
 import static dev.evergreen.proxy.storage.TestStorage.key;
+import static dev.evergreen.proxy.storage.TestStorage.reader;
 import static dev.evergreen.proxy.storage.TestStorage.version;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -33,19 +34,6 @@ class FollowTest {
     var options =
         StorageOptions.memory(2 << 20).memoryObject(100_000).patience(Duration.ofMillis(300));
     return Storage.open(disk ? options.onDisk(directory, 64 << 20) : options);
-  }
-
-  private static CompletableFuture<Long> reader(Lease lease, String key) {
-    var result = new CompletableFuture<Long>();
-    Thread.startVirtualThread(
-        () -> {
-          try (lease) {
-            result.complete(check(lease, key));
-          } catch (Throwable e) {
-            result.completeExceptionally(e);
-          }
-        });
-    return result;
   }
 
   @Test
@@ -134,6 +122,25 @@ class FollowTest {
         assertThrows(IncompleteException.class, () -> stuck.read(0, 1));
         assertTrue(Buffers.count() - before < 16);
       }
+    }
+  }
+
+  @Test
+  void whatIsNotStoredIsAbandonedWithItsLastReader() throws Exception {
+    try (var storage = open(false)) {
+      var body = body("a", 1, 3_000_000);
+      try (var appender = storage.append(entry("a", 1, body.length, storage.stamp()))) {
+        try (var last = appender.follow()) {
+          appender.append(ByteBuffer.wrap(body, 0, 100));
+          assertEquals(100, last.read(0, 200)[0].remaining());
+        }
+        var rest = ByteBuffer.wrap(body, 100, 1);
+        assertThrows(IncompleteException.class, () -> appender.append(rest));
+        try (var late = appender.follow()) {
+          assertThrows(IncompleteException.class, () -> late.read(0, 1));
+        }
+      }
+      assertEquals(1, storage.stats().abandoned());
     }
   }
 

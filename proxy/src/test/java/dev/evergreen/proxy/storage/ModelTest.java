@@ -175,6 +175,8 @@ class ModelTest {
           there.add(fetch.number);
           older.computeIfAbsent(fetch.name, name -> new ArrayList<>()).add(fetch.number);
         }
+      } catch (IncompleteException e) {
+        assertFalse(disk, "on disk there is room for it");
       }
     }
 

@@ -171,6 +171,14 @@ class SlowDiskTest {
     }
   }
 
+  private static void readOn(Lease lease) {
+    try {
+      TestStorage.read(lease);
+    } catch (IOException e) {
+      // It is not completed.
+    }
+  }
+
   /**
    * Its length is not known, so that it outgrows the quarter of the disk that it may have when the
    * log has all of its pieces already, and is about to copy one.
@@ -183,7 +191,9 @@ class SlowDiskTest {
         StorageOptions.memory(4 << 20).memoryObject(20_000).onDisk(directory, 4L * segment);
     var body = body("a", 1, (pieces + 4) * PiecePlace.LENGTH);
     try (var storage = TieredStorage.open(options.segment(segment), new Gated());
-        var appender = storage.append(new Entry(key("a"), new byte[1], storage.stamp(), -1))) {
+        var appender = storage.append(new Entry(key("a"), new byte[1], storage.stamp(), -1));
+        var reader = appender.follow()) {
+      Thread.startVirtualThread(() -> readOn(reader));
       gatedFrom = (long) segment - Footer.TRAILER;
       gate = new CountDownLatch(1);
       // With their headers they are a little more than a segment.

@@ -5,6 +5,7 @@ import static dev.evergreen.proxy.storage.TestStorage.check;
 import static dev.evergreen.proxy.storage.TestStorage.entry;
 import static dev.evergreen.proxy.storage.TestStorage.find;
 import static dev.evergreen.proxy.storage.TestStorage.put;
+import static dev.evergreen.proxy.storage.TestStorage.reader;
 import static dev.evergreen.proxy.storage.TestStorage.version;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -16,6 +17,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -124,8 +126,10 @@ class SlowReadersTest {
       int before = Buffers.count();
       var body = body("a", 1, LARGE);
       var all = new ArrayList<Appender>();
+      var readers = new ArrayList<CompletableFuture<Long>>();
       for (int i = 0; i < MANY; i++) {
         all.add(storage.append(entry("a", 1, LARGE, storage.stamp())));
+        readers.add(reader(all.getLast().follow(), "a"));
         all.getLast().append(ByteBuffer.wrap(body, 0, LARGE - 1));
       }
       int buffers = Buffers.count() - before;
@@ -138,8 +142,32 @@ class SlowReadersTest {
         assertEquals(appender == all.getFirst() || appender == all.get(1), stored);
         appender.close();
       }
+      for (var reader : readers) {
+        assertEquals(1, reader.get());
+      }
       assertTrue(put(storage, "b", 1, LARGE), "there is room again");
       assertEquals(1, version(storage, "b"));
+    }
+  }
+
+  @Test
+  void whatSlowReadersHaveAtHandIsNotBeingCollectedAnyMore() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(16 * MIB))) {
+      int collected = 4 * MIB / Buffers.SIZE;
+      int length = 100_000;
+      var slow = new ArrayList<Lease>();
+      for (int i = 0; i < 2 * collected; i++) {
+        var name = "slow" + i;
+        try (var appender = storage.append(entry(name, 1, length, storage.stamp()))) {
+          slow.add(appender.follow());
+          appender.append(ByteBuffer.wrap(body(name, 1, length)));
+          assertTrue(slow.getLast().read(length - 1, 1).length > 0, "the last piece is at hand");
+          assertTrue(appender.commit());
+        }
+      }
+      assertTrue(put(storage, "other", 1, MIB), "there is room");
+      assertEquals(1, version(storage, "other"));
+      slow.forEach(Lease::close);
     }
   }
 

@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /** What the tests of the storage share: strings for keys, and bodies that prove themselves. */
@@ -50,11 +51,13 @@ final class TestStorage {
     return put(storage, entry(key, version, length, storage.stamp()));
   }
 
-  /** Stores what the entry's head says. */
+  /** Stores what the entry's head says; false if it cannot be. */
   static boolean put(Storage storage, Entry entry) throws IOException {
     try (var appender = storage.append(entry)) {
       appender.append(ByteBuffer.wrap(bodyOf(entry.head())));
       return appender.commit();
+    } catch (IncompleteException e) {
+      return false;
     }
   }
 
@@ -94,6 +97,20 @@ final class TestStorage {
     assertEquals(expected.length, body.length, "length");
     assertEquals(-1, Arrays.mismatch(expected, body), "first wrong byte");
     return Long.parseLong(words[1]);
+  }
+
+  /** Checks by a thread of its own, and closes. */
+  static CompletableFuture<Long> reader(Lease lease, String key) {
+    var result = new CompletableFuture<Long>();
+    Thread.startVirtualThread(
+        () -> {
+          try (lease) {
+            result.complete(check(lease, key));
+          } catch (Throwable e) {
+            result.completeExceptionally(e);
+          }
+        });
+    return result;
   }
 
   static byte[] bytes(ByteBuffer buffer) {

@@ -1,0 +1,185 @@
+package dev.evergreen.proxy;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.Lease;
+import dev.evergreen.proxy.storage.StorageOptions;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Clients that take a response slowly, which loses its place in memory meanwhile, as others hold
+ * all that may be held.
+ */
+@Timeout(60)
+class SlowClientsTest {
+  private static final int WINDOW = 65_535;
+  private static final int WINDOW_UPDATE = 8;
+  private static final String BODY =
+      IntStream.range(0, 1 << 17).mapToObj("%07d "::formatted).collect(Collectors.joining());
+
+  private final ScriptedOrigin origin = new ScriptedOrigin();
+  private final Proxy proxy;
+  private @Nullable Lease held;
+
+  SlowClientsTest() throws IOException {
+    proxy =
+        Proxy.start(
+            ProxySettings.DEFAULT
+                .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
+                .withOrigins(List.of(origin.origin()))
+                .withProcessors(2)
+                .withStorage(StorageOptions.memory(16 << 20)));
+  }
+
+  @BeforeEach
+  void holdWhatMayBeHeld() throws IOException {
+    var bytes = BODY.getBytes(ISO_8859_1);
+    var key = Proxy.segment("http://test/held");
+    var entry = new Entry(key, new byte[0], proxy.storage().stamp(), bytes.length);
+    try (var appender = proxy.storage().append(entry)) {
+      appender.append(ByteBuffer.wrap(bytes));
+      assertTrue(appender.commit());
+    }
+    held = proxy.storage().find(key, _ -> true);
+    assertNotNull(held);
+  }
+
+  @AfterEach
+  void end() throws IOException {
+    if (held != null) {
+      held.close();
+    }
+    origin.close();
+    proxy.close();
+  }
+
+  /** Asks, and waits until what came is stored. */
+  private String get(String path) throws IOException {
+    try (var browser = new Browser(proxy.addresses().getFirst())) {
+      var body = browser.get(path).body();
+      while (proxy.fetches().underWay() > 0) {
+        Thread.onSpinWait();
+      }
+      return body;
+    }
+  }
+
+  private void purge() throws IOException {
+    try (var browser = new Browser(proxy.addresses().getFirst())) {
+      browser.ask("PURGE", "/a");
+      assertEquals(200, browser.receive().status());
+    }
+    // It is taken out of memory when it is met.
+    assertNull(proxy.storage().find(Proxy.segment("http://test/a"), _ -> true));
+  }
+
+  private void answer(String tag) {
+    origin.then(200, BODY, "Cache-Control: max-age=60", "ETag: " + tag);
+  }
+
+  /** Asks, and takes as much as there is a window for. */
+  private RawHttp2 begin() throws IOException {
+    var client = new RawHttp2(proxy.addresses().getFirst());
+    client.get(1, "/a");
+    assertEquals(BODY.substring(0, WINDOW), client.data(1, WINDOW));
+    return client;
+  }
+
+  /** Takes what there is yet. */
+  private static String rest(RawHttp2 client) throws IOException {
+    var much = ByteBuffer.allocate(4).putInt(1 << 30).array();
+    client.frame(WINDOW_UPDATE, 0, 0, much);
+    client.frame(WINDOW_UPDATE, 0, 1, much);
+    var rest = new StringBuilder();
+    while (true) {
+      var frame = client.next();
+      if (frame.type() == RawHttp2.RST_STREAM) {
+        return "cut off";
+      }
+      if (frame.type() == RawHttp2.DATA) {
+        rest.append(new String(frame.payload(), ISO_8859_1));
+        if ((frame.flags() & RawHttp2.END_STREAM) != 0) {
+          return rest.toString();
+        }
+      }
+    }
+  }
+
+  /** Whether the slow client is the one for whom it is fetched, or finds it. */
+  private RawHttp2 begin(boolean first) throws IOException {
+    if (!first) {
+      get("/a");
+    }
+    var client = begin();
+    while (proxy.fetches().underWay() > 0) {
+      Thread.onSpinWait();
+    }
+    return client;
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whoReadsOnGoesOnWithTheSameThatIsStoredAnew(boolean first) throws Exception {
+    answer("\"1\"");
+    try (var client = begin(first)) {
+      purge();
+      get("/a");
+      assertEquals(BODY.substring(WINDOW), rest(client));
+    }
+    assertEquals(2, origin.count());
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void whatIsStoredNoMoreComesFromTheOriginInParts(boolean first) throws Exception {
+    answer("\"1\"");
+    origin.then(
+        (request, wire) -> {
+          assertEquals("\"1\"", request.field("If-Range"));
+          var ends = request.field("Range").substring("bytes=".length()).split("-", 2);
+          int begin = Integer.parseInt(ends[0]);
+          int end = Integer.parseInt(ends[1]);
+          assertTrue(end - begin < 1 << 16, "no more than is at hand");
+          wire.send(
+              ScriptedOrigin.response(
+                  206,
+                  BODY.substring(begin, end + 1),
+                  "ETag: \"1\"",
+                  "Content-Range: bytes " + begin + "-" + end + "/" + BODY.length()));
+        });
+    try (var client = begin(first)) {
+      purge();
+      assertEquals(BODY.substring(WINDOW), rest(client));
+    }
+    assertTrue(origin.count() > 10, "each part was asked for");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"\"2\"", "W/\"1\""})
+  void whatIsNotSurelyTheSameIsCutOff(String tag) throws Exception {
+    answer("\"1\"");
+    answer(tag);
+    try (var client = begin(false)) {
+      purge();
+      get("/a");
+      assertEquals("cut off", rest(client));
+    }
+  }
+}
