@@ -7,6 +7,7 @@ import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -25,6 +26,9 @@ import org.sqlite.SQLiteOpenMode;
  */
 abstract sealed class TraceDatabase {
   private static final int VERSION = 3;
+
+  /** Its rows tell less of what was folded. */
+  private static final int FORMER_VERSION = 2;
 
   /** The kind of a touch that has replaced something that is folded. */
   static final int COVERS = 3;
@@ -160,11 +164,9 @@ abstract sealed class TraceDatabase {
       for (var sql : schema().split(";", -1)) {
         statement.executeUpdate(sql);
       }
-      // Whatever was left by an older version may cover what it has folded.
-      statement.executeUpdate(
-          "update op_cell set kind = %d where kind = 2 and effect = 1".formatted(COVERS)
-              + " and seq < (select folded from trace where version = 2)");
-      statement.executeUpdate("update trace set version = 3 where version = 2");
+      if (version(connection) == FORMER_VERSION) {
+        takeOver(statement);
+      }
       checkVersion(connection);
       renew(connection);
       connection.commit();
@@ -175,12 +177,24 @@ abstract sealed class TraceDatabase {
     }
   }
 
+  /** Whatever was left by a former version may cover what it has folded. */
+  private static void takeOver(Statement statement) throws SQLException {
+    statement.executeUpdate(
+        "update op_cell set kind = %d where kind = 2 and effect = 1".formatted(COVERS)
+            + " and seq < (select folded from trace)");
+    statement.executeUpdate("update trace set version = " + VERSION);
+  }
+
   final void checkVersion(Connection connection) throws SQLException {
+    if (version(connection) != VERSION) {
+      throw new TraceException("The trace in %s is of another version".formatted(this));
+    }
+  }
+
+  private static long version(Connection connection) throws SQLException {
     try (var statement = connection.createStatement();
         var found = statement.executeQuery("select version from trace")) {
-      if (!found.next() || found.getLong(1) != VERSION) {
-        throw new TraceException("The trace in %s is of another version".formatted(this));
-      }
+      return found.next() ? found.getLong(1) : 0;
     }
   }
 

@@ -152,6 +152,25 @@ abstract class TraceStoreConformance {
   }
 
   @Test
+  void takesOverWhatAFormerVersionHasFolded() throws Exception {
+    long folded;
+    try (var recording = record()) {
+      var line = Line.open(recording);
+      line.exchange("set a 1", "ok");
+      folded = line.exchange("set b 1", "ok");
+      line.exchange("set c 1", "ok");
+      recording.awaitLoaded(LONG);
+    }
+    try (var connection = TraceDatabase.of(directory, url).connect();
+        var statement = connection.createStatement()) {
+      statement.executeUpdate("update trace set version = 2, folded = " + folded);
+    }
+    record().close();
+    assertEquals(1, count("select count(*) from op_cell where kind = " + TraceDatabase.COVERS));
+    assertEquals(2, count("select count(*) from op_cell where kind = 2 and effect = 1"));
+  }
+
+  @Test
   void mergesAndLooksThroughManyCells() throws Exception {
     var random = new Random(4);
     try (var recording = record()) {
