@@ -99,7 +99,8 @@ final class WatchedView<P extends Record> extends LiveResult {
   boolean allows(Caller who) {
     try {
       return view.authorisation().allows(who, params);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
+      // Also an Error, such as a stack that overflows: who cannot be checked may not.
       failures.log("The authorisation check of view " + view.name() + " failed.", e);
       return false;
     }
@@ -122,6 +123,11 @@ final class WatchedView<P extends Record> extends LiveResult {
 
   void unsubscribe(Subscriber subscriber) {
     subscribers.remove(subscriber);
+  }
+
+  /** How many are subscribed. */
+  int subscribers() {
+    return subscribers.size();
   }
 
   @Override
