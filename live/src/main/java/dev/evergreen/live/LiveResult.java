@@ -2,13 +2,13 @@ package dev.evergreen.live;
 
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.ComputationClosedException;
+import dev.evergreen.core.ComputationFailedException;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.spi.Carriers;
 import dev.evergreen.json.ResultJson;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -155,12 +155,15 @@ public abstract class LiveResult {
       } else {
         askEvery(every);
       }
-    } catch (RuntimeException e) {
-      why = e;
+    } catch (Throwable e) {
+      why = e instanceof RuntimeException known ? known : new ComputationFailedException(e);
     }
     over = true;
-    ended(why);
-    first.countDown();
+    try {
+      ended(why);
+    } finally {
+      first.countDown();
+    }
   }
 
   private void followResults() {
@@ -208,6 +211,8 @@ public abstract class LiveResult {
       return write(computation.compute(), Freshness.CURRENT);
     } catch (Exception e) {
       return failure(e, Freshness.CURRENT);
+    } catch (Error e) {
+      return failure(new ComputationFailedException(e), Freshness.CURRENT);
     }
   }
 
@@ -222,7 +227,8 @@ public abstract class LiveResult {
     try {
       home.countWritten();
       return Present.value(ResultJson.write(value, maxBytes()), home.rendering(), freshness);
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) {
+      // The value's own methods may end with anything, also with an Error.
       return failure(new UnwritableException(e), freshness);
     }
   }

@@ -41,6 +41,14 @@ final class LiveResultsTest {
     }
   }
 
+  /** A value whose own method fails by an Error. */
+  public record Endless() {
+    /** Fails. */
+    public String getText() {
+      throw new StackOverflowError();
+    }
+  }
+
   private final HandNode node = new HandNode();
   private final AtomicInteger shortened = new AtomicInteger();
   private LiveResults<Watched> results = new LiveResults<>(node, WIDE, new Plain());
@@ -212,6 +220,65 @@ final class LiveResultsTest {
     node.changed();
     until("unwritable", () -> text(present(one).json()).contains("UnwritableException"));
     assertFalse(one.isOver());
+  }
+
+  /** Seen: the last result stayed for ever, labelled as current. */
+  @Test
+  void anErrorOfAValueIsAFailureAndTheNextResultIsShown() throws Exception {
+    var fails = new AtomicInteger();
+    var one = acquire("a", "p", () -> fails.get() == 1 ? new Endless() : fails.get());
+    assertEquals("0! CURRENT", one.next());
+    fails.set(1);
+    node.changed();
+    assertTrue(one.next().contains("StackOverflowError"));
+    fails.set(2);
+    node.changed();
+    assertEquals("2! CURRENT", one.next());
+    assertFalse(one.isOver());
+  }
+
+  @Test
+  void anErrorOfWhatIsAskedAtIntervalsIsAFailureAndItIsAskedAgain() throws Exception {
+    var asked = new AtomicInteger();
+    Computation<?> computation =
+        () -> {
+          if (asked.incrementAndGet() == 1) {
+            throw new StackOverflowError();
+          }
+          return "fine";
+        };
+    var one =
+        results.acquire(
+            "a",
+            List.of("p"),
+            () -> new Watched("a", List.of("p"), computation, Duration.ofMillis(1)));
+    assertTrue(one.next().contains("StackOverflowError"));
+    assertEquals("\"fine\"! CURRENT", one.next());
+  }
+
+  /** Whatever the edge does with it: nobody waits for what cannot come. */
+  @Test
+  void whoWaitsIsWokenWhenAnEdgeFails() throws Exception {
+    Computation<?> computation = () -> 1;
+    var one =
+        results.acquire(
+            "a",
+            List.of("p"),
+            () ->
+                new Watched("a", List.of("p"), computation, null) {
+                  @Override
+                  protected void changed(@Nullable Present last, Present present) {
+                    throw new StackOverflowError();
+                  }
+
+                  @Override
+                  protected void ended(@Nullable RuntimeException why) {
+                    super.ended(why);
+                    throw new StackOverflowError();
+                  }
+                });
+    assertTrue(one.next().contains("StackOverflowError"));
+    until("over", () -> one.isOver() && one.isReady());
   }
 
   private static Present present(LiveResult result) {
