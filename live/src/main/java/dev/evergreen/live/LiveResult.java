@@ -77,6 +77,16 @@ public abstract class LiveResult {
   }
 
   /**
+   * This will be the latest result. Called before that, one at a time and without any lock, by the
+   * thread that follows the results; so what takes long belongs here. Nothing by default.
+   *
+   * @param last null before the first
+   */
+  protected void prepare(@Nullable Present last, Present next) {
+    // Most edges have nothing to prepare.
+  }
+
+  /**
    * The latest result or its freshness is another. Called one at a time, under this object's lock,
    * with {@link #present} being the new one already. Must not block.
    *
@@ -174,7 +184,7 @@ public abstract class LiveResult {
       while (!isStopped()) {
         var result = tracker.poll(LONG);
         if (result.isPresent()) {
-          publish(read(result.get(), tracker.freshness()));
+          follow(read(result.get(), tracker.freshness()));
         }
       }
     } catch (ComputationClosedException e) {
@@ -187,7 +197,7 @@ public abstract class LiveResult {
     var computation = computationOnce();
     try {
       do {
-        publish(ask(computation));
+        follow(ask(computation));
       } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -240,14 +250,30 @@ public abstract class LiveResult {
 
   /**
    * Tells when the same result has become doubtful or current again. The core has no event for
-   * that, so it is called now and then.
+   * that, so it is called now and then. While it is the same nobody is waited for.
    */
-  final synchronized void lookAtFreshness() {
+  final void lookAtFreshness() {
     var last = present;
     var tracker = results;
-    if (last != null && tracker != null) {
+    if (last != null && tracker != null && last.freshness() != tracker.freshness()) {
+      tellFreshness(tracker);
+    }
+  }
+
+  private synchronized void tellFreshness(ResultTracker<?> tracker) {
+    var last = present;
+    if (last != null) {
       publish(last.with(tracker.freshness()));
     }
+  }
+
+  /** By the thread that follows the results, so that the last one stays the last meanwhile. */
+  private void follow(Present next) {
+    var last = present;
+    if (last == null || !last.tag().equals(next.tag())) {
+      prepare(last, next);
+    }
+    publish(next);
   }
 
   /**

@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -329,6 +330,45 @@ final class LiveResultsTest {
     node.freshness(Freshness.CURRENT);
     results.sweep();
     assertEquals("1! CURRENT", one.next());
+  }
+
+  /** Seen: an edge that was busy with one result held up the watchdog, and all heartbeats. */
+  @Test
+  void whoLooksAtFreshnessThatIsTheSameWaitsForNobody() throws Exception {
+    var busy = new CountDownLatch(1);
+    var goOn = new CountDownLatch(1);
+    var value = new AtomicInteger(1);
+    var one =
+        results.acquire(
+            "a",
+            List.of("p"),
+            () ->
+                new Watched("a", List.of("p"), value::get, null) {
+                  @Override
+                  protected void changed(@Nullable Present last, Present present) {
+                    super.changed(last, present);
+                    if (last != null) {
+                      busy.countDown();
+                      awaitQuietly(goOn);
+                    }
+                  }
+                });
+    one.next();
+    value.set(2);
+    node.changed();
+    assertTrue(busy.await(20, TimeUnit.SECONDS));
+    var sweeps = Thread.startVirtualThread(results::sweep);
+    boolean swept = sweeps.join(Duration.ofSeconds(5));
+    goOn.countDown();
+    assertTrue(swept, "held up");
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test

@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -238,6 +239,30 @@ class LiveConnectionTest {
             });
     failing.say("something");
     Await.until("over", failing::isOver);
+  }
+
+  /** Seen: the watchdog waited for the lock that was held while deltas were made. */
+  @Test
+  void deltasAreMadeWithoutTheLockOfTheResult() throws InterruptedException {
+    var asked = new LinkedBlockingQueue<Boolean>();
+    live.subscribe(
+        new WatchedView.Subscriber() {
+          @Override
+          public void changed(boolean newResult) {}
+
+          @Override
+          public boolean takesDeltas() {
+            asked.add(Thread.holdsLock(live));
+            return true;
+          }
+
+          @Override
+          public void ended(WebException why) {}
+        });
+    assertTrue(live.awaitFirst(Duration.ofSeconds(SOON_SECONDS)));
+    value.set(1);
+    node.changed();
+    assertEquals(Boolean.FALSE, asked.poll(SOON_SECONDS, TimeUnit.SECONDS));
   }
 
   private static void awaitUninterruptibly(CountDownLatch latch) {
