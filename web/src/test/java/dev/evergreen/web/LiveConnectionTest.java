@@ -208,8 +208,7 @@ class LiveConnectionTest {
             },
             none -> () -> value.get());
     var watched =
-        hub.acquire(
-            right, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
+        hub.acquire(right, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
     connection.watch(watched);
     assertEquals("0}", next(connection.results, "the first result"));
     broken.set(true);
@@ -220,9 +219,7 @@ class LiveConnectionTest {
     assertEquals("and on", next(connection.control, "the next message"));
     assertThrows(
         WebException.class,
-        () ->
-            Refusals.require(
-                watched.allows(Caller.ANONYMOUS), Caller.ANONYMOUS));
+        () -> Refusals.require(watched.allows(Caller.ANONYMOUS), Caller.ANONYMOUS));
   }
 
   /** Whatever else goes wrong ends the connection: it must not be open and silent. */
