@@ -259,7 +259,7 @@ class LiveConnectionTest {
     assertTrue(live.awaitFirst(Duration.ofSeconds(SOON_SECONDS)));
     value.set(1);
     node.changed();
-    assertEquals(Boolean.FALSE, asked.poll(SOON_SECONDS, TimeUnit.SECONDS));
+    assertEquals(false, asked.poll(SOON_SECONDS, TimeUnit.SECONDS));
   }
 
   private static void awaitUninterruptibly(CountDownLatch latch) {
