@@ -2,13 +2,13 @@ package dev.evergreen.live;
 
 import dev.evergreen.core.Computation;
 import dev.evergreen.core.ComputationClosedException;
+import dev.evergreen.core.ComputationFailedException;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.core.ReactiveComputation;
 import dev.evergreen.core.Result;
 import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.spi.Carriers;
 import dev.evergreen.json.ResultJson;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -74,6 +74,16 @@ public abstract class LiveResult {
   /** After how long the result is asked for again; null if the runtime keeps it true. */
   protected @Nullable Duration every() {
     return null;
+  }
+
+  /**
+   * This will be the latest result. Called before that, one at a time and without any lock, by the
+   * thread that follows the results; so what takes long belongs here. Nothing by default.
+   *
+   * @param last null before the first
+   */
+  protected void prepare(@Nullable Present last, Present next) {
+    // Most edges have nothing to prepare.
   }
 
   /**
@@ -155,12 +165,15 @@ public abstract class LiveResult {
       } else {
         askEvery(every);
       }
-    } catch (RuntimeException e) {
-      why = e;
+    } catch (Throwable e) {
+      why = e instanceof RuntimeException known ? known : new ComputationFailedException(e);
     }
     over = true;
-    ended(why);
-    first.countDown();
+    try {
+      ended(why);
+    } finally {
+      first.countDown();
+    }
   }
 
   private void followResults() {
@@ -171,7 +184,7 @@ public abstract class LiveResult {
       while (!isStopped()) {
         var result = tracker.poll(LONG);
         if (result.isPresent()) {
-          publish(read(result.get(), tracker.freshness()));
+          follow(read(result.get(), tracker.freshness()));
         }
       }
     } catch (ComputationClosedException e) {
@@ -184,7 +197,7 @@ public abstract class LiveResult {
     var computation = computationOnce();
     try {
       do {
-        publish(ask(computation));
+        follow(ask(computation));
       } while (!closing.await(pause.toNanos(), TimeUnit.NANOSECONDS));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -208,6 +221,8 @@ public abstract class LiveResult {
       return write(computation.compute(), Freshness.CURRENT);
     } catch (Exception e) {
       return failure(e, Freshness.CURRENT);
+    } catch (Error e) {
+      return failure(new ComputationFailedException(e), Freshness.CURRENT);
     }
   }
 
@@ -222,7 +237,8 @@ public abstract class LiveResult {
     try {
       home.countWritten();
       return Present.value(ResultJson.write(value, maxBytes()), home.rendering(), freshness);
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) {
+      // The value's own methods may end with anything, also with an Error.
       return failure(new UnwritableException(e), freshness);
     }
   }
@@ -234,14 +250,30 @@ public abstract class LiveResult {
 
   /**
    * Tells when the same result has become doubtful or current again. The core has no event for
-   * that, so it is called now and then.
+   * that, so it is called now and then. While it is the same nobody is waited for.
    */
-  final synchronized void lookAtFreshness() {
+  final void lookAtFreshness() {
     var last = present;
     var tracker = results;
-    if (last != null && tracker != null) {
+    if (last != null && tracker != null && last.freshness() != tracker.freshness()) {
+      tellFreshness(tracker);
+    }
+  }
+
+  private synchronized void tellFreshness(ResultTracker<?> tracker) {
+    var last = present;
+    if (last != null) {
       publish(last.with(tracker.freshness()));
     }
+  }
+
+  /** By the thread that follows the results, so that the last one stays the last meanwhile. */
+  private void follow(Present next) {
+    var last = present;
+    if (last == null || !last.tag().equals(next.tag())) {
+      prepare(last, next);
+    }
+    publish(next);
   }
 
   /**

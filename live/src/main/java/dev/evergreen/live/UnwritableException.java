@@ -5,12 +5,12 @@ import java.util.Objects;
 /** A computation has a result, but it cannot be shown: the cause says why. */
 public final class UnwritableException extends Exception {
 
-  UnwritableException(Exception cause) {
+  UnwritableException(Throwable cause) {
     super(cause);
   }
 
   /** Of the JSON's writer, or of the value's own methods. */
-  public Exception why() {
-    return (Exception) Objects.requireNonNull(getCause());
+  public Throwable why() {
+    return Objects.requireNonNull(getCause());
   }
 }

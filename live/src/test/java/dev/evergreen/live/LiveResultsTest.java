@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -38,6 +39,14 @@ final class LiveResultsTest {
     /** Fails. */
     public String getText() {
       throw new IllegalStateException("no text");
+    }
+  }
+
+  /** A value whose own method fails by an Error. */
+  public record Endless() {
+    /** Fails. */
+    public String getText() {
+      throw new StackOverflowError();
     }
   }
 
@@ -214,6 +223,65 @@ final class LiveResultsTest {
     assertFalse(one.isOver());
   }
 
+  /** Seen: the last result stayed for ever, labelled as current. */
+  @Test
+  void anErrorOfAValueIsAFailureAndTheNextResultIsShown() throws Exception {
+    var fails = new AtomicInteger();
+    var one = acquire("a", "p", () -> fails.get() == 1 ? new Endless() : fails.get());
+    assertEquals("0! CURRENT", one.next());
+    fails.set(1);
+    node.changed();
+    assertTrue(one.next().contains("StackOverflowError"));
+    fails.set(2);
+    node.changed();
+    assertEquals("2! CURRENT", one.next());
+    assertFalse(one.isOver());
+  }
+
+  @Test
+  void anErrorOfWhatIsAskedAtIntervalsIsAFailureAndItIsAskedAgain() throws Exception {
+    var asked = new AtomicInteger();
+    Computation<?> computation =
+        () -> {
+          if (asked.incrementAndGet() == 1) {
+            throw new StackOverflowError();
+          }
+          return "fine";
+        };
+    var one =
+        results.acquire(
+            "a",
+            List.of("p"),
+            () -> new Watched("a", List.of("p"), computation, Duration.ofMillis(1)));
+    assertTrue(one.next().contains("StackOverflowError"));
+    assertEquals("\"fine\"! CURRENT", one.next());
+  }
+
+  /** Whatever the edge does with it: nobody waits for what cannot come. */
+  @Test
+  void whoWaitsIsWokenWhenAnEdgeFails() throws Exception {
+    Computation<?> computation = () -> 1;
+    var one =
+        results.acquire(
+            "a",
+            List.of("p"),
+            () ->
+                new Watched("a", List.of("p"), computation, null) {
+                  @Override
+                  protected void changed(@Nullable Present last, Present present) {
+                    throw new StackOverflowError();
+                  }
+
+                  @Override
+                  protected void ended(@Nullable RuntimeException why) {
+                    super.ended(why);
+                    throw new StackOverflowError();
+                  }
+                });
+    assertTrue(one.next().contains("StackOverflowError"));
+    until("over", () -> one.isOver() && one.isReady());
+  }
+
   private static Present present(LiveResult result) {
     return Objects.requireNonNull(result.present());
   }
@@ -262,6 +330,45 @@ final class LiveResultsTest {
     node.freshness(Freshness.CURRENT);
     results.sweep();
     assertEquals("1! CURRENT", one.next());
+  }
+
+  /** Seen: an edge that was busy with one result held up the watchdog, and all heartbeats. */
+  @Test
+  void whoLooksAtFreshnessThatIsTheSameWaitsForNobody() throws Exception {
+    var busy = new CountDownLatch(1);
+    var goOn = new CountDownLatch(1);
+    var value = new AtomicInteger(1);
+    var one =
+        results.acquire(
+            "a",
+            List.of("p"),
+            () ->
+                new Watched("a", List.of("p"), value::get, null) {
+                  @Override
+                  protected void changed(@Nullable Present last, Present present) {
+                    super.changed(last, present);
+                    if (last != null) {
+                      busy.countDown();
+                      awaitQuietly(goOn);
+                    }
+                  }
+                });
+    one.next();
+    value.set(2);
+    node.changed();
+    assertTrue(busy.await(20, TimeUnit.SECONDS));
+    var sweeps = Thread.startVirtualThread(results::sweep);
+    boolean swept = sweeps.join(Duration.ofSeconds(5));
+    goOn.countDown();
+    assertTrue(swept, "held up");
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test

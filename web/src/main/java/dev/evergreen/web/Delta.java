@@ -35,20 +35,30 @@ record Delta(String from, Present to) {
           .enable(JsonGenerator.Feature.WRITE_BIGDECIMAL_AS_PLAIN)
           .build();
 
+  /** Longer results, too: the trees take many times as much memory, which nothing counts. */
+  private static final int WORTH_IT_TO_BYTES = 256 << 10;
+
   /**
-   * From one to the other; null if it would not be half as long as the other, or if Jackson does
-   * not read what it has written (very long numbers and names) or does not write it in this form.
+   * From one to the other; null if either is long, if it would not be half as long as the other, or
+   * if Jackson does not read what it has written (very long numbers and names) or does not write it
+   * in this form.
    */
   static @Nullable Delta between(Present from, Present to) {
     if (from.error() != null || to.error() != null) {
       return null;
     }
     var json = to.json();
-    if (json.remaining() < WORTH_IT_FROM_BYTES) {
+    if (json.remaining() < WORTH_IT_FROM_BYTES
+        || Math.max(from.length(), to.length()) > WORTH_IT_TO_BYTES) {
       return null;
     }
+    return makeOne(from, to, json.remaining() / 2);
+  }
+
+  /** One at a time, so that a client that has many results change needs no more memory. */
+  private static synchronized @Nullable Delta makeOne(Present from, Present to, int most) {
     try {
-      var delta = between(tree(from), tree(to), json.remaining() / 2);
+      var delta = between(tree(from), tree(to), most);
       return delta == null ? null : new Delta(from.tag(), to.carrying(delta));
     } catch (IOException e) {
       return null;

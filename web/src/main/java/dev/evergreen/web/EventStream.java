@@ -61,10 +61,7 @@ final class EventStream extends LiveConnection {
   void watch(@Nullable Long id, WatchedView<?> live, @Nullable String have) {
     var subscription = new Subscription(id, live, have);
     subscriptions.add(subscription);
-    live.subscribe(subscription);
-    if (isOver()) {
-      drop(subscription);
-    }
+    follow(subscription);
   }
 
   /** Tells that a view was refused. */

@@ -69,7 +69,7 @@ final class Failures {
       return known;
     }
     if (cause instanceof Exception exception) {
-      var told = mapping.apply(exception);
+      var told = mapped(exception);
       if (told.isPresent()) {
         return told.get();
       }
@@ -79,6 +79,15 @@ final class Failures {
       log(what + " failed; browsers are told nothing of the inside.", cause);
     }
     return own;
+  }
+
+  private Optional<WebException> mapped(Exception failure) {
+    try {
+      return mapping.apply(failure);
+    } catch (Throwable e) {
+      log("The mapping of failures failed.", e);
+      return Optional.empty();
+    }
   }
 
   static WebException stopped() {

@@ -148,7 +148,8 @@ final class Hub {
       return view.authorisation().allows(caller, params);
     } catch (WebException refused) {
       throw refused;
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
+      // Also an Error, such as a stack that overflows: who cannot be checked may not.
       failures.log("The authorisation check of view " + view.name() + " failed.", e);
       return false;
     }

@@ -115,7 +115,8 @@ abstract class LiveConnection {
     boolean late;
     synchronized (this) {
       late = over;
-      standing = entered;
+      // Whoever sees it leaves it: this, or the end that comes after it.
+      standing = late ? null : entered;
     }
     if (late) {
       entered.leave(this);
@@ -323,10 +324,18 @@ abstract class LiveConnection {
       }
     } catch (InterruptedException | IOException | RuntimeException e) {
       // The peer is gone or was cut; whoever notices first tidies up.
-      close();
-      if (!isEnding()) {
-        abort();
-      }
+      endAtOnce();
+    } catch (Error e) {
+      // An open connection without a writer would be silent for ever.
+      endAtOnce();
+      throw e;
+    }
+  }
+
+  private void endAtOnce() {
+    close();
+    if (!isEnding()) {
+      abort();
     }
   }
 
@@ -448,6 +457,25 @@ abstract class LiveConnection {
 
   final long lastWriteNanos() {
     return lastWriteNanos;
+  }
+
+  /**
+   * Has it told of results, from now on. To be called once it is among the {@link #subscriptions};
+   * whoever drops it before it is told leaves the rest to this.
+   */
+  final void follow(Subscription subscription) {
+    subscription.live.subscribe(subscription);
+    if (isOver()) {
+      // Closed meanwhile, maybe before it could be found.
+      drop(subscription);
+    }
+    boolean late;
+    synchronized (this) {
+      late = subscription.ended;
+    }
+    if (late) {
+      subscription.live.unsubscribe(subscription);
+    }
   }
 
   /** Ends one subscription from either side; idempotent. */

@@ -270,11 +270,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
     synchronized (subscriptions) {
       subscriptions.put(id, subscription);
     }
-    live.subscribe(subscription);
-    if (isOver()) {
-      // Closed meanwhile, maybe before the subscription could be found.
-      drop(subscription);
-    }
+    follow(subscription);
   }
 
   private void unsubscribe(long id) {

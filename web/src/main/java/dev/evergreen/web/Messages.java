@@ -36,6 +36,8 @@ final class Messages {
         + settings.maxSubscriptions()
         + ",\"maxMessageBytes\":"
         + settings.maxMessageBytes()
+        + ",\"rate\":"
+        + settings.maxMessagesPerSecond()
         + "}";
   }
 

@@ -109,9 +109,9 @@ final class Standings {
       }
     }
 
+    /** Idempotent. */
     void leave(LiveConnection connection) {
-      connections.remove(connection);
-      if (left(this)) {
+      if (connections.remove(connection) && left(this)) {
         closed = true;
         var computation = running;
         if (computation != null) {

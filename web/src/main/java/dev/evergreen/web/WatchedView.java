@@ -45,6 +45,10 @@ final class WatchedView<P extends Record> extends LiveResult {
   private final int maxResultBytes;
   private final Set<Subscriber> subscribers = ConcurrentHashMap.newKeySet();
   private volatile @Nullable Delta delta;
+
+  /** Touched by the thread that follows the results only. */
+  private @Nullable Delta prepared;
+
   private volatile @Nullable WebException end;
 
   /**
@@ -99,7 +103,8 @@ final class WatchedView<P extends Record> extends LiveResult {
   boolean allows(Caller who) {
     try {
       return view.authorisation().allows(who, params);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) {
+      // Also an Error, such as a stack that overflows: who cannot be checked may not.
       failures.log("The authorisation check of view " + view.name() + " failed.", e);
       return false;
     }
@@ -124,6 +129,11 @@ final class WatchedView<P extends Record> extends LiveResult {
     subscribers.remove(subscriber);
   }
 
+  /** How many are subscribed. */
+  int subscribers() {
+    return subscribers.size();
+  }
+
   @Override
   protected String name() {
     return view.name();
@@ -145,22 +155,24 @@ final class WatchedView<P extends Record> extends LiveResult {
   }
 
   @Override
+  protected void prepare(@Nullable Present last, Present next) {
+    prepared =
+        last != null && subscribers.stream().anyMatch(Subscriber::takesDeltas)
+            ? Delta.between(last, next)
+            : null;
+  }
+
+  @Override
   protected void changed(@Nullable Present last, Present present) {
     boolean newResult = last == null || !last.tag().equals(present.tag());
     if (newResult) {
-      delta = last == null ? null : heldDelta(last, present);
+      var made = prepared;
+      prepared = null;
+      delta = made != null && all.holdBeside(this, made.to().length()) ? made : null;
     }
     for (var subscriber : subscribers) {
       subscriber.changed(newResult);
     }
-  }
-
-  private @Nullable Delta heldDelta(Present last, Present next) {
-    if (subscribers.stream().noneMatch(Subscriber::takesDeltas)) {
-      return null;
-    }
-    var made = Delta.between(last, next);
-    return made != null && all.holdBeside(this, made.to().length()) ? made : null;
   }
 
   @Override

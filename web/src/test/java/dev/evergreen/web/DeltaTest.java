@@ -260,6 +260,19 @@ final class DeltaTest {
     }
   }
 
+  /** Seen: seven deltas of four megabytes took more memory than the server had. */
+  @Test
+  void whatIsLongHasNoDeltaOnEitherSide() {
+    var texts = new ArrayList<String>();
+    for (int i = 0; i < 300; i++) {
+      texts.add("x".repeat(1_000) + i);
+    }
+    var long1 = present(List.copyOf(texts));
+    texts.add("one more");
+    assertNull(Delta.between(long1, present(List.copyOf(texts))));
+    assertNull(Delta.between(long1, present(texts.subList(0, 200))));
+  }
+
   @Test
   void whatIsShortOrWhollyNewOrAFailureHasNoDelta() {
     var text = "x".repeat(1_000);

@@ -53,6 +53,26 @@ final class FailuresTest {
     logger.setUseParentHandlers(true);
   }
 
+  /** Seen: what was told by it was never told, and the view was silent. */
+  @Test
+  void aMappingThatFailsHidesNoFailure() {
+    for (var broken : List.of(new IllegalStateException("no"), new StackOverflowError())) {
+      var mapping =
+          new Failures(
+              failure -> {
+                throw FailuresTest.<RuntimeException>thrown(broken);
+              });
+      assertEquals("failed", mapping.tell("View a", new IllegalArgumentException("1")).type());
+    }
+    assertEquals(
+        List.of("The mapping of failures failed.", "View a" + HIDDEN), logged.subList(0, 2));
+  }
+
+  @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+  private static <T extends Throwable> T thrown(Throwable any) throws T {
+    throw (T) any;
+  }
+
   @Test
   void logsEachViewAndEachClassOfFailureAtOnce() {
     failures.tell("View a", new IllegalStateException("1"));

@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -12,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -179,6 +181,85 @@ class LiveConnectionTest {
       assertEquals("answer " + i, next(slow.control, "answer " + i));
     }
     slow.close();
+  }
+
+  /** Seen: it stayed among the subscribers of the view for as long as that was kept. */
+  @Test
+  void nothingIsLeftInAViewOfWhatEndsWhileItIsSubscribed() {
+    var subscription = connection.prepare(live);
+    connection.close();
+    connection.follow(subscription);
+    assertEquals(0, live.subscribers());
+  }
+
+  /** Seen: nothing more was written, not even heartbeats. */
+  @Test
+  void anErrorInACheckOfRightsRefusesAndTheConnectionGoesOn() throws InterruptedException {
+    var broken = new AtomicBoolean();
+    var right =
+        LiveView.of(
+            "right",
+            LiveView.NoParams.class,
+            (caller, none) -> {
+              if (broken.get()) {
+                throw new StackOverflowError();
+              }
+              return true;
+            },
+            none -> () -> value.get());
+    var watched =
+        hub.acquire(right, Caller.ANONYMOUS, "an address", JsonNodeFactory.instance.objectNode());
+    connection.watch(watched);
+    assertEquals("0}", next(connection.results, "the first result"));
+    broken.set(true);
+    value.set(1);
+    node.changed();
+    assertTrue(next(connection.control, "the end").contains("forbidden"));
+    connection.say("and on");
+    assertEquals("and on", next(connection.control, "the next message"));
+    assertThrows(
+        WebException.class,
+        () -> Refusals.require(watched.allows(Caller.ANONYMOUS), Caller.ANONYMOUS));
+  }
+
+  /** Whatever else goes wrong ends the connection: it must not be open and silent. */
+  @Test
+  void anErrorOfTheWriterEndsTheConnection() {
+    var failing =
+        new RecordedConnection(
+            Caller.ANONYMOUS,
+            counters,
+            hub,
+            new Standings(node, request -> Caller.ANONYMOUS),
+            () -> {
+              throw new StackOverflowError();
+            });
+    failing.say("something");
+    Await.until("over", failing::isOver);
+  }
+
+  /** Seen: the watchdog waited for the lock that was held while deltas were made. */
+  @Test
+  void deltasAreMadeWithoutTheLockOfTheResult() throws InterruptedException {
+    var asked = new LinkedBlockingQueue<Boolean>();
+    live.subscribe(
+        new WatchedView.Subscriber() {
+          @Override
+          public void changed(boolean newResult) {}
+
+          @Override
+          public boolean takesDeltas() {
+            asked.add(Thread.holdsLock(live));
+            return true;
+          }
+
+          @Override
+          public void ended(WebException why) {}
+        });
+    assertTrue(live.awaitFirst(Duration.ofSeconds(SOON_SECONDS)));
+    value.set(1);
+    node.changed();
+    assertEquals(false, asked.poll(SOON_SECONDS, TimeUnit.SECONDS));
   }
 
   private static void awaitUninterruptibly(CountDownLatch latch) {

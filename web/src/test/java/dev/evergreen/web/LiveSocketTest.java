@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.core.Freshness;
 import dev.evergreen.live.HandNode;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -70,6 +71,12 @@ final class LiveSocketTest {
     assertEquals("result", message.path("type").asText(), message.toString());
     assertEquals(id, message.path("id").asLong());
     assertEquals(value, message.path("value").asText());
+  }
+
+  @Test
+  void saysAtFirstHowManyMessagesItTakes() {
+    var hello = Messages.hello(WebSettings.DEFAULT.withMaxMessagesPerSecond(7));
+    assertEquals(7, Json.tree(hello.getBytes(StandardCharsets.UTF_8)).path("rate").asInt());
   }
 
   @Test

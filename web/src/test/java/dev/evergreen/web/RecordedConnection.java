@@ -20,6 +20,7 @@ final class RecordedConnection extends LiveConnection {
 
   private final List<Subscription> subscriptions = new ArrayList<>();
   private final Runnable afterWrite;
+  private Runnable whenAsked = () -> {};
 
   /**
    * @param afterWrite run by the writer when a message has been taken
@@ -40,11 +41,22 @@ final class RecordedConnection extends LiveConnection {
     this.afterWrite = afterWrite;
   }
 
+  /** Run in the middle of {@link #close}. */
+  void whenAskedForSubscriptions(Runnable action) {
+    whenAsked = action;
+  }
+
   /** Watches a view whose use it takes over. */
   Subscription watch(WatchedView<?> live) {
+    var made = prepare(live);
+    follow(made);
+    return made;
+  }
+
+  /** What {@link #watch} does, up to the moment when it is told of results. */
+  Subscription prepare(WatchedView<?> live) {
     var made = new Subscription(1L, live, null);
     subscriptions.add(made);
-    live.subscribe(made);
     return made;
   }
 
@@ -85,6 +97,7 @@ final class RecordedConnection extends LiveConnection {
 
   @Override
   List<Subscription> subscriptions() {
+    whenAsked.run();
     return List.copyOf(subscriptions);
   }
 }

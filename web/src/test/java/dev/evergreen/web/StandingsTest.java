@@ -188,6 +188,21 @@ final class StandingsTest {
     Await.until("nothing followed", () -> node.running() == 0);
   }
 
+  /** Seen: a connection left twice, and nobody followed the caller of the other any more. */
+  @Test
+  void theCallerIsFollowedForTheOtherConnectionWhenOneEndsAsItBegins() throws Exception {
+    var stays = connection(ADA);
+    stays.begin();
+    var ends = connection(ADA);
+    ends.whenAskedForSubscriptions(ends::begin);
+    ends.close();
+    assertEquals(1, standings.size());
+    becomes(Caller.ANONYMOUS);
+    assertToldToComeBack(stays);
+    stays.close();
+    assertEquals(0, standings.size());
+  }
+
   @Test
   void noResultIsDeliveredAfterTheTimeOfTheSession() throws Exception {
     var connection = connection(withSession(Instant.now()));
