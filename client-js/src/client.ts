@@ -199,6 +199,7 @@ class LiveClient implements Client, TransportEvents {
   private async giveUntilDone(name: string, command: unknown, signal: AbortSignal | undefined): Promise<unknown> {
     const deadline = Date.now() + this.options.commandWithin;
     const backoff = this.newBackoff();
+    const { era } = this; // Whoever is signed in later has not given it.
     for (let turns = 0; ; ) {
       const asked = this.url;
       try {
@@ -209,7 +210,7 @@ class LiveClient implements Client, TransportEvents {
           throw failure;
         }
         const pause = turned ? 0 : backoff.next((failure as Passing).pause);
-        if (Date.now() + pause >= deadline || !(await this.paused(pause, signal))) {
+        if (Date.now() + pause >= deadline || !(await this.paused(pause, signal)) || this.era !== era) {
           throw failure;
         }
       }

@@ -119,6 +119,22 @@ describe("a proxy whose server restarts", () => {
     expect(given).toBe(4);
   });
 
+  it("is not given again as another caller's", async () => {
+    let given = 0;
+    server.onRequest = (request, response) => {
+      request.resume();
+      given++;
+      response.writeHead(503).end('{"type":"too-many-requests","status":503,"detail":"Busy."}');
+    };
+    const shared = client();
+    const answer = shared.command("post", {}).catch((failure: unknown) => failure);
+    await vi.waitFor(() => expect(given).toBeGreaterThan(1));
+    shared.reconnect();
+    const until = given + 1; // one may be under way
+    expect(await answer).toMatchObject({ type: "too-many-requests" });
+    expect(given).toBeLessThanOrEqual(until);
+  });
+
   it("is not asked again beyond the time that a command has", async () => {
     server.onRequest = (request, response) => {
       request.resume();

@@ -79,6 +79,7 @@ final class JdkConnection extends Connection {
     }
     if (inet) {
       channel.setOption(StandardSocketOptions.TCP_NODELAY, options.noDelay());
+      channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
     }
     return channel;
   }

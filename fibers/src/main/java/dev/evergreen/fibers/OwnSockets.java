@@ -44,6 +44,7 @@ final class OwnSockets {
       set(
           SocketCalls.option(
               scratch, fd, SocketCalls.IPPROTO_TCP, SocketCalls.TCP_NODELAY, noDelay));
+      set(SocketCalls.option(scratch, fd, socket, SocketCalls.SO_KEEPALIVE, 1));
     }
   }
 

@@ -39,7 +39,7 @@ record Serving(
         }
       } catch (ClosedChannelException | WaitCancelledException | DeadlineException e) {
         return;
-      } catch (IOException e) {
+      } catch (IOException | OutOfMemoryError e) {
         if (!told) {
           told = true;
           LOG.log(Level.WARNING, "no connection can be accepted for now: {0}", e.getMessage());
@@ -63,11 +63,14 @@ record Serving(
     }
     try {
       starter.start(connection, () -> serveAdmitted(connection));
-    } catch (FibersClosedException e) {
-      // The runtime is being closed; the next accept will say so.
-      connection.close();
+    } catch (RuntimeException | Error e) {
       served.remove(connection);
       limit.leave();
+      connection.close();
+      // Where the runtime is being closed, the next accept will say so.
+      if (!(e instanceof FibersClosedException)) {
+        LOG.log(Level.ERROR, "a connection was closed, as nobody can serve it", e);
+      }
     }
   }
 
@@ -84,7 +87,7 @@ record Serving(
     connection.writeTimeout(REFUSAL);
     try {
       serve(connection, refusal);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.log(Level.ERROR, "a connection beyond the limit was refused without a word", e);
     }
   }

@@ -1,7 +1,9 @@
 package dev.evergreen.fibers;
 
 /**
- * How sockets are made. Those that a listener accepts get the same.
+ * How sockets are made. Those that a listener accepts get the same. The system notices after a
+ * while, two hours unless it is told otherwise, that the peer of one has vanished ({@code
+ * SO_KEEPALIVE}).
  *
  * @param backlog how many connections may wait to be accepted; the system may allow fewer
  * @param noDelay whether small packets leave at once; TCP only

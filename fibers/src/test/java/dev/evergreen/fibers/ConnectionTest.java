@@ -19,6 +19,7 @@ import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,6 +27,8 @@ import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -843,6 +846,29 @@ class ConnectionTest {
       pair.peer().shutdownOutput();
       assertEquals("abcdefg", Fiber.get(served));
     }
+  }
+
+  /** The system says which timers of a connection run: 02 is the one that keeps it alive. */
+  @ParameterizedTest
+  @EnumSource
+  void peersThatVanishAreNoticed(Kind kind) throws Exception {
+    Assumptions.assumeTrue(Files.exists(Path.of("/proc/net/tcp")));
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      var ends =
+          ":%04X .*:%04X 01 "
+              .formatted(port(pair.ours().localAddress()), port(pair.ours().peerAddress()));
+      var lines = new ArrayList<>(Files.readAllLines(Path.of("/proc/net/tcp")));
+      if (Files.exists(Path.of("/proc/net/tcp6"))) {
+        lines.addAll(Files.readAllLines(Path.of("/proc/net/tcp6")));
+      }
+      var ours = lines.stream().filter(Pattern.compile(ends).asPredicate()).findFirst();
+      assertEquals("02", ours.orElseThrow().strip().split(" +", -1)[5].split(":", -1)[0]);
+    }
+  }
+
+  private static int port(java.net.SocketAddress address) {
+    return ((java.net.InetSocketAddress) address).getPort();
   }
 
   @ParameterizedTest

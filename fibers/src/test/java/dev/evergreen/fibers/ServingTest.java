@@ -1,9 +1,11 @@
 package dev.evergreen.fibers;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Timeout;
@@ -64,6 +66,46 @@ class ServingTest {
         (_, _) -> {
           throw new FibersClosedException();
         });
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whoseFiberFindsNoMemoryTakesNobodysPlace(Kind kind) throws Exception {
+    serve(
+        kind,
+        new Served(),
+        (_, _) -> {
+          throw new OutOfMemoryError("as the test wants it");
+        });
+  }
+
+  /** Whatever becomes of one connection, others are accepted. */
+  @ParameterizedTest
+  @EnumSource
+  void anErrorOfARefusalEndsThatConnectionOnly(Kind kind) throws Exception {
+    try (var fibers = kind.start();
+        var listener = fibers.listen(Pair.loopback())) {
+      fibers.spawn(
+          () ->
+              listener.serve(
+                  _ -> {},
+                  full(),
+                  _ -> {
+                    throw new OutOfMemoryError("as the test wants it");
+                  }));
+      for (int i = 0; i < CLIENTS; i++) {
+        try (var client = fibers.connect(listener.address())) {
+          client.readTimeout(Duration.ofSeconds(20));
+          assertEquals(-1, client.read(ByteBuffer.allocate(1)));
+        }
+      }
+    }
+  }
+
+  private static ConnectionLimit full() {
+    var limit = new ConnectionLimit(1);
+    assertTrue(limit.enter());
+    return limit;
   }
 
   /** It may be writing at that moment, and from a buffer that is to be its own until it has. */

@@ -25,6 +25,7 @@ public final class SocketCalls {
   public static final int SO_REUSEADDR = 2;
   public static final int SO_SNDBUF = 7;
   public static final int SO_RCVBUF = 8;
+  public static final int SO_KEEPALIVE = 9;
   public static final int SO_LINGER = 13;
   public static final int SO_REUSEPORT = 15;
   public static final int SO_ATTACH_FILTER = 26;

@@ -224,7 +224,7 @@ final class BinaryProtocol extends Protocol {
     boolean withKey = kind == GETK || kind == GATK;
     fetch.clear();
     if (touches) {
-      fetch.touch(expiry(0));
+      fetch.touch(expiry(0)).winless();
     }
     Outcome outcome;
     do {
@@ -267,7 +267,7 @@ final class BinaryProtocol extends Protocol {
   }
 
   private Step touch() throws IOException {
-    fetch.clear().touch(expiry(0)).withoutValue();
+    fetch.clear().touch(expiry(0)).winless().withoutValue();
     if (lookup.isLive(key)) {
       return touched(0, 0);
     }

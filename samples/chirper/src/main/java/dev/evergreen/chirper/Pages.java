@@ -126,7 +126,12 @@ final class Pages {
       throw new WebException(
           422, "wrong-time", "The post is of %s, but now it is %s.".formatted(at, now));
     }
-    me(caller).post(at.truncatedTo(ChronoUnit.MILLIS), post.text());
+    var millisecond = at.truncatedTo(ChronoUnit.MILLIS);
+    if (post.at().isPresent()) {
+      me(caller).post(millisecond, post.text());
+    } else {
+      me(caller).postFrom(millisecond, post.text());
+    }
   }
 
   private void unpost(Caller caller, Unpost post) {

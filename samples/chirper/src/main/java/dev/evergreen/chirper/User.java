@@ -10,7 +10,7 @@ import java.util.Set;
  * A person (004 §2.1, Figure 1); the key is the name. The paper bounds what the queries return by a
  * time; here it is a number, so that nobody's timeline grows without limit.
  *
- * <p>Every operation is idempotent: after a failure it is right to repeat it.
+ * <p>Every operation but {@link #postFrom} is idempotent: after a failure it is right to repeat it.
  */
 public interface User extends Grain {
 
@@ -46,6 +46,14 @@ public interface User extends Grain {
    * @throws RefusedException if the text is empty or too long
    */
   void post(Instant at, String text);
+
+  /**
+   * Posts a text at the first millisecond from this one on that no post has yet, and after what is
+   * archived. Who repeats it posts twice.
+   *
+   * @throws RefusedException if the text is empty or too long
+   */
+  void postFrom(Instant earliest, String text);
 
   /** Removes the post of this time, if there is one. */
   void unpost(Instant at);

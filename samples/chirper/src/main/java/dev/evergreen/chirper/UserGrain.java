@@ -1,12 +1,14 @@
 package dev.evergreen.chirper;
 
 import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.toSet;
 
 import dev.evergreen.core.GrainContext;
 import dev.evergreen.core.Grains;
 import dev.evergreen.core.Parallel;
 import dev.evergreen.core.State;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -69,6 +71,18 @@ public final class UserGrain implements User {
   @Override
   public void post(Instant at, String text) {
     keep(List.of(new Chirp(name, at, Chirp.checkedText(text))));
+  }
+
+  @Override
+  public void postFrom(Instant earliest, String text) {
+    var now = account.get();
+    var taken = now.recent().stream().map(Chirp::at).collect(toSet());
+    var at = earliest;
+    while (taken.contains(at) || !at.isAfter(now.archivedUntil())) {
+      var next = now.archivedUntil().isAfter(at) ? now.archivedUntil() : at;
+      at = next.truncatedTo(ChronoUnit.MILLIS).plusMillis(1);
+    }
+    post(at, text);
   }
 
   @Override

@@ -47,6 +47,14 @@ final class UserGrainTest {
   }
 
   @Test
+  void postsWhoseTimeIsChosenReplaceNone() {
+    var texts = IntStream.range(0, 3 * UserGrain.KEPT).mapToObj(i -> "post " + i).toList();
+    texts.forEach(text -> user("alice").postFrom(at(1), text));
+    assertEquals(texts.reversed(), texts(user("alice").messages(texts.size())));
+    assertEquals(texts.size(), user("alice").profile().posts());
+  }
+
+  @Test
   void followingShowsOnBothSidesAndSoDoesItsEnd() {
     user("alice").follow("bob");
     user("carol").follow("bob");

@@ -28,6 +28,12 @@ final class ObservedUserGrain implements User {
   }
 
   @Override
+  public void postFrom(Instant earliest, String text) {
+    plain.postFrom(earliest, text);
+    observers.postsChanged(name);
+  }
+
+  @Override
   public void unpost(Instant at) {
     plain.unpost(at);
     observers.postsChanged(name);
