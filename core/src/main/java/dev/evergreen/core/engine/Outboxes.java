@@ -42,6 +42,9 @@ final class Outboxes {
   /** After this it is tried again whether there is a connection, and room. */
   private static final long NO_LINE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
+  /** So much of what has moved is told at a time. */
+  private static final int MOST_MOVED = 1_000;
+
   /** More than a batch ever has. */
   private static final int ALL_RESULTS = 1 << 29;
 
@@ -278,10 +281,20 @@ final class Outboxes {
       }
     }
 
-    /** The next result that is added starts another thread; what this one had is renewed. */
-    private synchronized void stopSending() {
-      sending = false;
-      underWay = 0;
+    /**
+     * The next result that is added starts another thread; what this one had is renewed. Nobody
+     * asks for what has moved.
+     */
+    private void stopSending() {
+      boolean isUntold;
+      synchronized (this) {
+        sending = false;
+        underWay = 0;
+        isUntold = !moved.isEmpty();
+      }
+      if (isUntold) {
+        workers.afterShortly(NO_LINE_NANOS, this::begin);
+      }
     }
 
     private synchronized boolean goesOn() {
@@ -292,8 +305,11 @@ final class Outboxes {
     private void sendNext() {
       var batch = new LinkedHashMap<Recipient, Message.Update>();
       try {
-        fill(batch);
-        if (tellMoved() && (batch.isEmpty() || send(batch))) {
+        boolean told = tellMoved();
+        if (told) {
+          fill(batch);
+        }
+        if (told && (batch.isEmpty() || send(batch))) {
           sent(batch.keySet());
         } else {
           sendAgain(batch.keySet());
@@ -338,17 +354,27 @@ final class Outboxes {
 
     /** Returns false if there is something to tell that certainly did not leave. */
     private boolean tellMoved() {
-      List<SummaryKey> names;
-      synchronized (this) {
-        names = List.copyOf(moved);
-      }
-      boolean told = names.isEmpty() || base.peers().sendParts(to, names, Message.Moved::new);
-      if (told) {
-        synchronized (this) {
-          names.forEach(moved::remove);
+      var names = takeMoved();
+      boolean told = false;
+      try {
+        told = names.isEmpty() || base.peers().sendParts(to, names, Message.Moved::new);
+      } finally {
+        if (!told) {
+          putBack(names);
         }
       }
       return told;
+    }
+
+    /** Taken before it is told: what moves once more meanwhile is told once more. */
+    private synchronized List<SummaryKey> takeMoved() {
+      var names = moved.stream().limit(MOST_MOVED).toList();
+      names.forEach(moved::remove);
+      return names;
+    }
+
+    private synchronized void putBack(List<SummaryKey> names) {
+      moved.addAll(names);
     }
 
     /**

@@ -156,7 +156,11 @@ public final class Carriers {
   @SuppressWarnings("ThreadPriorityCheck") // nothing relies on it
   private void yieldOnce() {
     noteUse();
-    Thread.yield();
+    try {
+      Thread.yield();
+    } catch (OutOfMemoryError e) {
+      // It goes on at once: what it holds must not be lost with it.
+    }
   }
 
   private void noteUse() {

@@ -4,8 +4,6 @@ import dev.evergreen.core.CallInterruptedException;
 import dev.evergreen.core.spi.Clock;
 import dev.evergreen.core.spi.Share;
 import dev.evergreen.core.spi.Threads;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -15,9 +13,6 @@ import org.jspecify.annotations.Nullable;
  * where they refuse it ({@link Handover}), so that no method here fails by that.
  */
 public final class Workers {
-
-  /** So many threads are started before others run. */
-  static final int AT_ONCE = 32;
 
   private final Clock clock;
   private final Threads threads;
@@ -78,32 +73,10 @@ public final class Workers {
     }
   }
 
-  /**
-   * Starts a thread for each task. Of many, most are started little by little, so that who needs a
-   * processor for something else is not behind all of them.
-   */
+  /** Starts a thread for each task. */
   public void fork(Tasks tasks) {
-    var task = tasks.poll();
-    for (int i = 0; i < AT_ONCE && task != null; i++) {
+    for (var task = tasks.poll(); task != null; task = tasks.poll()) {
       startPrepared(task);
-      task = tasks.poll();
-    }
-    if (task != null) {
-      var rest = new ArrayList<Tasks.Task>();
-      for (; task != null; task = tasks.poll()) {
-        rest.add(task);
-      }
-      begin(() -> startInTurns(rest));
-    }
-  }
-
-  private void startInTurns(List<Tasks.Task> prepared) {
-    int started = 0;
-    for (var task : prepared) {
-      startPrepared(task);
-      if (++started % AT_ONCE == 0) {
-        threads.letOthersRun();
-      }
     }
   }
 
