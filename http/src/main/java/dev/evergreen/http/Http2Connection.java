@@ -12,7 +12,6 @@ import dev.evergreen.fibers.Signal;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -84,13 +83,6 @@ abstract class Http2Connection {
   private final LinkedHashMap<Integer, OnItsWay> givenUp = new LinkedHashMap<>(0);
 
   private final ArrayList<Http2Stream> waiting = new ArrayList<>();
-
-  /** Those whose fibers wait for the connection's window. It is the first one's turn. */
-  private final ArrayDeque<Http2Stream> turns = new ArrayDeque<>();
-
-  /** When the peer has opened that window for the last time. */
-  private long windowOpened = System.nanoTime();
-
   private final Signal readerHasRoom;
   private long sendWindow = FIRST_WINDOW;
   private int peerWindow = FIRST_WINDOW;
@@ -189,7 +181,6 @@ abstract class Http2Connection {
       waiting.forEach(Http2Stream::wake);
       waiting.clear();
     }
-    wakeNext();
     readerHasRoom.raise();
   }
 
@@ -207,43 +198,13 @@ abstract class Http2Connection {
     }
   }
 
-  /**
-   * How much of a body can be sent now: nothing while others have waited longer. If the output is
-   * full, the stream is woken when it is not.
-   */
-  final long room(Http2Stream stream, long window) {
-    if (out.full()) {
+  /** How much of a body can be sent now; if nothing, the stream is woken when that may change. */
+  long room(Http2Stream stream, long window) {
+    if (out.full() || sendWindow <= 0) {
       waiting.add(stream);
       return 0;
     }
-    var first = turns.peek();
-    boolean itsTurn = first == null || first.equals(stream);
-    return itsTurn ? Math.max(0, Math.min(window, sendWindow)) : 0;
-  }
-
-  /**
-   * A stream waits for the connection's window: it is woken when it is its turn. It sends a frame
-   * then, or has to {@linkplain #leaveTurns leave}.
-   */
-  final void awaitTurn(Http2Stream stream) {
-    if (!turns.contains(stream)) {
-      turns.add(stream);
-    }
-    wakeNext();
-  }
-
-  /** A stream does not wait for the connection's window; under the lock. */
-  final void leaveTurns(Http2Stream stream) {
-    if (turns.remove(stream)) {
-      wakeNext();
-    }
-  }
-
-  private void wakeNext() {
-    var next = turns.peek();
-    if (next != null && sendWindow > 0 && !out.full()) {
-      next.wakeWriter();
-    }
+    return Math.max(0, Math.min(window, sendWindow));
   }
 
   /** Whether the peer takes bodies at all; under the lock. */
@@ -251,14 +212,8 @@ abstract class Http2Connection {
     return sendWindow > 0;
   }
 
-  /** When the peer has let more of all bodies come for the last time; under the lock. */
-  final long windowOpened() {
-    return windowOpened;
-  }
-
-  final void sent(Http2Stream stream, int bytes) {
+  void sent(int bytes) {
     sendWindow -= bytes;
-    leaveTurns(stream);
   }
 
   /** So much has come of bodies, be it read or not. */
@@ -744,7 +699,6 @@ abstract class Http2Connection {
         require(more > 0, Code.PROTOCOL_ERROR, "an increment of nothing");
         sendWindow += more;
         require(sendWindow <= MOST_WINDOW, Code.FLOW_CONTROL_ERROR, "a window too large");
-        windowOpened = System.nanoTime();
         hasRoom();
         return;
       }

@@ -1,6 +1,5 @@
 package dev.evergreen.http;
 
-import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
@@ -103,7 +102,6 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   final void stopSending(IOException why) {
     unwanted = why;
     ended = true;
-    session.leaveTurns(this);
     wake();
   }
 
@@ -177,16 +175,11 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     }
     peerEnded = true;
     ended = true;
-    session.leaveTurns(this);
     wake();
   }
 
   void wake() {
     readable.raise();
-    writable.raise();
-  }
-
-  final void wakeWriter() {
     writable.raise();
   }
 
@@ -294,12 +287,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   final void awaitRoom() throws IOException {
     while (session.awaitsRoom(this)) {
-      try {
-        writable.await(session.settings.write());
-      } catch (SocketTimeoutException e) {
-        reset(Code.CANCEL);
-        throw e;
-      }
+      awaitWritable(session.settings.write());
     }
   }
 
@@ -309,61 +297,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
    * peer takes that.
    */
   private void awaitWindow() throws IOException {
-    try {
-      while (!isWokenWithin(timeToOpen())) {
-        // The peer has opened the connection's window meanwhile, but for others.
-      }
-    } catch (IOException e) {
-      leaveTurns();
-      if (e instanceof SocketTimeoutException) {
-        reset(Code.CANCEL);
-      }
-      throw e;
-    }
-  }
-
-  private boolean isWokenWithin(Duration limit) throws IOException {
-    if (!limit.isPositive()) {
-      throw new SocketTimeoutException("the peer has opened no window in time");
-    }
-    try {
-      writable.await(limit);
-      return true;
-    } catch (DeadlineException e) {
-      throw e; // It has passed for every other wait, too.
-    } catch (SocketTimeoutException e) {
-      return false;
-    }
-  }
-
-  /**
-   * How long the peer may take now. A stream whose own window is open waits for its turn at the
-   * connection's, as long as that goes on.
-   */
-  private Duration timeToOpen() {
-    session.lock();
-    try {
-      long now = System.nanoTime();
-      long blockedFor = now - blockedSince;
-      if (sendWindow > 0) {
-        session.awaitTurn(this);
-        blockedFor = Math.min(blockedFor, now - session.windowOpened());
-      } else {
-        session.leaveTurns(this);
-      }
-      return session.settings.write().minusNanos(blockedFor);
-    } finally {
-      session.unlock();
-    }
-  }
-
-  private void leaveTurns() {
-    session.lock();
-    try {
-      session.leaveTurns(this);
-    } finally {
-      session.unlock();
-    }
+    awaitWritable(session.settings.write().minusNanos(System.nanoTime() - blockedSince));
   }
 
   /** Under the lock: there is no room. */
@@ -373,6 +307,18 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
       blockedSince = System.nanoTime();
     }
     blocked = byPeer;
+  }
+
+  private void awaitWritable(Duration limit) throws IOException {
+    try {
+      if (!limit.isPositive()) {
+        throw new SocketTimeoutException("the peer has opened no window in time");
+      }
+      writable.await(limit);
+    } catch (SocketTimeoutException e) {
+      reset(Code.CANCEL);
+      throw e;
+    }
   }
 
   // The body that is sent.
@@ -417,7 +363,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
         }
         session.out.data(id, from, n, last);
         sendWindow -= n;
-        session.sent(this, n);
+        session.sent(n);
         left -= left >= 0 ? n : 0;
         if (last) {
           hasEnded();

@@ -17,7 +17,6 @@ import static dev.evergreen.http.Http2Client.get;
 import static dev.evergreen.http.Http2Client.request;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -27,7 +26,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
@@ -163,61 +161,6 @@ class Http2ServerTest {
         }
       }
       assertTrue(reset, "the stream waits for ever");
-    }
-  }
-
-  /** Answers some streams by bodies that never end, all of whose windows but one are large. */
-  private static Http2Client streamsOfOneWindow(int streams, Duration write) throws Exception {
-    var times = Duration.ofSeconds(30);
-    var settings = HttpSettings.DEFAULT.withTimes(times, times, times, write);
-    Handler handler =
-        exchange -> {
-          var out = exchange.respond(ResponseHead.of(200));
-          while (true) {
-            out.write(ByteBuffer.wrap(new byte[100_000]));
-          }
-        };
-    var client = Http2Client.connect(handler, settings, CancelScope.open(), MemoryPair.CAPACITY);
-    client.send(SETTINGS, 0, 0, setting(4, 1 << 30));
-    for (int i = 0; i < streams; i++) {
-      client.headers(1 + 2 * i, true, get("/"));
-    }
-    for (int received = 0; received < 65_535; ) {
-      received += client.next(DATA).payload().length;
-    }
-    return client;
-  }
-
-  /** Seen: whoever was woken first took all, and was woken first the next time, too. */
-  @Test
-  void streamsTakeTurnsAtTheConnectionsWindow() throws Exception {
-    int streams = 5;
-    try (var client = streamsOfOneWindow(streams, Duration.ofSeconds(30))) {
-      var seen = new HashSet<Integer>();
-      for (int i = 0; i < streams; i++) {
-        client.send(WINDOW_UPDATE, 0, 0, 20_000);
-        for (int received = 0; received < 20_000; ) {
-          var frame = client.next(DATA);
-          received += frame.payload().length;
-          seen.add(frame.stream());
-        }
-      }
-      assertEquals(streams, seen.size());
-    }
-  }
-
-  /** Seen: it was reset, though its reader had done nothing wrong. */
-  @Test
-  void aStreamWaitsForItsTurnAsLongAsTheOthersGoOn() throws Exception {
-    try (var client = streamsOfOneWindow(8, Duration.ofSeconds(2))) {
-      for (int i = 0; i < 12; i++) {
-        client.send(WINDOW_UPDATE, 0, 0, 1);
-        for (var frame = client.nextWithin(Duration.ofMillis(400));
-            frame != null;
-            frame = client.nextWithin(Duration.ofMillis(400))) {
-          assertNotEquals(RST_STREAM, frame.type());
-        }
-      }
     }
   }
 
