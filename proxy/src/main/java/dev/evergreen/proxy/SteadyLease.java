@@ -20,6 +20,9 @@ final class SteadyLease implements Lease {
 
   /** Where there may be the same response. */
   interface Elsewhere {
+    /** Whether the response has begun; else it is better looked for anew. */
+    boolean isTooLateToBeginAnew();
+
     /** What is stored now, or null. */
     @Nullable Found find();
 
@@ -70,7 +73,7 @@ final class SteadyLease implements Lease {
 
   private ByteBuffer[] readOn(long offset, long most, DamagedException lost) throws IOException {
     var tag = Validators.of(head.fields()).tag().filter(each -> !each.weak()).orElse(null);
-    if (tag == null || length() < 0) {
+    if (tag == null || length() < 0 || !elsewhere.isTooLateToBeginAnew()) {
       throw lost;
     }
     var again = findAgain(tag);

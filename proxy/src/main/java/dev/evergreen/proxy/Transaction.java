@@ -384,6 +384,11 @@ final class Transaction {
   /** Where else there may be what is being delivered. */
   private final class Elsewhere implements SteadyLease.Elsewhere {
     @Override
+    public boolean isTooLateToBeginAnew() {
+      return exchange.responded();
+    }
+
+    @Override
     public @Nullable Found find() {
       var variants = new Variants(request.fields());
       return Found.find(proxy.storage(), Proxy.segment(key), variants);
@@ -609,8 +614,14 @@ final class Transaction {
     return Found.others(proxy.storage(), Proxy.segment(key), found);
   }
 
-  /** That the client has left is none of the origin's faults: others may wait for its answer. */
+  /**
+   * That the client has left is none of the origin's faults: others may wait for its answer. What
+   * comes before a part that is asked for amid the response is nobody's.
+   */
   private void inform(ResponseHead head) {
+    if (exchange.responded()) {
+      return;
+    }
     try {
       exchange.inform(head);
     } catch (IOException e) {
