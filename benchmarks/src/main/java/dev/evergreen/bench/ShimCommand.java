@@ -24,6 +24,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** The paper's experiment with Redis (002), and more loads, beside other relays. */
@@ -65,7 +66,8 @@ final class ShimCommand implements Callable<Integer> {
   @Option(
       names = "--rounds",
       paramLabel = "N",
-      description = "Of each other load, of a second each; ${DEFAULT-VALUE} if not given")
+      description =
+          "Of each other load, of a second each; 0 leaves these out; ${DEFAULT-VALUE} if not given")
   private int rounds = 5;
 
   @Option(names = "--quick", description = "Two or three short rounds of each: some minutes")
@@ -126,6 +128,12 @@ final class ShimCommand implements Callable<Integer> {
       rounds = 2;
       seconds = 0.5;
     }
+    if (repeats < 1 || rounds < 0 || !(seconds > 0)) {
+      throw new ParameterException(
+          spec.commandLine(),
+          "--repeats and --seconds must be above 0, and --rounds not below; there are --repeats %d, --seconds %s, --rounds %d"
+              .formatted(repeats, seconds, rounds));
+    }
     var section = report.section("shim");
     var here = Files.createTempDirectory(folder, "bench-shim");
     var lines = new ArrayList<Line>();
@@ -143,7 +151,7 @@ final class ShimCommand implements Callable<Integer> {
     } finally {
       Folders.delete(here);
     }
-    var table = new Report(lines, rounds);
+    var table = new Report(lines, rounds == 0 ? repeats : rounds);
     spec.commandLine().getOut().print(table.text() + text);
     spec.commandLine().getOut().flush();
     if (section != null) {
@@ -186,7 +194,7 @@ final class ShimCommand implements Callable<Integer> {
     var paper = turns(arms, Work.sets(1, 1), pinned, repeats, seconds);
     lines.addAll(lines("the paper's SETs" + where, paper, true));
     box(paper, pinned);
-    for (var work : OTHERS) {
+    for (var work : rounds == 0 ? List.<Work>of() : OTHERS) {
       lines.addAll(
           lines(work.name() + where, turns(arms, work, pinned, rounds, quick ? 0.5 : 1), false));
     }
