@@ -114,7 +114,7 @@ final class Overview {
 
   private void take(NodeReport report, long now) {
     var last = seen.get(report.node());
-    if (last != null && !report.at().isAfter(last.report.at())) {
+    if (last != null && report.at().equals(last.report.at())) {
       // The same again: whoever collects the reports has heard nothing newer.
       return;
     }
@@ -144,7 +144,9 @@ final class Overview {
   }
 
   private static boolean isRecent(NodeReport earlier, NodeReport report) {
-    return seconds(earlier, report) <= LONGEST_INTERVAL.toSeconds();
+    double seconds = seconds(earlier, report);
+    // A clock may have been set back between the two.
+    return seconds > 0 && seconds <= LONGEST_INTERVAL.toSeconds();
   }
 
   private static double seconds(NodeReport earlier, NodeReport report) {

@@ -72,6 +72,16 @@ final class OverviewTest {
   }
 
   @Test
+  void aNodeWhoseClockWasSetBackIsNotSilent() {
+    look(0, report("a", 1, Duration.ofSeconds(100)));
+    for (int second = 2; second <= 20; second += 2) {
+      var node = look(second, report("a", 1, Duration.ofSeconds(50 + second))).nodes().getFirst();
+      assertEquals(0, node.silentSeconds());
+      assertEquals(second > 2, node.rates().isPresent(), node::toString);
+    }
+  }
+
+  @Test
   void aNodeThatIsMissingOrSaysNothingNewIsSilentAfterAWhile() {
     var a = report("a", 1, Duration.ofSeconds(1));
     look(0, a, report("b", 1, Duration.ofSeconds(1)));

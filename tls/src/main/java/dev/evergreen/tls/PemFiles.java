@@ -59,6 +59,8 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
   private static final char[] NO_PASSWORD = {};
   private static final Pattern BLOCK =
       Pattern.compile("-----BEGIN ([A-Z0-9 ]+)-----([^-]*)-----END \\1-----");
+  private static final Pattern BEGIN = Pattern.compile("-----BEGIN ");
+  private static final Pattern END = Pattern.compile("-----END [A-Z0-9 ]+-----");
   private static final String PKCS8 = "PRIVATE KEY";
   private static final Set<String> KEYS = Set.of(PKCS8, "RSA PRIVATE KEY", "EC PRIVATE KEY");
 
@@ -161,6 +163,15 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     return store;
   }
 
+  /** A file of which the end is missing is refused: it may lack a list of what is revoked. */
+  private static String wholeText(Path file) throws IOException, GeneralSecurityException {
+    var text = text(file);
+    if (BEGIN.matcher(text).results().count() > END.matcher(text).results().count()) {
+      throw new GeneralSecurityException(file + " ends in the middle of something");
+    }
+    return text;
+  }
+
   private static String text(Path file) throws IOException {
     try {
       return Files.readString(file, StandardCharsets.ISO_8859_1);
@@ -198,7 +209,7 @@ public record PemFiles(Path key, Path certificates, @Nullable Path authority) {
     var factory = CertificateFactory.getInstance("X.509");
     var found = new ArrayList<T>();
     try {
-      for (var block : blocks(text(file))) {
+      for (var block : blocks(wholeText(file))) {
         if (block.type.equals(type)) {
           found.add(form.read(factory, new ByteArrayInputStream(block.bytes)));
         }

@@ -2,6 +2,7 @@ package dev.evergreen.tls;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.tls.ServerTls.Clients;
 import java.io.IOException;
@@ -46,6 +47,17 @@ final class RevocationTest {
 
   private static void assertRefused(PemFiles client, String host, PemFiles server) {
     assertThrows(SSLException.class, () -> shake(client, host, server));
+  }
+
+  /** A file that is being written, or whose end was lost, would let in again who is revoked. */
+  @Test
+  void aListWithoutItsEndIsRefused() throws Exception {
+    var list = root.revoked("");
+    var half = list.substring(0, list.indexOf("-----END X509 CRL"));
+    var files = files("good", authority, half);
+    var refusal = assertThrows(GeneralSecurityException.class, files::load);
+    assertTrue(
+        String.valueOf(refusal.getMessage()).contains("ends in the middle"), refusal::toString);
   }
 
   @Test
