@@ -594,7 +594,7 @@ public final class ClusterNode implements Node {
     }
 
     @Override
-    public void failed(RuntimeException reason) {
+    public void failed(Throwable reason) {
       log.warning("fence-unknown", "reason", String.valueOf(reason.getMessage()));
     }
 

@@ -65,7 +65,7 @@ final class FencedMandate implements Mandate {
     void gaveUp(NodeId other);
 
     /** The storage or the cluster could not be asked; it is tried again. */
-    void failed(RuntimeException reason);
+    void failed(Throwable reason);
 
     /** This node itself was given up. May be called more than once, by threads of turns. */
     void givenUp();
@@ -168,7 +168,7 @@ final class FencedMandate implements Mandate {
       }
       joined = true;
       return giveUp(gone);
-    } catch (RuntimeException e) {
+    } catch (Throwable e) { // an Error, too
       // Whatever it is: whoever waits for this look asks again, and nobody else will.
       listener.failed(e);
       return false;

@@ -43,7 +43,7 @@ final class FencedMandateTest {
   private final Set<NodeId> answering = ConcurrentHashMap.newKeySet();
   private final AtomicInteger questions = new AtomicInteger();
   private final AtomicInteger givenUp = new AtomicInteger();
-  private final ConcurrentLinkedQueue<RuntimeException> failures = new ConcurrentLinkedQueue<>();
+  private final ConcurrentLinkedQueue<Throwable> failures = new ConcurrentLinkedQueue<>();
   private final Tenure tenure =
       new Tenure(
           A,
@@ -93,7 +93,7 @@ final class FencedMandateTest {
           public void gaveUp(NodeId other) {}
 
           @Override
-          public void failed(RuntimeException reason) {
+          public void failed(Throwable reason) {
             failures.add(reason);
           }
 
@@ -230,8 +230,11 @@ final class FencedMandateTest {
   @Test
   void aStorageThatIsAwayOrFailsIsAskedAgain() throws Exception {
     var failing =
-        new ConcurrentLinkedQueue<RuntimeException>(
-            List.of(new StorageException("away"), new NullPointerException("its own fault")));
+        new ConcurrentLinkedQueue<Throwable>(
+            List.of(
+                new StorageException("away"),
+                new NullPointerException("its own fault"),
+                new StackOverflowError("of a thread")));
     var hard =
         mandate(
             new Hooked(
@@ -239,14 +242,19 @@ final class FencedMandateTest {
                 () -> {
                   var failure = failing.poll();
                   if (failure != null) {
-                    throw failure;
+                    throw FencedMandateTest.<RuntimeException>thrown(failure);
                   }
                 }));
     fence.join(B);
     roster = roster(A, C);
     assertTrue(get(takingOver(hard)));
     assertEquals(Set.of(A), fence.alive());
-    assertEquals(2, failures.size());
+    assertEquals(3, failures.size());
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <T extends Throwable> T thrown(Throwable failure) throws T {
+    throw (T) failure;
   }
 
   /** One who asks when it is too late for the look under way must not be content with it. */

@@ -8,7 +8,6 @@ import java.sql.SQLException;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import javax.sql.DataSource;
 
 /**
  * The table {@code grain_node (cluster, address, incarnation, alive)} of a PostgreSQL database: who
@@ -51,11 +50,10 @@ final class PostgresNodes implements DatabaseFence.Nodes {
       select exists (select from judges)"""
           .formatted(IS, IS, IS, IS);
 
-  private final DataSource pool;
+  private final PostgresConnections connections;
 
-  /** Uses connections that commit each statement. */
-  PostgresNodes(DataSource pool) {
-    this.pool = pool;
+  PostgresNodes(PostgresConnections connections) {
+    this.connections = connections;
   }
 
   @Override
@@ -72,7 +70,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   }
 
   private boolean judge(Member member, Member by) throws SQLException {
-    try (var connection = pool.getConnection();
+    try (var connection = connections.open();
         var judge = connection.prepareStatement(JUDGE)) {
       int set = set(judge, 0, member);
       set = set(judge, set, by);
@@ -86,7 +84,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   }
 
   private void execute(String sql, Member member) throws SQLException {
-    try (var connection = pool.getConnection();
+    try (var connection = connections.open();
         var statement = connection.prepareStatement(sql)) {
       set(statement, member);
       statement.executeUpdate();
@@ -96,7 +94,7 @@ final class PostgresNodes implements DatabaseFence.Nodes {
   @Override
   public Set<NodeId> alive(String cluster) throws SQLException {
     var alive = new HashSet<NodeId>();
-    try (var connection = pool.getConnection();
+    try (var connection = connections.open();
         var select =
             connection.prepareStatement(
                 "select address, incarnation from grain_node where cluster = ?")) {
@@ -110,11 +108,10 @@ final class PostgresNodes implements DatabaseFence.Nodes {
     return alive;
   }
 
-  /** Answers with one connection whether nodes are alive. */
+  /** Answers with one connection whether nodes are alive; when it breaks, with another one. */
   void answer(List<IsAlive> batch) throws SQLException {
-    try (var connection = pool.getConnection()) {
-      DatabaseFence.answer(batch, member -> isAlive(connection, member));
-    }
+    connections.repeat(
+        connection -> DatabaseFence.answer(batch, member -> isAlive(connection, member)));
   }
 
   static boolean isAlive(Connection connection, Member member) throws SQLException {

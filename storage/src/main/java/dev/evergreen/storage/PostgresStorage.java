@@ -7,7 +7,10 @@ import dev.evergreen.core.spi.Storage;
 import dev.evergreen.core.spi.StorageException;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.postgresql.Driver;
+import org.postgresql.PGProperty;
 
 /**
  * Keeps states in a PostgreSQL database, for any number of processes on any number of machines.
@@ -46,8 +49,9 @@ public final class PostgresStorage implements Storage {
     this.settings = settings;
     this.pool = pool;
     workers = new Workers("postgres", settings.place(), settings.patience());
-    nodes = new PostgresNodes(pool);
-    var table = new PostgresTable(pool, settings.patience());
+    var connections = new PostgresConnections(pool, settings.patience());
+    nodes = new PostgresNodes(connections);
+    var table = new PostgresTable(connections);
     int saving = settings.connections() / 2;
     for (int i = 0; i < saving; i++) {
       workers.startSaving(SAVES_AT_ONCE, LARGE_STATEMENT_BYTES, table::save);
@@ -129,6 +133,12 @@ public final class PostgresStorage implements Storage {
       Duration patience) {
 
     private static final String PREFIX = "jdbc:postgresql:";
+    private static final String SERVER_TYPE = PGProperty.TARGET_SERVER_TYPE.getName();
+    private static final String PRIMARY = "primary";
+
+    /** The driver's former word, too. */
+    private static final Set<String> PRIMARIES = Set.of(PRIMARY, "master");
+
     private static final Duration LEAST_PATIENCE = Duration.ofMillis(250);
     private static final Duration MOST_PATIENCE = Duration.ofMinutes(10);
 
@@ -138,6 +148,12 @@ public final class PostgresStorage implements Storage {
         throw new IllegalArgumentException(
             "'%s' is no URL of a PostgreSQL database, such as %s//localhost:5432/chirper"
                 .formatted(place(url), PREFIX));
+      }
+      var said = Driver.parseURL(url, null);
+      if (said != null && !PRIMARIES.contains(said.getProperty(SERVER_TYPE, PRIMARY))) {
+        throw new IllegalArgumentException(
+            "%s must be primary, not %s: a replica may not have what was acknowledged"
+                .formatted(SERVER_TYPE, said.getProperty(SERVER_TYPE)));
       }
       if (connections < 2) {
         throw new IllegalArgumentException(

@@ -12,8 +12,6 @@ import java.security.NoSuchAlgorithmException;
 import java.sql.Array;
 import java.sql.Connection;
 import java.sql.SQLException;
-import java.sql.SQLTransientConnectionException;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -23,7 +21,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
-import javax.sql.DataSource;
 
 /**
  * The table {@code grain_state (id, type, key, revision, state)} of a PostgreSQL database. The id
@@ -78,44 +75,15 @@ final class PostgresTable {
   private static final String REVISIONS =
       "select id, revision from grain_state where id = any (?::bytea[])";
 
-  private final DataSource pool;
-  private final long patienceNanos;
+  private final PostgresConnections connections;
 
-  /**
-   * Uses connections that commit each statement.
-   *
-   * @param patience how long to try to load
-   */
-  PostgresTable(DataSource pool, Duration patience) {
-    this.pool = pool;
-    this.patienceNanos = patience.toNanos();
+  PostgresTable(PostgresConnections connections) {
+    this.connections = connections;
   }
 
   /** Answers with what was saved last; when a connection breaks, tries another one. */
   void load(List<Load> batch) throws SQLException {
-    long begin = System.nanoTime();
-    while (true) {
-      try (var connection = connection()) {
-        try {
-          answer(connection, batch);
-          return;
-        } catch (SQLException e) {
-          if (!isBroken(connection, e) || System.nanoTime() - begin >= patienceNanos) {
-            throw e;
-          }
-        }
-      }
-    }
-  }
-
-  private Connection connection() throws SQLException {
-    try {
-      return pool.getConnection();
-    } catch (SQLTransientConnectionException e) {
-      var reason = e.getCause() == null ? e : e.getCause();
-      throw new SQLTransientConnectionException(
-          "there is no connection to be had: " + reason.getMessage(), e.getSQLState(), e);
-    }
+    connections.repeat(connection -> answer(connection, batch));
   }
 
   private static void answer(Connection connection, List<Load> batch) throws SQLException {
@@ -147,7 +115,7 @@ final class PostgresTable {
    * @throws SQLException if the connection broke; whether what has no answer was written is unknown
    */
   void save(List<Save> batch) throws SQLException {
-    try (var connection = connection()) {
+    try (var connection = connections.open()) {
       // A statement can write a row only once, and looks at one node.
       var rest = new ArrayDeque<>(batch);
       while (!rest.isEmpty()) {
@@ -167,7 +135,7 @@ final class PostgresTable {
     try {
       saveTogether(connection, saves);
     } catch (SQLException e) {
-      if (isBroken(connection, e)) {
+      if (PostgresConnections.isBroken(connection, e)) {
         throw e;
       }
       // As the first half may take its time, callers may have lost patience.
@@ -235,12 +203,6 @@ final class PostgresTable {
     saves.forEach(
         (id, save) ->
             save.answer().complete(new Outcome.Conflict(actual.getOrDefault(id, Storage.NONE))));
-  }
-
-  /** Whether the server may have done what it was asked although it seems to have failed. */
-  private static boolean isBroken(Connection connection, SQLException e) throws SQLException {
-    var state = Objects.requireNonNullElse(e.getSQLState(), "08");
-    return connection.isClosed() || state.startsWith("08") || state.startsWith("57P");
   }
 
   private static Array array(Connection connection, Stream<byte[]> values) throws SQLException {

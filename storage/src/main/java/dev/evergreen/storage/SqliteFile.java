@@ -10,9 +10,8 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.Objects;
+import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-import org.jspecify.annotations.Nullable;
 import org.sqlite.SQLiteConfig;
 import org.sqlite.SQLiteErrorCode;
 import org.sqlite.SQLiteException;
@@ -41,8 +40,8 @@ final class SqliteFile implements AutoCloseable {
   private final Connection last;
   private final SqliteTurn turn;
 
-  /** Which file it was that was opened; null where files have nothing to be known by. */
-  private final @Nullable Object identity;
+  /** Which files they were that were opened: without its log the file lacks what was saved last. */
+  private final List<Object> identity;
 
   private volatile boolean lost;
 
@@ -110,18 +109,25 @@ final class SqliteFile implements AutoCloseable {
    * It is not enough to put it back: another one may have had its log meanwhile.
    */
   private void checkInPlace() throws SQLException {
-    if (!Objects.equals(identity, identity())) {
+    if (!identity.equals(identity())) {
       lost = true;
     }
     if (lost) {
       throw new SQLException(
-          "the file was moved, deleted or replaced while it was open; start the program anew");
+          "the file or its log was moved, deleted or replaced while it was open; start the program anew");
     }
   }
 
-  private @Nullable Object identity() throws SQLException {
+  private List<Object> identity() throws SQLException {
+    return List.of(identity(""), identity("-wal"), identity("-shm"));
+  }
+
+  /** The same for all where files have nothing to be known by. */
+  private Object identity(String suffix) throws SQLException {
     try {
-      return Files.readAttributes(path, BasicFileAttributes.class).fileKey();
+      var file = path.resolveSibling(path.getFileName() + suffix);
+      var key = Files.readAttributes(file, BasicFileAttributes.class).fileKey();
+      return key == null ? "" : key;
     } catch (NoSuchFileException e) {
       return "no file";
     } catch (IOException e) {

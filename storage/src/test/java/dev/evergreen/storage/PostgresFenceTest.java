@@ -143,6 +143,23 @@ final class PostgresFenceTest {
     }
   }
 
+  /** It changes nothing, so that it can be asked anew. */
+  @Test
+  void whetherANodeIsAliveIsAskedAgainWhenConnectionsBreak() throws Exception {
+    try (var storage = open(Duration.ofSeconds(20))) {
+      var fence = joined(storage);
+      for (int i = 0; i < 5; i++) {
+        assertTrue(fence.isAlive(NODE));
+        assertTrue(
+            number(
+                    "select count(pg_terminate_backend(pid, 10000)) from pg_stat_activity where"
+                        + " application_name = '%s'".formatted(sessions))
+                > 0);
+        assertTrue(fence.isAlive(NODE));
+      }
+    }
+  }
+
   @Test
   void tablesOfVersion1AreGivenAFence() throws Exception {
     try (var storage = open(Duration.ofSeconds(20))) {

@@ -61,6 +61,18 @@ final class PostgresStorageTest {
     assertThrows(IllegalArgumentException.class, () -> settings.withPatience(Duration.ofDays(1)));
   }
 
+  /** What was acknowledged may not be there yet. */
+  @Test
+  void aReplicaIsNoDatabaseToLoadFrom() {
+    for (var type : new String[] {"any", "secondary", "preferSecondary", "preferPrimary"}) {
+      var asked = "jdbc:postgresql://a,b/grains?targetServerType=" + type;
+      var refusal = assertThrows(IllegalArgumentException.class, () -> Settings.of(asked));
+      assertTrue(String.valueOf(refusal.getMessage()).contains("not " + type), refusal::toString);
+    }
+    Settings.of("jdbc:postgresql://a,b/grains?targetServerType=primary");
+    Settings.of("jdbc:postgresql://a,b/grains?targetServerType=master");
+  }
+
   @Test
   void nothingTellsThePassword() {
     var settings = Settings.of(url).withUser(PostgresServer.USER, PostgresServer.PASSWORD);

@@ -37,6 +37,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
 final class SqliteStorageTest {
@@ -278,6 +280,18 @@ final class SqliteStorageTest {
       }
 
       Files.move(moved, file, StandardCopyOption.REPLACE_EXISTING);
+      assertIsNotInPlace(() -> storage.load(grain(1)));
+    }
+  }
+
+  /** What goes into a log without a name is gone with the process. */
+  @ParameterizedTest
+  @ValueSource(strings = {"-wal", "-shm"})
+  void nothingIsAcknowledgedThatGoesIntoALogWithoutAName(String suffix) throws Exception {
+    try (var storage = SqliteStorage.open(file)) {
+      storage.save(grain(1), Storage.NONE, bytes("a"));
+      Files.delete(directory.resolve(file.getFileName() + suffix));
+      assertIsNotInPlace(() -> storage.save(grain(1), 1, bytes("b")));
       assertIsNotInPlace(() -> storage.load(grain(1)));
     }
   }

@@ -67,9 +67,10 @@ public record LinkSettings(
   }
 
   private static void requirePositive(String name, Duration value) {
-    if (!value.isPositive() || value.compareTo(Duration.ofHours(1)) > 0) {
+    // Sockets count in milliseconds, and 0 of them is for ever.
+    if (value.compareTo(Duration.ofMillis(1)) < 0 || value.compareTo(Duration.ofHours(1)) > 0) {
       throw new IllegalArgumentException(
-          name + " must be positive and at most an hour, but was " + value);
+          name + " must be between a millisecond and an hour, but was " + value);
     }
   }
 
