@@ -15,6 +15,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes operations of the rows of the table {@code op}. To be used by one thread. */
 final class OpRows implements AutoCloseable {
+  /** Of a time, as far as nanoseconds reach in 64 bits. */
+  private static final long MOST_SECONDS = Long.MAX_VALUE / 1_000_000_000L;
+
   /** What a query selects from {@code op}. */
   static final String COLUMNS =
       "op.seq, op.epoch, op.lane, op.connection, op.space, op.sent, op.outcome, op.replied,"
@@ -211,8 +214,12 @@ final class OpRows implements AutoCloseable {
         Math.floorDiv(nanos, 1_000_000_000L), Math.floorMod(nanos, 1_000_000_000L));
   }
 
+  /** The earliest or latest that there is for what is beyond, so before 1678 or after 2261. */
   static long nanos(Instant instant) {
-    return instant.getEpochSecond() * 1_000_000_000L + instant.getNano();
+    long seconds = instant.getEpochSecond();
+    return Math.abs(seconds) >= MOST_SECONDS
+        ? (seconds < 0 ? Long.MIN_VALUE : Long.MAX_VALUE)
+        : seconds * 1_000_000_000L + instant.getNano();
   }
 
   @Override

@@ -313,8 +313,19 @@ public final class StoredTrace implements Trace, AutoCloseable {
               }
             }
           }
-          return low;
+          return Math.min(low, epochAfter(moment));
         });
+  }
+
+  /** The first that began after a moment, of which it therefore knows nothing. */
+  private long epochAfter(Instant moment) throws SQLException {
+    var select = statement("select min(id) from epoch where since > ?");
+    select.setLong(1, OpRows.nanos(moment));
+    try (var found = select.executeQuery()) {
+      found.next();
+      long id = found.getLong(1);
+      return found.wasNull() ? Long.MAX_VALUE : id;
+    }
   }
 
   /** The latest epoch below a row: its number, or 0. */

@@ -290,13 +290,14 @@ public final class MemcachedCommand implements Callable<Integer> {
       if (pidFile != null) {
         Files.writeString(pidFile, ProcessHandle.current().pid() + "\n");
       }
+      if (user != null && Account.isRoot()) {
+        becomeUser(user);
+      }
+      // From here on nothing fails: the hook ends the process as one that was ended in order.
       closeAtSignals(server);
       Signals.on("HUP", () -> reloadAccounts(server));
       // memcached's signal for an end in order; the JVM would be gone at once.
       Signals.on("USR1", () -> System.exit(ExitCode.OK));
-      if (user != null && Account.isRoot()) {
-        becomeUser(user);
-      }
       spec.commandLine().getOut().println("memcached listens at " + show(server.addresses()));
       if (metrics != null) {
         spec.commandLine().getOut().println("metrics at " + metrics.url());
@@ -305,7 +306,7 @@ public final class MemcachedCommand implements Callable<Integer> {
       server.awaitEnd();
       return ExitCode.OK;
     } catch (IOException | IllegalArgumentException e) {
-      spec.commandLine().getErr().println("memcached: " + e.getMessage());
+      spec.commandLine().getErr().println("memcached: " + Reasons.of(e));
       return ExitCode.SOFTWARE;
     }
   }

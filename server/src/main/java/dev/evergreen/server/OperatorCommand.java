@@ -1,15 +1,9 @@
 package dev.evergreen.server;
 
-import java.io.IOException;
-import java.net.ConnectException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse.BodyHandlers;
+import java.time.Duration;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -41,26 +35,10 @@ public final class OperatorCommand {
   /** Made by picocli. */
   OperatorCommand() {}
 
-  private int ask(String method, String path, String body) throws InterruptedException {
-    var address = URI.create("http://127.0.0.1:" + port + path);
-    var request = HttpRequest.newBuilder(address).method(method, BodyPublishers.ofString(body));
-    try (var client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()) {
-      var answer = client.send(request.build(), BodyHandlers.ofString());
-      boolean good = answer.statusCode() == 200;
-      var out = good ? spec.commandLine().getOut() : spec.commandLine().getErr();
-      out.print(answer.body());
-      out.flush();
-      return good ? ExitCode.OK : ExitCode.SOFTWARE;
-    } catch (ConnectException e) {
-      return failed("no node serves operators at 127.0.0.1:" + port + "; see operator-port");
-    } catch (IOException e) {
-      return failed("the node at 127.0.0.1:" + port + " did not answer: " + e);
-    }
-  }
-
-  private int failed(String why) {
-    spec.commandLine().getErr().println("node: " + why);
-    return ExitCode.SOFTWARE;
+  private int ask(String method, String path, String body, @Nullable Duration patience)
+      throws InterruptedException {
+    return new Asking(spec, "node", "operator-port", "127.0.0.1:" + port)
+        .ask(method, path, body, patience, line -> line);
   }
 
   /** Lists who belongs to the cluster. */
@@ -73,7 +51,7 @@ public final class OperatorCommand {
 
     @Override
     public Integer call() throws InterruptedException {
-      return node.ask("GET", "/members", "");
+      return node.ask("GET", "/members", "", Asking.PATIENCE);
     }
   }
 
@@ -90,7 +68,7 @@ public final class OperatorCommand {
 
     @Override
     public Integer call() throws InterruptedException {
-      return node.ask("POST", "/down", address);
+      return node.ask("POST", "/down", address, Asking.PATIENCE);
     }
   }
 
@@ -104,7 +82,7 @@ public final class OperatorCommand {
 
     @Override
     public Integer call() throws InterruptedException {
-      return node.ask("POST", "/drain", "");
+      return node.ask("POST", "/drain", "", null);
     }
   }
 }

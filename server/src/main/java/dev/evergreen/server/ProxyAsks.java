@@ -1,20 +1,12 @@
 package dev.evergreen.server;
 
-import java.io.IOException;
-import java.net.ConnectException;
-import java.net.URI;
 import java.net.URLEncoder;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -33,38 +25,13 @@ abstract class ProxyAsks implements Callable<Integer> {
 
   /** Prints what the proxy answers, line by line as it comes. */
   final int ask(String method, String path) throws InterruptedException {
-    var request =
-        HttpRequest.newBuilder(URI.create("http://" + admin + path))
-            .method(method, BodyPublishers.noBody());
-    try (var client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()) {
-      var answer = client.send(request.build(), BodyHandlers.ofLines());
-      boolean good = answer.statusCode() == 200;
-      var out = good ? spec.commandLine().getOut() : spec.commandLine().getErr();
-      answer
-          .body()
-          .map(this::show)
-          .filter(line -> !line.isEmpty())
-          .forEach(
-              line -> {
-                out.println(line);
-                out.flush();
-              });
-      return good ? ExitCode.OK : ExitCode.SOFTWARE;
-    } catch (ConnectException e) {
-      return failed("no proxy answers operators at " + admin + "; see its --admin");
-    } catch (IOException | IllegalArgumentException e) {
-      return failed("the proxy at " + admin + " did not answer: " + e.getMessage());
-    }
+    return new Asking(spec, "proxy", "--admin", admin)
+        .ask(method, path, "", Asking.PATIENCE, this::show);
   }
 
   /** How a line is shown. */
   String show(String line) {
     return line;
-  }
-
-  private int failed(String why) {
-    spec.commandLine().getErr().println("proxy: " + why);
-    return ExitCode.SOFTWARE;
   }
 
   /** The last transactions. */

@@ -265,6 +265,9 @@ final class ProxyOptions {
     check(!forward || origins.isEmpty(), "--forward and --origin exclude each other");
     check(connections > 0, "--connections must be positive");
     check(threads == null || threads > 0, "--threads must be positive");
+    check(
+        tunnelPorts.stream().allMatch(port -> port > 0 && port <= 0xFFFF),
+        "--tunnel-port must be 1 to 65535");
     check(staleIfError >= 0 && grace >= 0, "a time must not be negative");
     check(checkEvery > 0, "--check-every must be positive");
     check(

@@ -45,6 +45,8 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false)
 final class RedisShimCommand implements Callable<Integer> {
+  private static final int MOST_DAYS = 36_500;
+  private static final long MOST_MIB = Long.MAX_VALUE >> 20;
   private static final String POSTGRESQL = "jdbc:postgresql:";
 
   @Spec private CommandSpec spec = CommandSpec.create();
@@ -236,13 +238,21 @@ final class RedisShimCommand implements Callable<Integer> {
     var to = address("--upstream", upstream);
     check(clients > 0, "--max-clients must be positive");
     check(spill > 0, "--spill must be positive");
-    check(keepDays == null || keepDays >= 0, "--keep-days must not be negative");
-    check(keepMib == null || keepMib > 0, "--keep-mib must be positive");
+    check(
+        keepDays == null || (keepDays >= 0 && keepDays <= MOST_DAYS),
+        "--keep-days must be 0 to " + MOST_DAYS);
+    check(
+        keepMib == null || (keepMib > 0 && keepMib <= MOST_MIB),
+        "--keep-mib must be 1 to " + MOST_MIB);
     check(threads == null || threads > 0, "--threads must be positive");
     check(spin >= 0 && spin <= 1000, "--spin must be 0 to 1000");
     check(
         metricsPort == null || (metricsPort >= 0 && metricsPort <= 0xFFFF),
         "--metrics must be a port");
+    check(
+        !trace.startsWith("jdbc:") || trace.startsWith(POSTGRESQL),
+        "--trace must be a directory or the URL of a PostgreSQL (%s...), but is %s"
+            .formatted(POSTGRESQL, trace));
     var redactions = redactions();
     try (var recording = noRecord ? null : record(redactions);
         var shim = RedisShim.start(settings(from, to, recording));
@@ -255,8 +265,8 @@ final class RedisShimCommand implements Callable<Integer> {
       spec.commandLine().getOut().flush();
       new CountDownLatch(1).await();
       return ExitCode.OK;
-    } catch (IOException | GeneralSecurityException e) {
-      spec.commandLine().getErr().println("shim redis: " + e.getMessage());
+    } catch (IOException | GeneralSecurityException | IllegalArgumentException e) {
+      spec.commandLine().getErr().println("shim redis: " + Reasons.of(e));
       return ExitCode.SOFTWARE;
     }
   }

@@ -2,11 +2,13 @@ package dev.evergreen.server;
 
 import dev.evergreen.provenance.Operation;
 import dev.evergreen.provenance.StoredTrace;
+import dev.evergreen.provenance.TraceException;
 import dev.evergreen.provenance.TracePage;
 import dev.evergreen.provenance.TraceTail;
 import dev.evergreen.provenance.TraceView;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.channels.UnresolvedAddressException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -65,6 +67,7 @@ public final class TraceCommand implements Runnable {
 
     @Override
     int run(StoredTrace trace) throws InterruptedException {
+      check(lines >= 0, "--lines must not be negative");
       awaitLoaded(trace);
       var view = new TraceView(trace);
       long next = 0;
@@ -112,9 +115,9 @@ public final class TraceCommand implements Runnable {
         for (var operation : page) {
           spec.commandLine().getOut().println(TraceView.json(view.element(operation)));
         }
+        flush();
         page = trace.from(page.getLast().row() + 1, PAGE);
       }
-      spec.commandLine().getOut().flush();
       return ExitCode.OK;
     }
   }
@@ -164,15 +167,26 @@ public final class TraceCommand implements Runnable {
 
     @Override
     public Integer call() throws InterruptedException {
+      try (var _ = StoredTrace.open(place, Duration.ZERO)) {
+        // A page of nothing would tell nobody that its place was mistyped.
+      } catch (TraceException e) {
+        return failed(TraceOptions.reason(e));
+      }
       try (var page = TracePage.start(place, new TracePage.Settings(address(), token(), hosts))) {
         spec.commandLine().getOut().println("The trace is shown at " + page.url());
         spec.commandLine().getOut().flush();
         new CountDownLatch(1).await();
         return ExitCode.OK;
       } catch (IOException e) {
-        spec.commandLine().getErr().println(spec.name() + ": " + e.getMessage());
-        return ExitCode.SOFTWARE;
+        return failed(Reasons.of(e));
+      } catch (UnresolvedAddressException e) {
+        return failed("--listen: no address is known of " + listen);
       }
+    }
+
+    private int failed(String why) {
+      spec.commandLine().getErr().println(spec.name() + ": " + why);
+      return ExitCode.SOFTWARE;
     }
 
     private InetSocketAddress address() {

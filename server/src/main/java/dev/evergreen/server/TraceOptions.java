@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** What the commands that read a trace have in common. */
@@ -46,12 +47,28 @@ abstract class TraceOptions implements Callable<Integer> {
     try (var trace = StoredTrace.open(directory, url ? place : "", PATIENCE)) {
       return run(trace);
     } catch (TraceException e) {
-      return failed(e.getMessage() + cause(e));
+      return failed(reason(e));
+    } catch (OutputEndedException e) {
+      return failed("the output cannot be written any more");
     }
   }
 
-  private static String cause(TraceException e) {
-    return e.getCause() == null ? "" : ": " + e.getCause().getMessage();
+  /**
+   * Who reads the output has gone, or its disk is full; the writers of the JDK keep it to
+   * themselves.
+   */
+  private static final class OutputEndedException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+  }
+
+  static String reason(TraceException e) {
+    return e.getMessage() + (e.getCause() == null ? "" : ": " + e.getCause().getMessage());
+  }
+
+  final void check(boolean good, String complaint) {
+    if (!good) {
+      throw new ParameterException(spec.commandLine(), complaint);
+    }
   }
 
   /** Waits for what was recorded until now, and says so if it is not all there. */
@@ -68,7 +85,15 @@ abstract class TraceOptions implements Callable<Integer> {
 
   final void print(String line) {
     spec.commandLine().getOut().println(line);
-    spec.commandLine().getOut().flush();
+    flush();
+  }
+
+  /** Has it written what was printed, and ends the command if that is not possible. */
+  final void flush() {
+    // The former writes to the latter, and asks it for no errors.
+    if (spec.commandLine().getOut().checkError() || System.out.checkError()) {
+      throw new OutputEndedException();
+    }
   }
 
   final int failed(String why) {

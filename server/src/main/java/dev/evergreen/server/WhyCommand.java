@@ -83,6 +83,8 @@ public final class WhyCommand extends TraceOptions {
 
   @Override
   int run(StoredTrace trace) {
+    check(limit > 0, "--limit must be positive");
+    check(row == null || row > 0, "--row must be positive");
     awaitLoaded(trace);
     long before = before(trace);
     long epoch = trace.epoch(before);

@@ -211,6 +211,19 @@ class MemcachedCommandTest {
     assertTrue(errors.toString().contains("can't find the user no-such-user"), errors::toString);
   }
 
+  /** A supervisor would take 0 for an end in order. */
+  @Test
+  void whoCannotBecomeTheUserFails() throws Exception {
+    assumeTrue(Account.isRoot(), "only root can become somebody else");
+    var process = start("-p", "0", "-t", "1", "-u", "no-such-user");
+    try (var output = process.inputReader()) {
+      assertTrue(output.readLine().contains("can't find the user no-such-user"));
+      assertEquals(1, process.waitFor());
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+
   @Test
   void withoutCasNumbersTheSettingsSaySo() throws Exception {
     var process = start("-p", "0", "-t", "1", "-C", "-vv");

@@ -15,6 +15,7 @@ import dev.evergreen.provenance.StoreKind;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.io.Writer;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -118,6 +119,71 @@ class WhyCommandTest {
     exchange(anna, "+OK\r\n", "SET", "a", "2");
     var answer = run(0, "why", "redis", "--at", between.plusMillis(1).toString(), "GET", "a");
     assertTrue(answer.startsWith("GET a -> 1"), answer);
+  }
+
+  /** To a disk that is full; a trace that was cut silently would be taken for the whole. */
+  @Test
+  void whatCannotBeWrittenIsAnError() {
+    exchange(anna, "+OK\r\n", "SET", "a", "1");
+    for (var arguments :
+        List.of(
+            List.of("trace", "export"),
+            List.of("trace", "tail", "-f"),
+            List.of("why", "redis", "GET", "a"))) {
+      var full =
+          new Writer() {
+            @Override
+            public void write(char[] text, int from, int length) throws IOException {
+              throw new IOException("No space left on device");
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+          };
+      var errors = new StringWriter();
+      var line = Main.commandLine().setOut(new PrintWriter(full)).setErr(new PrintWriter(errors));
+      var all = Stream.concat(arguments.stream(), Stream.of("--trace", directory.toString()));
+      assertEquals(1, line.execute(all.toArray(String[]::new)), errors::toString);
+      assertTrue(errors.toString().contains("cannot be written"), errors::toString);
+    }
+  }
+
+  @Test
+  void timesOfOtherCenturiesAreBeforeAllAndAfterAll() {
+    exchange(anna, "+OK\r\n", "SET", "a", "1");
+    for (var late : List.of("2270-01-01T00:00:00Z", "+99999-01-01T00:00:00Z")) {
+      var answer = run(0, "why", "redis", "--at", late, "GET", "a");
+      assertTrue(answer.startsWith("GET a -> 1  (certain)"), answer);
+    }
+    for (var early : List.of("1600-01-01T00:00:00Z", "-99999-01-01T00:00:00Z")) {
+      var answer = run(1, "why", "redis", "--at", early, "GET", "a");
+      assertTrue(answer.contains("nothing was recorded before that"), answer);
+    }
+  }
+
+  @Test
+  void numbersThatMakeNoSenseAreRefused() {
+    exchange(anna, "+OK\r\n", "SET", "a", "1");
+    for (var arguments :
+        List.of(
+            List.of("why", "--limit", "0", "redis", "GET", "a"),
+            List.of("why", "--row", "-1", "redis", "GET", "a"),
+            List.of("trace", "tail", "-n", "-5"))) {
+      var said = run(2, arguments.toArray(String[]::new));
+      assertTrue(said.contains(" must "), said);
+    }
+  }
+
+  @Test
+  void aPageOfNothingIsRefused() {
+    var nowhere = directory.resolve("nowhere").toString();
+    var out = new StringWriter();
+    var line = Main.commandLine().setOut(new PrintWriter(out)).setErr(new PrintWriter(out));
+    assertEquals(1, line.execute("trace", "page", "--listen", "127.0.0.1:0", "--trace", nowhere));
+    assertTrue(out.toString().contains("There is no trace in " + nowhere), out::toString);
   }
 
   @Test
