@@ -40,7 +40,6 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   private static final int POLICY_VIOLATION = 1008;
   private static final int TOO_BIG = 1009;
 
-  private final Object address;
   private final boolean compressed;
   private final Hub hub;
   private final Set<LiveConnection> registry;
@@ -70,8 +69,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       Hub hub,
       Standings standings,
       Set<LiveConnection> registry) {
-    super(caller, settings, counters, hub, standings);
-    this.address = address;
+    super(caller, address, settings, counters, hub, standings);
     this.compressed = compressed;
     this.hub = hub;
     this.registry = registry;
