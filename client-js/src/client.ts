@@ -397,11 +397,11 @@ class LiveClient implements Client, TransportEvents {
       shared.uses++;
       return shared;
     }
+    shared.uses++; // First, as who nobody uses makes room for others.
     if (!shared.asked) {
       shared.asked = true;
       this.transport?.add(shared);
     }
-    shared.uses++;
     this.health.review();
     clearTimeout(shared.keepTimer);
     this.connectIfNeeded();
@@ -430,18 +430,27 @@ class LiveClient implements Client, TransportEvents {
     }
   }
 
+  unused(shared: Shared): void {
+    this.remove(shared);
+  }
+
   private remove(shared: Shared): void {
     shared.stopTimers();
     this.shared.delete(shared.key);
     this.transport?.remove(shared);
-    if (this.shared.size === 0) {
+    if (!this.isNeeded()) {
       this.idleTimer = setTimeout(() => this.drop(), this.options.keepConnectionFor);
     }
   }
 
+  /** Whether there is anything to be asked for: what came with the page is not before somebody watches it. */
+  private isNeeded(): boolean {
+    return [...this.shared.values()].some(({ asked }) => asked);
+  }
+
   private connectIfNeeded(): void {
     clearTimeout(this.idleTimer);
-    if (this.state === "idle" && this.shared.size > 0) {
+    if (this.state === "idle" && this.isNeeded()) {
       this.connect();
     }
   }
@@ -533,7 +542,7 @@ class LiveClient implements Client, TransportEvents {
       this.backoff.reset(); // A server that hangs up at once is not asked ever again at once.
     }
     void this.chooseTransport(heard, new URL("live", this.base).href);
-    if (this.shared.size === 0) {
+    if (!this.isNeeded()) {
       this.now = "idle";
     } else {
       this.now = "waiting";

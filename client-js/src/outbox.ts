@@ -1,3 +1,5 @@
+import { tell } from "./shared.js";
+
 /** Something that somebody gave to be done. */
 export interface Given<C> {
   readonly command: C;
@@ -91,6 +93,6 @@ export class Outbox<C> {
 
   private set(all: readonly Given<C>[]): void {
     this.all = all;
-    this.listeners.forEach((changed) => changed());
+    [...this.listeners].forEach((changed) => tell(changed));
   }
 }

@@ -1,4 +1,5 @@
 import { stableJson } from "./protocol.js";
+import { tell } from "./shared.js";
 import type { Client, Live, LiveError, Freshness, ParamsOf, Snapshot, ViewName } from "./types.js";
 
 /** What a view gives that is read page by page: items, and where the next page begins. */
@@ -94,7 +95,7 @@ export class PageList {
     const sum = this.sum(snapshots);
     if (stableJson(sum) !== stableJson(this.known)) {
       this.known = sum;
-      this.listeners.forEach((changed) => changed());
+      [...this.listeners].forEach((changed) => tell(changed));
     }
   }
 

@@ -24,7 +24,7 @@ export type WireFreshness = "current" | "in-doubt";
 
 /** What the server says. */
 export type ServerMessage =
-  | { type: "hello"; protocol: number; heartbeat: number; maxSubscriptions?: number; maxMessageBytes?: number }
+  | { type: "hello"; protocol: number; heartbeat: number; maxSubscriptions?: number; maxMessageBytes?: number; rate?: number }
   | { type: "heartbeat" }
   | { type: "bye"; reason: string; retryAfter: number }
   | SubscriptionMessage;

@@ -1,6 +1,10 @@
+import { Pace } from "./pace.js";
 import type { ServerMessage } from "./protocol.js";
 import type { Shared } from "./shared.js";
-import { Silence, tooLong, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
+import { GATHER, Silence, tooLong, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
+
+/** How many messages a second a server takes that does not say so. */
+const USUAL_RATE = 20;
 
 /** One WebSocket for all subscriptions, as many as the server allows; others wait until one has left. */
 export class SocketTransport implements Transport {
@@ -8,7 +12,13 @@ export class SocketTransport implements Transport {
   private readonly shared = new Map<number, Shared>();
   private readonly asked = new Set<number>();
   private readonly silence: Silence;
-  private outgoing: object[] = [];
+  private outgoing: Outgoing[] = [];
+  private sending: ReturnType<typeof setTimeout> | undefined;
+  private sendsSoon = false;
+
+  /** Of messages, and of what several in one are; before the server has said how many it takes there are none to count. */
+  private messages = new Pace(USUAL_RATE, Infinity);
+  private entries = new Pace(USUAL_RATE, Infinity);
   private heartbeat = 0;
   private most = Infinity;
 
@@ -26,7 +36,7 @@ export class SocketTransport implements Transport {
   ) {
     this.silence = new Silence(
       events,
-      () => this.send({ type: this.mostBytes > 0 ? "ping" : "heartbeat" }),
+      () => this.sendFirst({ type: this.mostBytes > 0 ? "ping" : "heartbeat" }),
       () => this.finish(),
     );
     try {
@@ -48,8 +58,18 @@ export class SocketTransport implements Transport {
   remove(shared: Shared): void {
     this.shared.delete(shared.id);
     if (this.asked.delete(shared.id)) {
-      this.send({ type: "unsubscribe", id: shared.id });
+      this.unsubscribe(shared.id);
       this.askForMore();
+    }
+  }
+
+  private unsubscribe(id: number): void {
+    const unsaid = this.outgoing.findIndex((message) => message.type === "subscribe" && message.id === id);
+    if (unsaid >= 0) {
+      this.outgoing.splice(unsaid, 1);
+    } else {
+      this.outgoing.push({ type: "unsubscribe", id });
+      this.sending ??= setTimeout(() => this.flush(), GATHER);
     }
   }
 
@@ -60,6 +80,7 @@ export class SocketTransport implements Transport {
   stop(): void {
     this.over = true;
     this.silence.stop();
+    clearTimeout(this.sending);
     if (this.socket !== undefined) {
       // A socket that is still connecting fails its own closing; that is no news.
       this.socket.onerror = () => undefined;
@@ -82,8 +103,11 @@ export class SocketTransport implements Transport {
       return;
     }
     for (const shared of this.shared.values()) {
+      if (!this.asked.has(shared.id) && this.asked.size >= this.most && shared.uses > 0) {
+        this.makeRoom();
+      }
       if (this.asked.has(shared.id)) {
-        continue;
+        continue; // maybe by what has made room
       }
       if (this.asked.size < this.most) {
         this.subscribe(shared);
@@ -93,9 +117,17 @@ export class SocketTransport implements Transport {
     }
   }
 
+  /** Has one go that nobody uses any more, if there is one. */
+  private makeRoom(): void {
+    const kept = [...this.shared.values()].find(({ id, uses }) => uses === 0 && this.asked.has(id));
+    if (kept !== undefined) {
+      this.events.unused(kept);
+    }
+  }
+
   private subscribe(shared: Shared): void {
     const { id, view, params, snapshot } = shared;
-    const message = { type: "subscribe", id, view, params };
+    const message = { type: "subscribe", id, view, params } as const;
     const resuming = snapshot.tag === undefined ? message : { ...message, have: snapshot.tag };
     const fitting = [resuming, message].find((one) => this.fits(one));
     if (fitting === undefined) {
@@ -112,23 +144,50 @@ export class SocketTransport implements Transport {
     return this.mostBytes === 0 || bytesOf(JSON.stringify(message)) <= this.mostBytes;
   }
 
-  /** What is sent in one go travels together. */
-  private send(message: object): void {
+  private send(message: Outgoing): void {
+    this.outgoing.push(message);
+    this.flushSoon();
+  }
+
+  /** Says that it is alive, or asks whether the server is: before what may have to wait. */
+  private sendFirst(message: Outgoing): void {
+    this.outgoing.unshift(message);
     this.lastSent = Date.now();
-    if (this.outgoing.push(message) === 1) {
+    this.flushSoon();
+  }
+
+  /** What is sent in one go travels together. */
+  private flushSoon(): void {
+    if (!this.sendsSoon) {
+      this.sendsSoon = true;
       queueMicrotask(() => this.flush());
     }
   }
 
+  /** As far as the server takes it now; the rest a little later, with what has come to it by then. */
   private flush(): void {
-    const messages = this.outgoing.map((message) => JSON.stringify(message));
-    this.outgoing = [];
-    if (this.over) {
-      return;
+    this.sendsSoon = false;
+    clearTimeout(this.sending);
+    this.sending = undefined;
+    while (!this.over && this.outgoing.length > 0) {
+      const wait = Math.max(this.messages.wait(), this.entries.wait());
+      if (wait > 0) {
+        this.sending = setTimeout(() => this.flush(), wait);
+        return;
+      }
+      this.sendSome();
     }
-    for (const text of this.mostBytes > 0 ? packed(messages, this.mostBytes) : messages) {
-      this.socket?.send(text);
-    }
+  }
+
+  /** The first of what is to be sent, as one message. */
+  private sendSome(): void {
+    const most = this.mostBytes > 0 ? Math.min(MOST_IN_ONE, Math.floor(this.entries.available())) : 1;
+    const batch = fitting(this.outgoing.slice(0, most).map((message) => JSON.stringify(message)), this.mostBytes);
+    this.outgoing.splice(0, batch.length);
+    this.messages.use(1);
+    this.entries.use(batch.length);
+    this.lastSent = Date.now();
+    this.socket?.send(batch.length === 1 ? (batch[0] ?? "") : `[${batch.join(",")}]`);
   }
 
   private receive(data: unknown): void {
@@ -136,10 +195,8 @@ export class SocketTransport implements Transport {
       return;
     }
     this.silence.heard();
-    let message: ServerMessage;
-    try {
-      message = JSON.parse(String(data)) as ServerMessage;
-    } catch {
+    const message = parsed(String(data));
+    if (message === undefined) {
       this.finish(); // That is no server of ours.
       return;
     }
@@ -147,6 +204,7 @@ export class SocketTransport implements Transport {
       case "hello":
         this.most = message.maxSubscriptions ?? Infinity;
         this.mostBytes = message.maxMessageBytes ?? 0;
+        this.keepPace(message.rate ?? USUAL_RATE);
         this.greet(message.heartbeat);
         break;
       case "heartbeat":
@@ -164,7 +222,16 @@ export class SocketTransport implements Transport {
   /** Timers of hidden pages may sleep for a minute, arriving messages do not: so these set the pace. */
   private signOfLife(afterSilenceOf: number): void {
     if (Date.now() - this.lastSent >= afterSilenceOf) {
-      this.send({ type: "heartbeat" });
+      this.sendFirst({ type: "heartbeat" });
+    }
+  }
+
+  /** Half of what the server takes on average over ten seconds: what is on its way for as long arrives with what is sent next. */
+  private keepPace(rate: number): void {
+    this.messages = new Pace(rate / 2, rate * 5);
+    if (this.most !== Infinity) {
+      const entries = Math.max(rate, this.most / 2);
+      this.entries = new Pace(entries / 2, entries * 5);
     }
   }
 
@@ -190,32 +257,33 @@ export class SocketTransport implements Transport {
   }
 }
 
+function parsed(text: string): ServerMessage | undefined {
+  try {
+    return (JSON.parse(text) as ServerMessage | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** So many messages a server takes in one. */
 const MOST_IN_ONE = 1_000;
 
-/** The messages as few texts: one as it is, several as an array, none longer than `most` bytes. */
-function* packed(messages: string[], most: number): Generator<string> {
-  let batch: string[] = [];
+/** What a client says. */
+type Outgoing =
+  | { type: "subscribe"; id: number; view: string; params: Readonly<Record<string, unknown>>; have?: string }
+  | { type: "unsubscribe"; id: number }
+  | { type: "heartbeat" | "ping" };
+
+/** The first of the messages, and those after it that make an array of no more than `most` bytes with it. */
+function fitting(messages: string[], most: number): string[] {
   let bytes = 1;
-  for (const message of messages) {
-    const size = bytesOf(message) + 1;
-    if (batch.length > 0 && (bytes + size > most || batch.length === MOST_IN_ONE)) {
-      yield wrapped(batch);
-      batch = [];
-      bytes = 1;
-    }
-    batch.push(message);
-    bytes += size;
-  }
-  if (batch.length > 0) {
-    yield wrapped(batch);
-  }
+  const tooLong = messages.findIndex((message, i) => {
+    bytes += bytesOf(message) + 1;
+    return i > 0 && bytes > most;
+  });
+  return tooLong < 0 ? messages : messages.slice(0, tooLong);
 }
 
 function bytesOf(text: string): number {
   return new TextEncoder().encode(text).length;
-}
-
-function wrapped(batch: string[]): string {
-  return batch.length === 1 ? (batch[0] ?? "") : `[${batch.join(",")}]`;
 }

@@ -1,6 +1,6 @@
 import { isPassing, pauseOf, problemOf, WITH_DELTAS, type ServerMessage } from "./protocol.js";
 import type { Shared } from "./shared.js";
-import { Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
+import { GATHER, Silence, tooMany, TOO_MANY, type Transport, type TransportEvents } from "./transport.js";
 
 /**
  * One event stream for all subscriptions, for networks that let no WebSocket through: browsers have six connections to a
@@ -31,7 +31,7 @@ export class StreamTransport implements Transport {
 
   remove(shared: Shared): void {
     if (this.wanted.delete(shared.id)) {
-      this.renewSoon();
+      this.renewSoon(GATHER);
     }
   }
 
@@ -53,20 +53,25 @@ export class StreamTransport implements Transport {
     }
   }
 
-  /** What is wanted in one go is asked for together. */
-  private renewSoon(): void {
-    if (this.over) {
+  /** What is wanted in one go is asked for together, at once; what is only left out may wait for that. */
+  private renewSoon(pause = 0): void {
+    if (this.over || (pause > 0 && this.renewal !== undefined)) {
       return;
     }
-    this.renewal ??= setTimeout(() => this.renew(), 0);
+    clearTimeout(this.renewal);
+    this.renewal = setTimeout(() => this.renew(), pause);
   }
 
-  /** The first of those that are wanted, as many as the server takes; the very first in any case, so that it says why not. */
+  /**
+   * The first of those that are wanted, those that somebody uses before others, as many as the server takes; the very first in
+   * any case, so that it says why not.
+   */
   private fitting(): Shared[] {
     const encoder = new TextEncoder();
     const asked: Shared[] = [];
     let bytes = encoder.encode(body([])).length;
-    for (const shared of this.wanted.values()) {
+    const used = [...this.wanted.values()].sort((a, b) => Number(b.uses > 0) - Number(a.uses > 0));
+    for (const shared of used) {
       bytes += encoder.encode(JSON.stringify(wish(shared))).length + 1;
       if (asked.length > 0 && (asked.length >= this.most || bytes > this.mostBytes)) {
         break;
@@ -77,13 +82,15 @@ export class StreamTransport implements Transport {
   }
 
   private renew(): void {
-    clearTimeout(this.renewal);
-    this.renewal = undefined;
     this.current?.abort();
     this.current = undefined;
     const asked = this.fitting();
-    [...this.wanted.values()].slice(asked.length).forEach((shared) => this.tellTooMany(shared));
-    if (asked.length > 0) {
+    const others = [...this.wanted.values()].filter((shared) => !asked.includes(shared));
+    others.filter(({ uses }) => uses === 0).forEach((shared) => this.events.unused(shared));
+    clearTimeout(this.renewal);
+    this.renewal = undefined;
+    others.filter(({ uses }) => uses > 0).forEach((shared) => this.tellTooMany(shared));
+    if (asked.length > 0 && !this.over) {
       const abort = new AbortController();
       this.current = abort;
       void this.follow(asked, abort);

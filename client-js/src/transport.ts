@@ -16,6 +16,8 @@ export interface TransportEvents {
   /** The server has spoken; subscriptions are being asked for. */
   opened(): void;
   message(shared: Shared, message: SubscriptionMessage): void;
+  /** There is no room for others as long as this is watched, which nobody uses any more. */
+  unused(shared: Shared): void;
   /** The server has said nothing when it should have; it is being asked. */
   doubted(): void;
   /** The server has spoken again after a doubt. */
@@ -28,6 +30,11 @@ export interface TransportEvents {
    */
   closed(heard: boolean, retryAfter: number): void;
 }
+
+/**
+ * So long, in milliseconds, may what is no longer wanted wait for more of it: views that are hidden together go one by one.
+ */
+export const GATHER = 20;
 
 /** What one view too many is told; it is asked for when another has left. */
 export function tooMany(most: number): WireError {

@@ -196,6 +196,61 @@ describe("the limits that a server says", () => {
     expect(connection.lengths.length).toBeLessThan(6);
   });
 
+  it("are kept: views that are hidden together are unsubscribed together", async () => {
+    await limited({ maxMessageBytes: 16_384, maxSubscriptions: 100 });
+    const shared = client();
+    const stops = Array.from({ length: 60 }, (_, i) => shared.live(`view ${i}`, {}).subscribe(() => undefined));
+    const connection = await server.connection();
+    for (const _ of stops) await connection.subscribed();
+    const before = connection.lengths.length;
+    stops.forEach((stop) => stop());
+    for (const _ of stops) expect(await connection.next()).toMatchObject({ type: "unsubscribe" });
+    expect(connection.lengths.length - before).toBeLessThan(5);
+  });
+
+  it("are kept: who shows and hides one view after the other says no more than it may", async () => {
+    const rate = 2;
+    await limited({ maxMessageBytes: 16_384, maxSubscriptions: 100, rate });
+    const shared = client({ keepFor: 0, keepConnectionFor: 60_000 });
+    const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
+    for (let i = 0; i < 60; i++) {
+      const stop = shared.live(`view ${i}`, {}).subscribe(() => undefined);
+      await turn();
+      stop();
+      await turn();
+    }
+    watch(shared.live("last", {}));
+    const connection = await server.connection();
+    const asked = new Set<number>();
+    for (let last = ""; last !== "last"; ) {
+      const message = await connection.next();
+      if (message.type === "subscribe") {
+        asked.add(message.id);
+        last = message.view;
+      } else {
+        expect(message.type === "unsubscribe" && asked.delete(message.id)).toBe(true);
+      }
+    }
+    expect(connection.lengths.length).toBeLessThanOrEqual(10 * rate);
+    expect(asked.size).toBeLessThan(10); // What was hidden before its turn was never asked for.
+  });
+
+  it("are kept: what nobody uses any more makes room at once", async () => {
+    await limited({ maxMessageBytes: 16_384, maxSubscriptions: 2 });
+    const shared = client({ keepFor: 60_000 });
+    const [a] = ["a", "b"].map((view) => watch(shared.live(view, {})));
+    const connection = await server.connection();
+    const { id } = await connection.subscribed();
+    await connection.subscribed();
+    a?.stop();
+    watch(shared.live("c", {}));
+    expect(await connection.next()).toMatchObject({ type: "unsubscribe", id });
+    expect((await connection.subscribed()).view).toBe("c");
+    const d = watch(shared.live("d", {}));
+    expect(await d.until((s) => s.error !== undefined)).toMatchObject({ error: { type: "too-many-subscriptions" } });
+    expect(connection.untaken).toBe(0);
+  });
+
   it("that it refuses by are not tried again and again at once", async () => {
     const pauses = vi.spyOn(globalThis, "setTimeout");
     const seen = watch(client({ reconnectBase: 4, reconnectMax: 64, random: () => 0.5 }).live("a", {}));
@@ -692,6 +747,25 @@ describe("where no WebSocket gets through", () => {
     expect(await two.until((s) => s.error !== undefined)).toMatchObject({ error: { type: "too-many-subscriptions" } });
     one.stop();
     await vi.waitFor(() => expect(streams.at(-1)?.asked.map(({ view }) => view)).toEqual(["b"]));
+  });
+
+  it("what nobody uses any more makes room in a stream, too, and goes with others", async () => {
+    const streams = streaming({ maxSubscriptions: 3 });
+    const blocked = client({ transport: "sse", keepFor: 40 });
+    const seen = ["a", "b", "c"].map((view) => watch(blocked.live(view, {})));
+    await vi.waitFor(() => expect(streams).toHaveLength(1));
+    streams[0]?.asked.forEach(({ id }) => streams[0]?.say({ type: "result", id, tag: "t", freshness: "current", value: 1 }));
+    await Promise.all(seen.map((one) => one.until((s) => s.value === 1)));
+    seen[0]?.stop();
+    const d = watch(blocked.live("d", {}));
+    await vi.waitFor(() => expect(streams.at(-1)?.asked.map(({ view }) => view)).toEqual(["b", "c", "d"]));
+    expect(blocked.live("d", {}).snapshot().error).toBeUndefined();
+    seen[1]?.stop();
+    seen[2]?.stop();
+    d.stop();
+    watch(blocked.live("e", {}));
+    await vi.waitFor(() => expect(streams.at(-1)?.asked.map(({ view }) => view)).toEqual(["e"]));
+    expect(streams.length).toBeLessThan(5);
   });
 
   it("event streams are not used because the server was away", async () => {

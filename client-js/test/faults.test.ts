@@ -239,6 +239,9 @@ describe("a WebSocket", () => {
     const first = await server.connection();
     await first.subscribed();
     first.peer.send("<html>");
+    const second = await server.connection();
+    await second.subscribed();
+    second.peer.send("null");
     await (await server.connection()).subscribed();
   });
 
@@ -297,6 +300,19 @@ describe("a listener that acts on what it is told", () => {
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(closing.state).toBe("closed");
     await vi.waitFor(() => expect(server.connections.filter(({ peer }) => peer.readyState <= 1)).toEqual([]));
+  });
+
+  it("may close the client when its view is one too many for a stream, which is not asked for then", async () => {
+    const opened = streams(() => undefined, { maxSubscriptions: 1 });
+    const closing = client({ transport: "sse" });
+    closing.live("a", {}).subscribe(() => undefined);
+    await vi.waitFor(() => expect(closing.state).toBe("open"));
+    closing.live("b", {}).subscribe(({ error }) => {
+      if (error?.type === "too-many-subscriptions") closing.close();
+    });
+    await vi.waitFor(() => expect(closing.state).toBe("closed"));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(opened).toHaveLength(1);
   });
 
   it("may ask for a connection when one is lost, and gets one", async () => {
@@ -503,5 +519,35 @@ describe("an outbox", () => {
     await Promise.all(sending);
     expect(given).toBe(1);
     expect(box.entries()).toEqual([{ command: "one", state: "taken", error: undefined }]);
+  });
+
+  it("knows what was done, whatever a listener throws, and tells the other listeners", async () => {
+    await uncaught(async (thrown) => {
+      const box = new Outbox<string>(
+        () => Promise.resolve(),
+        (text) => text,
+      );
+      let told = 0;
+      box.subscribe(() => {
+        throw new Error("a listener's");
+      });
+      box.subscribe(() => told++);
+      await box.send("one");
+      expect(box.entries()).toEqual([{ command: "one", state: "taken", error: undefined }]);
+      await vi.waitFor(() => expect(thrown).toHaveLength(told));
+      expect(told).toBe(2);
+    });
+  });
+});
+
+describe("a result that came with the page", () => {
+  it("keeps no connection open when it was looked at and nobody watches it", async () => {
+    const shared = client({ keepFor: 0, keepConnectionFor: 0, first: [{ view: "a", params: {}, tag: "t1", value: 1 }] });
+    expect(shared.live("a", {}).snapshot().value).toBe(1);
+    const stop = shared.live("b", {}).subscribe(() => undefined);
+    await (await server.connection()).subscribed();
+    stop();
+    await vi.waitFor(() => expect(shared.state).toBe("idle"));
+    expect(shared.live("a", {}).snapshot().value).toBe(1);
   });
 });

@@ -124,6 +124,24 @@ describe.skipIf(url === undefined)("with the server of the web module", () => {
     });
   }
 
+  it("who shows and hides views without a pause is not cut", async () => {
+    const used = client({ keepFor: 0, keepConnectionFor: 60_000 });
+    const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1));
+    const watched = (name: string): Promise<unknown> =>
+      vi.waitFor(() => expect(used.live("board", { name }).snapshot().freshness).toBe("live"), 60_000);
+    used.live("board", { name: "stays" }).subscribe(() => undefined);
+    await watched("stays");
+    for (let i = 0; i < 300; i++) {
+      const stop = used.live("board", { name: `passing ${i}` }).subscribe(() => undefined);
+      await turn();
+      stop();
+      await turn();
+    }
+    used.live("board", { name: "last" }).subscribe(() => undefined);
+    await watched("last");
+    expect(sockets).toHaveLength(1);
+  });
+
   it("many views share one connection", async () => {
     const used = client();
     const boards = Array.from({ length: 50 }, (_, i) => used.live("board", { name: `b${i}` }));

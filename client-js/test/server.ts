@@ -82,7 +82,7 @@ export class TestServer {
   }
 
   static async start(
-    options: { heartbeat?: number; maxSubscriptions?: number; maxMessageBytes?: number; webSockets?: boolean } = {},
+    options: { heartbeat?: number; maxSubscriptions?: number; maxMessageBytes?: number; rate?: number; webSockets?: boolean } = {},
   ): Promise<TestServer> {
     const { webSockets = true, ...said } = options;
     const server = new TestServer({ type: "hello", protocol: 1, heartbeat: 15_000, ...said });

@@ -32,11 +32,12 @@ export function SessionProvider({ waiting, children }: { waiting: (failed: boole
   const [failed, setFailed] = useState(false);
   const known = useRef<string | null>(null);
 
-  /** Counts what was asked and answered, so that an answer that was overtaken counts for nothing. */
+  /** Counts what was asked and changed. What was asked before that of the last answer counts for nothing. */
   const turn = useRef(0);
+  const answered = useRef(0);
 
-  const enter = useCallback((next: string) => {
-    turn.current++;
+  const enter = useCallback((next: string, mine = ++turn.current) => {
+    answered.current = mine;
     // What is shown now is for somebody else.
     if (known.current !== null && known.current !== next) client.reconnect();
     known.current = next;
@@ -45,7 +46,7 @@ export function SessionProvider({ waiting, children }: { waiting: (failed: boole
   const ask = useCallback(async () => {
     const mine = ++turn.current;
     const next = await askServer();
-    if (mine === turn.current) enter(next);
+    if (mine > answered.current) enter(next, mine);
   }, [enter]);
 
   useEffect(() => {

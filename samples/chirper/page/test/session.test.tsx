@@ -98,6 +98,36 @@ test("a page that is looked at again asks who is signed in", async () => {
   await screen.findByText("nobody");
 });
 
+test("an answer counts though it was asked again meanwhile, unless that was answered before", async () => {
+  const asked: ((answer: Response | Promise<Response>) => void)[] = [];
+  vi.stubGlobal("fetch", () => new Promise<Response>((resolve) => asked.push(resolve)));
+  const answer = (name: string) => Response.json({ name, now: new Date().toISOString(), ports: [] });
+  const again = async () => {
+    const before = asked.length;
+    document.dispatchEvent(new Event("visibilitychange"));
+    await vi.waitFor(() => expect(asked).toHaveLength(before + 1));
+  };
+  render(
+    <SessionProvider waiting={() => "waiting"}>
+      <Who />
+    </SessionProvider>,
+  );
+  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await again();
+  asked[1]?.(Promise.reject(new TypeError("no network")));
+  asked[0]?.(answer("alice"));
+  await screen.findByText("alice");
+  await again();
+  await again();
+  asked[3]?.(answer("carol"));
+  await screen.findByText("carol");
+  asked[2]?.(answer("bob"));
+  await again();
+  asked[4]?.(answer("carol"));
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(screen.queryByText("bob")).toBeNull();
+});
+
 test("only who is signed in is told how to write a post", async () => {
   const around = () =>
     render(

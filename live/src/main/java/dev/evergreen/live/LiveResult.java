@@ -10,7 +10,9 @@ import dev.evergreen.core.ResultTracker;
 import dev.evergreen.core.spi.Carriers;
 import dev.evergreen.json.ResultJson;
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -28,7 +30,6 @@ public abstract class LiveResult {
 
   private final LiveResults<?> home;
   private final String key;
-  private final List<?> payers;
   private final CountDownLatch first = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
   private volatile boolean over;
@@ -36,8 +37,11 @@ public abstract class LiveResult {
   private volatile @Nullable ReactiveComputation<?> running;
   private volatile @Nullable ResultTracker<?> results;
 
-  /** Guarded by the lock of the home, as all below. */
-  int users;
+  /** Who pays for it now. Guarded by the lock of the home, as all below. */
+  List<?> payers;
+
+  /** How many use it, by who would pay for each; those who came first are first. */
+  final Map<List<?>, Integer> users = new LinkedHashMap<>(2);
 
   /** What is counted for it. */
   @Nullable Present held;
@@ -134,10 +138,6 @@ public abstract class LiveResult {
 
   final String key() {
     return key;
-  }
-
-  final List<?> payers() {
-    return payers;
   }
 
   final void start() {

@@ -90,7 +90,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
    * The result of this key, for one more user; give it back with {@link #release}. It is made and
    * begun if there is none, or if the one that there is is over.
    *
-   * @param payers whom it is made for, if it must be
+   * @param payers for whom; they pay for it if it must be made, and may have to later
    * @param made makes it, with this key and these payers; must not block
    * @throws RefusedException if it must be made and may not be
    */
@@ -100,8 +100,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     }
     var found = live.get(key);
     if (found != null && !found.isOver()) {
-      found.users++;
-      setIdle(found, false);
+      use(found, payers);
       return found;
     }
     if (found != null) {
@@ -109,11 +108,19 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     }
     makeRoom(payers.stream().map(this::share).toList());
     var result = made.get();
-    result.users = 1;
+    result.users.put(payers, 1);
     shares(result).forEach(share -> share.made++);
     live.put(key, result);
     result.start();
     return result;
+  }
+
+  private void use(LiveResult found, List<?> payers) {
+    found.users.merge(payers, 1, Integer::sum);
+    setIdle(found, false);
+    if (!found.users.containsKey(found.payers)) {
+      passOn(found, payers, charged(found));
+    }
   }
 
   /** What nobody uses makes room first, that of the same payer at that. */
@@ -133,7 +140,8 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   /**
    * Counts a result instead of the last one of the same computation. What nobody uses makes room
-   * first.
+   * first; then somebody else who uses it pays: that one user's share is full takes nothing from
+   * the others.
    *
    * @return the same, in bytes that are shared by all that are equal
    * @throws RefusedException if there is no room; nothing is counted for the computation then
@@ -162,15 +170,14 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
 
   /** Whether there is room now; not if the result was itself what nobody used the longest. */
   private boolean makeRoom(LiveResult result, int bytes) {
-    for (var share : shares(result)) {
-      while (share.bytes + bytes > limits.maxBytesOfPayer()) {
-        if (!evictFirst(share.idle)) {
-          throw new RefusedException(Reason.TOO_LONG_OF_PAYER);
-        }
-        if (!isLive(result)) {
-          return false;
-        }
-      }
+    boolean paid =
+        shares(result).stream().allMatch(share -> makeRoom(result, share, bytes))
+            || passOn(result, bytes);
+    if (!isLive(result)) {
+      return false;
+    }
+    if (!paid) {
+      throw new RefusedException(Reason.TOO_LONG_OF_PAYER);
     }
     while (held.bytes() + bytes > limits.maxBytes()) {
       if (!evictFirst(idle)) {
@@ -181,6 +188,49 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
       }
     }
     return true;
+  }
+
+  private boolean makeRoom(LiveResult result, Share share, long bytes) {
+    while (isLive(result) && share.bytes + bytes > limits.maxBytesOfPayer()) {
+      if (!evictFirst(share.idle)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Has somebody else who uses it pay for a result of so many bytes; false if nobody can. */
+  private boolean passOn(LiveResult result, long bytes) {
+    return result.users.keySet().stream().anyMatch(payers -> passOn(result, payers, bytes));
+  }
+
+  /** Has these pay for a result that is in use, if it fits into their shares. */
+  private boolean passOn(LiveResult result, List<?> payers, long bytes) {
+    count(result, -1);
+    boolean fits = payers.stream().map(this::share).allMatch(share -> takes(result, share, bytes));
+    if (fits) {
+      result.payers = payers;
+    }
+    count(result, 1);
+    return fits;
+  }
+
+  private boolean takes(LiveResult result, Share share, long bytes) {
+    return (share.made < limits.maxResultsOfPayer() || evictFirst(share.idle))
+        && makeRoom(result, share, bytes);
+  }
+
+  /** Has its payers pay for it once more, or once less. */
+  private void count(LiveResult result, int times) {
+    for (var share : shares(result)) {
+      share.made += times;
+      share.bytes += times * charged(result);
+    }
+  }
+
+  /** What is counted for it at its payers, in bytes. */
+  private static long charged(LiveResult result) {
+    return result.held == null ? 0 : result.held.length() + result.bytesBeside;
   }
 
   private void letGo(LiveResult result) {
@@ -259,7 +309,7 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
   }
 
   private List<Share> shares(LiveResult result) {
-    return result.payers().stream().map(this::share).toList();
+    return result.payers.stream().map(this::share).toList();
   }
 
   private void remove(LiveResult gone) {
@@ -273,12 +323,21 @@ public final class LiveResults<R extends LiveResult> implements AutoCloseable {
     return live.get(result.key()) == result;
   }
 
-  /** One user less. */
-  public synchronized void release(LiveResult result) {
-    result.users--;
-    if (result.users == 0 && isLive(result)) {
+  /**
+   * One user less.
+   *
+   * @param payers as they were given to {@link #acquire} for this user
+   */
+  public synchronized void release(LiveResult result, List<?> payers) {
+    result.users.computeIfPresent(payers, (same, uses) -> uses == 1 ? null : uses - 1);
+    if (!isLive(result)) {
+      return;
+    }
+    if (result.users.isEmpty()) {
       result.closeAtNanos = System.nanoTime() + limits.keepFor().toNanos();
       setIdle(result, true);
+    } else if (!result.users.containsKey(result.payers)) {
+      passOn(result, charged(result));
     }
   }
 

@@ -16,8 +16,10 @@ import dev.evergreen.live.RefusedException.Reason;
 import java.io.FileNotFoundException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Random;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -143,6 +145,10 @@ final class LiveResultsTest {
   private Watched acquire(String key, String payer, Computation<?> computation) {
     return results.acquire(
         key, List.of(payer), () -> new Watched(key, List.of(payer), computation, null));
+  }
+
+  private void release(Watched result, String payer) {
+    results.release(result, List.of(payer));
   }
 
   /** One of a value of its own and of this length; its result is there. */
@@ -375,7 +381,7 @@ final class LiveResultsTest {
   void whoLeavesFindsItWarmForAWhile() throws Exception {
     var one = acquire("a", "p", () -> 1);
     one.result();
-    results.release(one);
+    release(one, "p");
     results.sweep();
     assertSame(one, acquire("a", "p", () -> 1));
     limits(new LiveLimits(9, 9, 9, MOST, MOST, Duration.ofNanos(1)));
@@ -383,7 +389,7 @@ final class LiveResultsTest {
     var left = acquire("c", "p", () -> 1);
     used.result();
     left.result();
-    results.release(left);
+    release(left, "p");
     results.sweep();
     assertNull(results.find("c"));
     assertSame(used, results.find("b"));
@@ -406,8 +412,8 @@ final class LiveResultsTest {
     var a = acquire("a", "p", () -> 1);
     var b = acquire("b", "p", () -> 1);
     assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
-    results.release(b);
-    results.release(a);
+    release(b, "p");
+    release(a, "p");
     acquire("c", "p", () -> 1);
     assertNull(results.find("b"));
     acquire("d", "q", () -> 1);
@@ -421,7 +427,7 @@ final class LiveResultsTest {
   void whatIsUsedAgainMakesNoRoom() {
     limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
     var back = acquire("a", "p", () -> 1);
-    results.release(back);
+    release(back, "p");
     assertSame(back, acquire("a", "p", () -> 1));
     acquire("b", "p", () -> 1);
     assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
@@ -434,7 +440,7 @@ final class LiveResultsTest {
   void whatIsGoneCountsForNobody() {
     limits(new LiveLimits(2, 2, 100, MOST, MOST, Duration.ofNanos(1)));
     for (int i = 0; i < 3; i++) {
-      results.release(acquire("swept" + i, "p", () -> 1));
+      release(acquire("swept" + i, "p", () -> 1), "p");
       results.end(acquire("ended" + i, "p", () -> 1));
       results.sweep();
       assertEquals(0, results.size());
@@ -457,13 +463,13 @@ final class LiveResultsTest {
     limits(new LiveLimits(99, 99, 99, 10 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
     var a = ofLength("a", "p", LENGTH);
     ofLength("b", "p", LENGTH);
-    results.release(a);
+    release(a, "p");
     var c = ofLength("c", "p", LENGTH);
     assertSame(a, results.find("a"));
     var long1 = ofLength("d", "p", LENGTH);
     assertNull(results.find("a"));
-    results.release(long1);
-    results.release(c);
+    release(long1, "p");
+    release(c, "p");
     var tooLong = acquire("e", "p", () -> "x".repeat(3 * LENGTH));
     assertTrue(last(tooLong).endsWith("TOO_LONG_OF_PAYER"));
     assertTrue(tooLong.isOver());
@@ -471,6 +477,99 @@ final class LiveResultsTest {
     assertNull(tooLong.present());
     assertEquals(LENGTH, results.heldBytes(), "what is used stays");
     assertEquals("ended null", last(c));
+  }
+
+  /** Seen: it was refused to all who used it, though only one of them had no room. */
+  @Test
+  void anotherUserPaysWhenTheShareOfWhoDoesIsFull() throws Exception {
+    limits(new LiveLimits(99, 99, 99, 100 * LENGTH, 3 * LENGTH, Duration.ofHours(1)));
+    var length = new AtomicInteger(LENGTH);
+    var shared = acquire("a", "p", () -> "x".repeat(length.get() - 4));
+    shared.next();
+    acquire("a", "q", () -> 1);
+    ofLength("b", "p", LENGTH);
+    ofLength("c", "p", LENGTH);
+    length.set(2 * LENGTH);
+    node.changed();
+    assertTrue(shared.next().startsWith("\"x"), "the next result");
+    ofLength("d", "p", LENGTH);
+    assertTrue(last(acquire("e", "q", () -> "x".repeat(LENGTH))).endsWith("TOO_LONG_OF_PAYER"));
+    assertFalse(shared.isOver());
+    length.set(4 * LENGTH);
+    node.changed();
+    assertTrue(last(shared).endsWith("TOO_LONG_OF_PAYER"), "nobody has so much room");
+  }
+
+  /** Seen: who had left paid for what others used, and could have nothing new. */
+  @Test
+  void nobodyPaysForWhatOnlyOthersUse() {
+    limits(new LiveLimits(99, 2, 99, MOST, MOST, Duration.ofHours(1)));
+    var left = acquire("a", "p", () -> 1);
+    acquire("a", "q", () -> 1);
+    acquire("a", "p", () -> 1);
+    release(left, "p");
+    acquire("b", "p", () -> 1);
+    assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
+    release(left, "p");
+    acquire("c", "p", () -> 1);
+    var warm = acquire("d", "q", () -> 1);
+    assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("e", "q", () -> 1)));
+    release(warm, "q");
+    assertSame(warm, acquire("d", "r", () -> 1));
+    acquire("e", "q", () -> 1);
+    assertSame(warm, results.find("d"));
+  }
+
+  @Test
+  void whoHasNoRoomDoesNotPayForWhoHasLeft() {
+    limits(new LiveLimits(99, 1, 99, MOST, MOST, Duration.ofHours(1)));
+    var left = acquire("a", "p", () -> 1);
+    acquire("b", "q", () -> 1);
+    acquire("a", "q", () -> 1);
+    release(left, "p");
+    assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("c", "p", () -> 1)));
+    acquire("a", "r", () -> 1);
+    acquire("c", "p", () -> 1);
+    assertEquals(Reason.TOO_MANY_OF_PAYER, refused(() -> acquire("d", "r", () -> 1)));
+  }
+
+  /** However results were passed on: all that was counted is given back. */
+  @Test
+  void whatIsPassedOnIsCountedOnce() throws Exception {
+    limits(new LiveLimits(99, 3, 1_000, MOST, 3 * LENGTH, Duration.ofNanos(1)));
+    var random = new Random(7);
+    var length = new AtomicInteger(LENGTH);
+    record Use(Watched result, String payer) {}
+    var uses = new ArrayList<Use>();
+    for (int i = 0; i < 500; i++) {
+      var payer = "p" + random.nextInt(4);
+      var key = "k" + random.nextInt(5);
+      if (random.nextBoolean()) {
+        try {
+          var result = acquire(key, payer, () -> key + "x".repeat(length.get() - 6));
+          uses.add(new Use(result, payer));
+          result.awaitFirst(Duration.ofSeconds(20));
+        } catch (RefusedException e) {
+          // Its share is full.
+        }
+      } else if (!uses.isEmpty()) {
+        var use = uses.remove(random.nextInt(uses.size()));
+        release(use.result, use.payer);
+      }
+      if (i % 10 == 0) {
+        length.set(LENGTH / 2 + random.nextInt(LENGTH));
+        node.changed();
+      }
+    }
+    uses.forEach(use -> release(use.result, use.payer));
+    results.sweep();
+    assertEquals(0, results.size());
+    assertEquals(0, results.heldBytes());
+    for (int i = 0; i < 4; i++) {
+      for (int j = 0; j < 3; j++) {
+        assertFalse(ofLength("last" + i + j, "p" + i, LENGTH).isOver());
+      }
+    }
   }
 
   /** It would be counted for ever: nobody can give it back. */
@@ -482,8 +581,8 @@ final class LiveResultsTest {
     grows.result();
     var other = ofLength("b", "p", LENGTH);
     ofLength("c", "p", LENGTH);
-    results.release(grows);
-    results.release(other);
+    release(grows, "p");
+    release(other, "p");
     length.set(2 * LENGTH);
     node.changed();
     assertEquals("ended null", last(grows));
@@ -497,7 +596,7 @@ final class LiveResultsTest {
     ofLength("a", "p", LENGTH);
     var b = ofLength("b", "q", LENGTH);
     assertTrue(last(acquire("c", "r", () -> "1")).endsWith("TOO_LONG"));
-    results.release(b);
+    release(b, "q");
     assertEquals("1", text(acquire("c", "r", () -> "1").result().json()).replace("\"", ""));
     assertNull(results.find("b"));
   }

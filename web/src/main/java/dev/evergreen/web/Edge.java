@@ -2,6 +2,7 @@ package dev.evergreen.web;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.evergreen.live.Present;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -52,6 +53,9 @@ final class Edge extends Handler.Abstract {
 
   /** The attribute of a request that was authenticated: who asks. */
   static final String CALLER = Edge.class.getName() + ".caller";
+
+  /** Until who asks for too much is told so, and may ask again: else it asks at full speed. */
+  static final Duration REFUSED_PAUSE = Duration.ofMillis(500);
 
   private static final String LIVE = "/live";
 
@@ -258,7 +262,7 @@ final class Edge extends Handler.Abstract {
                   session.setMaxFrameSize(0);
                   session.setAutoFragment(true);
                   session.setInputBufferSize(4096);
-                  session.setIdleTimeout(java.time.Duration.ZERO);
+                  session.setIdleTimeout(Duration.ZERO);
                 });
     if (!opened) {
       response.getHeaders().put(HttpHeader.UPGRADE, "websocket");
@@ -306,6 +310,19 @@ final class Edge extends Handler.Abstract {
 
   private void look(Request request, Response response, Callback callback, Places.Place place)
       throws InterruptedException {
+    try {
+      answerView(request, response, callback, place);
+    } catch (WebException e) {
+      if (e.status() == 429) {
+        place.close();
+        Thread.sleep(REFUSED_PAUSE);
+      }
+      throw e;
+    }
+  }
+
+  private void answerView(Request request, Response response, Callback callback, Places.Place place)
+      throws InterruptedException {
     if (!isRead(request)) {
       throw notAllowed(response, Set.of("GET", "HEAD"));
     }
@@ -314,21 +331,21 @@ final class Edge extends Handler.Abstract {
     var view = hub.view(path.substring(LIVE.length() + 1));
     var still = stillConnected();
     var asked = new Exchange(request, settings, path, "", () -> caller(request, path), place);
-    var result =
-        hub.acquire(
-            view, asked.caller(), asked.payer(), Json.fromQuery(asked.query(), view.paramsType()));
+    var caller = asked.caller();
+    var address = asked.payer();
+    var params = Json.fromQuery(asked.query(), view.paramsType());
+    var result = hub.acquire(view, caller, address, params);
     response.getHeaders().add(HttpHeader.VARY, "Accept");
     if (wantsStream(request)) {
-      stream(request, response, callback, asked.caller(), still, result);
+      stream(request, response, callback, caller, address, still, result);
     } else {
       try {
-        var payers = asked.caller().payers(asked.payer());
         var present = present(result, asked);
         // Who has an answer may ask again at once.
         place.close();
-        replies.present(request, response, callback, present, payers);
+        replies.present(request, response, callback, present, caller.payers(address));
       } finally {
-        hub.release(result);
+        hub.release(result, caller, address);
       }
     }
   }
@@ -339,7 +356,9 @@ final class Edge extends Handler.Abstract {
    * @throws WebException if it may not be answered, or there is none
    */
   private Present present(WatchedView<?> result, Exchange asked) throws InterruptedException {
-    result.awaitFirst(settings.firstResultWithin());
+    if (!result.isReady()) {
+      asked.leaveFor(() -> result.awaitFirst(settings.firstResultWithin()));
+    }
     var present = result.present();
     var before = asked.caller();
     var now = asked.callerByNow();
@@ -359,13 +378,15 @@ final class Edge extends Handler.Abstract {
       Response response,
       Callback callback,
       Caller caller,
+      Object address,
       BooleanSupplier still,
       WatchedView<?> result) {
     EventStream stream;
     try {
-      stream = stream(request, response, callback, caller);
-    } catch (RuntimeException e) {
-      hub.release(result); // Nobody watches it, as the application's code has thrown.
+      stream = stream(request, response, callback, caller, address);
+    } catch (RuntimeException | Error e) {
+      // Nobody watches it, as the application's code has thrown.
+      hub.release(result, caller, address);
       throw e;
     }
     stream.onlyIf(still);
@@ -373,11 +394,12 @@ final class Edge extends Handler.Abstract {
     stream.watch(null, result, request.getHeaders().get("Last-Event-ID"));
   }
 
-  private EventStream stream(Request request, Response response, Callback callback, Caller caller) {
+  private EventStream stream(
+      Request request, Response response, Callback callback, Caller caller, Object address) {
     // First, as it may throw.
     var stream =
         new EventStream(
-            request, response, callback, caller, settings, counters, hub, standings, live);
+            request, response, callback, caller, address, settings, counters, hub, standings, live);
     response.setStatus(200);
     response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream");
     response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-store");
@@ -404,7 +426,7 @@ final class Edge extends Handler.Abstract {
     if (wishes.stream().map(Wish::id).distinct().count() < wishes.size()) {
       throw Json.badParams("Two views have the same id.");
     }
-    var stream = stream(request, response, callback, caller);
+    var stream = stream(request, response, callback, caller, address);
     stream.onlyIf(still);
     if (wantsDeltas(request)) {
       stream.takeDeltas();

@@ -31,12 +31,13 @@ final class EventStream extends LiveConnection {
       Response response,
       Callback callback,
       Caller caller,
+      Object address,
       WebSettings settings,
       Counters counters,
       Hub hub,
       Standings standings,
       Set<LiveConnection> registry) {
-    super(caller, settings, counters, hub, standings);
+    super(caller, address, settings, counters, hub, standings);
     this.request = request;
     this.response = response;
     this.callback = callback;

@@ -41,7 +41,7 @@ final class Exchange implements Request {
   }
 
   /**
-   * One that has a place, which it leaves while it waits for its body.
+   * One that has a place, which it leaves while it waits for its body, or for a result.
    *
    * @param authenticate says who asks; asked again when the body had to be waited for
    */
@@ -133,6 +133,19 @@ final class Exchange implements Request {
     return caller;
   }
 
+  /**
+   * Waits without the place, if it has one.
+   *
+   * @throws WebException 503 if there is none afterwards
+   */
+  void leaveFor(Places.Waiting waiting) throws InterruptedException {
+    if (place == null) {
+      waiting.await();
+    } else {
+      place.leaveFor(waiting);
+    }
+  }
+
   /** Finds out anew who asks, as is due when something had to be waited for. */
   Caller callerByNow() {
     caller = authenticate.get();
@@ -191,11 +204,7 @@ final class Exchange implements Request {
     var arrived = new CountDownLatch(1);
     request.demand(arrived::countDown);
     try {
-      if (place == null) {
-        await(arrived, limit);
-      } else {
-        place.leaveFor(() -> await(arrived, limit));
-      }
+      leaveFor(() -> await(arrived, limit));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw Failures.stopped();

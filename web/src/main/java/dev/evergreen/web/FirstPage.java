@@ -32,10 +32,13 @@ final class FirstPage {
   }
 
   Reply reply(Exchange request, Hub hub) throws InterruptedException {
+    var wishes = wanted.apply(request);
+    var caller = request.caller();
+    var address = request.payer();
     var asked = new ArrayList<Asked>();
     try {
-      for (var wish : wanted.apply(request)) {
-        var live = acquire(wish, request, hub);
+      for (var wish : wishes) {
+        var live = acquire(wish, caller, address, hub);
         if (live != null) {
           asked.add(new Asked(wish, live));
         }
@@ -43,23 +46,24 @@ final class FirstPage {
       return Reply.html(before + script(asked, request) + after)
           .withHeader("Cache-Control", "private, no-store");
     } finally {
-      asked.forEach(one -> hub.release(one.live));
+      asked.forEach(one -> hub.release(one.live, caller, address));
     }
   }
 
   private record Asked(FirstResult wish, WatchedView<?> live) {}
 
-  private static @Nullable WatchedView<?> acquire(FirstResult wish, Exchange request, Hub hub) {
+  private static @Nullable WatchedView<?> acquire(
+      FirstResult wish, Caller caller, Object address, Hub hub) {
     try {
       var params = Json.treeOf(wish.params());
-      return hub.acquire(hub.view(wish.view()), request.caller(), request.payer(), params);
+      return hub.acquire(hub.view(wish.view()), caller, address, params);
     } catch (WebException refused) {
       return null;
     }
   }
 
   private static String script(List<Asked> asked, Exchange request) throws InterruptedException {
-    awaitAll(asked);
+    awaitAll(asked, request);
     var found = asked.stream().map(one -> one.live.present()).toList();
     // Who asks, and what they may, is looked at after the results that it is for.
     var before = request.caller();
@@ -76,6 +80,12 @@ final class FirstPage {
     return "<script type=\"application/json\" id=\"evergreen-first\">["
         + String.join(",", results).replace("<", "\\u003c")
         + "]</script>";
+  }
+
+  private static void awaitAll(List<Asked> asked, Exchange request) throws InterruptedException {
+    if (!asked.stream().allMatch(one -> one.live.isReady())) {
+      request.leaveFor(() -> awaitAll(asked));
+    }
   }
 
   /** Waits for the results that are not there yet, for a moment. */

@@ -119,13 +119,13 @@ final class Hub {
    * back with {@link #release}.
    *
    * @param address of the peer; a computation that must be made counts towards its share, and
-   *     towards the caller's
+   *     towards the caller's, and so may one that others no longer pay for
    * @throws WebException 400, 401, 403 or 503
    */
   <P extends Record> WatchedView<P> acquire(
       LiveView<P> view, Caller caller, Object address, JsonNode params) {
     var decoded = Json.decode(params, view.paramsType());
-    Refusals.require(mayLook(view, caller, decoded), caller);
+    Refusals.require(view.allows(caller, decoded, failures), caller);
     return acquire(view, caller.payers(address), ViewKey.of(view, caller, decoded));
   }
 
@@ -140,18 +140,6 @@ final class Hub {
           429,
           "too-many-subscriptions",
           "One connection watches at most " + settings.maxSubscriptions() + " views.");
-    }
-  }
-
-  private <P extends Record> boolean mayLook(LiveView<P> view, Caller caller, P params) {
-    try {
-      return view.authorisation().allows(caller, params);
-    } catch (WebException refused) {
-      throw refused;
-    } catch (Throwable e) {
-      // Also an Error, such as a stack that overflows: who cannot be checked may not.
-      failures.log("The authorisation check of view " + view.name() + " failed.", e);
-      return false;
     }
   }
 
@@ -177,8 +165,9 @@ final class Hub {
     return present.length() < WORTH_COMPRESSING ? null : live.shorter(present);
   }
 
-  void release(WatchedView<?> view) {
-    live.release(view);
+  /** Ends the use that this caller has made from this address. */
+  void release(WatchedView<?> view, Caller caller, Object address) {
+    live.release(view, caller.payers(address));
   }
 
   void sweep() {

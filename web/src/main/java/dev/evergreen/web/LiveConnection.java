@@ -46,6 +46,10 @@ abstract class LiveConnection {
   }
 
   final Caller caller;
+
+  /** Of the peer; its share pays for what must be made. */
+  final Object address;
+
   final WebSettings settings;
   final Counters counters;
   private final Hub hub;
@@ -81,8 +85,14 @@ abstract class LiveConnection {
   private volatile long lastWriteNanos = System.nanoTime();
 
   LiveConnection(
-      Caller caller, WebSettings settings, Counters counters, Hub hub, Standings standings) {
+      Caller caller,
+      Object address,
+      WebSettings settings,
+      Counters counters,
+      Hub hub,
+      Standings standings) {
     this.caller = caller;
+    this.address = address;
     this.settings = settings;
     this.counters = counters;
     this.hub = hub;
@@ -491,7 +501,7 @@ abstract class LiveConnection {
       }
     }
     subscription.live.unsubscribe(subscription);
-    hub.release(subscription.live);
+    hub.release(subscription.live, caller, address);
   }
 
   /** Gives everything back; idempotent. The socket is closed by whoever calls this. */

@@ -31,6 +31,9 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   /** Frames of a client are let through in bursts of ten seconds' worth. */
   private static final int BURST_SECONDS = 10;
 
+  /** Networks carry more at a time: what comes in shorter pieces was cut up by the client. */
+  private static final int SHORT_BYTES = 256;
+
   /** So many messages may come in one, however many views may be watched. */
   static final int MOST_IN_ONE = 1_000;
 
@@ -40,7 +43,6 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
   private static final int POLICY_VIOLATION = 1008;
   private static final int TOO_BIG = 1009;
 
-  private final Object address;
   private final boolean compressed;
   private final Hub hub;
   private final Set<LiveConnection> registry;
@@ -58,7 +60,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
 
   private final Allowance messages;
 
-  /** Of messages that come in one. */
+  /** Of messages that come in one, and of short pieces of messages. */
   private final Allowance parts;
 
   LiveSocket(
@@ -70,8 +72,7 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       Hub hub,
       Standings standings,
       Set<LiveConnection> registry) {
-    super(caller, settings, counters, hub, standings);
-    this.address = address;
+    super(caller, address, settings, counters, hub, standings);
     this.compressed = compressed;
     this.hub = hub;
     this.registry = registry;
@@ -98,23 +99,35 @@ final class LiveSocket extends LiveConnection implements FrameHandler {
       callback.succeeded();
       return;
     }
-    if (!isOver() && withinRate()) {
-      take(frame);
+    boolean within = isWithinRate(frame);
+    if (!isOver()) {
+      if (within) {
+        take(frame);
+      } else {
+        cut("flood", POLICY_VIOLATION, "Too many messages.");
+      }
     }
     callback.succeeded();
-    // When it is over, only the client's close frame is waited for.
-    if (isOver() || !pauseReading()) {
+    // When it is over, only the client's close frame is waited for, and not amid a flood.
+    if (isOver() ? within : !pauseReading()) {
       readMore();
     }
   }
 
-  /** So that a client cannot keep a processor busy. */
-  private boolean withinRate() {
-    if (messages.use(1, System.nanoTime())) {
-      return true;
-    }
-    cut("flood", POLICY_VIOLATION, "Too many messages.");
-    return false;
+  /**
+   * So that a client cannot keep a processor busy. A message is one however many pieces it comes
+   * in: the server below cuts it up as well, where the network does.
+   */
+  private boolean isWithinRate(Frame frame) {
+    long now = System.nanoTime();
+    return frame.getOpCode() == OpCode.CONTINUATION
+        ? isFair(frame) || parts.use(1, now)
+        : messages.use(1, now);
+  }
+
+  /** Whether there can be only a few more like it in the message: its size is limited. */
+  private static boolean isFair(Frame frame) {
+    return frame.isFin() || frame.getPayloadLength() >= SHORT_BYTES;
   }
 
   private void take(Frame frame) {

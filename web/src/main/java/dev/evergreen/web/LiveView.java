@@ -177,8 +177,21 @@ public final class LiveView<P extends Record> {
     return perCaller;
   }
 
-  Authorisation<? super P> authorisation() {
-    return authorisation;
+  /**
+   * Whether this caller may see it; who cannot be checked may not.
+   *
+   * @throws WebException if the application's check refuses by one
+   */
+  boolean allows(Caller caller, P params, Failures failures) {
+    try {
+      return authorisation.allows(caller, params);
+    } catch (WebException refused) {
+      throw refused;
+    } catch (Throwable e) {
+      // Also an Error, such as a stack that overflows.
+      failures.log("The authorisation check of view " + name + " failed.", e);
+      return false;
+    }
   }
 
   Computation<?> computation(Caller caller, P params) {

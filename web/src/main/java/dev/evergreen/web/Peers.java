@@ -66,20 +66,32 @@ final class Peers implements Connection.Listener {
       count(peer, address(endPoint.getRemoteSocketAddress()));
     }
     if (peers.size() > beyond(settings.maxConnections())
-        || of(peer.address) > beyond(settings.maxConnectionsPerAddress())) {
+        || (!willSayForWhom(peer)
+            && of(peer.address) > beyond(settings.maxConnectionsPerAddress()))) {
       counters.refused("too-many-connections");
       peer.close();
     }
   }
 
+  /** Whether its requests say whose it is: until then it is nobody's, and a proxy has many. */
+  private boolean willSayForWhom(Peer peer) {
+    return !proxies.speakProxyProtocol() && proxies.has(peer.getRemoteSocketAddress());
+  }
+
   /**
-   * Counts a proxy's connection for the client that it asks for now, and until it asks for another.
+   * Counts a proxy's connection for the client that it asks for now, and until its next request;
+   * for the proxy itself if it does not say.
    *
    * @return the client, if a proxy says who that is
    */
   Optional<InetAddress> identify(Peer peer, HttpFields headers) {
-    var client = proxies.client(peer.getRemoteSocketAddress(), headers);
-    client.ifPresent(known -> count(peer, network(known)));
+    if (proxies.speakProxyProtocol()) {
+      // It was said when the connection began, for all of its requests.
+      return Optional.empty();
+    }
+    var remote = peer.getRemoteSocketAddress();
+    var client = proxies.client(remote, headers);
+    count(peer, client.map(Peers::network).orElseGet(() -> address(remote)));
     return client;
   }
 

@@ -3,8 +3,9 @@ package dev.evergreen.web;
 import java.util.concurrent.Semaphore;
 
 /**
- * Bounds how many requests are worked on at a time. A request has a place while it computes, not
- * while its sender, or who takes its answer, is waited for: those hold a connection only.
+ * Bounds how many requests are worked on at a time. A request has a place while it is worked on,
+ * not while its sender, or who takes its answer, or the first result of a computation is waited
+ * for: those hold a connection only.
  */
 final class Places {
 
@@ -29,7 +30,7 @@ final class Places {
     }
   }
 
-  /** What waits for a client. */
+  /** What waits for somebody else. */
   interface Waiting {
     void await() throws InterruptedException;
   }

@@ -74,12 +74,18 @@ final class Watchdog {
   }
 
   private void look() {
+    long now = System.nanoTime();
+    goOn(() -> live.forEach(connection -> goOn(() -> look(connection, now))));
+    goOn(() -> peers.cutSlow(now));
+    goOn(hub::sweep);
+  }
+
+  /** Whatever it stumbles over, all else is looked at. */
+  private void goOn(Runnable look) {
     try {
-      long now = System.nanoTime();
-      live.forEach(connection -> look(connection, now));
-      peers.cutSlow(now);
-      hub.sweep();
-    } catch (RuntimeException e) {
+      look.run();
+    } catch (Throwable e) {
+      // Also an Error, such as one of memory: without a watchdog nobody would be cut any more.
       failures.log("The watchdog stumbled; it goes on.", e);
     }
   }

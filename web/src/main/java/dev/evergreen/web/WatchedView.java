@@ -102,10 +102,8 @@ final class WatchedView<P extends Record> extends LiveResult {
   /** Whether this caller may see the result now. */
   boolean allows(Caller who) {
     try {
-      return view.authorisation().allows(who, params);
-    } catch (Throwable e) {
-      // Also an Error, such as a stack that overflows: who cannot be checked may not.
-      failures.log("The authorisation check of view " + view.name() + " failed.", e);
+      return view.allows(who, params, failures);
+    } catch (WebException refused) {
       return false;
     }
   }

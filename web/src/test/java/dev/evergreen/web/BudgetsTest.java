@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.live.HandNode;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -28,6 +29,7 @@ final class BudgetsTest {
     server =
         WebServer.builder(node)
             .port(0)
+            .behind(Proxies.xForwardedFor("127.0.0.1"))
             .settings(settings.withKeepViewFor(Duration.ofHours(1)))
             .authenticator(
                 request -> request.header("Who").map(Caller::named).orElse(Caller.ANONYMOUS))
@@ -100,6 +102,47 @@ final class BudgetsTest {
     Await.until(
         "all idle and evictable", () -> Http.get(server, "/live/same?n=4").statusCode() == 200);
     assertEquals(3, server.counts().views());
+  }
+
+  private Browser from(String address) {
+    return Browser.open(server, "X-Forwarded-For", address);
+  }
+
+  /** Seen: a result was refused to all who watched it when the first of them had no room. */
+  @Test
+  void whoWatchesMuchTakesNothingFromWhoWatchesTheSame() {
+    start(WebSettings.DEFAULT.withMaxHeldBytesPerAddress(4 * LENGTH));
+    try (var ada = from("192.0.2.1");
+        var bob = from("192.0.2.2")) {
+      for (var browser : List.of(ada, bob)) {
+        browser.subscribe(1, "text", "{\"n\":1}", null);
+        assertEquals("result", typeOfNext(browser));
+      }
+      for (int n = 2; n < 4; n++) {
+        ada.subscribe(n, "same", "{\"n\":" + n + "}", null);
+        assertEquals("result", typeOfNext(ada));
+      }
+      times.set(3);
+      node.changed();
+      assertEquals("result", typeOfNext(ada));
+      assertEquals("result", typeOfNext(bob));
+    }
+  }
+
+  /** Seen: who had started what others watch could start nothing more. */
+  @Test
+  void whoHasLeftPaysForNothing() {
+    start(WebSettings.DEFAULT.withMaxViewsPerAddress(1));
+    try (var ada = from("192.0.2.1");
+        var bob = from("192.0.2.2")) {
+      for (var browser : List.of(ada, bob)) {
+        browser.subscribe(1, "same", "{\"n\":1}", null);
+        assertEquals("result", typeOfNext(browser));
+      }
+      ada.send("{\"type\":\"unsubscribe\",\"id\":1}");
+      ada.subscribe(2, "same", "{\"n\":2}", null);
+      assertEquals("result", typeOfNext(ada));
+    }
   }
 
   @Test

@@ -38,7 +38,7 @@ final class ClientJsTest {
         var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertTrue(process.waitFor(60, TimeUnit.SECONDS), output);
         assertEquals(0, process.exitValue(), output);
-        assertTrue(output.contains("9 passed"), output);
+        assertTrue(output.contains("10 passed"), output);
       } finally {
         process.destroyForcibly();
       }

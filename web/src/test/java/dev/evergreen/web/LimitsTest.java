@@ -21,6 +21,7 @@ import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -34,6 +35,10 @@ final class LimitsTest {
 
   private final CountDownLatch begun = new CountDownLatch(1);
   private final CountDownLatch hold = new CountDownLatch(1);
+
+  /** How often it was asked who asks for a page. */
+  private final AtomicInteger pages = new AtomicInteger();
+
   private @Nullable WebServer server;
 
   @TempDir private Path folder;
@@ -164,12 +169,16 @@ final class LimitsTest {
     var node = new HandNode();
     try (var server = numbers(node, WebSettings.DEFAULT.withMaxNewViewsPerSecond(1))) {
       int n = 0;
-      while (Http.get(server, "/live/number?n=" + n).statusCode() == 200) {
-        n++;
-      }
-      assertTrue(n >= 60, n + " were made");
-      var refused = Http.get(server, "/live/number?n=" + (n + 1));
+      long asked;
+      HttpResponse<String> refused;
+      do {
+        asked = System.nanoTime();
+        refused = Http.get(server, "/live/number?n=" + n++);
+      } while (refused.statusCode() == 200);
+      assertTrue(n > 60, n + " were made");
       assertEquals(429, refused.statusCode());
+      // The least time that it takes: who is refused cannot ask at full speed.
+      assertTrue(System.nanoTime() - asked >= Edge.REFUSED_PAUSE.toNanos(), "told at once");
       assertEquals("too-many-new-views", Http.json(refused).path("type").asText());
       assertEquals("1", Http.header(refused, "Retry-After"));
       assertEquals(200, Http.get(server, "/live/number?n=0").statusCode());
@@ -337,6 +346,36 @@ final class LimitsTest {
     }
   }
 
+  /** Seen: a few slow views kept everybody out. */
+  @Test
+  void firstResultsThatAreWaitedForTakeNobodysPlace() throws Exception {
+    try (var server = atATime(1);
+        var client = new RawClient(server)) {
+      client.send(RawClient.lines("GET /live/slow HTTP/1.1", "", ""));
+      assertTrue(begun.await(20, TimeUnit.SECONDS));
+      Await.until("served", () -> Http.get(server, "/live/value").statusCode() == 200);
+      hold.countDown();
+      assertEquals(200, client.status());
+    }
+  }
+
+  /** A page waits for half a second; before it is answered its caller is looked up once more. */
+  @Test
+  void aPageThatWaitsForItsFirstResultsTakesNobodysPlace() throws Exception {
+    try (var server = atATime(1)) {
+      Await.until(
+          "served while a page waits",
+          () -> {
+            int before = pages.get();
+            var page = CompletableFuture.supplyAsync(() -> Http.get(server, "/page").statusCode());
+            Await.until("page asked for", () -> pages.get() > before);
+            Await.until("served", () -> Http.get(server, "/live/value").statusCode() == 200);
+            boolean waits = pages.get() == before + 1;
+            return page.join() == 200 && waits;
+          });
+    }
+  }
+
   @Test
   void nothingIsReadForThoseWhoMayNotInAnyCase() throws Exception {
     try (var server = atATime(1);
@@ -370,10 +409,35 @@ final class LimitsTest {
     return WebServer.builder(new HandNode())
         .port(0)
         .settings(
-            WebSettings.DEFAULT.withMaxRequests(requests).withRequestWithin(Duration.ofMinutes(1)))
+            WebSettings.DEFAULT
+                .withMaxRequests(requests)
+                .withRequestWithin(Duration.ofMinutes(1))
+                .withFirstResultWithin(Duration.ofMinutes(1)))
+        .authenticator(
+            request -> {
+              if (request.path().equals("/page")) {
+                pages.incrementAndGet();
+              }
+              return Caller.ANONYMOUS;
+            })
         .view(
             LiveView.of(
                 "value", LiveView.NoParams.class, Authorisation.everyone(), params -> () -> 1))
+        .view(
+            LiveView.of(
+                "slow",
+                LiveView.NoParams.class,
+                Authorisation.everyone(),
+                params ->
+                    () -> {
+                      begun.countDown();
+                      hold.await();
+                      return 1;
+                    }))
+        .page(
+            "/page",
+            "<head></head>",
+            request -> List.of(new FirstResult("slow", new LiveView.NoParams())))
         .command("anybody", Wait.class, Authorisation.everyone(), (caller, c) -> {})
         .command("somebody", Wait.class, Authorisation.signedIn(), (caller, c) -> {})
         .command(

@@ -1,6 +1,7 @@
 package dev.evergreen.web;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.live.HandNode;
 import java.nio.charset.StandardCharsets;
@@ -9,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.websocket.core.CoreSession;
 import org.eclipse.jetty.websocket.core.Frame;
@@ -56,6 +58,27 @@ final class LiveSocketEndTest {
     watchdog.start();
     Await.until("nothing left", registry::isEmpty);
     watchdog.stop();
+  }
+
+  /** Seen: it was read at full speed until the connection was cut, two seconds later. */
+  @Test
+  void nothingMoreIsReadOfAFlood() {
+    var wanted = new AtomicBoolean();
+    socket.onOpen(
+        new CoreSession.Empty() {
+          @Override
+          public void demand() {
+            wanted.set(true);
+          }
+        },
+        Callback.NOOP);
+    int read = 0;
+    while (wanted.compareAndSet(true, false) && read < 100_000) {
+      socket.onFrame(new Frame(OpCode.PONG), Callback.NOOP);
+      read++;
+    }
+    assertEquals(Map.of("flood", 1L), counters.cut());
+    assertTrue(read < 10_000, read + " frames were read");
   }
 
   @Test

@@ -155,6 +155,32 @@ final class LiveSocketTest {
     }
   }
 
+  /** Seen: each of its pieces counted, and the server below makes pieces where networks do. */
+  @Test
+  void aMessageInSeveralPiecesCountsOnce() {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT.withMaxMessagesPerSecond(1)))) {
+      for (int i = 0; i < 8; i++) {
+        for (var piece : List.of("{", " \"type\"", " :", " \"ping\"", " ", " ", " ", "}")) {
+          browser.socket().sendText(piece, false).join();
+        }
+        browser.socket().sendText(" ".repeat(1_000), false).join();
+        browser.socket().sendText("", true).join();
+        assertEquals("heartbeat", message(browser).path("type").asText());
+      }
+    }
+  }
+
+  @Test
+  void aMessageInPiecesWithoutAnEndIsAFlood() {
+    try (var browser = Browser.open(start(WebSettings.DEFAULT))) {
+      while (!browser.isClosed()) {
+        // Whether it still goes out does not matter.
+        browser.socket().sendText("", false).exceptionally(e -> browser.socket()).join();
+      }
+      assertEquals(Map.of("flood", 1L), server().counts().cut());
+    }
+  }
+
   @Test
   void carriesManyViewsOverOneConnectionUntilEachIsUnsubscribed() {
     try (var browser =

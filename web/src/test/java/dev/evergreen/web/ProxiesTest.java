@@ -199,6 +199,43 @@ final class ProxiesTest {
     }
   }
 
+  /** Seen: it went on to count for the client that it had asked for before. */
+  @Test
+  void aRequestWhoseClientIsNotSaidCountsForTheProxy() throws Exception {
+    try (var server = serve(Proxies.xForwardedFor("127.0.0.1"))) {
+      var open = new ArrayList<RawClient>();
+      assertEquals(200, ask(server, open, "192.0.2.1"));
+      open.getLast().send(RawClient.lines("GET /who HTTP/1.1", "", ""));
+      assertEquals(200, open.getLast().status());
+      assertEquals(200, ask(server, open, "192.0.2.1"));
+      assertEquals(200, ask(open.getLast(), "unknown"));
+      assertEquals(200, ask(server, open, "192.0.2.1"));
+      assertEquals(200, ask(server, open, "192.0.2.1"));
+      assertEquals(503, ask(server, open, "unknown"));
+      for (var client : open) {
+        client.close();
+      }
+    }
+  }
+
+  /** Seen: when many clients came back at once, a proxy's connections were closed unheard. */
+  @Test
+  void aProxysConnectionIsNobodysUntilItAsks() throws Exception {
+    try (var server = serve(Proxies.xForwardedFor("127.0.0.1"))) {
+      var open = new ArrayList<RawClient>();
+      for (int i = 0; i < 30; i++) {
+        open.add(new RawClient(server));
+      }
+      Await.until("all open", () -> server.counts().connections() == 30);
+      for (int i = 0; i < 30; i++) {
+        assertEquals(200, ask(open.get(i), "192.0.2." + i));
+      }
+      for (var client : open) {
+        client.close();
+      }
+    }
+  }
+
   private static int ask(WebServer server, List<RawClient> open, String client) throws IOException {
     var raw = new RawClient(server);
     open.add(raw);

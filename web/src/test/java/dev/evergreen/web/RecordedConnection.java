@@ -37,7 +37,7 @@ final class RecordedConnection extends LiveConnection {
       Hub hub,
       Standings standings,
       Runnable afterWrite) {
-    super(caller, settings, counters, hub, standings);
+    super(caller, "an address", settings, counters, hub, standings);
     this.afterWrite = afterWrite;
   }
 

@@ -24,6 +24,8 @@ import org.eclipse.jetty.websocket.core.Frame;
 import org.eclipse.jetty.websocket.core.OpCode;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A live connection ends with its caller's standing by itself: without the watchdog, which would
@@ -131,7 +133,7 @@ final class StandingsTest {
     assertFalse(again.isOver());
   }
 
-  private static final class Broken implements Authenticator {
+  private record Broken(boolean byError) implements Authenticator {
     @Override
     public Caller authenticate(Request request) {
       return ADA;
@@ -139,6 +141,9 @@ final class StandingsTest {
 
     @Override
     public Optional<Computation<Caller>> standing(Caller caller) {
+      if (byError) {
+        throw new StackOverflowError();
+      }
       throw new IllegalStateException("out of order");
     }
   }
@@ -147,7 +152,7 @@ final class StandingsTest {
   @Test
   void aConnectionWhoseCallerCannotBeFollowedIsRefused() throws Exception {
     try (var server =
-        WebServer.builder(node).port(0).authenticator(new Broken()).view(view).start()) {
+        WebServer.builder(node).port(0).authenticator(new Broken(false)).view(view).start()) {
       var stream =
           "GET /live/value HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
       for (var request : List.of(RawClient.UPGRADE, stream)) {
@@ -162,14 +167,15 @@ final class StandingsTest {
   }
 
   /** Seen: the view stayed in use for ever, and so did its place. */
-  @Test
-  void aStreamWhoseCallerCannotBeFollowedGivesItsViewBack() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aStreamWhoseCallerCannotBeFollowedGivesItsViewBack(boolean byError) throws Exception {
     var settings = WebSettings.DEFAULT.withKeepViewFor(Duration.ofNanos(1));
     try (var server =
             WebServer.builder(node)
                 .port(0)
                 .settings(settings)
-                .authenticator(new Broken())
+                .authenticator(new Broken(byError))
                 .view(view)
                 .start();
         var client = new RawClient(server)) {
