@@ -147,7 +147,9 @@ final class NoLineTest {
         });
   }
 
-  /** The first question may wait for the answer. The next ones do not, and are answered by pushes. */
+  /**
+   * The first question may wait for the answer. The next ones do not, and are answered by pushes.
+   */
   private void asksWithoutWaiting() {
     nodes.network.unsent(Message.Subscribe.class::isInstance);
     names.forEach(name -> assertTrue(name.poll(Duration.ofMillis(1)).isEmpty()));
