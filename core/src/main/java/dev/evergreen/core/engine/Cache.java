@@ -83,23 +83,17 @@ final class Cache {
 
   /** What a cache has to be read. */
   private sealed interface Content {
-    @Nullable Outcome outcome();
+    default @Nullable Outcome outcome() {
+      return null;
+    }
 
     /** Which content it is, so that it can be said who knows of it. */
-    @Nullable Version version();
+    default @Nullable Version version() {
+      return null;
+    }
 
     /** No answer yet: readers wait. */
-    record Nothing() implements Content {
-      @Override
-      public @Nullable Outcome outcome() {
-        return null;
-      }
-
-      @Override
-      public @Nullable Version version() {
-        return null;
-      }
-    }
+    record Nothing() implements Content {}
 
     /** Why the runtime has no result; it tries again. */
     record Failed(Outcome outcome, Version version) implements Content {}

@@ -260,7 +260,8 @@ final class Caches implements Cache.Keeper {
   /**
    * Closes the caches of these calls that only summaries of these calls read. Whoever depends on
    * one and is still there when other nodes have done the same was reached after all, and runs
-   * again. That takes as long as messages do, which may be longer than the grace.
+   * again. That takes as long as messages do, which may be longer than the grace. Nobody keeps true
+   * what it shows until then: it is in doubt.
    */
   void closeIfReadOnlyBy(Set<CallKey> calls) {
     var closed = new ArrayList<Cache>();
@@ -275,6 +276,7 @@ final class Caches implements Cache.Keeper {
     }
     closed.forEach(this::remove);
     lines().end(closed);
+    closed.forEach(cache -> standings.tell(cache.dependents()));
     long patience = base.settings().pushRetryAfter().toNanos();
     workers.after(patience, next -> runLeft(closed, next));
   }

@@ -78,7 +78,10 @@ final class CircleCollector {
     }
   }
 
-  /** Closes what reads a member of a circle, unless a computation does. */
+  /**
+   * Closes what reads a member of a circle, unless a computation does. What does not leave is told
+   * when this is looked at again.
+   */
   private void collect(CallKey member) {
     var found = readersOf(new Located(base.peers().self(), member.wire()));
     if (found == null) {

@@ -45,15 +45,11 @@ record Edges(List<Edge> list) {
 
   /** Releases them, since there is another run. */
   void release() {
-    for (var edge : list) {
-      edge.cache().release(edge, false);
-    }
+    list.forEach(edge -> edge.cache().release(edge, false));
   }
 
   /** Releases them, since the summary is gone after its cache's grace. */
   void releaseForGood() {
-    for (var edge : list) {
-      edge.cache().release(edge, true);
-    }
+    list.forEach(edge -> edge.cache().release(edge, true));
   }
 }

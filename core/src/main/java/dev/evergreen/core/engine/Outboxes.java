@@ -59,11 +59,21 @@ final class Outboxes {
     Message.@Nullable Update update();
   }
 
-  /** Why a cache of another node gets no result for now. */
+  /** Why a cache of another node gets no result for now. Of one cache all are equal. */
   private record NoResult(NodeId node, Message.Update update) implements Recipient {
     @Override
     public long takeRequest() {
       return 0;
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof NoResult same && same.update.key().equals(update.key());
+    }
+
+    @Override
+    public int hashCode() {
+      return update.key().hashCode();
     }
   }
 
@@ -179,12 +189,21 @@ final class Outboxes {
     }
   }
 
+  /** Which of two that are equal is to be told: answers to earlier questions are worth nothing. */
+  private static Recipient latest(Recipient one, Recipient other) {
+    boolean earlier =
+        one instanceof NoResult(var to, var first)
+            && other instanceof NoResult(var same, var second)
+            && first.generation() < second.generation();
+    return earlier ? other : one;
+  }
+
   /** For one node: a thread sends batch after batch while there is something to send. */
   private final class Outbox {
     private final NodeId to;
 
     @GuardedBy("this")
-    private final LinkedHashSet<Recipient> waiting = new LinkedHashSet<>();
+    private final LinkedHashMap<Recipient, Recipient> waiting = new LinkedHashMap<>();
 
     /** What has moved, and could not be told yet. */
     @GuardedBy("this")
@@ -211,6 +230,9 @@ final class Outboxes {
     /** How many may be in a batch because of that. */
     private int mostResults = ALL_RESULTS;
 
+    /** Else it is tried for one whether there is a line: what does not leave is written in vain. */
+    private boolean hasLine = true;
+
     /** What could not be sent although nothing else was in the batch, and how often in a row. */
     private final Map<Recipient, Integer> failedAlone = new HashMap<>();
 
@@ -225,9 +247,14 @@ final class Outboxes {
 
     void add(Recipient subscriber) {
       synchronized (this) {
-        waiting.add(subscriber);
+        await(subscriber);
       }
       begin();
+    }
+
+    @GuardedBy("this")
+    private void await(Recipient one) {
+      waiting.merge(one, one, Outboxes::latest);
     }
 
     void addMoved(SummaryKey name) {
@@ -312,6 +339,7 @@ final class Outboxes {
         if (told && (batch.isEmpty() || send(batch))) {
           sent(batch.keySet());
         } else {
+          hasLine = false;
           sendAgain(batch.keySet());
           pauseFor(NO_LINE_NANOS);
         }
@@ -332,6 +360,7 @@ final class Outboxes {
     }
 
     private void sent(Set<Recipient> batch) {
+      hasLine = true;
       failures = 0;
       mostResults = Math.min(2 * mostResults, ALL_RESULTS);
       failedAlone.keySet().removeAll(batch);
@@ -413,11 +442,15 @@ final class Outboxes {
 
     /** The next for a batch, or null if there is none or the batch has as many as it may. */
     private synchronized @Nullable Recipient take(Map<Recipient, Message.Update> batch) {
-      return waiting.isEmpty() || batch.size() == mostResults ? null : waiting.removeFirst();
+      boolean full = batch.size() == (hasLine ? mostResults : 1);
+      // One that waits again already is another's, or has changed: it is for the next batch.
+      return full || waiting.isEmpty() || batch.containsKey(waiting.firstEntry().getKey())
+          ? null
+          : waiting.pollFirstEntry().getValue();
     }
 
     private synchronized void putBack(Recipient last) {
-      waiting.addFirst(last);
+      waiting.putFirst(last, latest(last, waiting.getOrDefault(last, last)));
     }
 
     /** Returns false if the batch certainly did not leave, and may another time. */
@@ -467,16 +500,7 @@ final class Outboxes {
 
     private boolean leavesRefused(
         long number, Message.Update update, IllegalArgumentException why) {
-      var refusal =
-          new Message.Update(
-              update.key(),
-              update.generation(),
-              update.version(),
-              Outcome.tooLarge("the result of " + update.key(), why),
-              update.depth(),
-              update.inDoubt(),
-              update.provisional(),
-              update.trace());
+      var refusal = update.with(Outcome.tooLarge("the result of " + update.key(), why));
       try {
         return base.peers().send(to, new Message.Push(number, List.of(refusal)));
       } catch (IllegalArgumentException e) {
@@ -487,7 +511,7 @@ final class Outboxes {
     }
 
     private synchronized void sendAgain(Set<Recipient> batch) {
-      waiting.addAll(batch);
+      batch.forEach(this::await);
       underWay = 0;
     }
 

@@ -366,6 +366,37 @@ class InterleavingTest {
     assertEquals(Map.of(), a.outboxes.lengths());
   }
 
+  /** Nobody else would ask for that. */
+  @Test
+  void whatHasMovedIsToldAlsoIfTheThreadEndsThatWaitsForALine() {
+    var a = start(A);
+    var b = start(B);
+    var told = new CountDownLatch(1);
+    wired.wire =
+        (from, to, message) -> {
+          if (message instanceof Message.Moved) {
+            told.countDown();
+          }
+          wired.deliver(from, to, message);
+        };
+    assertEquals("", b.reactive(cell(b, "c")::text).tracker().next(SOON));
+    var tellers = new CopyOnWriteArrayList<Thread>();
+    wired.connected = node -> node.equals(A) || !tellers.add(Thread.currentThread());
+    a.release(WiredNodes.everything());
+    await("that it is tried again", () -> tellers.size() > 1);
+    var teller = tellers.getLast();
+    await(
+        "the end of who waits",
+        () -> {
+          if (teller.getState() == Thread.State.TIMED_WAITING) {
+            teller.interrupt();
+          }
+          return !teller.isAlive();
+        });
+    wired.connected = node -> true;
+    await("that it is told", () -> told.getCount() == 0);
+  }
+
   @Test
   void noActivationIsMadeBehindAHandOff() {
     var a = start(A);

@@ -32,9 +32,9 @@ final class MutantTest {
             // Unvalidated executions: writes go on in the middle of runs.
             new Mutant.LeavesOut("engine.Activation", "begin", "makeWay"),
             // Lost pushes: one that is not acknowledged is not sent again.
-            new Mutant.LeavesOut("engine.Outboxes$Outbox", "sendAgain", "addAll"),
+            new Mutant.LeavesOut("engine.Outboxes$Outbox", "sendAgain", "forEach"),
             // Nor one that found no room in its batch.
-            new Mutant.LeavesOut("engine.Outboxes$Outbox", "putBack", "addFirst"),
+            new Mutant.LeavesOut("engine.Outboxes$Outbox", "putBack", "putFirst"),
             // Every result counts as another one.
             new Mutant.DoesNothing("model.Outcome", "same"),
             // An activation ends without telling its subscribers.
@@ -128,6 +128,7 @@ final class MutantTest {
                         }
                         closed.forEach(this::remove);
                         lines().end(closed);
+                        closed.forEach(cache -> standings.tell(cache.dependents()));
                         long patience = base.settings().pushRetryAfter().toNanos();
                         workers.after(patience, next -> runLeft(closed, next));
                     """,

@@ -15,6 +15,7 @@ import dev.evergreen.core.spi.Message;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -111,6 +112,69 @@ final class NoLineTest {
           assertTrue(name.poll(Duration.ofSeconds(3)).isEmpty());
           nodes.network.unsent(message -> false);
           assertThrows(ActivationException.class, () -> name.next(Duration.ofMillis(500)));
+        });
+  }
+
+  /** Earlier ones answer questions that nobody asks any more. */
+  @Test
+  void ofSeveralReasonsWhyThereIsNoResultTheLatestIsTold() {
+    broken = true;
+    whenRead(
+        1,
+        () -> {
+          asksWithoutWaiting();
+          var asked = new ArrayList<Long>();
+          var told = new ArrayList<Long>();
+          var line = new AtomicBoolean();
+          nodes.network.unsent(
+              message -> {
+                if (message instanceof Message.Subscribe subscribe) {
+                  asked.add(subscribe.subscriptions().getFirst().generation());
+                } else if (message instanceof Message.Push push && line.get()) {
+                  push.updates().forEach(update -> told.add(update.generation()));
+                }
+                return message instanceof Message.Push && !line.get();
+              });
+          for (int i = 0; i < 10; i++) {
+            nodes.first().engine().linkBroken(nodes.second().id());
+            sleep(SOON.toMillis());
+          }
+          assertTrue(asked.size() > 5, asked::toString);
+          long latest = asked.getLast();
+          line.set(true);
+          sleep(200);
+          assertEquals(latest, told.getFirst());
+        });
+  }
+
+  /**
+   * The first question may wait for the answer. The next ones do not, and are answered by pushes.
+   */
+  private void asksWithoutWaiting() {
+    nodes.network.unsent(Message.Subscribe.class::isInstance);
+    names.forEach(name -> assertTrue(name.poll(Duration.ofMillis(1)).isEmpty()));
+  }
+
+  /** What does not leave was written in vain. */
+  @Test
+  void whileThereIsNoLineOneResultIsTriedAtATime() {
+    whenRead(
+        MANY,
+        () -> {
+          asksWithoutWaiting();
+          var tried = new ArrayList<Integer>();
+          nodes.network.unsent(
+              message -> {
+                if (message instanceof Message.Push push) {
+                  tried.add(push.updates().size());
+                }
+                return message instanceof Message.Push;
+              });
+          sleep(SOON.toMillis());
+          int results = tried.stream().mapToInt(size -> size).sum();
+          assertTrue(results < tried.size() + MANY, tried::toString);
+          nodes.network.unsent(message -> false);
+          names.forEach(name -> name.next(Duration.ofMillis(500)));
         });
   }
 

@@ -148,9 +148,20 @@ public final class Carriers {
     task.run();
   }
 
+  /** A thread that was interrupted would not park: it is so again afterwards. */
   private void letOutsideIn() {
-    unparkLater(Thread.currentThread());
+    var self = Thread.currentThread();
+    boolean interrupted = Thread.interrupted();
+    if (interrupted) {
+      // Who interrupts has left a permit.
+      LockSupport.unpark(self);
+      LockSupport.park(this);
+    }
+    unparkLater(self);
     LockSupport.park(this);
+    if (interrupted) {
+      self.interrupt();
+    }
   }
 
   @SuppressWarnings("ThreadPriorityCheck") // nothing relies on it

@@ -143,7 +143,13 @@ public sealed interface Message {
       int depth,
       boolean inDoubt,
       boolean provisional,
-      @Nullable TraceContext trace) {}
+      @Nullable TraceContext trace) {
+
+    /** The same with another outcome. */
+    public Update with(Answer other) {
+      return new Update(key, generation, version, other, depth, inDoubt, provisional, trace);
+    }
+  }
 
   /** A batch of pushes was installed. */
   record PushAck(long batch) implements Message {}

@@ -8,11 +8,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Most of these waited for ever without the watcher. */
 @Timeout(120)
@@ -87,14 +90,22 @@ class CarriersTest {
     }
   }
 
-  @Test
-  void whoYieldKeepNobodyOut() throws Exception {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void whoYieldKeepNobodyOutAndAreInterruptedAsBefore(boolean interrupted) throws Exception {
+    var changed = new AtomicBoolean();
     for (int i = 0; i < MANY; i++) {
       busy.add(
           Thread.startVirtualThread(
               () -> {
+                if (interrupted) {
+                  Thread.currentThread().interrupt();
+                }
                 while (!over) {
                   Carriers.letOthersRun();
+                  if (Thread.currentThread().isInterrupted() != interrupted) {
+                    changed.set(true);
+                  }
                 }
               }));
     }
@@ -102,6 +113,7 @@ class CarriersTest {
       var run = new CountDownLatch(1);
       assertRuns(() -> Thread.startVirtualThread(run::countDown), run);
     }
+    assertFalse(changed.get());
   }
 
   /** Others were let in now and then without the watcher, after so many starts. */
