@@ -418,7 +418,8 @@ abstract class Http2Connection {
       case 5 -> throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "nothing may be pushed");
       case Http2Output.PING -> ping(flags, id, length);
       case Http2Output.GO_AWAY -> {
-        require(id == 0 && length >= 8, Code.PROTOCOL_ERROR, "no such GOAWAY");
+        require(id == 0, Code.PROTOCOL_ERROR, "GOAWAY of a stream");
+        require(length >= 8, Code.FRAME_SIZE_ERROR, "GOAWAY has eight bytes");
         checkControls();
         peerGoesAway(int32() & Integer.MAX_VALUE);
       }

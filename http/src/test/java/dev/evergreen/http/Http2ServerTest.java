@@ -535,6 +535,7 @@ class Http2ServerTest {
               () -> {
                 for (int i = 0; i < pieces; i++) {
                   client.send(DATA, 0, 1, new byte[10]);
+        error("short goaway", FRAME_SIZE_ERROR, c -> c.send(GOAWAY, 0, 0, new byte[7])),
                   asks(client, 1);
                 }
                 client.send(DATA, END_STREAM, 1);
