@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  * them, and who takes nothing for too long is cut off. When none is left it is given up.
  *
  * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
- * that they have not at hand are given back.
+ * that they have not at hand are given back. If it cannot be stored after all, as it was purged
+ * meanwhile or there is no room, it is passed from then on.
  *
  * <p>One thread appends; the lock guards all else. Nothing waits for the disk while it holds the
  * lock.
@@ -95,6 +96,9 @@ final class Growing implements Appender {
   private boolean isInMemory;
 
   /** What is there, once a reader goes on with it or may have to. */
+  /** All of it had come when it turned out that it cannot be stored. */
+  private boolean isInVain;
+
   private MemoryTier.@Nullable Found inMemory;
 
   Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash) {
@@ -164,7 +168,7 @@ final class Growing implements Appender {
         awaitDisk();
       }
       if (way == Way.PASSED) {
-        awaitReaders();
+        awaitReaders(MOST_PASSED - 1);
         checkFollowed();
       }
       var piece = borrow(way == Way.COLLECTED && !pieces.isEmpty());
@@ -219,10 +223,10 @@ final class Growing implements Appender {
   }
 
   /** Waits until few pieces are needed by readers; cuts off those that take nothing. */
-  private void awaitReaders() throws IOException {
+  private void awaitReaders(int few) throws IOException {
     long patience = storage.patienceNanos();
     try {
-      for (giveBackPassed(); isBehind(); giveBackPassed()) {
+      for (giveBackPassed(); isBehind(few); giveBackPassed()) {
         patience = changed.awaitNanos(patience);
         var slowest = lacking();
         if (patience <= 0 && slowest != null) {
@@ -251,8 +255,8 @@ final class Growing implements Appender {
     changed.signalAll();
   }
 
-  private boolean isBehind() {
-    return pieces.size() - given >= MOST_PASSED && lacking() != null;
+  private boolean isBehind(int few) {
+    return pieces.size() - given > few && lacking() != null;
   }
 
   /** A reader that has not gone past the first piece that is still there; the slowest one. */
@@ -305,6 +309,7 @@ final class Growing implements Appender {
     lock.lock();
     try {
       if (end != End.OPEN || !appending) {
+    boolean wasCollected;
         throw new IllegalStateException("the response was committed or closed");
       }
       if (entry.length() >= 0 && received < entry.length()) {
@@ -312,7 +317,8 @@ final class Growing implements Appender {
         throw new IOException(
             "the body has %d bytes, not the %d it was said".formatted(received, entry.length()));
       }
-      if (way == Way.COLLECTED && !storage.memory().takes(prefix.length + received)) {
+      wasCollected = way == Way.COLLECTED;
+      if (wasCollected && !storage.memory().takes(prefix.length + received)) {
         way = tooLargeForMemory(received);
         for (int i = 0; way == Way.STREAMED && i < pieces.size() - 1; i++) {
           hand(i);
@@ -332,9 +338,27 @@ final class Growing implements Appender {
     return stored;
   }
 
+    if (!stored && wasCollected && way != Way.STREAMED) {
+      passOn();
+    }
   /** Nothing changes the way and the pieces any more, but that those on their way are written. */
   private boolean store() {
     return switch (way) {
+  /**
+   * What was collected in vain is passed: else its slowest reader would keep all of it. One that is
+   * cut off now may find the same elsewhere.
+   */
+  private void passOn() throws IOException {
+    lock.lock();
+    try {
+      isInVain = true;
+      way = Way.PASSED;
+      awaitReaders(MOST_PASSED);
+    } finally {
+      lock.unlock();
+    }
+  }
+
       case COLLECTED -> storage.putInMemory(entry, prefix, hash, collected());
       case STREAMED -> disk != null && storeStreamed(disk);
       case PASSED -> false;
@@ -629,6 +653,9 @@ final class Growing implements Appender {
         }
         if (received > offset) {
           return true;
+        }
+        if (cut && isInVain) {
+          throw DamagedException.evicted();
         }
         if (end == End.ABANDONED) {
           throw new IncompleteException("the response ended after " + received + " bytes");
