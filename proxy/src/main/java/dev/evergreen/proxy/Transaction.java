@@ -530,13 +530,14 @@ final class Transaction {
       String what, Fetch fetch, @Nullable Found found, Forward why, boolean validates)
       throws IOException {
     boolean handedOver = false;
-    long stamp = proxy.storage().stamp();
     var asked = originRequest();
     if (!validates) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
     }
     boolean conditional = validates && condition(asked.fields(), found);
-    try (var answer = new Held(fetch.isAlone() ? askWhileClientStays(asked) : ask(asked, null))) {
+    try (var question = proxy.storage().ask(Proxy.segment(key));
+        var answer = new Held(fetch.isAlone() ? askWhileClientStays(asked) : ask(asked, null))) {
+      long stamp = question.stamp();
       var head = answer.get().head();
       if (head.status() == 304 && conditional) {
         boolean freshened = freshen(found, answer.get(), stamp, fetch, why);
@@ -875,12 +876,13 @@ final class Transaction {
   }
 
   private void passHeadAlone(@Nullable Found found, Forward why) throws IOException {
-    long stamp = proxy.storage().stamp();
     var asked = originRequest();
     if (found != null) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
     }
-    try (var answer = ask(asked, null)) {
+    try (var question = proxy.storage().ask(Proxy.segment(key));
+        var answer = ask(asked, null)) {
+      long stamp = question.stamp();
       var head = answer.head();
       if (found != null && head.status() == 200 && found.head().status() == 200) {
         var keeper = keeper();

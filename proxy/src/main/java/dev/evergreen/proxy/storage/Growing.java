@@ -77,6 +77,7 @@ final class Growing implements Appender {
   private final Entry entry;
   private final byte[] prefix;
   private final long hash;
+  private final long uri;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
 
@@ -95,10 +96,10 @@ final class Growing implements Appender {
   /** It is in memory, or was. */
   private boolean isInMemory;
 
-  /** What is there, once a reader goes on with it or may have to. */
   /** All of it had come when it turned out that it cannot be stored. */
   private boolean isInVain;
 
+  /** What is there, once a reader goes on with it or may have to. */
   private MemoryTier.@Nullable Found inMemory;
 
   Growing(TieredStorage storage, Entry entry, byte[] prefix, long hash) {
@@ -108,6 +109,8 @@ final class Growing implements Appender {
     this.entry = entry;
     this.prefix = prefix;
     this.hash = hash;
+    uri = storage.hashOf(entry.key());
+    storage.underWay().begin(uri);
     long least = prefix.length + Math.max(0, entry.length());
     way = storage.memory().takes(least) ? Way.COLLECTED : tooLargeForMemory(entry.length());
   }
@@ -306,10 +309,10 @@ final class Growing implements Appender {
 
   @Override
   public boolean commit() throws IOException {
+    boolean wasCollected;
     lock.lock();
     try {
       if (end != End.OPEN || !appending) {
-    boolean wasCollected;
         throw new IllegalStateException("the response was committed or closed");
       }
       if (entry.length() >= 0 && received < entry.length()) {
@@ -335,15 +338,12 @@ final class Growing implements Appender {
     boolean stored = store();
     isInMemory = stored && way == Way.COLLECTED;
     (stored ? storage.counts().stored : storage.counts().unstored).increment();
-    return stored;
-  }
-
     if (!stored && wasCollected && way != Way.STREAMED) {
       passOn();
     }
-  /** Nothing changes the way and the pieces any more, but that those on their way are written. */
-  private boolean store() {
-    return switch (way) {
+    return stored;
+  }
+
   /**
    * What was collected in vain is passed: else its slowest reader would keep all of it. One that is
    * cut off now may find the same elsewhere.
@@ -359,6 +359,9 @@ final class Growing implements Appender {
     }
   }
 
+  /** Nothing changes the way and the pieces any more, but that those on their way are written. */
+  private boolean store() {
+    return switch (way) {
       case COLLECTED -> storage.putInMemory(entry, prefix, hash, collected());
       case STREAMED -> disk != null && storeStreamed(disk);
       case PASSED -> false;
@@ -394,7 +397,10 @@ final class Growing implements Appender {
       if (end == End.OPEN) {
         abandon();
       }
-      appending = false;
+      if (appending) {
+        appending = false;
+        storage.underWay().end(uri);
+      }
       leaveToMemory();
       giveAllBack();
     } finally {
@@ -648,14 +654,14 @@ final class Growing implements Appender {
     /** Waits for a byte at the offset; false if the body ends there. */
     private boolean awaitBytes(long offset) throws IOException {
       while (true) {
+        if (cut && isInVain) {
+          throw DamagedException.evicted();
+        }
         if (cut) {
           throw new IncompleteException("a reader was too slow for a response that is not stored");
         }
         if (received > offset) {
           return true;
-        }
-        if (cut && isInVain) {
-          throw DamagedException.evicted();
         }
         if (end == End.ABANDONED) {
           throw new IncompleteException("the response ended after " + received + " bytes");
