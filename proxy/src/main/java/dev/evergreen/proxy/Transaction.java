@@ -415,10 +415,14 @@ final class Transaction {
       if (other == null) {
         return lead(what, fetch, found, reason);
       }
-      switch (join(other)) {
-        case Fetch.Arriving(var arrival) -> {
-          if (suits(arrival)) {
-            return follow(arrival);
+      Fetch.Outcome came;
+      try (var waiter = join(other)) {
+        came = waiter.await(setup.settings().collapsedWait.toMillis());
+        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival)) {
+          if (!follow(arrival, waiter)) {
+            // Nobody can follow it any more: who wants the same from now on follows another one.
+            proxy.fetches().end(what, other);
+            return false;
           }
           var narrower = what(arrival.vary());
           if (narrower.equals(what)) {
@@ -428,6 +432,11 @@ final class Transaction {
           reason = Forward.VARY_MISS;
         }
         case Fetch.LookAgain() -> {
+          return true;
+        }
+      }
+      switch (came) {
+        case Fetch.Arriving(var arrival) -> {
           return false;
         }
         case Fetch.Released() -> {
@@ -451,12 +460,13 @@ final class Transaction {
     return fetch(what, fetch, found, why);
   }
 
-  private Fetch.Outcome join(Fetch other) {
+  private Fetch.Waiter join(Fetch other) {
+    var waiter = other.join();
     if (!other.decided()) {
       proxy.count(Count.COLLAPSED);
       collapsed = true;
     }
-    return other.await(setup.settings().collapsedWait.toMillis());
+    return waiter;
   }
 
   /** The name of what is wanted, by what the URI's responses vary. */
@@ -479,7 +489,7 @@ final class Transaction {
    *
    * @return false if it has arrived meanwhile, or its beginning is gone
    */
-  private boolean follow(Arrival arrival) throws IOException {
+  private boolean follow(Arrival arrival, Fetch.Waiter waiter) throws IOException {
     try (var lease = arrival.follow()) {
       if (lease == null || !(request.is("HEAD") || hasBeginning(lease))) {
         return false;
@@ -489,6 +499,7 @@ final class Transaction {
     }
   }
 
+      waiter.done(); // From here on what it needs is kept for its lease.
   /** Who comes late to what cannot be stored may have missed something; others may be cut off. */
   private static boolean hasBeginning(Lease lease) {
     try {
