@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 
 /**
@@ -82,7 +83,22 @@ abstract class Http2Connection {
   /** The last streams that this side has reset, be they begun or not. */
   private final LinkedHashMap<Integer, OnItsWay> givenUp = new LinkedHashMap<>(0);
 
+  /** Those that wait for room for a head. */
   private final ArrayList<Http2Stream> waiting = new ArrayList<>();
+
+  /**
+   * Those that wait for room for a part of a body, though their own windows are open. It is the
+   * first one's turn.
+   *
+   * <p>Invariant: the fiber of each is in {@code Http2Stream.writeInTurn}. There it waits for
+   * nothing but its own signal, once what it wrote elsewhere has left, and leaves the turns in any
+   * case. Whenever there is room the first one was woken. So nobody can hold up the others.
+   */
+  private final LinkedHashSet<Http2Stream> turns = new LinkedHashSet<>(0);
+
+  /** When a part of a body was sent for the last time. */
+  private long lastSent = System.nanoTime();
+
   private final Signal readerHasRoom;
   private long sendWindow = FIRST_WINDOW;
   private int peerWindow = FIRST_WINDOW;
@@ -181,7 +197,17 @@ abstract class Http2Connection {
       waiting.forEach(Http2Stream::wake);
       waiting.clear();
     }
+    if (!out.isOpen()) {
+      turns.forEach(Http2Stream::wakeWriter); // Nobody's turn comes any more.
+    }
+    wakeNext();
     readerHasRoom.raise();
+  }
+
+  private void wakeNext() {
+    if (!turns.isEmpty() && sendWindow > 0 && !out.full()) {
+      turns.getFirst().wakeWriter();
+    }
   }
 
   /** Says whether the output is full; then the stream is woken when it is not. */
@@ -198,22 +224,34 @@ abstract class Http2Connection {
     }
   }
 
-  /** How much of a body can be sent now; if nothing, the stream is woken when that may change. */
-  long room(Http2Stream stream, long window) {
-    if (out.full() || sendWindow <= 0) {
-      waiting.add(stream);
-      return 0;
+  /** How much of a body can be sent now: nothing while others wait that came before. */
+  final long room(Http2Stream stream, long window) {
+    boolean itsTurn = turns.isEmpty() || turns.getFirst().equals(stream);
+    return out.full() || !itsTurn ? 0 : Math.max(0, Math.min(window, sendWindow));
+  }
+
+  /** A stream that can send waits for its turn, behind the others; under the lock. */
+  final void awaitTurn(Http2Stream stream) {
+    turns.add(stream);
+  }
+
+  /** A stream waits for its turn no more; under the lock. */
+  final void leaveTurns(Http2Stream stream) {
+    if (turns.remove(stream)) {
+      wakeNext();
     }
-    return Math.max(0, Math.min(window, sendWindow));
   }
 
-  /** Whether the peer takes bodies at all; under the lock. */
-  final boolean windowIsOpen() {
-    return sendWindow > 0;
+  /** When a part of whatever body was sent for the last time; under the lock. */
+  final long lastSent() {
+    return lastSent;
   }
 
-  void sent(int bytes) {
+  /** A stream has sent a part of its body: it is the next one's turn. */
+  final void sent(Http2Stream stream, int bytes) {
     sendWindow -= bytes;
+    lastSent = System.nanoTime();
+    leaveTurns(stream);
   }
 
   /** So much has come of bodies, be it read or not. */
@@ -418,7 +456,8 @@ abstract class Http2Connection {
       case 5 -> throw Http2Exception.ofConnection(Code.PROTOCOL_ERROR, "nothing may be pushed");
       case Http2Output.PING -> ping(flags, id, length);
       case Http2Output.GO_AWAY -> {
-        require(id == 0 && length >= 8, Code.PROTOCOL_ERROR, "no such GOAWAY");
+        require(id == 0, Code.PROTOCOL_ERROR, "GOAWAY of a stream");
+        require(length >= 8, Code.FRAME_SIZE_ERROR, "GOAWAY has eight bytes");
         checkControls();
         peerGoesAway(int32() & Integer.MAX_VALUE);
       }

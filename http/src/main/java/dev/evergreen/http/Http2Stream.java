@@ -1,12 +1,12 @@
 package dev.evergreen.http;
 
+import dev.evergreen.fibers.DeadlineException;
 import dev.evergreen.fibers.Signal;
 import dev.evergreen.http.Http2Exception.Code;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,9 +49,7 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   private boolean alone;
   private long left;
 
-  /** Whether it is the peer's windows that leave no room, and since when. */
-  private boolean blocked;
-
+  /** Since when there is no room for its body. */
   private long blockedSince;
 
   Http2Stream(Http2Connection session) {
@@ -183,6 +181,10 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
     writable.raise();
   }
 
+  final void wakeWriter() {
+    writable.raise();
+  }
+
   /** The peer takes more, or less; false if that is more than can be. */
   boolean addWindow(long more) {
     sendWindow += more;
@@ -287,37 +289,12 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
 
   final void awaitRoom() throws IOException {
     while (session.awaitsRoom(this)) {
-      awaitWritable(session.settings.write());
-    }
-  }
-
-  /**
-   * Waits for room for a part of a body. Whatever wakes it: the peer has to open its windows within
-   * the time of a blocked writer. If others fill the output, the connection sees to it that the
-   * peer takes that.
-   */
-  private void awaitWindow() throws IOException {
-    awaitWritable(session.settings.write().minusNanos(System.nanoTime() - blockedSince));
-  }
-
-  /** Under the lock: there is no room. */
-  private void hasNoRoom() {
-    boolean byPeer = sendWindow <= 0 || !session.windowIsOpen();
-    if (!blocked || !byPeer) {
-      blockedSince = System.nanoTime();
-    }
-    blocked = byPeer;
-  }
-
-  private void awaitWritable(Duration limit) throws IOException {
-    try {
-      if (!limit.isPositive()) {
-        throw new SocketTimeoutException("the peer has opened no window in time");
+      try {
+        writable.await(session.settings.write());
+      } catch (SocketTimeoutException e) {
+        reset(Code.CANCEL);
+        throw e;
       }
-      writable.await(limit);
-    } catch (SocketTimeoutException e) {
-      reset(Code.CANCEL);
-      throw e;
     }
   }
 
@@ -326,9 +303,8 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
   @Override
   public void write(ByteBuffer from) throws IOException {
     tryWrite(from);
-    while (from.hasRemaining()) {
-      awaitWindow();
-      tryWrite(from);
+    if (from.hasRemaining()) {
+      writeInTurn(from);
     }
   }
 
@@ -341,37 +317,97 @@ abstract class Http2Stream implements BodyReader, BodyWriter {
       abort();
       throw new IllegalStateException("the body is longer than the head told");
     }
-    while (from.hasRemaining() && append(from) > 0) {
-      // There was room, and there may be more.
+    session.lock();
+    try {
+      append(from);
+    } finally {
+      session.unlock();
     }
   }
 
-  /** Appends as much as the windows and the output have room for, but not more than a frame. */
-  private int append(ByteBuffer from) throws IOException {
+  /** Sends all of it, a frame whenever it is its turn. */
+  private void writeInTurn(ByteBuffer from) throws IOException {
+    blockedSince = System.nanoTime();
+    try {
+      while (!appendOrQueue(from)) {
+        awaitTurn();
+      }
+    } finally {
+      session.lock();
+      try {
+        session.leaveTurns(this);
+      } finally {
+        session.unlock();
+      }
+    }
+  }
+
+  /** Appends what there is room for. If that is not all, it waits for its turn from now on. */
+  private boolean appendOrQueue(ByteBuffer from) throws IOException {
     session.lock();
     try {
-      checkSending();
-      int wanted = Math.min(from.remaining(), MOST_DATA);
-      int n = (int) Math.min(wanted, session.room(this, sendWindow));
-      if (n <= 0) {
-        hasNoRoom();
-      } else {
-        blocked = false;
-        boolean last = alone && left == n;
-        if (n == wanted || n >= WORTHWHILE) {
-          session.carried(n);
-        }
-        session.out.data(id, from, n, last);
-        sendWindow -= n;
-        session.sent(n);
-        left -= left >= 0 ? n : 0;
-        if (last) {
-          hasEnded();
-        }
+      int before = from.remaining();
+      append(from); // Throws if the stream is over: such a one never waits for its turn.
+      if (!from.hasRemaining()) {
+        return true;
       }
-      return n;
+      if (from.remaining() < before) {
+        blockedSince = System.nanoTime();
+      }
+      if (sendWindow > 0) {
+        // It is not blocked as long as others go on.
+        blockedSince += Math.max(0, session.lastSent() - blockedSince);
+        session.awaitTurn(this);
+      } else {
+        session.leaveTurns(this);
+      }
+      return false;
     } finally {
       session.unlock();
+    }
+  }
+
+  /** Waits until there may be room, but only as long as the peer may leave none. */
+  private void awaitTurn() throws IOException {
+    var limit = session.settings.write().minusNanos(System.nanoTime() - blockedSince);
+    try {
+      if (!limit.isPositive()) {
+        throw new SocketTimeoutException("the peer has opened no window in time");
+      }
+      writable.await(limit);
+    } catch (SocketTimeoutException e) {
+      if (limit.isPositive() && !(e instanceof DeadlineException)) {
+        return; // Others may have gone on.
+      }
+      reset(Code.CANCEL);
+      throw e;
+    }
+  }
+
+  /** Under the lock: appends frames as long as there is room. */
+  private void append(ByteBuffer from) throws IOException {
+    int n = 1;
+    while (from.hasRemaining() && n > 0) {
+      checkSending();
+      int wanted = Math.min(from.remaining(), MOST_DATA);
+      n = (int) Math.min(wanted, session.room(this, sendWindow));
+      if (n > 0) {
+        appendFrame(from, n, wanted);
+      }
+    }
+  }
+
+  private void appendFrame(ByteBuffer from, int n, int wanted) {
+    boolean last = alone && left == n;
+    if (n == wanted || n >= WORTHWHILE) {
+      session.carried(n);
+    }
+    session.out.data(id, from, n, last);
+    sendWindow -= n;
+    left -= left >= 0 ? n : 0;
+    session.sent(this, n);
+    if (last) {
+      hasEnded();
     }
   }
 

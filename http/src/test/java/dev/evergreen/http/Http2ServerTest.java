@@ -17,6 +17,7 @@ import static dev.evergreen.http.Http2Client.get;
 import static dev.evergreen.http.Http2Client.request;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -26,6 +27,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.stream.Stream;
@@ -161,6 +166,124 @@ class Http2ServerTest {
         }
       }
       assertTrue(reset, "the stream waits for ever");
+    }
+  }
+
+  /** Answers streams by bodies of a length, all of whose windows are large but the common one. */
+  private static Http2Client streamsOfOneWindow(int streams, int length, Duration write)
+      throws Exception {
+    var times = Duration.ofSeconds(30);
+    var settings = HttpSettings.DEFAULT.withTimes(times, times, times, write);
+    Handler handler =
+        exchange -> exchange.respond(ResponseHead.of(200), ByteBuffer.wrap(new byte[length]));
+    var client = Http2Client.connect(handler, settings, CancelScope.open(), MemoryPair.CAPACITY);
+    client.send(SETTINGS, 0, 0, setting(4, 1 << 30));
+    for (int i = 0; i < streams; i++) {
+      client.headers(1 + 2 * i, true, get("/"));
+    }
+    for (int received = 0; received < 65_535; ) {
+      received += client.next(DATA).payload().length;
+    }
+    return client;
+  }
+
+  /** Opens the common window, and answers who has got how much of it. */
+  private static Map<Integer, Integer> open(Http2Client client, int bytes) throws IOException {
+    client.send(WINDOW_UPDATE, 0, 0, bytes);
+    var shares = new HashMap<Integer, Integer>();
+    for (int received = 0; received < bytes; ) {
+      var frame = client.next(DATA);
+      assertEquals(DATA, frame.type());
+      received += frame.payload().length;
+      shares.merge(frame.stream(), frame.payload().length, Integer::sum);
+    }
+    return shares;
+  }
+
+  /** Seen: whoever was woken first took all, and was woken first the next time, too. */
+  @Test
+  void manyStreamsShareTheConnectionsWindow() throws Exception {
+    int streams = 60;
+    try (var client = streamsOfOneWindow(streams, 1 << 20, Duration.ofSeconds(30))) {
+      var shares = new HashMap<Integer, Integer>();
+      for (int i = 0; i < 3 * streams; i++) {
+        open(client, 1000).forEach((stream, bytes) -> shares.merge(stream, bytes, Integer::sum));
+      }
+      assertEquals(streams, shares.size());
+      // Who came late to the first round has missed that.
+      assertTrue(shares.values().stream().allMatch(each -> each >= 2000), shares::toString);
+    }
+  }
+
+  @Test
+  void ofALargePartOfTheWindowEachStreamGetsAFrameInTurn() throws Exception {
+    int streams = 5;
+    try (var client = streamsOfOneWindow(streams, 1 << 20, Duration.ofSeconds(30))) {
+      var seen = new HashSet<Integer>();
+      for (int i = 0; i < streams; i++) {
+        seen.addAll(open(client, 20_000).keySet());
+      }
+      assertEquals(streams, seen.size());
+    }
+  }
+
+  /** Seen: it was reset, though its reader had done nothing wrong. */
+  @Test
+  void aStreamWaitsForItsTurnAsLongAsTheOthersGoOn() throws Exception {
+    var write = Duration.ofMillis(1500);
+    try (var client = streamsOfOneWindow(8, 1 << 20, write)) {
+      for (int i = 0; i < 12; i++) {
+        assertEquals(1, open(client, 1).size());
+        for (var frame = client.nextWithin(Duration.ofMillis(300));
+            frame != null;
+            frame = client.nextWithin(Duration.ofMillis(300))) {
+          assertNotEquals(RST_STREAM, frame.type());
+        }
+      }
+    }
+  }
+
+  @Test
+  void streamsEndInTimeIfThePeerNeverOpensTheConnectionsWindow() throws Exception {
+    int streams = 100;
+    try (var client = streamsOfOneWindow(streams, 1 << 20, Duration.ofMillis(500))) {
+      var reset = new HashSet<Integer>();
+      while (reset.size() < streams) {
+        var frame = client.next(RST_STREAM);
+        assertEquals(RST_STREAM, frame.type());
+        reset.add(frame.stream());
+      }
+    }
+  }
+
+  /**
+   * Seen: one that was reset just when it began to wait for its turn held up all others for ever.
+   */
+  @Test
+  void whoIsResetWhileItWaitsHoldsUpNobody() throws Exception {
+    int streams = 24;
+    int length = 70_000; // None has got all of it by the first window.
+    var random = new Random(1);
+    for (int round = 0; round < 50; round++) {
+      try (var client = streamsOfOneWindow(streams, length, Duration.ofSeconds(30))) {
+        var left = new HashSet<Integer>();
+        for (int stream = 1; stream < 2 * streams; stream += 2) {
+          client.send(WINDOW_UPDATE, 0, 0, 1 + random.nextInt(20_000));
+          if (random.nextBoolean()) {
+            client.send(RST_STREAM, 0, stream, 8);
+          } else {
+            left.add(stream);
+          }
+        }
+        client.send(WINDOW_UPDATE, 0, 0, streams * length);
+        while (!left.isEmpty()) {
+          var frame = client.next(DATA);
+          assertEquals(DATA, frame.type());
+          if ((frame.flags() & END_STREAM) != 0) {
+            left.remove(frame.stream());
+          }
+        }
+      }
     }
   }
 
@@ -412,6 +535,7 @@ class Http2ServerTest {
         error("ping of a stream", PROTOCOL_ERROR, c -> c.send(PING, 0, 1, new byte[8])),
         error("ping of seven bytes", FRAME_SIZE_ERROR, c -> c.send(PING, 0, 0, new byte[7])),
         error("goaway of a stream", PROTOCOL_ERROR, c -> c.send(GOAWAY, 0, 1, new byte[8])),
+        error("short goaway", FRAME_SIZE_ERROR, c -> c.send(GOAWAY, 0, 0, new byte[7])),
         error("window of nothing", PROTOCOL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 0, 0)),
         error("window of an idle stream", PROTOCOL_ERROR, c -> c.send(WINDOW_UPDATE, 0, 1, 1)),
         error(

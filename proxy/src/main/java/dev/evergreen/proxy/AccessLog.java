@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Writes a line for each transaction, by a thread of its own: a slow disk holds up no request. What
- * does not fit into its queue is dropped and counted, as is what cannot be written. After a
- * failure, such as a full disk, it goes on; that it fails is told once until it can write again.
- * Each line begins at a line's beginning.
+ * does not fit into its queue, or comes behind the end, is dropped and counted, as is what cannot
+ * be written. After a failure, such as a full disk, it goes on; that it fails is told once until it
+ * can write again. Each line begins at a line's beginning.
  */
 final class AccessLog implements AutoCloseable {
 
@@ -28,15 +28,31 @@ final class AccessLog implements AutoCloseable {
     void run() throws IOException;
   }
 
+  /** Writes a line. */
+  private final class Line implements Task {
+    private final Course course;
+
+    Line(Course course) {
+      this.course = course;
+    }
+
+    @Override
+    public void run() {
+      append(course);
+    }
+  }
+
   private final @Nullable Path path;
   private final LogFormat format;
   private final BlockingQueue<Task> queue = new ArrayBlockingQueue<>(QUEUE);
   private final LongAdder dropped = new LongAdder();
   private final Thread thread;
 
+  /** Nothing more is written. */
+  private volatile boolean ended;
+
   // Of the thread.
   private LogFile file;
-  private boolean ended;
   private boolean failing;
 
   /**
@@ -52,8 +68,20 @@ final class AccessLog implements AutoCloseable {
   }
 
   void write(Course course) {
-    if (!queue.offer(() -> append(course))) {
+    var line = new Line(course);
+    if (!queue.offer(line)) {
       dropped.increment();
+    } else if (ended) {
+      dropQueue();
+    }
+  }
+
+  /** Of each line that nobody will write, either its writer or the thread drops it. */
+  private void dropQueue() {
+    for (var task = queue.poll(); task != null; task = queue.poll()) {
+      if (task instanceof Line) {
+        dropped.increment();
+      }
     }
   }
 
@@ -74,6 +102,9 @@ final class AccessLog implements AutoCloseable {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } finally {
+      ended = true;
+      dropQueue();
     }
   }
 
@@ -106,6 +137,9 @@ final class AccessLog implements AutoCloseable {
 
   /** The new one is there before the old one ends, which may not be possible. */
   private void openAgain() throws IOException {
+    if (path == null) {
+      return; // It stays open, and may be amid a line.
+    }
     var before = file;
     file = LogFile.open(path, dropped);
     before.close();

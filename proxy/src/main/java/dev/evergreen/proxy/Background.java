@@ -51,11 +51,11 @@ record Background(
 
   private void run(String what, Fetch fetch, Semaphore share) {
     boolean handedOver = false;
-    long stamp = proxy.storage().stamp();
-    try (var found =
-        Found.find(proxy.storage(), Proxy.segment(key), new Variants(request.fields()))) {
+    try (var question = proxy.storage().ask(Proxy.segment(key));
+        var found =
+            Found.find(proxy.storage(), Proxy.segment(key), new Variants(request.fields()))) {
       if (found != null) {
-        handedOver = validate(found, stamp, what, fetch);
+        handedOver = validate(found, question.stamp(), what, fetch);
       }
     } catch (IOException e) {
       proxy.count(Count.ORIGIN_FAILURES);

@@ -1,5 +1,6 @@
 package dev.evergreen.proxy;
 
+import dev.evergreen.proxy.storage.Lease;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +34,13 @@ final class Fetch {
   private final CountDownLatch decided = new CountDownLatch(1);
   private volatile @Nullable Outcome outcome;
 
+  // Guarded by this.
+  /** Who waits, and has not begun to follow what arrives. */
+  private int waiting;
+
+  /** Keeps the beginning of what arrives for them, so that they need not each ask for it anew. */
+  private @Nullable Lease beginning;
+
   /** One that others may wait for. */
   Fetch() {
     this(false);
@@ -55,6 +63,9 @@ final class Fetch {
   /** Says what came of it; only the first call counts. */
   synchronized void decide(Outcome came) {
     if (outcome == null) {
+      if (came instanceof Arriving(var arrival) && waiting > 0) {
+        beginning = arrival.follow();
+      }
       outcome = came;
       decided.countDown();
     }
@@ -64,18 +75,57 @@ final class Fetch {
     return outcome != null;
   }
 
-  /**
-   * Waits for what comes of it.
-   *
-   * @return {@link Released} if that takes too long
-   */
-  Outcome await(long millis) {
-    try {
-      var _ = decided.await(millis, TimeUnit.MILLISECONDS);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+  /** Somebody waits for what comes of it, until it is closed. */
+  synchronized Waiter join() {
+    boolean early = outcome == null;
+    waiting += early ? 1 : 0;
+    return new Waiter(early);
+  }
+
+  private synchronized void leave() {
+    if (--waiting == 0 && beginning != null) {
+      beginning.close();
+      beginning = null;
     }
-    var came = outcome;
-    return came == null ? new Released() : came;
+  }
+
+  /**
+   * One who waits. If it came before anything was decided, what arrives keeps its beginning until
+   * this is done, but not for longer than for a reader that takes nothing.
+   */
+  final class Waiter implements AutoCloseable {
+    private boolean counts;
+
+    private Waiter(boolean counts) {
+      this.counts = counts;
+    }
+
+    /**
+     * Waits.
+     *
+     * @return {@link Released} if that takes too long
+     */
+    Outcome await(long millis) {
+      try {
+        var _ = decided.await(millis, TimeUnit.MILLISECONDS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+      var came = outcome;
+      return came == null ? new Released() : came;
+    }
+
+    /** It waits no more, or has a lease of its own. */
+    void done() {
+      if (counts) {
+        counts = false;
+        leave();
+      }
+    }
+
+    @Override
+    public void close() {
+      done();
+    }
   }
 }

@@ -97,22 +97,27 @@ final class Keeper {
    * of its exchange.
    */
   void receive(String what, Fetch fetch, OriginAnswer answer, Arrival arrival) {
-    try (answer;
-        arrival) {
-      var appender = arrival.appender();
-      var body = answer.exchange().body();
-      var piece = buffer(body);
-      while (body.read(piece) >= 0) {
-        appender.append(piece.flip());
-        piece.clear();
-      }
-      appender.commit();
+    try (arrival) {
+      receive(answer, arrival);
+      arrival.appender().commit();
     } catch (IncompleteException e) {
       // Nobody wants it any more, and the origin is told.
     } catch (IOException e) {
       proxy.count(Count.CUT_OFF);
     } finally {
       proxy.fetches().end(what, fetch);
+    }
+  }
+
+  /** Storing may take a while, in which others can use the connection. */
+  private static void receive(OriginAnswer from, Arrival arrival) throws IOException {
+    try (from) {
+      var body = from.exchange().body();
+      var piece = buffer(body);
+      while (body.read(piece) >= 0) {
+        arrival.appender().append(piece.flip());
+        piece.clear();
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.evergreen.proxy;
 
 import dev.evergreen.fibers.Buffers;
+import dev.evergreen.http.Fields;
 import dev.evergreen.proxy.rules.EntityTag;
 import dev.evergreen.proxy.rules.Validators;
 import dev.evergreen.proxy.storage.DamagedException;
@@ -8,13 +9,16 @@ import dev.evergreen.proxy.storage.Lease;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A lease that goes on when its response has lost its place in the storage while a slow client took
  * it: from what is stored now, or else from the origin, if that is the same by its strong tag (RFC
- * 9110 §8.8.3). The origin is asked for a buffer's worth at a time, so that no connection to it
- * waits for the client.
+ * 9110 §8.8.3), its length and its coding. The origin is asked for a buffer's worth at a time, so
+ * that no connection to it waits for the client.
  */
 final class SteadyLease implements Lease {
 
@@ -27,12 +31,18 @@ final class SteadyLease implements Lease {
     @Nullable Found find();
 
     /**
-     * Asks the origin for a part.
+     * Asks the origin for a part, and has its answer read, as long as the client stays.
      *
      * @param range the value of Range
      * @param tag that of If-Range
+     * @return what the reader says; false if the client wants nothing of the origin
      */
-    OriginAnswer ask(String range, String tag) throws IOException;
+    boolean ask(String range, String tag, Part reader) throws IOException;
+  }
+
+  /** Reads an answer; false if it is not the part that was asked for. */
+  interface Part {
+    boolean read(OriginAnswer answer) throws IOException;
   }
 
   private static final ByteBuffer[] NOTHING = {};
@@ -90,7 +100,7 @@ final class SteadyLease implements Lease {
   private @Nullable Found findAgain(EntityTag tag) throws IOException {
     letGoOfFound();
     var now = elsewhere.find();
-    if (now != null && now.lease().length() == length() && isSame(tag, now.validators())) {
+    if (now != null && now.lease().length() == length() && isSame(tag, now.head().fields())) {
       found = now;
     } else if (now != null) {
       now.close();
@@ -98,8 +108,18 @@ final class SteadyLease implements Lease {
     return found;
   }
 
-  private static boolean isSame(EntityTag tag, Validators other) {
-    return other.tag().isPresent() && tag.equalsStrongly(other.tag().get());
+  /** Origins that are wrong have the same tag for what they have coded in different ways. */
+  private boolean isSame(EntityTag tag, Fields other) throws IOException {
+    var now = Validators.of(other).tag();
+    return now.isPresent()
+        && tag.equalsStrongly(now.get())
+        && codings(head.fields()).equals(codings(other));
+  }
+
+  private static List<String> codings(Fields fields) {
+    return fields.members("content-encoding").stream()
+        .map(coding -> coding.toLowerCase(Locale.ROOT))
+        .toList();
   }
 
   private ByteBuffer[] readFromOrigin(EntityTag tag, long offset, long most, DamagedException lost)
@@ -109,33 +129,45 @@ final class SteadyLease implements Lease {
       return NOTHING;
     }
     var range = offset + "-" + (offset + count - 1);
-    try (var answer = elsewhere.ask("bytes=" + range, tag.toString())) {
-      var fields = answer.head().fields();
-      boolean isPart =
-          answer.head().status() == 206
-              && ("bytes " + range + "/" + length()).equals(fields.get("content-range"))
-              && isSame(tag, Validators.of(fields));
-      if (!isPart) {
+    try {
+      if (!elsewhere.ask(
+          "bytes=" + range,
+          tag.toString(),
+          answer -> isPart(answer, tag, range, count) && readWhole(answer, count))) {
         throw lost;
       }
-      return new ByteBuffer[] {readWhole(answer, count)};
     } catch (OriginFailure e) {
       lost.addSuppressed(e);
       throw lost;
     }
+    return new ByteBuffer[] {present().slice(0, count).asReadOnlyBuffer()};
   }
 
-  private ByteBuffer readWhole(OriginAnswer answer, int count) throws IOException {
-    var loan = Buffers.borrow();
-    piece = loan;
-    var into = loan.buffer().slice(0, count);
+  private boolean isPart(OriginAnswer answer, EntityTag tag, String range, int count)
+      throws IOException {
+    var fields = answer.head().fields();
+    long told = answer.exchange().body().length();
+    return answer.head().status() == 206
+        && fields.all("content-range").equals(List.of("bytes " + range + "/" + length()))
+        && (told < 0 || told == count)
+        && isSame(tag, fields);
+  }
+
+  /** All of it, to the end: then others can use the connection. */
+  private boolean readWhole(OriginAnswer answer, int count) throws IOException {
+    piece = Buffers.borrow();
+    var into = present().slice(0, count);
     var body = answer.exchange().body();
     while (into.hasRemaining()) {
       if (body.read(into) < 0) {
         throw new EOFException("the origin has sent less than it told");
       }
     }
-    return into.flip().asReadOnlyBuffer();
+    return body.read(ByteBuffer.allocate(1)) < 0;
+  }
+
+  private ByteBuffer present() {
+    return Objects.requireNonNull(piece).buffer();
   }
 
   private void letGo() {

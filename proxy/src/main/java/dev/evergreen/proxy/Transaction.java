@@ -395,11 +395,19 @@ final class Transaction {
     }
 
     @Override
-    public OriginAnswer ask(String range, String tag) throws IOException {
+    public boolean ask(String range, String tag, SteadyLease.Part reader) throws IOException {
+      if (demands.onlyIfCached()) {
+        return false;
+      }
       var asked = originRequest();
       Conditions.clear(asked.fields());
       asked.fields().set("Range", range).set("If-Range", tag);
-      return askWhileClientStays(asked);
+      return asLongAsClientStays(
+          () -> {
+            try (var answer = Transaction.this.ask(asked, null)) {
+              return reader.read(answer);
+            }
+          });
     }
   }
 
@@ -415,11 +423,20 @@ final class Transaction {
       if (other == null) {
         return lead(what, fetch, found, reason);
       }
-      switch (join(other)) {
-        case Fetch.Arriving(var arrival) -> {
-          if (suits(arrival)) {
-            return follow(arrival);
+      Fetch.Outcome came;
+      try (var waiter = join(other)) {
+        came = waiter.await(setup.settings().collapsedWait.toMillis());
+        if (came instanceof Fetch.Arriving(var arrival) && suits(arrival)) {
+          if (!follow(arrival, waiter)) {
+            // Nobody can follow it any more: who wants the same from now on follows another one.
+            proxy.fetches().end(what, other);
+            return false;
           }
+          return true;
+        }
+      }
+      switch (came) {
+        case Fetch.Arriving(var arrival) -> {
           var narrower = what(arrival.vary());
           if (narrower.equals(what)) {
             return fetch(what, new Fetch(), found, reason);
@@ -451,12 +468,13 @@ final class Transaction {
     return fetch(what, fetch, found, why);
   }
 
-  private Fetch.Outcome join(Fetch other) {
+  private Fetch.Waiter join(Fetch other) {
+    var waiter = other.join();
     if (!other.decided()) {
       proxy.count(Count.COLLAPSED);
       collapsed = true;
     }
-    return other.await(setup.settings().collapsedWait.toMillis());
+    return waiter;
   }
 
   /** The name of what is wanted, by what the URI's responses vary. */
@@ -479,8 +497,9 @@ final class Transaction {
    *
    * @return false if it has arrived meanwhile, or its beginning is gone
    */
-  private boolean follow(Arrival arrival) throws IOException {
+  private boolean follow(Arrival arrival, Fetch.Waiter waiter) throws IOException {
     try (var lease = arrival.follow()) {
+      waiter.done(); // From here on what it needs is kept for its lease.
       if (lease == null || !(request.is("HEAD") || hasBeginning(lease))) {
         return false;
       }
@@ -530,22 +549,25 @@ final class Transaction {
       String what, Fetch fetch, @Nullable Found found, Forward why, boolean validates)
       throws IOException {
     boolean handedOver = false;
-    long stamp = proxy.storage().stamp();
     var asked = originRequest();
     if (!validates) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would be no answer either.
     }
     boolean conditional = validates && condition(asked.fields(), found);
-    try (var answer = new Held(fetch.isAlone() ? askWhileClientStays(asked) : ask(asked, null))) {
+    try (var question = proxy.storage().ask(Proxy.segment(key));
+        var answer = new Held(askFor(fetch, asked))) {
+      long stamp = question.stamp();
       var head = answer.get().head();
       if (head.status() == 304 && conditional) {
-        boolean freshened = freshen(found, answer.get(), stamp, fetch, why);
+        boolean freshened = freshen(found, answer, stamp, fetch, why);
         handedOver = !freshened;
         return freshened;
       }
       if (Reuse.failure(head.status()) && usableAfterFailure(found)) {
         fetch.decide(new Fetch.LookAgain());
-        deliverStale(found, head.status());
+        int status = head.status();
+        answer.letGo(); // What is delivered may need its place at the origin.
+        deliverStale(found, status);
         return true;
       }
       var entry = keeper().entry(answer.get(), stamp);
@@ -571,6 +593,10 @@ final class Transaction {
         proxy.fetches().end(what, fetch);
       }
     }
+  }
+
+  private OriginAnswer askFor(Fetch fetch, RequestHead asked) throws IOException {
+    return fetch.isAlone() ? asLongAsClientStays(() -> ask(asked, null)) : ask(asked, null);
   }
 
   /**
@@ -689,8 +715,7 @@ final class Transaction {
    *
    * @return false if the 304 is about nothing that is stored, or has too many fields to be kept
    */
-  private boolean freshen(
-      @Nullable Found found, OriginAnswer answer, long stamp, Fetch fetch, Forward why)
+  private boolean freshen(@Nullable Found found, Held answer, long stamp, Fetch fetch, Forward why)
       throws IOException {
     var others = others(found);
     try {
@@ -703,7 +728,8 @@ final class Transaction {
       for (var each : stored) {
         validators.add(each.validators());
       }
-      var chosen = Freshening.chosen(answer.head(), validators).stream().map(stored::get).toList();
+      var head = answer.get().head();
+      var chosen = Freshening.chosen(head, validators).stream().map(stored::get).toList();
       return !chosen.isEmpty() && freshen(chosen, found, answer, stamp, fetch, why);
     } finally {
       others.forEach(Found::close);
@@ -711,14 +737,10 @@ final class Transaction {
   }
 
   private boolean freshen(
-      List<Found> chosen,
-      @Nullable Found found,
-      OriginAnswer answer,
-      long stamp,
-      Fetch fetch,
-      Forward why)
+      List<Found> chosen, @Nullable Found found, Held held, long stamp, Fetch fetch, Forward why)
       throws IOException {
     var keeper = keeper();
+    var answer = held.get();
     var first = chosen.getFirst();
     var refreshed = keeper.refresh(first, answer, stamp);
     if (refreshed == null) {
@@ -736,6 +758,7 @@ final class Transaction {
     var head = keeper.headForAsker(first, answer, refreshed);
     var status =
         CacheStatus.forwarded(why).withForwardStatus(304).withTtl(head.life().ttl(proxy.now()));
+    held.letGo(); // What is delivered may need its place at the origin.
     deliver(head, first.lease(), status);
     return true;
   }
@@ -875,12 +898,13 @@ final class Transaction {
   }
 
   private void passHeadAlone(@Nullable Found found, Forward why) throws IOException {
-    long stamp = proxy.storage().stamp();
     var asked = originRequest();
     if (found != null) {
       Conditions.clear(asked.fields()); // A 304 to the client's own would tell nothing of it.
     }
-    try (var answer = ask(asked, null)) {
+    try (var question = proxy.storage().ask(Proxy.segment(key));
+        var answer = ask(asked, null)) {
+      long stamp = question.stamp();
       var head = answer.head();
       if (found != null && head.status() == 200 && found.head().status() == 200) {
         var keeper = keeper();
@@ -910,9 +934,10 @@ final class Transaction {
     }
   }
 
-  private OriginAnswer askWhileClientStays(RequestHead asked) throws IOException {
+  private <T> T asLongAsClientStays(ScopedValue.CallableOp<T, IOException> action)
+      throws IOException {
     try (var leaving = new Leaving(proxy.fibers(), exchange)) {
-      return leaving.call(() -> ask(asked, null));
+      return leaving.call(action);
     }
   }
 
@@ -1043,11 +1068,17 @@ final class Transaction {
       return answer;
     }
 
-    @Override
-    public void close() {
+    /** From now on others can have its place at the origin. */
+    void letGo() {
       if (ours) {
+        ours = false;
         answer.close();
       }
+    }
+
+    @Override
+    public void close() {
+      letGo();
     }
   }
 }

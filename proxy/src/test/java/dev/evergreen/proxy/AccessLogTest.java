@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.logging.Logger;
@@ -112,5 +113,55 @@ class AccessLogTest {
     }
     assertEquals("number 0\nnumber 1\nnumber \nlast\n", narrow.written.toString(UTF_8));
     assertEquals(3, lost.sum());
+  }
+
+  /** Seen: after a disk was full, the first line behind it was joined to the part of one. */
+  @Test
+  void noLineIsJoinedToAPartThatWasInTheFileBefore() throws Exception {
+    var path = folder.resolve("log");
+    Files.writeString(path, "whole\nhal");
+    var lost = new LongAdder();
+    try (var before = LogFile.open(path, lost)) {
+      try (var file = LogFile.open(path, lost)) {
+        before.add("f, and the last of the former one"); // It comes when the new one is open.
+        before.flush();
+        file.add("first");
+        file.flush();
+        file.add("second");
+      }
+    }
+    assertEquals(
+        "whole\nhal\nf, and the last of the former one\nfirst\nsecond\n", Files.readString(path));
+    assertEquals(0, lost.sum());
+  }
+
+  /** Seen: they were in a queue that nobody looked at any more. */
+  @Test
+  void linesBehindTheEndAreCounted() throws Exception {
+    var file = folder.resolve("log");
+    var log = new AccessLog(file, LogFormat.COMMON);
+    int writers = 4;
+    int lines = 2000;
+    var threads = new ArrayList<Thread>();
+    for (int i = 0; i < writers; i++) {
+      threads.add(
+          Thread.startVirtualThread(
+              () -> {
+                for (int j = 0; j < lines; j++) {
+                  log.write(course("/" + j));
+                }
+              }));
+    }
+    while (!Files.exists(file) || Files.size(file) == 0) {
+      Thread.onSpinWait();
+    }
+    log.close();
+    for (var thread : threads) {
+      thread.join();
+    }
+    log.write(course("/late"));
+    int written = Files.readAllLines(file).size();
+    assertEquals(writers * lines + 1, written + log.dropped());
+    assertTrue(log.dropped() > 0);
   }
 }

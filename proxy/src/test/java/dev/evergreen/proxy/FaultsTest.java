@@ -577,6 +577,50 @@ class FaultsTest {
     assertEquals(0, count(Statistics.Count.CUT_OFF), "it has done nothing wrong");
   }
 
+  /** Seen: each of them asked the origin for itself. */
+  @Test
+  void whoComesTooLateForWhatCannotBeStoredFollowsAnotherTogether() throws Exception {
+    int late = 6;
+    int large = 100 << 20;
+    var piece = "x".repeat(1 << 16);
+    origin.then(
+        (_, wire) -> {
+          wire.send(head(large));
+          while (true) {
+            wire.send(piece);
+          }
+        });
+    origin.then(
+        (_, wire) -> {
+          await(() -> count(Statistics.Count.COLLAPSED) == late - 1);
+          wire.send(head(large));
+          for (int i = 0; i < large / piece.length(); i++) {
+            wire.send(piece);
+          }
+        });
+    var first = browser();
+    first.ask("GET", "/a");
+    first.read(10 * piece.length());
+    var answers = new ArrayList<CompletableFuture<Integer>>();
+    for (int i = 0; i < late; i++) {
+      var browser = browser();
+      answers.add(
+          CompletableFuture.supplyAsync(() -> lengthOf(browser), Thread::startVirtualThread));
+    }
+    for (var answer : answers) {
+      assertEquals(large, answer.get());
+    }
+    assertEquals(2, origin.count());
+  }
+
+  private static int lengthOf(Browser browser) {
+    try {
+      return browser.get("/a").body().length();
+    } catch (IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+
   /** How a client leaves. */
   private interface Goodbye {
     void leave() throws IOException;

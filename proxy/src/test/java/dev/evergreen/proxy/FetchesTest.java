@@ -2,12 +2,25 @@ package dev.evergreen.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.Fields;
+import dev.evergreen.http.ResponseHead;
+import dev.evergreen.proxy.rules.CacheRules;
+import dev.evergreen.proxy.rules.Life;
+import dev.evergreen.proxy.storage.Entry;
+import dev.evergreen.proxy.storage.IncompleteException;
+import dev.evergreen.proxy.storage.Storage;
+import dev.evergreen.proxy.storage.StorageOptions;
+import java.io.IOException;
 import java.lang.ref.WeakReference;
+import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -52,5 +65,60 @@ class FetchesTest {
     var uri = "http://test/" + "a".repeat(8000);
     fetches.remember(uri, NOW + 10_000);
     return uri;
+  }
+
+  /** What is too large for this storage, so that it is passed to those who follow it only. */
+  private static Arrival arrival(Storage storage, int length) throws IOException {
+    var fields = Fields.of("Cache-Control", "max-age=60");
+    var life = Life.of(ResponseHead.of(200, fields), NOW, NOW, CacheRules.DEFAULT);
+    var head = StoredHead.encode(200, life, fields);
+    var entry = new Entry(Proxy.segment("http://x/a"), head, storage.stamp(), length);
+    return new Arrival(entry, storage.append(entry));
+  }
+
+  /** Seen: nobody followed it yet when its first client left or had gone on, so it was lost. */
+  @Test
+  void whatArrivesKeepsItsBeginningForThoseWhoWaited() throws Exception {
+    int length = 1 << 20;
+    var piece = ByteBuffer.allocate(60_000);
+    try (var storage = Storage.open(StorageOptions.memory(2 << 20).memoryObject(100_000));
+        var arrival = arrival(storage, length)) {
+      var fetch = new Fetch();
+      try (var waiter = fetch.join();
+          var other = fetch.join()) {
+        var first = arrival.appender().follow();
+        fetch.decide(new Fetch.Arriving(arrival));
+        first.close();
+        arrival.appender().append(piece.duplicate());
+        assertEquals(new Fetch.Arriving(arrival), waiter.await(0));
+        var lease = Objects.requireNonNull(arrival.follow());
+        waiter.done();
+        waiter.done();
+        lease.close();
+        arrival.appender().append(piece.duplicate());
+        assertInstanceOf(Fetch.Arriving.class, other.await(0));
+        try (var last = Objects.requireNonNull(arrival.follow())) {
+          other.done();
+          assertTrue(last.read(0, 1).length > 0, "its beginning is there");
+        }
+        assertThrows(IncompleteException.class, () -> arrival.appender().append(piece.duplicate()));
+      }
+    }
+  }
+
+  @Test
+  void whoComesLateOrGivesUpKeepsNothing() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(2 << 20).memoryObject(100_000));
+        var arrival = arrival(storage, 1 << 20)) {
+      var fetch = new Fetch();
+      try (var impatient = fetch.join()) {
+        assertInstanceOf(Fetch.Released.class, impatient.await(0));
+      }
+      fetch.decide(new Fetch.Arriving(arrival));
+      try (var _ = fetch.join()) {
+        assertThrows(
+            IncompleteException.class, () -> arrival.appender().append(ByteBuffer.allocate(1)));
+      }
+    }
   }
 }

@@ -511,6 +511,19 @@ class ProxyTest {
   }
 
   @Test
+  void whatIsNeitherStoredNorUnderWayNeedNotBeRememberedAsInvalid() throws Exception {
+    origin.then(200, "1", "Cache-Control: max-age=60").then(204, "", "Location: /n");
+    get("/a");
+    for (int i = 0; i < 50; i++) {
+      browser.send("POST /n" + i + " HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+      assertEquals(204, browser.receive().status());
+    }
+    assertEquals(0, proxy.storage().stats().marks());
+    assertEquals("1", get("/a").body());
+    assertEquals(51, origin.count());
+  }
+
+  @Test
   void anErrorInvalidatesNothing() throws Exception {
     origin.then(200, "1", "Cache-Control: max-age=60").then(500, "no");
     get("/a");

@@ -12,6 +12,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A client that speaks HTTP/2 with the proxy frame by frame, right or wrong. */
 final class RawHttp2 implements AutoCloseable {
@@ -59,12 +61,13 @@ final class RawHttp2 implements AutoCloseable {
     return block.toByteArray();
   }
 
-  void get(int stream, String path) throws IOException {
-    frame(
-        HEADERS,
-        END_STREAM | END_HEADERS,
-        stream,
-        block(":method", "GET", ":scheme", "http", ":authority", "test", ":path", path));
+  /** Asks; the fields more are names and values. */
+  void get(int stream, String path, String... more) throws IOException {
+    var fields = new ArrayList<String>();
+    fields.addAll(List.of(":method", "GET", ":scheme", "http", ":authority", "test"));
+    fields.addAll(List.of(":path", path));
+    fields.addAll(List.of(more));
+    frame(HEADERS, END_STREAM | END_HEADERS, stream, block(fields.toArray(String[]::new)));
   }
 
   Frame next() throws IOException {

@@ -2,10 +2,12 @@ package dev.evergreen.proxy;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.evergreen.http.UpstreamLimits;
 import dev.evergreen.proxy.storage.Entry;
 import dev.evergreen.proxy.storage.Lease;
 import dev.evergreen.proxy.storage.StorageOptions;
@@ -13,12 +15,17 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -34,6 +41,10 @@ class SlowClientsTest {
   private static final String BODY =
       IntStream.range(0, 1 << 17).mapToObj("%07d "::formatted).collect(Collectors.joining());
 
+  private static final UpstreamLimits ONE_CONNECTION =
+      new UpstreamLimits(
+          1, 16, Duration.ofSeconds(3), Duration.ofSeconds(30), Duration.ofSeconds(10));
+
   private final ScriptedOrigin origin = new ScriptedOrigin();
   private final Proxy proxy;
   private @Nullable Lease held;
@@ -45,6 +56,7 @@ class SlowClientsTest {
                 .withAddresses(List.of(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)))
                 .withOrigins(List.of(origin.origin()))
                 .withProcessors(2)
+                .withOriginLimits(ONE_CONNECTION)
                 .withStorage(StorageOptions.memory(16 << 20)));
   }
 
@@ -94,10 +106,33 @@ class SlowClientsTest {
     origin.then(200, BODY, "Cache-Control: max-age=60", "ETag: " + tag);
   }
 
+  /** What the request's Range asks for, as it is sent by an origin that has the same. */
+  private static String part(ScriptedOrigin.Received request, String... more) {
+    assertEquals("\"1\"", request.field("If-Range"));
+    var ends = request.field("Range").substring("bytes=".length()).split("-", 2);
+    int begin = Integer.parseInt(ends[0]);
+    int end = Integer.parseInt(ends[1]);
+    assertTrue(end - begin < 1 << 16, "no more than is at hand");
+    var fields = new ArrayList<>(List.of(more));
+    if (fields.stream().noneMatch(field -> field.startsWith("ETag"))) {
+      fields.add("ETag: \"1\"");
+    }
+    if (fields.stream().noneMatch(field -> field.startsWith("Content-Range"))) {
+      fields.add("Content-Range: bytes " + begin + "-" + end + "/" + BODY.length());
+    }
+    return ScriptedOrigin.response(
+        206, BODY.substring(begin, end + 1), fields.toArray(String[]::new));
+  }
+
+  private static void answerByPart(ScriptedOrigin.Received request, ScriptedOrigin.Wire wire)
+      throws IOException {
+    wire.send(part(request));
+  }
+
   /** Asks, and takes as much as there is a window for. */
-  private RawHttp2 begin() throws IOException {
+  private RawHttp2 begin(String... fields) throws IOException {
     var client = new RawHttp2(proxy.addresses().getFirst());
-    client.get(1, "/a");
+    client.get(1, "/a", fields);
     assertEquals(BODY.substring(0, WINDOW), client.data(1, WINDOW));
     return client;
   }
@@ -150,20 +185,7 @@ class SlowClientsTest {
   @ValueSource(booleans = {true, false})
   void whatIsStoredNoMoreComesFromTheOriginInParts(boolean first) throws Exception {
     answer("\"1\"");
-    origin.then(
-        (request, wire) -> {
-          assertEquals("\"1\"", request.field("If-Range"));
-          var ends = request.field("Range").substring("bytes=".length()).split("-", 2);
-          int begin = Integer.parseInt(ends[0]);
-          int end = Integer.parseInt(ends[1]);
-          assertTrue(end - begin < 1 << 16, "no more than is at hand");
-          wire.send(
-              ScriptedOrigin.response(
-                  206,
-                  BODY.substring(begin, end + 1),
-                  "ETag: \"1\"",
-                  "Content-Range: bytes " + begin + "-" + end + "/" + BODY.length()));
-        });
+    origin.then(SlowClientsTest::answerByPart);
     try (var client = begin(first)) {
       purge();
       assertEquals(BODY.substring(WINDOW), rest(client));
@@ -180,6 +202,140 @@ class SlowClientsTest {
       purge();
       get("/a");
       assertEquals("cut off", rest(client));
+    }
+  }
+
+  /** Seen: the bytes of another coding were sent behind the first ones. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "Content-Encoding: br",
+        "ETag: \"2\"",
+        "ETag: W/\"1\"",
+        "Content-Range: bytes 65536-131071/1048577",
+        "Content-Range: bytes 65536-131070/1048576"
+      })
+  void noPartOfSomethingElseFollows(String other) throws Exception {
+    answer("\"1\"");
+    origin.then((request, wire) -> wire.send(part(request, other)));
+    try (var client = begin(false)) {
+      purge();
+      assertEquals("cut off", rest(client));
+    }
+    assertEquals(2, origin.count());
+  }
+
+  @Test
+  void nothingOfAnotherCodingFollowsThatIsStoredNow() throws Exception {
+    origin.then(200, BODY, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Encoding: gzip");
+    origin.then(200, BODY, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Encoding: br");
+    try (var client = begin(false)) {
+      purge();
+      get("/a");
+      assertEquals("cut off", rest(client));
+    }
+  }
+
+  @Test
+  void whatHasACodingIsGoneOnWithInThat() throws Exception {
+    var coding = "Content-Encoding: GZIP";
+    origin.then(200, BODY, "Cache-Control: max-age=60", "ETag: \"1\"", "Content-Encoding: gzip");
+    origin.then((request, wire) -> wire.send(part(request, coding)));
+    try (var client = begin(false)) {
+      purge();
+      assertEquals(BODY.substring(WINDOW), rest(client));
+    }
+  }
+
+  /** RFC 9111 §5.2.1.7. Seen: the origin was asked for the rest. */
+  @Test
+  void whoWantsOnlyWhatIsCachedIsCutOffWhenThatIsGone() throws Exception {
+    answer("\"1\"");
+    origin.then(SlowClientsTest::answerByPart);
+    get("/a");
+    try (var client = begin("cache-control", "only-if-cached")) {
+      purge();
+      assertEquals("cut off", rest(client));
+    }
+    assertEquals(1, origin.count());
+  }
+
+  /** Seen: the origin's connection was kept for a client that had gone. */
+  @Test
+  void thePartOfAClientThatLeavesIsGivenUp() throws Exception {
+    answer("\"1\"");
+    var sent = new CountDownLatch(1);
+    var told = new CountDownLatch(1);
+    origin.then(
+        (request, wire) -> {
+          wire.send(part(request).substring(0, 10_000));
+          sent.countDown();
+          try {
+            assertEquals(-1, wire.in().read());
+          } catch (IOException e) {
+            // A reset says so, too.
+          }
+          told.countDown();
+        });
+    try (var client = begin(false)) {
+      purge();
+      var much = ByteBuffer.allocate(4).putInt(1 << 30).array();
+      client.frame(WINDOW_UPDATE, 0, 0, much);
+      client.frame(WINDOW_UPDATE, 0, 1, much);
+      sent.await();
+      client.frame(RawHttp2.RST_STREAM, 0, 1, ByteBuffer.allocate(4).putInt(8).array());
+      assertTrue(told.await(20, TimeUnit.SECONDS), "the origin waits for ever");
+    }
+  }
+
+  /** What it was told at first must not take the place that the rest needs. */
+  @ParameterizedTest
+  @ValueSource(ints = {304, 503})
+  void whoseResponseIsValidatedHoldsNoPlaceAtTheOriginMeanwhile(int status) throws Exception {
+    origin.then(
+        200, BODY, "Cache-Control: max-age=60, stale-if-error=60", "ETag: \"1\"", "Age: 60");
+    origin.then(
+        (_, wire) ->
+            wire.send(
+                status == 304
+                    ? "HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n"
+                    : "HTTP/1.1 503 Busy\r\nContent-Length: 100000\r\n\r\nno"));
+    origin.then(SlowClientsTest::answerByPart);
+    get("/a");
+    try (var client = begin()) {
+      purge();
+      assertEquals(BODY.substring(WINDOW), rest(client));
+    }
+  }
+
+  /** Seen: its parts were asked for, though nothing had been sent. */
+  @Test
+  void whatIsGoneBeforeItHasBegunIsAskedForAnew() throws Exception {
+    origin.then(200, BODY, "Cache-Control: max-age=60", "ETag: \"1\"", "Age: 60");
+    origin.then(
+        (_, wire) -> {
+          purge();
+          wire.send("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n");
+        });
+    origin.then(200, BODY, "Cache-Control: max-age=60", "ETag: \"2\"");
+    get("/a");
+    assertEquals(BODY, get("/a"));
+    var requests = origin.requests();
+    assertEquals(3, requests.size());
+    assertFalse(requests.getLast().has("Range"));
+    assertFalse(requests.getLast().has("If-None-Match"));
+  }
+
+  /** Seen: it ended the response, as that had begun. */
+  @Test
+  void whatInformsAmidTheResponseIsPassedOnToNobody() throws Exception {
+    answer("\"1\"");
+    origin.then(
+        (request, wire) ->
+            wire.send("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + part(request)));
+    try (var client = begin(false)) {
+      purge();
+      assertEquals(BODY.substring(WINDOW), rest(client));
     }
   }
 }

@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
  * them, and who takes nothing for too long is cut off. When none is left it is given up.
  *
  * <p>Once it is in memory, readers that are behind go on with what is there, so that the buffers
- * that they have not at hand are given back.
+ * that they have not at hand are given back. If it cannot be stored after all, as it was purged
+ * meanwhile or there is no room, it is passed from then on.
  *
  * <p>One thread appends; the lock guards all else. Nothing waits for the disk while it holds the
  * lock.
@@ -76,6 +77,7 @@ final class Growing implements Appender {
   private final Entry entry;
   private final byte[] prefix;
   private final long hash;
+  private final long uri;
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
 
@@ -94,6 +96,9 @@ final class Growing implements Appender {
   /** It is in memory, or was. */
   private boolean isInMemory;
 
+  /** All of it had come when it turned out that it cannot be stored. */
+  private boolean isInVain;
+
   /** What is there, once a reader goes on with it or may have to. */
   private MemoryTier.@Nullable Found inMemory;
 
@@ -104,6 +109,8 @@ final class Growing implements Appender {
     this.entry = entry;
     this.prefix = prefix;
     this.hash = hash;
+    uri = storage.hashOf(entry.key());
+    storage.underWay().begin(uri);
     long least = prefix.length + Math.max(0, entry.length());
     way = storage.memory().takes(least) ? Way.COLLECTED : tooLargeForMemory(entry.length());
   }
@@ -164,7 +171,7 @@ final class Growing implements Appender {
         awaitDisk();
       }
       if (way == Way.PASSED) {
-        awaitReaders();
+        awaitReaders(MOST_PASSED - 1);
         checkFollowed();
       }
       var piece = borrow(way == Way.COLLECTED && !pieces.isEmpty());
@@ -219,10 +226,10 @@ final class Growing implements Appender {
   }
 
   /** Waits until few pieces are needed by readers; cuts off those that take nothing. */
-  private void awaitReaders() throws IOException {
+  private void awaitReaders(int few) throws IOException {
     long patience = storage.patienceNanos();
     try {
-      for (giveBackPassed(); isBehind(); giveBackPassed()) {
+      for (giveBackPassed(); isBehind(few); giveBackPassed()) {
         patience = changed.awaitNanos(patience);
         var slowest = lacking();
         if (patience <= 0 && slowest != null) {
@@ -251,8 +258,8 @@ final class Growing implements Appender {
     changed.signalAll();
   }
 
-  private boolean isBehind() {
-    return pieces.size() - given >= MOST_PASSED && lacking() != null;
+  private boolean isBehind(int few) {
+    return pieces.size() - given > few && lacking() != null;
   }
 
   /** A reader that has not gone past the first piece that is still there; the slowest one. */
@@ -302,6 +309,7 @@ final class Growing implements Appender {
 
   @Override
   public boolean commit() throws IOException {
+    boolean wasCollected;
     lock.lock();
     try {
       if (end != End.OPEN || !appending) {
@@ -312,7 +320,8 @@ final class Growing implements Appender {
         throw new IOException(
             "the body has %d bytes, not the %d it was said".formatted(received, entry.length()));
       }
-      if (way == Way.COLLECTED && !storage.memory().takes(prefix.length + received)) {
+      wasCollected = way == Way.COLLECTED;
+      if (wasCollected && !storage.memory().takes(prefix.length + received)) {
         way = tooLargeForMemory(received);
         for (int i = 0; way == Way.STREAMED && i < pieces.size() - 1; i++) {
           hand(i);
@@ -329,7 +338,25 @@ final class Growing implements Appender {
     boolean stored = store();
     isInMemory = stored && way == Way.COLLECTED;
     (stored ? storage.counts().stored : storage.counts().unstored).increment();
+    if (!stored && wasCollected && way != Way.STREAMED) {
+      passOn();
+    }
     return stored;
+  }
+
+  /**
+   * What was collected in vain is passed: else its slowest reader would keep all of it. One that is
+   * cut off now may find the same elsewhere.
+   */
+  private void passOn() throws IOException {
+    lock.lock();
+    try {
+      isInVain = true;
+      way = Way.PASSED;
+      awaitReaders(MOST_PASSED);
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Nothing changes the way and the pieces any more, but that those on their way are written. */
@@ -370,7 +397,10 @@ final class Growing implements Appender {
       if (end == End.OPEN) {
         abandon();
       }
-      appending = false;
+      if (appending) {
+        appending = false;
+        storage.underWay().end(uri);
+      }
       leaveToMemory();
       giveAllBack();
     } finally {
@@ -624,6 +654,9 @@ final class Growing implements Appender {
     /** Waits for a byte at the offset; false if the body ends there. */
     private boolean awaitBytes(long offset) throws IOException {
       while (true) {
+        if (cut && isInVain) {
+          throw DamagedException.evicted();
+        }
         if (cut) {
           throw new IncompleteException("a reader was too slow for a response that is not stored");
         }

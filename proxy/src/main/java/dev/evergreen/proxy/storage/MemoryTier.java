@@ -220,6 +220,16 @@ final class MemoryTier implements AutoCloseable {
     return find(hash, false) instanceof Held held ? held : null;
   }
 
+  /** Whether there is an object; nobody has asked for it. */
+  boolean has(long hash) {
+    var item = new Item();
+    try {
+      return store.peek(key(hash), item) != Outcome.NOT_FOUND;
+    } finally {
+      item.release();
+    }
+  }
+
   private @Nullable Found find(long hash, boolean noticed) {
     var item = new Item();
     return switch (keys.hold(store, hash, item, noticed)) {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * Keeps complete responses, found by their URI's key and, where they vary, by their variant. It
  * knows nothing of HTTP: a head (status, times, header fields) and a body are bytes to it.
  *
- * <p><b>Stamps.</b> A stamp numbers a moment. The caller takes one with {@link #stamp}
+ * <p><b>Stamps.</b> A stamp numbers a moment. The caller takes one with {@link #ask}
  * <em>before</em> it asks the origin, and stores the answer under it. A purge has a stamp too, and
  * whatever was asked for before it is gone, also what is still being received then and is stored
  * later.
@@ -30,8 +30,25 @@ public interface Storage extends AutoCloseable {
     return TieredStorage.open(options);
   }
 
-  /** The number of this moment, to be taken before the origin is asked. */
+  /** The number of this moment, for what nobody {@linkplain #invalidate invalidates} meanwhile. */
   long stamp();
+
+  /**
+   * That an origin is about to be asked for a URI's response. To be closed when the answer is
+   * stored, or an appender for it was made, or nothing comes of it.
+   *
+   * @param key as for {@link #find}
+   */
+  Question ask(MemorySegment key);
+
+  /** That an origin is being asked. */
+  interface Question extends AutoCloseable {
+    /** The number of the moment before that. */
+    long stamp();
+
+    @Override
+    void close();
+  }
 
   /**
    * Finds a response. Of several variants the one stored last that the selector takes is found.
@@ -81,7 +98,8 @@ public interface Storage extends AutoCloseable {
 
   /**
    * Purges without waiting for the disk: it holds in this process when this returns, and a moment
-   * later it holds for good. For what an unsafe request invalidates.
+   * later it holds for good. For what an unsafe request invalidates. A URI of which nothing is
+   * stored, {@linkplain #ask asked for} or being received need not be remembered for that.
    */
   void invalidate(Purge purge);
 

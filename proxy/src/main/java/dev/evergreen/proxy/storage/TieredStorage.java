@@ -51,6 +51,7 @@ final class TieredStorage implements Storage {
   private final Semaphore collecting;
   private final Sightings sightings = new Sightings();
   private final Generations generations = new Generations();
+  private final UnderWay underWay = new UnderWay();
 
   /** The generations of objects that are not in the directory yet. Of the log's thread. */
   private final Map<Long, Long> beingWritten = new HashMap<>();
@@ -121,6 +122,37 @@ final class TieredStorage implements Storage {
   @Override
   public long stamp() {
     return marks.stamp();
+  }
+
+  @Override
+  public Question ask(MemorySegment key) {
+    long uri = hashOf(key);
+    underWay.begin(uri);
+    return new Asked(uri);
+  }
+
+  /** It was entered before it gets its stamp: who does not see it comes before it. */
+  private final class Asked implements Question {
+    private final long uri;
+    private final long stamp = marks.stamp();
+
+    Asked(long uri) {
+      this.uri = uri;
+    }
+
+    @Override
+    public long stamp() {
+      return stamp;
+    }
+
+    @Override
+    public void close() {
+      underWay.end(uri);
+    }
+  }
+
+  UnderWay underWay() {
+    return underWay;
   }
 
   long hashOf(MemorySegment key) {
@@ -495,10 +527,28 @@ final class TieredStorage implements Storage {
 
   @Override
   public void invalidate(Purge purge) {
+    if (purge.kind() == Purge.Kind.URI && !mayBeThere(hashOf(purge.bytes()))) {
+      counts.purges.increment();
+      return;
+    }
     var mark = mark(purge);
     if (disk != null) {
       var unused = disk.append(mark);
     }
+  }
+
+  /**
+   * Whether something of a URI may be stored that was asked for before now. Else an invalidation
+   * needs no mark, so that whoever invalidates many URIs that nobody has asked for makes none.
+   *
+   * <p>What is under way is looked at first: it is in memory, if it is to be there at all, before
+   * it is under way no more. A variant is found by its URI's list only, so what is not on one needs
+   * no mark either. The list gets it anew only from who stores it anew, or validates it, and asks
+   * for that after now. On disk there may be what the directory does not know of until the next
+   * start, as memory had something newer.
+   */
+  private boolean mayBeThere(long uri) {
+    return disk != null || underWay.has(uri) || memory.has(uri);
   }
 
   private Marks.Mark mark(Purge purge) {

@@ -4,16 +4,21 @@ import static dev.evergreen.proxy.storage.TestStorage.body;
 import static dev.evergreen.proxy.storage.TestStorage.check;
 import static dev.evergreen.proxy.storage.TestStorage.entry;
 import static dev.evergreen.proxy.storage.TestStorage.find;
+import static dev.evergreen.proxy.storage.TestStorage.key;
 import static dev.evergreen.proxy.storage.TestStorage.put;
 import static dev.evergreen.proxy.storage.TestStorage.reader;
 import static dev.evergreen.proxy.storage.TestStorage.version;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.evergreen.fibers.Buffers;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -168,6 +173,53 @@ class SlowReadersTest {
       assertTrue(put(storage, "other", 1, MIB), "there is room");
       assertEquals(1, version(storage, "other"));
       slow.forEach(Lease::close);
+    }
+  }
+
+  /** Seen: readers that took nothing kept all of it, and nothing else could be collected. */
+  @Test
+  void whatWasCollectedInVainIsNotKeptForReadersThatTakeNothing() throws Exception {
+    var options = StorageOptions.memory(16 * MIB).patience(Duration.ofMillis(200));
+    try (var storage = Storage.open(options)) {
+      var slow = new ArrayList<Lease>();
+      var commits = new ArrayList<CompletableFuture<Boolean>>();
+      for (int i = 0; i < 4; i++) {
+        var name = "slow" + i;
+        var appender = storage.append(entry(name, 1, MIB, storage.stamp()));
+        slow.add(appender.follow());
+        appender.append(ByteBuffer.wrap(body(name, 1, MIB)));
+        storage.purge(Purge.uri(key(name)));
+        commits.add(CompletableFuture.supplyAsync(() -> commit(appender)));
+      }
+      for (var commit : commits) {
+        assertFalse(commit.get());
+      }
+      assertTrue(put(storage, "other", 1, MIB), "there is room");
+      for (var lease : slow) {
+        assertThrows(DamagedException.class, () -> lease.read(0, 1), "it may go on elsewhere");
+        lease.close();
+      }
+    }
+  }
+
+  private static boolean commit(Appender appender) {
+    try (appender) {
+      return appender.commit();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void whoReadsOnGetsAllOfWhatWasCollectedInVain() throws Exception {
+    try (var storage = Storage.open(StorageOptions.memory(16 * MIB))) {
+      try (var appender = storage.append(entry("a", 1, MIB, storage.stamp()))) {
+        var reader = reader(appender.follow(), "a");
+        appender.append(ByteBuffer.wrap(body("a", 1, MIB)));
+        storage.purge(Purge.uri(key("a")));
+        assertFalse(appender.commit());
+        assertEquals(1, reader.get());
+      }
     }
   }
 

@@ -423,4 +423,54 @@ class StorageTest {
     }
     return variants;
   }
+
+  /** Seen: a client that invalidated a million other URIs emptied the cache. */
+  @Test
+  void whatNobodyHasAskedForIsInvalidatedWithoutAMark() throws Exception {
+    try (var storage = inMemory()) {
+      assertTrue(put(storage, "a", 1, 10_000));
+      for (int i = 0; i < 5000; i++) {
+        storage.invalidate(Purge.uri(key("other" + i)));
+      }
+      assertEquals(0, storage.stats().marks());
+      assertEquals(5000, storage.stats().purges());
+      assertEquals(1, version(storage, "a"));
+      storage.invalidate(Purge.uri(key("a")));
+      assertEquals(0, version(storage, "a"));
+      assertEquals(1, storage.stats().marks());
+    }
+  }
+
+  @Test
+  void whatIsInvalidatedWhileItIsAskedForIsNotStored() throws Exception {
+    try (var storage = inMemory()) {
+      try (var question = storage.ask(key("a"))) {
+        storage.ask(key("a")).close();
+        storage.invalidate(Purge.uri(key("a")));
+        assertFalse(put(storage, entry("a", 1, 10, question.stamp())));
+      }
+      assertEquals(1, storage.stats().marks());
+    }
+  }
+
+  @Test
+  void whatIsInvalidatedWhileItIsReceivedIsNotStored() throws Exception {
+    try (var storage = inMemory()) {
+      Appender appender;
+      try (var question = storage.ask(key("a"))) {
+        appender = storage.append(entry("a", "v", 1, 10, question.stamp(), List.of()));
+      }
+      try (appender) {
+        appender.append(ByteBuffer.wrap(body("av", 1, 10)));
+        storage.invalidate(Purge.uri(key("a")));
+        assertFalse(appender.commit());
+      }
+      assertEquals(1, storage.stats().marks());
+      try (var question = storage.ask(key("a"))) {
+        assertTrue(put(storage, entry("a", "v", 2, 10, question.stamp(), List.of())));
+      }
+      storage.invalidate(Purge.uri(key("a")));
+      assertEquals(0, version(storage, "a", "v"));
+    }
+  }
 }
