@@ -25,8 +25,6 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.nio.file.attribute.PosixFilePermission;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -152,9 +150,9 @@ public final class MemcachedServer implements AutoCloseable {
       if (isSocket(path)) {
         Files.delete(path);
       }
-      listeners.add(fibers.listen(UnixDomainSocketAddress.of(path), options));
+      var guarded = options.withPermissions(settings.unixMask);
+      listeners.add(fibers.listen(UnixDomainSocketAddress.of(path), guarded));
       ownSocket = fileKey(path);
-      Files.setPosixFilePermissions(path, permissions(settings.unixMask));
     }
     lastNumber.set(listeners.size());
     for (var listener : listeners) {
@@ -175,17 +173,6 @@ public final class MemcachedServer implements AutoCloseable {
     return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
         && ((int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) & TYPE_MASK)
             == SOCKET;
-  }
-
-  /** The permissions of a mask such as 0700. */
-  private static Set<PosixFilePermission> permissions(int mask) {
-    var text = new StringBuilder("rwxrwxrwx");
-    for (int i = 0; i < text.length(); i++) {
-      if ((mask >> (text.length() - 1 - i) & 1) == 0) {
-        text.setCharAt(i, '-');
-      }
-    }
-    return PosixFilePermissions.fromString(text.toString());
   }
 
   private static ServerTls read(ServerTls.Settings settings) throws IOException {

@@ -12,6 +12,8 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.SocketException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +27,9 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Collectors;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -774,3 +779,32 @@ class AdminCommandsTest {
     }
   }
 }
+  /** Seen: whoever came before they were changed could connect. */
+  @ParameterizedTest
+  @EnumSource
+  void aUnixSocketHasItsPermissionsWhenItListens(Mode mode) throws Exception {
+    var path = folder.resolve("socket");
+    var settings = TestServer.settings(mode).withUnixSocket(path, 0707);
+    for (int i = 0; i < 50; i++) {
+      var seen = new FutureTask<>(() -> permissionsWhenItListens(path));
+      Thread.ofPlatform().start(seen);
+      try (var _ = MemcachedServer.start(settings)) {
+        assertEquals("rwx---rwx", seen.get());
+      }
+      try (var left = Files.list(folder)) {
+        assertEquals(List.of(), left.toList());
+      }
+    }
+  }
+
+  private static String permissionsWhenItListens(Path path) throws IOException {
+    while (true) {
+      try (var channel = SocketChannel.open(UnixDomainSocketAddress.of(path))) {
+        assertTrue(channel.isConnected());
+        return PosixFilePermissions.toString(Files.getPosixFilePermissions(path));
+      } catch (IOException e) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
