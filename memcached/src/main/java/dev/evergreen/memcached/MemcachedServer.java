@@ -31,7 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -70,7 +70,10 @@ public final class MemcachedServer implements AutoCloseable {
   final Details details;
   final Authentication authentication;
   final @Nullable ServerTls tls;
-  final Set<Session> sessions = ConcurrentHashMap.newKeySet();
+
+  /** By their numbers, in the order of which they are listed. */
+  final ConcurrentSkipListMap<Integer, Session> sessions = new ConcurrentSkipListMap<>();
+
   final Workers textWorkers;
   final Workers binaryWorkers;
   final Fibers fibers;

@@ -78,7 +78,7 @@ final class Session {
     connection.readTimeout(idle.isZero() ? FOR_EVER : idle);
     connection.writeTimeout(server.settings.writeTimeout);
     connection.whileWriterWaits(server.blockedWriters);
-    server.sessions.add(this);
+    server.sessions.put(number, this);
     tell("new client connection");
     try {
       boolean inOrder = answerAll();
@@ -87,7 +87,7 @@ final class Session {
       }
       return inOrder;
     } finally {
-      server.sessions.remove(this);
+      server.sessions.remove(number);
       tell("connection closed.");
     }
   }
