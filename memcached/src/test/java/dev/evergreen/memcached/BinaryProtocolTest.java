@@ -133,6 +133,26 @@ class BinaryProtocolTest {
     }
   }
 
+  /** Seen: what was longer than a buffer broke the connection. */
+  @Test
+  void manyDetailsAreShownWhole() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      exchange(client, request(0x10, "", "detail on", ""));
+      for (int i = 0; i < 1000; i++) {
+        exchange(client, request(0x09, "", "\u00e4".repeat(100) + i + ":k", ""));
+      }
+      var responses = exchange(client, request(0x10, "", "detail dump", ""));
+      assertEquals(2, responses.size());
+      var dump = new String(HexFormat.of().parseHex(responses.getFirst()), ISO_8859_1);
+      assertTrue(dump.length() > 100_000 && dump.endsWith("\r\nEND\r\n"), dump);
+      for (int i = 0; i < 1000; i++) {
+        var line = "PREFIX " + "\u00e4".repeat(100) + i + " get 1 hit 0 set 0 del 0\r\n";
+        assertTrue(dump.contains(line), line);
+      }
+    }
+  }
+
   @Test
   void watchersSeeItsRequests() throws Exception {
     try (var server = TestServer.start(Mode.PROCESSORS);
