@@ -51,6 +51,12 @@ public final class MemcachedServer implements AutoCloseable {
   private static final long MAINTENANCE_MILLIS = 100;
   private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
 
+  /** Of a client that is waited for amid a reply: what came, and what is to leave. */
+  private static final int BUFFERS = 2;
+
+  /** Also what is encrypted of it. */
+  private static final int TLS_BUFFERS = 3;
+
   /** Nobody waits for their buffers; and what the system has taken may be on its way for long. */
   private static final int GRACES_OF_WRITERS = 5;
 
@@ -86,6 +92,10 @@ public final class MemcachedServer implements AutoCloseable {
   /** Clients for which buffers are kept, as they do not take their replies at present. */
   final SlowPeers blockedWriters = new SlowPeers();
 
+  /** For so many of them there is half of the memory for buffers. */
+  private final int mostBlocked;
+
+  private final int mostBuffers;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
@@ -103,6 +113,8 @@ public final class MemcachedServer implements AutoCloseable {
     limit = new ConnectionLimit(settings.connections);
     authentication = new Authentication(settings.authFile);
     tls = settings.tls == null ? null : read(settings.tls);
+    mostBuffers = Buffers.capacity() / 4 * 3;
+    mostBlocked = Math.max(1, Buffers.capacity() / 2 / (tls == null ? BUFFERS : TLS_BUFFERS));
     details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
@@ -294,17 +306,36 @@ public final class MemcachedServer implements AutoCloseable {
   /**
    * Whoever keeps the server waiting with a message half sent or half taken has a time that grows
    * with its bytes. The buffers of those that do not take their replies may have a tenth of the
-   * memory; beyond that the slowest go earlier.
+   * memory; beyond that the slowest go earlier. Beyond half of the memory that there is for buffers
+   * they go when somebody else would be refused something for their sake.
    */
   private void hangUpOnSlowClients() {
     valueHolders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
     blockedWriters.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
-    long most = Math.max(1, store.stats().limit() / 10 / (2 * Buffers.SIZE));
+    long most = Math.max(1, store.stats().limit() / 10 / (BUFFERS * Buffers.SIZE));
+    hangUpOnWriters(most, settings.grace.multipliedBy(GRACES_OF_WRITERS));
+    hangUpOnWriters(mostBlocked, settings.grace);
+  }
+
+  private void hangUpOnWriters(long most, Duration grace) {
     long over = blockedWriters.count() - most;
     if (over > 0) {
-      blockedWriters.hangUp(
-          (int) over, settings.grace.multipliedBy(GRACES_OF_WRITERS), settings.leastRate);
+      blockedWriters.hangUp((int) over, grace, settings.leastRate);
     }
+  }
+
+  /**
+   * Whether so many clients do not take their replies at present that others should begin none:
+   * those who could not take theirs either would have buffers kept for them, for which there is no
+   * memory. It passes, as they take them or are closed.
+   */
+  boolean isCrowded() {
+    return blockedWriters.count() > mostBlocked + mostBlocked / 2;
+  }
+
+  /** Whether there is little memory left for buffers, so that nobody should keep one needlessly. */
+  boolean isShortOfBuffers() {
+    return Buffers.count() > mostBuffers;
   }
 
   /** Somebody needs what clients hold of the store: the slowest pays, if it is not a new one. */

@@ -25,11 +25,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.stream.Collectors;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -620,6 +621,45 @@ class AdminCommandsTest {
     }
   }
 
+  /** Seen: they waited until all was evicted, which takes seconds if it is much. */
+  @Test
+  void othersAreServedWhileTheMemoryLimitIsLowered() throws Exception {
+    var settings = TestServer.settings(Mode.PROCESSORS).withProcessors(1);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      for (int i = 0; i < 100_000; i++) {
+        client.send("set key" + i + " 0 0 400 noreply\r\n" + "x".repeat(400) + "\r\n");
+      }
+      client.exchange("");
+      var turns = new AtomicInteger();
+      var over = new AtomicBoolean();
+      var meanwhile = new CompletableFuture<Integer>();
+      server.server().fibers.spawn(() -> countTurns(turns, over));
+      server
+          .server()
+          .fibers
+          .spawn(
+              () -> {
+                int before = turns.get();
+                var lowered = server.server().store.limit(8 << 20);
+                meanwhile.complete(lowered ? turns.get() - before : -1);
+              });
+      int taken = meanwhile.get();
+      over.set(true);
+      assertTrue(taken > 10, "turns of another one: " + taken);
+      var after = stats(client, "");
+      assertTrue(Long.parseLong(after.get("bytes")) <= 8 << 20, after::toString);
+      assertTrue(Long.parseLong(after.get("memory_in_use")) <= 8 << 20, after::toString);
+    }
+  }
+
+  private static void countTurns(AtomicInteger turns, AtomicBoolean over) {
+    while (!over.get()) {
+      turns.incrementAndGet();
+      Fibers.letOthersRun();
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aMemoryLimitThatIsRefusedChangesNothing(Mode mode) throws IOException {
@@ -756,29 +796,6 @@ class AdminCommandsTest {
     assertTrue(Files.exists(fifo));
   }
 
-  @ParameterizedTest
-  @EnumSource
-  void aUnixSocketIsListenedAt(Mode mode) throws IOException {
-    var path = folder.resolve("socket");
-    var settings = TestServer.settings(mode).withUnixSocket(path, 0700);
-    for (int i = 0; i < 2; i++) {
-      try (var server = MemcachedServer.start(settings);
-          var fibers = Fibers.builder().mode(mode).start();
-          var connection = fibers.connect(server.addresses().getFirst())) {
-        assertEquals(
-            "rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
-        connection.write(TextProtocol.bytes("mn\r\n"));
-        connection.flush();
-        var reply = java.nio.ByteBuffer.allocate(4);
-        while (reply.hasRemaining()) {
-          connection.read(reply);
-        }
-        assertEquals('M', reply.get(0));
-      }
-      assertFalse(Files.exists(path));
-    }
-  }
-}
   /** Seen: whoever came before they were changed could connect. */
   @ParameterizedTest
   @EnumSource
@@ -808,3 +825,26 @@ class AdminCommandsTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource
+  void aUnixSocketIsListenedAt(Mode mode) throws IOException {
+    var path = folder.resolve("socket");
+    var settings = TestServer.settings(mode).withUnixSocket(path, 0700);
+    for (int i = 0; i < 2; i++) {
+      try (var server = MemcachedServer.start(settings);
+          var fibers = Fibers.builder().mode(mode).start();
+          var connection = fibers.connect(server.addresses().getFirst())) {
+        assertEquals(
+            "rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
+        connection.write(TextProtocol.bytes("mn\r\n"));
+        connection.flush();
+        var reply = java.nio.ByteBuffer.allocate(4);
+        while (reply.hasRemaining()) {
+          connection.read(reply);
+        }
+        assertEquals('M', reply.get(0));
+      }
+      assertFalse(Files.exists(path));
+    }
+  }
+}
