@@ -105,12 +105,7 @@ public final class Names {
     filter = (_, found) -> found;
     threads =
         new ThreadPoolExecutor(
-            THREADS,
-            THREADS,
-            10,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(WAITING),
-            maker);
+            THREADS, THREADS, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(WAITING), maker);
     threads.allowCoreThreadTimeOut(true);
   }
 

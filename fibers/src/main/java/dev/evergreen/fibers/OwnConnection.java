@@ -382,7 +382,9 @@ final class OwnConnection extends Connection {
     }
   }
 
-  /** Says whether there is memory for it: the processor that sends for others must not end by it. */
+  /**
+   * Says whether there is memory for it: the processor that sends for others must not end by it.
+   */
   private boolean keeps(MemorySegment rest) {
     try {
       var kept = Buffers.lendAnyway();

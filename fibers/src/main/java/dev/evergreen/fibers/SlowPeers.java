@@ -176,7 +176,8 @@ public final class SlowPeers {
     public void close() {
       if (holds.remove(this)) {
         if (wire != null) {
-          wires.merge(wire, -1, (kept, less) -> kept + less == 0 ? null : Integer.valueOf(kept + less));
+          wires.merge(
+              wire, -1, (kept, less) -> kept + less == 0 ? null : Integer.valueOf(kept + less));
         }
         end.run();
         SlowPeers.end(other);
