@@ -34,7 +34,8 @@ final class Ahead<T> {
                 () -> {
                   try {
                     result.complete(call.run());
-                  } catch (IOException | RuntimeException e) {
+                  } catch (Throwable e) {
+                    // Whatever it is, somebody waits for it.
                     result.completeExceptionally(e);
                   }
                 });

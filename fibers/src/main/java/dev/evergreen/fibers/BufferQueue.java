@@ -160,8 +160,8 @@ final class BufferQueue {
     while (!turns.isEmpty() && count.get() - ready.size() < most) {
       var buffer = ready.pollFirst();
       if (buffer == null) {
-        count.incrementAndGet();
         buffer = make.get();
+        count.incrementAndGet();
       }
       var first = turns.removeFirst();
       first.given = buffer.clear();

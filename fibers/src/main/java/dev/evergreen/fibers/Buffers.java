@@ -1,11 +1,13 @@
 package dev.evergreen.fibers;
 
+import com.sun.management.HotSpotDiagnosticMXBean;
 import dev.evergreen.fibers.BufferQueue.Turn;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.time.Duration;
@@ -119,8 +121,7 @@ public final class Buffers {
 
   private static ByteBuffer more(boolean goesOn, @Nullable Connection wire) throws IOException {
     if (!limited()) {
-      count.incrementAndGet();
-      return allocate();
+      return oneMore();
     }
     var turn = new Turn(goesOn, wire);
     QUEUE.enter(turn);
@@ -191,10 +192,14 @@ public final class Buffers {
   /** Lends one in any case, for what has to be kept. */
   static Loan lendAnyway() {
     var ready = ready();
-    if (ready == null) {
-      count.incrementAndGet();
-    }
-    return new Loan(ready != null ? ready : allocate());
+    return new Loan(ready != null ? ready : oneMore());
+  }
+
+  private static ByteBuffer oneMore() {
+    // There may be no memory for it, and then it does not count.
+    var made = allocate();
+    count.incrementAndGet();
+    return made;
   }
 
   /** Of a processor that has ended. */
@@ -240,6 +245,14 @@ public final class Buffers {
   /** How many there are in this process, lent and lying ready together. */
   public static int count() {
     return count.get();
+  }
+
+  /** For how many of them the JVM has memory, if nothing else takes any of that kind. */
+  public static int capacity() {
+    var bean = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+    long set = Long.parseLong(bean.getVMOption("MaxDirectMemorySize").getValue());
+    long bytes = set != 0 ? set : Runtime.getRuntime().maxMemory();
+    return Math.clamp(bytes / SIZE, 1, Integer.MAX_VALUE);
   }
 
   /** With an arena of its own: else a segment of it would make one each time. */

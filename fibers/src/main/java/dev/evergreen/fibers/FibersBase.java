@@ -38,9 +38,12 @@ abstract sealed class FibersBase implements Fibers permits ProcessorFibers, JdkF
                   throw e; // That is of another runtime.
                 }
               } finally {
-                // Nobody else would flush it, nor give its buffers back.
-                outputs().flushAll();
-                fibers.remove(Thread.currentThread());
+                try {
+                  // Nobody else would flush it, nor give its buffers back.
+                  outputs().flushAll();
+                } finally {
+                  fibers.remove(Thread.currentThread());
+                }
               }
             });
     fibers.put(fiber, new Outputs(fiber));

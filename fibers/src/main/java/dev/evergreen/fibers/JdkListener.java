@@ -9,6 +9,10 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +24,9 @@ final class JdkListener extends ListenerBase {
 
   private static final long NOT_NOW = System.nanoTime() + Nanos.FOREVER;
 
+  private static final FileAttribute<?> OWNERS =
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+
   private final JdkFibers fibers;
   private final ServerSocketChannel channel;
   private final SocketOptions options;
@@ -30,9 +37,9 @@ final class JdkListener extends ListenerBase {
   /** Of the acceptor: a call that it stopped waiting for. */
   private volatile @Nullable Ahead<SocketChannel> accepting;
 
-  private JdkListener(JdkFibers fibers, ServerSocketChannel channel, SocketOptions options)
-      throws IOException {
-    super(fibers, channel.getLocalAddress(), options);
+  private JdkListener(
+      JdkFibers fibers, ServerSocketChannel channel, SocketAddress address, SocketOptions options) {
+    super(fibers, address, options);
     this.fibers = fibers;
     this.channel = channel;
     this.options = options;
@@ -50,11 +57,36 @@ final class JdkListener extends ListenerBase {
       if (options.reusePort() && !unix) {
         channel.setOption(StandardSocketOptions.SO_REUSEPORT, true);
       }
+      if (address instanceof UnixDomainSocketAddress file && options.permissions() >= 0) {
+        bindInPrivate(channel, file.getPath(), options);
+        return new JdkListener(fibers, channel, address, options);
+      }
       channel.bind(JdkConnection.resolved(address), options.backlog());
-      return new JdkListener(fibers, channel, options);
+      return new JdkListener(fibers, channel, channel.getLocalAddress(), options);
     } catch (IOException e) {
       channel.close();
       throw e;
+    }
+  }
+
+  /**
+   * To the JDK, to bind is to listen: so that is done where nobody else comes, and the file is put
+   * in its place when it has its permissions. A file that is there already stays.
+   */
+  private static void bindInPrivate(ServerSocketChannel channel, Path file, SocketOptions options)
+      throws IOException {
+    var directory = Files.createTempDirectory(file.toAbsolutePath().getParent(), "", OWNERS);
+    try {
+      var hidden = directory.resolve("s");
+      channel.bind(UnixDomainSocketAddress.of(hidden), options.backlog());
+      try {
+        options.protect(hidden);
+        Files.createLink(file, hidden);
+      } finally {
+        Files.delete(hidden);
+      }
+    } finally {
+      Files.delete(directory);
     }
   }
 

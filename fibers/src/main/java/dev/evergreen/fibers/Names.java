@@ -11,6 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -93,6 +94,10 @@ public final class Names {
    * @param keep how long an answer is kept
    */
   public Names(Lookup lookup, Duration keep) {
+    this(lookup, keep, Thread.ofPlatform().daemon().name("names-", 0).factory());
+  }
+
+  Names(Lookup lookup, Duration keep, ThreadFactory maker) {
     this.lookup = lookup;
     keepNanos = Nanos.of(keep);
     answers = new ConcurrentHashMap<>();
@@ -100,12 +105,7 @@ public final class Names {
     filter = (_, found) -> found;
     threads =
         new ThreadPoolExecutor(
-            THREADS,
-            THREADS,
-            10,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(WAITING),
-            Thread.ofPlatform().daemon().name("names-", 0).factory());
+            THREADS, THREADS, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(WAITING), maker);
     threads.allowCoreThreadTimeOut(true);
   }
 
@@ -168,19 +168,26 @@ public final class Names {
       try {
         threads.execute(() -> made.complete(find(host)));
       } catch (RejectedExecutionException e) {
-        answers.remove(host, made);
-        var why = "too many names are being looked up at a time";
-        // Others may wait for it by now.
-        made.completeExceptionally(new IOException(why + ", one of them " + host));
-        throw new IOException("could not look up " + host + ": " + why, e);
+        throw giveUp(host, made, "too many names are being looked up at a time", e);
+      } catch (OutOfMemoryError e) {
+        throw giveUp(host, made, "there is no thread for it", e);
       }
       forgetOld();
     }
     return answer;
   }
 
+  /** Nobody will look it up; others may wait for it by now. */
+  private IOException giveUp(
+      String host, CompletableFuture<Found> made, String why, Throwable cause) {
+    answers.remove(host, made);
+    made.completeExceptionally(new IOException(why + ", one of them " + host));
+    return new IOException("could not look up " + host + ": " + why, cause);
+  }
+
   private static boolean isOld(CompletableFuture<Found> answer) {
-    return answer.isDone() && answer.join().until - System.nanoTime() <= 0;
+    return answer.isCompletedExceptionally()
+        || (answer.isDone() && answer.join().until - System.nanoTime() <= 0);
   }
 
   private Found find(String host) {

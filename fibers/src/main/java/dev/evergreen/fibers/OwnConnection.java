@@ -371,15 +371,28 @@ final class OwnConnection extends Connection {
    * that, as the reader may learn first that the connection was closed.
    */
   void left(@Nullable MemorySegment rest) {
-    if (rest != null) {
+    boolean kept = rest == null || keeps(rest);
+    postedAt = null;
+    if (!kept) {
+      // Its peer must not get what comes behind.
+      close();
+    } else if (rest != null) {
+      // The reader sends it, or learns what is wrong.
+      descriptor.readable().open();
+    }
+  }
+
+  /**
+   * Says whether there is memory for it: the processor that sends for others must not end by it.
+   */
+  private boolean keeps(MemorySegment rest) {
+    try {
       var kept = Buffers.lendAnyway();
       kept.buffer().put(rest.asByteBuffer()).flip();
       descriptor.keep(kept);
-    }
-    postedAt = null;
-    if (rest != null) {
-      // The reader sends it, or learns what is wrong.
-      descriptor.readable().open();
+      return true;
+    } catch (OutOfMemoryError e) {
+      return false;
     }
   }
 

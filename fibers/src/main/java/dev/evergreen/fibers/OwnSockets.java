@@ -69,6 +69,10 @@ final class OwnSockets {
     }
     int length = Addresses.write(address, scratch.address());
     Errno.check(SocketCalls.bind(scratch, fd, length), "bind to " + address);
+    if (address instanceof UnixDomainSocketAddress unix) {
+      // Nobody can connect before it listens.
+      options.protect(unix.getPath());
+    }
     Errno.check(SocketCalls.listen(scratch, fd, options.backlog()), "listen at " + address);
     if (options.reusePort()) {
       SharedPort.join(scratch, fd);

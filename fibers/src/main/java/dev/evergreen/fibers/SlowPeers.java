@@ -2,6 +2,7 @@ package dev.evergreen.fibers;
 
 import java.time.Duration;
 import java.util.Comparator;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
@@ -29,7 +30,16 @@ public final class SlowPeers {
     SENDING
   }
 
+  /** Of those that have moved nothing, the one that was waited for longest. */
+  private static final Comparator<Look> SLOWEST_FIRST =
+      Comparator.comparingDouble(Look::rate)
+          .thenComparing(Comparator.comparingLong(Look::waitedNanos).reversed());
+
   private final Set<Hold> holds = ConcurrentHashMap.newKeySet();
+
+  /** How often something is kept for each. */
+  private final Map<Connection, Integer> wires = new ConcurrentHashMap<>();
+
   private final LongAdder hungUp = new LongAdder();
 
   /** None at first. */
@@ -57,6 +67,9 @@ public final class SlowPeers {
   }
 
   private Hold add(Hold hold) {
+    if (hold.wire != null) {
+      wires.merge(hold.wire, 1, Integer::sum);
+    }
     holds.add(hold);
     return hold;
   }
@@ -73,7 +86,7 @@ public final class SlowPeers {
 
   /** Whether something is kept for a connection's peer. */
   public boolean keepFor(Connection connection) {
-    return holds.stream().anyMatch(hold -> hold.wire == connection.wire());
+    return wires.containsKey(connection.wire());
   }
 
   /**
@@ -98,7 +111,7 @@ public final class SlowPeers {
             .filter(hold -> !hold.hungUp)
             .map(hold -> hold.look(now))
             .filter(look -> look.isLate(grace, bytesPerSecond))
-            .sorted(Comparator.comparingDouble(Look::rate))
+            .sorted(SLOWEST_FIRST)
             .limit(most - hungUp)
             .toList();
     slowest.forEach(look -> look.hold.hangUp());
@@ -162,6 +175,10 @@ public final class SlowPeers {
     @Override
     public void close() {
       if (holds.remove(this)) {
+        if (wire != null) {
+          wires.merge(
+              wire, -1, (kept, less) -> kept + less == 0 ? null : Integer.valueOf(kept + less));
+        }
         end.run();
         SlowPeers.end(other);
       }

@@ -20,6 +20,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -31,6 +33,35 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Hosts are connected to by their names, whichever of their addresses answers. */
 @Timeout(120)
 class DialerTest {
+
+  /** Seen: who asked for such a name later waited for ever. */
+  @Test
+  void aNameForWhichThereIsNoThreadIsLookedUpByTheNextWhoAsks() throws Exception {
+    var none = new AtomicBoolean(true);
+    ThreadFactory maker =
+        task -> {
+          if (none.get()) {
+            throw new OutOfMemoryError("no more threads, says the test");
+          }
+          return Thread.ofPlatform().daemon().unstarted(task);
+        };
+    var address = InetAddress.getLoopbackAddress();
+    var names = new Names(_ -> List.of(address), LONG, maker);
+    var failure = assertThrows(IOException.class, () -> names.addresses("some.example"));
+    assertTrue(failure.toString().contains("no thread"), failure::toString);
+    none.set(false);
+    assertEquals(List.of(address), names.addresses("some.example"));
+  }
+
+  @Test
+  void whoWaitsForWhatBreaksDownLearnsIt() {
+    var broken =
+        new Ahead<Integer>(
+            () -> {
+              throw new OutOfMemoryError("no more memory, says the test");
+            });
+    assertThrows(IOException.class, () -> broken.await("read", false, 0));
+  }
 
   private static final int ROUNDS = Integer.getInteger("evergreen.fibers.rounds", 2_000);
   private static final Duration LONG = Duration.ofMinutes(10);

@@ -261,15 +261,19 @@ class FibersTest {
             return 0;
           });
       blocked.release(10);
-      for (var report = fibers.report(); report.fibers() > 0; report = fibers.report()) {
+      while (fibers.report().fibers() > 0) {
         Thread.onSpinWait();
       }
+      // All may have been ready before it came to sleep for the first time.
       var report = fibers.report().processors().getFirst();
+      while (report.sleeps() == 0) {
+        Thread.onSpinWait();
+        report = fibers.report().processors().getFirst();
+      }
       assertEquals(0, report.ready());
       assertEquals(Duration.ZERO, report.oldestWait());
       assertTrue(report.runs() >= 11);
       assertTrue(report.polls() > 0);
-      assertTrue(report.sleeps() > 0);
       assertEquals(0, report.steals());
       assertEquals(0, report.helps());
     }

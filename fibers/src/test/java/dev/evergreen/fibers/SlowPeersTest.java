@@ -10,6 +10,8 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -134,6 +136,41 @@ class SlowPeersTest {
           2,
           peers.hangUp(9, Duration.ofSeconds(5), 1000, TimeUnit.SECONDS.toNanos(now)),
           "neither who moves a byte now and then nor who moves none");
+    }
+  }
+
+  @Test
+  void ofThoseThatMoveNothingTheOneGoesThatWasWaitedForLongest() {
+    var peers = new SlowPeers();
+    var gone = new ArrayList<Integer>();
+    var holds = new ArrayList<SlowPeers.Hold>();
+    for (int i = 0; i < 20; i++) {
+      int number = i;
+      var pace = new Pace(TimeUnit.SECONDS.toNanos(100), 0);
+      holds.add(peers.hold(pace, () -> gone.add(number)));
+      pace.waits(TimeUnit.SECONDS.toNanos(i * 7 % 20));
+    }
+    long now = TimeUnit.SECONDS.toNanos(50);
+    assertEquals(6, peers.hangUp(6, Duration.ofSeconds(5), 1000, now));
+    assertEquals(List.of(0, 3, 6, 9, 12, 15), gone);
+    holds.forEach(SlowPeers.Hold::close);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void itIsKnownForWhomSomethingIsKept(Kind kind) throws Exception {
+    var peers = new SlowPeers();
+    try (var fibers = kind.start();
+        var pair = Pair.accepted(fibers)) {
+      assertFalse(peers.keepFor(pair.ours()));
+      try (var _ = peers.hold(pair.ours(), Direction.SENDING)) {
+        var again = peers.hold(pair.ours(), Direction.RECEIVING);
+        assertTrue(peers.keepFor(pair.ours()));
+        again.close();
+        again.close();
+        assertTrue(peers.keepFor(pair.ours()));
+      }
+      assertFalse(peers.keepFor(pair.ours()));
     }
   }
 

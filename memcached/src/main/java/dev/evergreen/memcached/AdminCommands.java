@@ -97,6 +97,9 @@ final class AdminCommands {
     if (mib > MOST_MEMORY_MIB) {
       return say("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes");
     }
+    // It may take a while, in which others run.
+    protocol.endTurn();
+    protocol.session().connection.flush();
     return server.store.limit(mib << 20)
         ? protocol.reply(OK)
         : say("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust");

@@ -432,10 +432,10 @@ final class BinaryProtocol extends Protocol {
     if (report == null) {
       return refuse(Refusal.NOT_FOUND);
     }
-    for (var line : report.split("\r\n", -1)) {
-      var words = line.split(" ", 3);
+    for (var lines = report.lines().iterator(); lines.hasNext(); ) {
+      var words = lines.next().split(" ", 3);
       if (words.length == 3) {
-        stat(bytes(words[1]), bytes(words[2]));
+        stat(words[1], words[2]);
       }
     }
     return respond(0, NOTHING);
@@ -447,19 +447,20 @@ final class BinaryProtocol extends Protocol {
     } else if (what.startsWith("off")) {
       server.details.enable(false);
     } else if (what.startsWith("dump")) {
-      stat(bytes("detailed"), bytes(server.details.dump()));
+      stat("detailed", server.details.dump());
     } else {
       return refuse(Refusal.NOT_FOUND);
     }
     return respond(0, NOTHING);
   }
 
-  private void stat(byte[] name, byte[] value) throws IOException {
-    out.begin(HEADER + name.length + value.length);
-    header(0, 0, name.length, value.length, 0);
+  /** The value may be longer than a buffer. */
+  private void stat(String name, String value) throws IOException {
+    out.begin(HEADER + name.length());
+    header(0, 0, name.length(), value.length(), 0);
     out.put(name);
-    out.put(value);
     out.end();
+    out.text(value);
   }
 
   // Responses

@@ -63,9 +63,17 @@ final class Details {
     var text = new StringBuilder();
     counts.forEach(
         (prefix, count) ->
-            text.append(
-                "PREFIX %s get %d hit %d set %d del %d\r\n"
-                    .formatted(prefix, count.get(0), count.get(1), count.get(2), count.get(3))));
+            text.append("PREFIX ")
+                .append(prefix)
+                .append(" get ")
+                .append(count.get(0))
+                .append(" hit ")
+                .append(count.get(1))
+                .append(" set ")
+                .append(count.get(2))
+                .append(" del ")
+                .append(count.get(3))
+                .append("\r\n"));
     return text.append("END\r\n").toString();
   }
 }

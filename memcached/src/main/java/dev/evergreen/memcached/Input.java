@@ -26,6 +26,12 @@ import org.jspecify.annotations.Nullable;
 final class Input implements AutoCloseable {
   private static final byte[] NOTHING = {};
 
+  /**
+   * So much is received at once where buffers are short: what is left of it when a turn is over
+   * keeps no buffer.
+   */
+  private static final int LITTLE = 4 << 10;
+
   private final MemcachedServer server;
   private final Connection connection;
   private Buffers.@Nullable Loan loan;
@@ -138,7 +144,8 @@ final class Input implements AutoCloseable {
       end -= at;
       at = 0;
     }
-    int n = connection.tryRead(into.limit(Buffers.SIZE).position(end));
+    int most = server.isShortOfBuffers() ? Math.min(end + LITTLE, Buffers.SIZE) : Buffers.SIZE;
+    int n = connection.tryRead(into.limit(most).position(end));
     if (n > 0) {
       end += n;
       server.statistics.read.add(n);
@@ -163,7 +170,8 @@ final class Input implements AutoCloseable {
     lastActive = server.clock.second();
   }
 
-  private void giveBack() {
+  /** Keeps no buffer until something is received, or it is {@link #takeBack taken back}. */
+  void giveBack() {
     if (loan != null) {
       rest = at == end ? NOTHING : memory.asSlice(at, available()).toArray(JAVA_BYTE);
       end -= at;
@@ -172,7 +180,8 @@ final class Input implements AutoCloseable {
     }
   }
 
-  private ByteBuffer takeBack() {
+  /** Has the bytes lie in a buffer again, if they do not. */
+  ByteBuffer takeBack() {
     if (loan == null) {
       loan = Buffers.borrow();
       memory = MemorySegment.ofBuffer(loan.buffer());

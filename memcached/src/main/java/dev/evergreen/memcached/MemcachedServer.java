@@ -25,15 +25,12 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.nio.file.attribute.PosixFilePermission;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -52,6 +49,12 @@ public final class MemcachedServer implements AutoCloseable {
       "ERROR Too many open connections\r\n".getBytes(StandardCharsets.US_ASCII);
   private static final long MAINTENANCE_MILLIS = 100;
   private static final Duration LONGEST_HANDSHAKE = Duration.ofSeconds(30);
+
+  /** Of a client that is waited for amid a reply: what came, and what is to leave. */
+  private static final int BUFFERS = 2;
+
+  /** Also what is encrypted of it. */
+  private static final int TLS_BUFFERS = 3;
 
   /** Nobody waits for their buffers; and what the system has taken may be on its way for long. */
   private static final int GRACES_OF_WRITERS = 5;
@@ -72,7 +75,10 @@ public final class MemcachedServer implements AutoCloseable {
   final Details details;
   final Authentication authentication;
   final @Nullable ServerTls tls;
-  final Set<Session> sessions = ConcurrentHashMap.newKeySet();
+
+  /** By their numbers, in the order of which they are listed. */
+  final ConcurrentSkipListMap<Integer, Session> sessions = new ConcurrentSkipListMap<>();
+
   final Workers textWorkers;
   final Workers binaryWorkers;
   final Fibers fibers;
@@ -85,6 +91,10 @@ public final class MemcachedServer implements AutoCloseable {
   /** Clients for which buffers are kept, as they do not take their replies at present. */
   final SlowPeers blockedWriters = new SlowPeers();
 
+  /** For so many of them there is half of the memory for buffers. */
+  private final int mostBlocked;
+
+  private final int mostBuffers;
   private final AtomicBoolean closed = new AtomicBoolean();
   private final CountDownLatch ended = new CountDownLatch(1);
   private final CountDownLatch closing = new CountDownLatch(1);
@@ -102,6 +112,8 @@ public final class MemcachedServer implements AutoCloseable {
     limit = new ConnectionLimit(settings.connections);
     authentication = new Authentication(settings.authFile);
     tls = settings.tls == null ? null : read(settings.tls);
+    mostBuffers = Buffers.capacity() / 4 * 3;
+    mostBlocked = Math.max(1, Buffers.capacity() / 2 / (tls == null ? BUFFERS : TLS_BUFFERS));
     details = new Details(settings.prefixDelimiter, settings.details);
     store =
         Store.open(
@@ -152,9 +164,9 @@ public final class MemcachedServer implements AutoCloseable {
       if (isSocket(path)) {
         Files.delete(path);
       }
-      listeners.add(fibers.listen(UnixDomainSocketAddress.of(path), options));
+      var guarded = options.withPermissions(settings.unixMask);
+      listeners.add(fibers.listen(UnixDomainSocketAddress.of(path), guarded));
       ownSocket = fileKey(path);
-      Files.setPosixFilePermissions(path, permissions(settings.unixMask));
     }
     lastNumber.set(listeners.size());
     for (var listener : listeners) {
@@ -175,17 +187,6 @@ public final class MemcachedServer implements AutoCloseable {
     return Files.exists(path, LinkOption.NOFOLLOW_LINKS)
         && ((int) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) & TYPE_MASK)
             == SOCKET;
-  }
-
-  /** The permissions of a mask such as 0700. */
-  private static Set<PosixFilePermission> permissions(int mask) {
-    var text = new StringBuilder("rwxrwxrwx");
-    for (int i = 0; i < text.length(); i++) {
-      if ((mask >> (text.length() - 1 - i) & 1) == 0) {
-        text.setCharAt(i, '-');
-      }
-    }
-    return PosixFilePermissions.fromString(text.toString());
   }
 
   private static ServerTls read(ServerTls.Settings settings) throws IOException {
@@ -304,17 +305,36 @@ public final class MemcachedServer implements AutoCloseable {
   /**
    * Whoever keeps the server waiting with a message half sent or half taken has a time that grows
    * with its bytes. The buffers of those that do not take their replies may have a tenth of the
-   * memory; beyond that the slowest go earlier.
+   * memory; beyond that the slowest go earlier. Beyond half of the memory that there is for buffers
+   * they go when somebody else would be refused something for their sake.
    */
   private void hangUpOnSlowClients() {
     valueHolders.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
     blockedWriters.hangUp(Integer.MAX_VALUE, settings.writeTimeout, settings.leastRate);
-    long most = Math.max(1, store.stats().limit() / 10 / (2 * Buffers.SIZE));
+    long most = Math.max(1, store.stats().limit() / 10 / (BUFFERS * Buffers.SIZE));
+    hangUpOnWriters(most, settings.grace.multipliedBy(GRACES_OF_WRITERS));
+    hangUpOnWriters(mostBlocked, settings.grace);
+  }
+
+  private void hangUpOnWriters(long most, Duration grace) {
     long over = blockedWriters.count() - most;
     if (over > 0) {
-      blockedWriters.hangUp(
-          (int) over, settings.grace.multipliedBy(GRACES_OF_WRITERS), settings.leastRate);
+      blockedWriters.hangUp((int) over, grace, settings.leastRate);
     }
+  }
+
+  /**
+   * Whether so many clients do not take their replies at present that others should begin none:
+   * those who could not take theirs either would have buffers kept for them, for which there is no
+   * memory. It passes, as they take them or are closed.
+   */
+  boolean isCrowded() {
+    return blockedWriters.count() > mostBlocked + mostBlocked / 2;
+  }
+
+  /** Whether there is little memory left for buffers, so that nobody should keep one needlessly. */
+  boolean isShortOfBuffers() {
+    return Buffers.count() > mostBuffers;
   }
 
   /** Somebody needs what clients hold of the store: the slowest pays, if it is not a new one. */

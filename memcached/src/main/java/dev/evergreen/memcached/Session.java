@@ -78,7 +78,7 @@ final class Session {
     connection.readTimeout(idle.isZero() ? FOR_EVER : idle);
     connection.writeTimeout(server.settings.writeTimeout);
     connection.whileWriterWaits(server.blockedWriters);
-    server.sessions.add(this);
+    server.sessions.put(number, this);
     tell("new client connection");
     try {
       boolean inOrder = answerAll();
@@ -87,7 +87,7 @@ final class Session {
       }
       return inOrder;
     } finally {
-      server.sessions.remove(this);
+      server.sessions.remove(number);
       tell("connection closed.");
     }
   }
@@ -104,6 +104,7 @@ final class Session {
       var workers = binary ? server.binaryWorkers : server.textWorkers;
       Step step;
       do {
+        awaitTurn();
         step = answerSome(workers);
       } while (step == Step.DONE && in.awaitRequest());
       return step != Step.CLOSE;
@@ -116,6 +117,16 @@ final class Session {
   /** The first byte tells; with an authentication file there is only text, as in memcached. */
   private boolean isBinary() {
     return in.byteAt(in.at) == BinaryProtocol.REQUEST && !server.authentication.isRequired();
+  }
+
+  /** Waits while too many others do not take their replies; keeps no buffer meanwhile. */
+  private void awaitTurn() throws IOException {
+    for (int tries = 0; server.isCrowded(); tries++) {
+      in.giveBack();
+      connection.flush();
+      sleep(tries);
+    }
+    var _ = in.takeBack();
   }
 
   private Step answerSome(Workers workers) throws IOException {
@@ -140,20 +151,24 @@ final class Session {
    * Those who hold too long are to be looked for now and then in any case.
    *
    * @param tries how often it has waited for the same
-   * @return false if that was long enough
+   * @return false if that was long enough, or if too many buffers are held for such waits
    */
   boolean awaitRoom(int tries) throws IOException {
-    if (tries == MOST_WAITS) {
+    if (tries == MOST_WAITS || server.isShortOfBuffers()) {
       return false;
     }
     connection.flush();
     server.hangUpOnSlowestHolder();
+    sleep(tries);
+    return true;
+  }
+
+  private void sleep(int tries) throws IOException {
     try {
       server.fibers.sleep(Duration.ofMillis(Math.min(1 + tries, LONGEST_WAIT)));
     } catch (InterruptedException e) {
       throw closing(e);
     }
-    return true;
   }
 
   /** Waits for a live item's first result, after all that was answered has left. */

@@ -10,8 +10,6 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -341,9 +339,7 @@ final class StatsReport {
           .stat(prefix + "secs_since_last_cmd", server.clock.uptime());
     }
     int listed = 0;
-    var inOrder = new ArrayList<>(server.sessions);
-    inOrder.sort(Comparator.comparingInt(session -> session.number));
-    for (var session : inOrder) {
+    for (var session : server.sessions.values()) {
       if (++listed % SESSIONS_PER_STEP == 0) {
         Fibers.letOthersRun();
       }

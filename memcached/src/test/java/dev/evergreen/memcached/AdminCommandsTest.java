@@ -12,6 +12,8 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.SocketException;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,7 +25,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -615,6 +621,45 @@ class AdminCommandsTest {
     }
   }
 
+  /** Seen: they waited until all was evicted, which takes seconds if it is much. */
+  @Test
+  void othersAreServedWhileTheMemoryLimitIsLowered() throws Exception {
+    var settings = TestServer.settings(Mode.PROCESSORS).withProcessors(1);
+    try (var server = TestServer.start(settings);
+        var client = server.connect()) {
+      for (int i = 0; i < 100_000; i++) {
+        client.send("set key" + i + " 0 0 400 noreply\r\n" + "x".repeat(400) + "\r\n");
+      }
+      client.exchange("");
+      var turns = new AtomicInteger();
+      var over = new AtomicBoolean();
+      var meanwhile = new CompletableFuture<Integer>();
+      server.server().fibers.spawn(() -> countTurns(turns, over));
+      server
+          .server()
+          .fibers
+          .spawn(
+              () -> {
+                int before = turns.get();
+                var lowered = server.server().store.limit(8 << 20);
+                meanwhile.complete(lowered ? turns.get() - before : -1);
+              });
+      int taken = meanwhile.get();
+      over.set(true);
+      assertTrue(taken > 10, "turns of another one: " + taken);
+      var after = stats(client, "");
+      assertTrue(Long.parseLong(after.get("bytes")) <= 8 << 20, after::toString);
+      assertTrue(Long.parseLong(after.get("memory_in_use")) <= 8 << 20, after::toString);
+    }
+  }
+
+  private static void countTurns(AtomicInteger turns, AtomicBoolean over) {
+    while (!over.get()) {
+      turns.incrementAndGet();
+      Fibers.letOthersRun();
+    }
+  }
+
   @ParameterizedTest
   @EnumSource
   void aMemoryLimitThatIsRefusedChangesNothing(Mode mode) throws IOException {
@@ -749,6 +794,35 @@ class AdminCommandsTest {
     var settings = TestServer.settings(Mode.JDK).withUnixSocket(fifo, 0700);
     assertThrows(IOException.class, () -> MemcachedServer.start(settings));
     assertTrue(Files.exists(fifo));
+  }
+
+  /** Seen: whoever came before they were changed could connect. */
+  @ParameterizedTest
+  @EnumSource
+  void aUnixSocketHasItsPermissionsWhenItListens(Mode mode) throws Exception {
+    var path = folder.resolve("socket");
+    var settings = TestServer.settings(mode).withUnixSocket(path, 0707);
+    for (int i = 0; i < 50; i++) {
+      var seen = new FutureTask<>(() -> permissionsWhenItListens(path));
+      Thread.ofPlatform().start(seen);
+      try (var _ = MemcachedServer.start(settings)) {
+        assertEquals("rwx---rwx", seen.get());
+      }
+      try (var left = Files.list(folder)) {
+        assertEquals(List.of(), left.toList());
+      }
+    }
+  }
+
+  private static String permissionsWhenItListens(Path path) throws IOException {
+    while (true) {
+      try (var channel = SocketChannel.open(UnixDomainSocketAddress.of(path))) {
+        assertTrue(channel.isConnected());
+        return PosixFilePermissions.toString(Files.getPosixFilePermissions(path));
+      } catch (IOException e) {
+        Thread.onSpinWait();
+      }
+    }
   }
 
   @ParameterizedTest

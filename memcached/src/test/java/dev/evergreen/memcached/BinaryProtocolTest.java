@@ -133,6 +133,26 @@ class BinaryProtocolTest {
     }
   }
 
+  /** Seen: what was longer than a buffer broke the connection. */
+  @Test
+  void manyDetailsAreShownWhole() throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      exchange(client, request(0x10, "", "detail on", ""));
+      for (int i = 0; i < 1000; i++) {
+        exchange(client, request(0x09, "", "\u00e4".repeat(100) + i + ":k", ""));
+      }
+      var responses = exchange(client, request(0x10, "", "detail dump", ""));
+      assertEquals(2, responses.size());
+      var dump = new String(HexFormat.of().parseHex(responses.getFirst()), ISO_8859_1);
+      assertTrue(dump.length() > 100_000 && dump.endsWith("\r\nEND\r\n"), dump);
+      for (int i = 0; i < 1000; i++) {
+        var line = "PREFIX " + "\u00e4".repeat(100) + i + " get 1 hit 0 set 0 del 0\r\n";
+        assertTrue(dump.contains(line), line);
+      }
+    }
+  }
+
   @Test
   void watchersSeeItsRequests() throws Exception {
     try (var server = TestServer.start(Mode.PROCESSORS);
@@ -259,9 +279,13 @@ class BinaryProtocolTest {
     try (var memcached = Reference.startIfInstalled("-o", "no_lru_maintainer");
         var server = TestServer.start(mode);
         var theirs = memcached.connect();
-        var ours = server.connect()) {
+        var ours = server.connect();
+        var theirText = memcached.connect();
+        var ourText = server.connect()) {
       var numbers = new ArrayList<Long>();
       for (int i = 0; i < ROUNDS; i++) {
+        var stale = stale(random);
+        assertEquals(theirText.exchange(stale), ourText.exchange(stale), "round " + i + stale);
         var requests = new StringBuilder(arithmetic(random, numbers));
         for (int n = 1 + random.nextInt(20); n > 0; n--) {
           requests.append(random(random, numbers));
@@ -289,6 +313,18 @@ class BinaryProtocolTest {
     return random.nextInt(3) == 0
         ? ""
         : request(opcode, extras, key(random), "", number(random, numbers), 1);
+  }
+
+  /** Makes an item stale, or has a reader win it, or nothing: only the text protocol can. */
+  private static String stale(Random random) {
+    var key = "key" + random.nextInt(5);
+    return switch (random.nextInt(8)) {
+      case 0 -> "md " + key + " I\r\n";
+      case 1 -> "md " + key + " I T100\r\n";
+      case 2 -> "ms " + key + " 5 I\r\nstale\r\n";
+      case 3, 4 -> "mg " + key + " v h f\r\n";
+      default -> "";
+    };
   }
 
   private static int expiry(Random random) {

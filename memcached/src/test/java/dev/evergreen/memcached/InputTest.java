@@ -33,7 +33,7 @@ class InputTest {
   }
 
   private static void awaitRest(TestServer server, long received) throws InterruptedException {
-    var input = server.server().sessions.iterator().next().in;
+    var input = server.server().sessions.firstEntry().getValue().in;
     while (server.server().statistics.read.sum() < received
         || !input.isWaiting()
         || input.memory != MemorySegment.NULL) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.evergreen.fibers.Fibers.Mode;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.List;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -31,6 +32,27 @@ class LargeValuesTest {
     }
     value.setLength(length);
     return value.toString();
+  }
+
+  /** Seen: the room for client flags was forgotten, but only where values are joined. */
+  @ParameterizedTest
+  @CsvSource({"0, 0", "5, 4"})
+  void whatIsJoinedIsAsLargeAsWhatIsSet(int flags, int less) throws Exception {
+    try (var server = TestServer.start(Mode.PROCESSORS);
+        var client = server.connect()) {
+      int most = server.server().store.maxValueLength(1) - less;
+      for (int length : new int[] {most, most + 1}) {
+        var head = "k " + flags + " 0 ";
+        var set = client.exchange("set " + head + length + "\r\n" + "x".repeat(length) + "\r\n");
+        var rest = "x".repeat(length - 10);
+        for (var command : List.of("append ", "prepend ")) {
+          client.exchange("set " + head + "10\r\n" + "x".repeat(10) + "\r\n");
+          var joined = client.exchange(command + head + rest.length() + "\r\n" + rest + "\r\n");
+          assertEquals(length == most ? "STORED\r\n" : "NOT_STORED\r\n", joined);
+        }
+        assertEquals(length == most, set.equals("STORED\r\n"), set);
+      }
+    }
   }
 
   /** Without printing megabytes if they differ. */

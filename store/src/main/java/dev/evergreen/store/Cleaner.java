@@ -333,14 +333,16 @@ final class Cleaner {
     }
   }
 
+  /** Whether what lives would have room within a limit, in segments, if nothing may be evicted. */
+  boolean mayResize(int allowed) {
+    return evicts || segments.liveBytes() <= (long) allowed * segments.size;
+  }
+
   /**
    * Lowers or raises the limit, in segments; leaves it as it was and answers false if too much is
    * held, or may not be evicted, to lower it so far.
    */
   synchronized boolean resize(int allowed) {
-    if (!evicts && segments.liveBytes() > (long) allowed * segments.size) {
-      return false;
-    }
     int before = segments.allowed();
     segments.allowed(allowed);
     futileLiveBytes = Long.MAX_VALUE;
@@ -348,7 +350,6 @@ final class Cleaner {
     if (!done) {
       segments.allowed(before);
     }
-    segments.giveBackFree(records.memory);
     return done;
   }
 }

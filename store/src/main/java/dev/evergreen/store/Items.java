@@ -48,8 +48,8 @@ final class Items {
   }
 
   /** Whether an item of such a size may be stored at all. */
-  boolean takes(int keyLength, long valueLength) {
-    return options.takes(keyLength, valueLength, 0);
+  boolean takes(int keyLength, long valueLength, int flags) {
+    return options.takes(keyLength, valueLength, flags);
   }
 
   long hash(Key key) {

@@ -76,7 +76,8 @@ final class Joiner {
     if (!linker.matches(change, old)) {
       return Outcome.EXISTS;
     }
-    boolean fits = items.takes(key.length, (long) records.valueLength(old) + length);
+    long joined = (long) records.valueLength(old) + length;
+    boolean fits = items.takes(key.length, joined, records.flags(old));
     return fits ? Outcome.STORED : Outcome.TOO_LARGE;
   }
 

@@ -242,11 +242,15 @@ final class Segments {
     }
   }
 
-  /** Gives the pages of all free segments back to the system. */
-  synchronized void giveBackFree(MemorySegment memory) {
-    for (int i = 0; i < freed; i++) {
-      Memory.giveBack(memory.asSlice(begin(free[i]), size));
+  /**
+   * Gives the pages of one of the free segments back to the system; false if there are not so many.
+   */
+  synchronized boolean giveBackFree(MemorySegment memory, int index) {
+    if (index >= freed) {
+      return false;
     }
+    Memory.giveBack(memory.asSlice(begin(free[index]), size));
+    return true;
   }
 
   private void seal(int segment) {

@@ -281,12 +281,36 @@ public final class Store implements AutoCloseable {
     // Else an item that is taken could have no room though all others were evicted for it.
     if (bytes < Math.max(StoreOptions.LEAST_LIMIT, 2L * options.itemLimit())
         || segmentsWanted > items.segments.count()
-        || !cleaner.resize((int) segmentsWanted)) {
+        || !cleaner.mayResize((int) segmentsWanted)
+        || !resize((int) segmentsWanted)) {
       return false;
     }
     limit = bytes;
     items.holds.limit(bytes);
     return true;
+  }
+
+  /**
+   * In steps, each no longer than what a writer does that needs room: it may be many gigabytes, and
+   * others, who may run on the same processor, come in between.
+   */
+  // Not relied on: all that they need free is free between two steps.
+  @SuppressWarnings("ThreadPriorityCheck")
+  private boolean resize(int wanted) {
+    var segments = items.segments;
+    int before = segments.allowed();
+    boolean done = true;
+    for (int allowed = before; done && allowed != wanted; Thread.yield()) {
+      allowed = Math.max(wanted, allowed - 1);
+      done = cleaner.resize(allowed);
+    }
+    if (!done) {
+      segments.allowed(before);
+    }
+    for (int i = 0; segments.giveBackFree(items.records.memory, i); i++) {
+      Thread.yield();
+    }
+    return done;
   }
 
   /** Sets who hears of evictions; null for nobody. */
